@@ -1,0 +1,182 @@
+"""The typed, target-independent statement of one rewrite, or of the reason why there is none.
+
+A plan guesses nothing: an axis comes from where a value comes from in the source (`zip(layers, keys)`), never from
+a shape. Emitters read plans; they do not look at the source again, except for the texts that spans point to.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from scanify.analysis.facts import Place, Span
+
+
+class Kind(Enum):
+    """What a loop is, as a transformation: carry only, carry and ys, independent layers, equal only in parts."""
+
+    FOLD = "fold"
+    SCAN = "scan"
+    MAP = "map"
+    GROUP = "group"
+
+
+@dataclass(frozen=True)
+class PerLayer:
+    """One xs: the expression that the loop walks beside the layers, and the target its elements are bound to.
+
+    `for layer, k in zip(self.layers, keys)` gives `PerLayer(target="k", source="keys", axis=0)`.
+    `target` may be a tuple pattern as written, such as `(a, b)`.
+    """
+
+    target: str
+    source: str
+    axis: int = 0
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of the layer's call after the carry. `axis` is None where it is shared by all layers (broadcast)."""
+
+    text: str
+    keyword: str | None = None
+    axis: int | None = None
+
+
+@dataclass(frozen=True)
+class LayerCall:
+    """A body that is exactly `carry = layer.method(carry, *arguments)`.
+
+    `owner` is a name, in scope at the loop, of the exact class of every layer; None where the source does not show it.
+    """
+
+    method: str
+    owner: str | None
+    arguments: tuple[Argument, ...] = ()
+
+
+@dataclass(frozen=True)
+class Body:
+    """The text of the loop's body.
+
+    `span` covers whole lines, from the first statement's (or leading comment's) line to the end of the last
+    statement's line, newline included; for a body on the line of the `for` itself it covers just the statements, and
+    `inline` is true. `indent` is the indentation text of the body's lines ("" when inline); `loop_indent` that of the `for`.
+    """
+
+    span: Span
+    indent: str
+    loop_indent: str
+    inline: bool = False
+
+
+@dataclass(frozen=True)
+class Wrap:
+    """Build the stack by wrapping the expression at `place` in `ArrayStacked.of(...)`."""
+
+    place: Place
+
+
+@dataclass(frozen=True)
+class After:
+    """Build the stack by an assignment `target = ArrayStacked.of(target)` after the statement that ends at `place`.
+
+    For lists filled by `self.layers.append(...)`. `place.span` is the whole statement (the append loop), whole lines;
+    `indent` is its indentation.
+    """
+
+    place: Place
+    target: str
+    indent: str
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """An annotation of the list that must become `ArrayStacked[...]`: `element` is the text of the element type, or None."""
+
+    place: Place
+    element: str | None
+    quoted: bool = False
+
+
+@dataclass(frozen=True)
+class InitStack:
+    """The list is built stacked where it is built: `--stack init`."""
+
+    sites: tuple[Wrap | After, ...]
+    annotations: tuple[Annotation, ...] = ()
+
+
+@dataclass(frozen=True)
+class CallStack:
+    """The list stays as it is and is stacked inside the call: `--stack call`."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One loop that can be rewritten.
+
+    `carry`, `xs`, `broadcast` and `ys` are names in the source. `taken` are the names that a new local name must not
+    be (the function's and the module's). `obligations` are what the source alone could not show: while there are
+    any, the fix is unsafe. `notes` are facts the user should know that do not make the fix unsafe.
+    """
+
+    place: Place
+    kind: Kind
+    container: str
+    layer: str
+    carry: tuple[str, ...]
+    body: Body
+    stack: InitStack | CallStack
+    xs: tuple[PerLayer, ...] = ()
+    broadcast: tuple[str, ...] = ()
+    ys: tuple[str, ...] = ()
+    call: LayerCall | None = None
+    taken: frozenset[str] = frozenset()
+    obligations: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    rule: str = "SCN101"
+
+    @property
+    def safe(self) -> bool:
+        """Whether what could still go wrong would be a loud error at trace time."""
+        return not self.obligations
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """One loop over modules that is left as it is: the rule that says so, and the reason in words for this loop.
+
+    `at` is the place the reason points to (a statement in the body, the place where the list is built), where it is
+    not the loop itself.
+    """
+
+    place: Place
+    rule: str
+    reason: str
+    kind: Kind
+    container: str
+    carry: tuple[str, ...] = ()
+    xs: tuple[PerLayer, ...] = ()
+    broadcast: tuple[str, ...] = ()
+    ys: tuple[str, ...] = ()
+    at: Place | None = None
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A file that was not read, and why."""
+
+    path: Path
+    reason: str
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What analysing a set of files gives: one verdict a loop, in order of path and line."""
+
+    files: int
+    loops: tuple[Plan | Refusal, ...] = ()
+    skipped: tuple[Skipped, ...] = field(default=())
