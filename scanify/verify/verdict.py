@@ -1,0 +1,122 @@
+"""What verification answers: frozen data, without jax, so that the command line and the reports can read it."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Status(Enum):
+    """How sure we are that two functions are the same.
+
+    PROVED: equal for all inputs of these shapes and dtypes. TESTED: agrees numerically, not proved. FAILED: differs.
+    NOT_RUN: nothing was shown, for the reason given with it.
+    """
+
+    PROVED = "PROVED"
+    TESTED = "TESTED"
+    FAILED = "FAILED"
+    NOT_RUN = "NOT RUN"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of a traced program, as a reader finds it: `dot_general (8, 64) float32` at `model.py:41`.
+
+    `line` is None where no line of the user's source is known; `layer` the index of the layer it belongs to, if any.
+    """
+
+    text: str
+    file: str | None = None
+    line: int | None = None
+    layer: int | None = None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first operation that differs, in both versions. `what` says in words how they differ."""
+
+    what: str
+    before: Operation | None = None
+    after: Operation | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A status, its reason in words ("" where PROVED says it all), and where the two versions part."""
+
+    status: Status
+    reason: str = ""
+    difference: Difference | None = None
+
+    @property
+    def good(self) -> bool:
+        return self.status in (Status.PROVED, Status.TESTED)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Figures of one version under one policy (`policy` is None for the loop). Bytes and seconds; None: not measured.
+
+    `saved_bytes`: residuals kept between forward and backward, read from the jaxpr (the same on every backend).
+    `temp_bytes`: temporaries of the compiled gradient, from `memory_analysis`, on `backend`.
+    """
+
+    saved_bytes: int | None = None
+    stablehlo_lines: int | None = None
+    trace_seconds: float | None = None
+    lower_seconds: float | None = None
+    compile_seconds: float | None = None
+    temp_bytes: int | None = None
+    backend: str | None = None
+
+
+@dataclass(frozen=True)
+class PolicyResult:
+    """The verdicts of the rewritten version under one remat policy, by the name it has on the command line."""
+
+    policy: str
+    outputs: Verdict
+    gradients: Verdict
+    measured: Measurement = Measurement()
+    findings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """One case: are the initial parameters the same, and each policy's verdicts.
+
+    `error` is set, and nothing else, where the case could not be run (it raised, printed nonsense, took too long):
+    a message for the user. `output` is what the user's code printed.
+    """
+
+    case: str
+    parameters: Verdict | None = None
+    policies: tuple[PolicyResult, ...] = ()
+    original: Measurement = Measurement()
+    findings: tuple[str, ...] = ()
+    seconds: tuple[tuple[str, float], ...] = ()
+    error: str | None = None
+    output: str = ""
+
+    @property
+    def good(self) -> bool:
+        """Whether every verdict is PROVED or TESTED and nothing was found wrong."""
+        return (
+            self.error is None
+            and not self.findings
+            and self.parameters is not None
+            and self.parameters.good
+            and bool(self.policies)
+            and all(p.outputs.good and p.gradients.good and not p.findings for p in self.policies)
+        )
+
+
+@dataclass(frozen=True)
+class Verification:
+    """All cases of one run and the versions they ran on."""
+
+    cases: tuple[CaseResult, ...]
+    versions: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def good(self) -> bool:
+        return bool(self.cases) and all(case.good for case in self.cases)
