@@ -1,0 +1,125 @@
+"""Classes of the project: which are Equinox modules, and where their attributes come from."""
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from scanify.analysis.names import body_of
+from scanify.analysis.project import Definition, External, Project, dotted
+from scanify.analysis.where import Where, blocks, method_where
+
+# Public names of equinox.nn that are not modules (equinox/nn/__init__.py, 0.13).
+_NOT_MODULES = {"State", "StateIndex", "inference_mode", "make_with_state"}
+_MAX_DEPTH = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Assignment:
+    """`self.attr = value` in a method of a class."""
+
+    at: Where
+    statement: cst.Assign | cst.AnnAssign
+    value: cst.BaseExpression
+
+
+@dataclass(frozen=True, eq=False)
+class Declaration:
+    """`attr: annotation` in the body of a class, or on its assignment in a method."""
+
+    owner: Definition
+    annotation: cst.BaseExpression
+
+
+def is_module(project: Project, meaning: object, depth: int = 0) -> bool:
+    """Whether a class is an `equinox.Module`, through any number of base classes of the project."""
+    if isinstance(meaning, External):
+        root, _, name = meaning.qualname.rpartition(".")
+        if root in ("equinox.nn", "eqx.nn"):
+            return name[:1].isupper() and name not in _NOT_MODULES
+        return meaning.qualname in ("equinox.Module", "equinox._module.Module", "equinox.nn.StatefulLayer")
+    if isinstance(meaning, Definition) and isinstance(meaning.node, cst.ClassDef) and depth < _MAX_DEPTH:
+        return any(is_module(project, base, depth + 1) for base in bases(project, meaning))
+    return False
+
+
+def bases(project: Project, definition: Definition) -> list[Definition | External | None]:
+    """The base classes of a class, None for those that cannot be shown."""
+    found: list[Definition | External | None] = []
+    node = definition.node
+    if isinstance(node, cst.ClassDef):
+        for base in node.bases:
+            value = base.value.value if isinstance(base.value, cst.Subscript) else base.value
+            name = dotted(value)
+            meaning = project.resolve(definition.module, name) if name is not None else None
+            found.append(meaning if isinstance(meaning, Definition | External) else None)
+    return found
+
+
+def lineage(project: Project, definition: Definition, depth: int = 0) -> list[Definition]:
+    """A class and the classes of the project it inherits from, nearest first (depth first, as far as it matters)."""
+    found = [definition]
+    if depth < _MAX_DEPTH:
+        for base in bases(project, definition):
+            if isinstance(base, Definition):
+                found.extend(one for one in lineage(project, base, depth + 1) if one.node not in [f.node for f in found])
+    return found
+
+
+def methods(definition: Definition) -> list[cst.FunctionDef]:
+    """The functions in the body of a class."""
+    if not isinstance(definition.node, cst.ClassDef):
+        return []
+    return [one for one in body_of(definition.node.body) if isinstance(one, cst.FunctionDef)]
+
+
+def method(project: Project, definition: Definition, name: str) -> tuple[Definition, cst.FunctionDef] | None:
+    """The method of that name that an instance of exactly this class has."""
+    for owner in lineage(project, definition):
+        for function in methods(owner):
+            if function.name.value == name:
+                return owner, function
+    return None
+
+
+def attribute_assignments(project: Project, definition: Definition, attribute: str) -> list[Assignment]:
+    """Every assignment to `self.attribute` in the methods of a class and of its bases."""
+    found: list[Assignment] = []
+    for owner in lineage(project, definition):
+        for function in methods(owner):
+            at = method_where(owner, function)
+            for statement in blocks(body_of(function.body)):
+                for target, value in _stores(statement):
+                    if at.self_name is not None and dotted(target) == f"{at.self_name}.{attribute}":
+                        assert isinstance(statement, cst.Assign | cst.AnnAssign)
+                        found.append(Assignment(at, statement, value))
+    return found
+
+
+def _stores(statement: cst.CSTNode) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    match statement:
+        case cst.Assign():
+            return [(target.target, statement.value) for target in statement.targets]
+        case cst.AnnAssign() if statement.value is not None:
+            return [(statement.target, statement.value)]
+        case _:
+            return []
+
+
+def declarations(project: Project, definition: Definition, attribute: str) -> list[Declaration]:
+    """The annotations of an attribute: in class bodies, and on `self.attribute: T = ...`."""
+    found: list[Declaration] = []
+    for owner in lineage(project, definition):
+        assert isinstance(owner.node, cst.ClassDef)
+        for statement in blocks(body_of(owner.node.body)):
+            if isinstance(statement, cst.AnnAssign) and dotted(statement.target) == attribute:
+                found.append(Declaration(owner, statement.annotation.annotation))
+        for function in methods(owner):
+            at = method_where(owner, function)
+            found.extend(
+                Declaration(owner, statement.annotation.annotation)
+                for statement in blocks(body_of(function.body))
+                if isinstance(statement, cst.AnnAssign)
+                and at.self_name is not None
+                and dotted(statement.target) == f"{at.self_name}.{attribute}"
+            )
+    return found

@@ -1,0 +1,152 @@
+"""From the container expression of a loop (`self.layers`, `model.encoder.blocks`, `layers`) to its list of layers."""
+
+import libcst as cst
+
+from scanify.analysis.classes import attribute_assignments, declarations, is_module
+from scanify.analysis.elements import ElementClass, Element, element_class
+from scanify.analysis.layers import Elsewhere, LayerList, NotLayers, Unclear, filled, local_list
+from scanify.analysis.project import Assigned, Definition, Project, dotted
+from scanify.analysis.where import Where, assignments
+
+_MAX_DEPTH = 6
+
+
+def container(project: Project, at: Where, node: cst.CSTNode, depth: int = 0) -> LayerList:
+    """The list that a plain name or a chain of attributes stands for."""
+    if depth > _MAX_DEPTH:
+        return LayerList(Unclear("the list goes through too many names to be followed"), at)
+    if isinstance(node, cst.Attribute):
+        owner = class_of(project, at, node.value, depth)
+        if owner is None:
+            return LayerList(Unclear(f"the class of `{dotted(node.value)}` is not shown"), at)
+        return _attribute(project, owner, node.attr.value, depth)
+    if isinstance(node, cst.Name):
+        return _name(project, at, node.value, depth)
+    return LayerList(Unclear("the loop walks the value of an expression"), at)
+
+
+def _name(project: Project, at: Where, name: str, depth: int) -> LayerList:
+    scope = _binding_scope(at, name)
+    if scope is None:
+        meaning = project.resolve(at.module, name)
+        if not isinstance(meaning, Assigned):
+            return LayerList(Unclear(f"`{name}` is not a list built in this project"), at)
+        scope = Where(meaning.module)
+    bound = assignments(scope.body(), name)
+    alias = bound[0].value if len(bound) == 1 and isinstance(bound[0], cst.Assign) else None
+    if isinstance(alias, cst.Attribute) and scope.parameter(name) is None:
+        return container(project, scope, alias, depth + 1)  # `layers = self.layers`
+    return LayerList(local_list(project, scope, name, depth), scope)
+
+
+def _binding_scope(at: Where, name: str) -> Where | None:
+    """The innermost function around that binds a name, as a place; None where none does."""
+    functions = at.functions
+    while functions:
+        inner = Where(at.module, functions, at.owner)
+        if inner.parameter(name) is not None or assignments(inner.body(), name):
+            return inner
+        functions = functions[1:]
+    return None
+
+
+def class_of(project: Project, at: Where, node: cst.CSTNode, depth: int = 0) -> Definition | None:
+    """The class of the project that an expression is an instance of, None where the source does not show it."""
+    if depth > _MAX_DEPTH:
+        return None
+    if isinstance(node, cst.Name):
+        if node.value == at.self_name:
+            return at.owner
+        return _class_of_name(project, at, node.value, depth)
+    if isinstance(node, cst.Attribute):
+        owner = class_of(project, at, node.value, depth + 1)
+        return _class_of_attribute(project, owner, node.attr.value, depth) if owner is not None else None
+    if isinstance(node, cst.Call):
+        return _class(element_class(project, Element(node, at)))
+    return None
+
+
+def _class(answer: object) -> Definition | None:
+    exact = isinstance(answer, ElementClass) and isinstance(answer.meaning, Definition)
+    return answer.meaning if exact and isinstance(answer, ElementClass) and isinstance(answer.meaning, Definition) else None
+
+
+def _class_of_name(project: Project, at: Where, name: str, depth: int) -> Definition | None:
+    scope = _binding_scope(at, name)
+    if scope is None:
+        return None
+    param = scope.parameter(name)
+    if param is not None:
+        if param.annotation is None or assignments(scope.body(), name):
+            return None
+        return annotated_class(project, scope, param.annotation.annotation)
+    bound = assignments(scope.body(), name)
+    if len(bound) != 1 or not isinstance(bound[0], cst.Assign) or dotted(bound[0].targets[0].target) != name:
+        return None
+    return class_of(project, scope, bound[0].value, depth + 1)
+
+
+def _class_of_attribute(project: Project, owner: Definition, attribute: str, depth: int) -> Definition | None:
+    stores = attribute_assignments(project, owner, attribute)
+    if len(stores) == 1:
+        return class_of(project, stores[0].at, stores[0].value, depth + 1)
+    declared = declarations(project, owner, attribute)
+    if not stores and len(declared) == 1:
+        return annotated_class(project, Where(declared[0].owner.module), declared[0].annotation)
+    return None
+
+
+def annotated_class(project: Project, at: Where, annotation: cst.BaseExpression) -> Definition | None:
+    """The class of the project that an annotation names."""
+    name = annotation_name(annotation)
+    meaning = project.resolve(at.module, name) if name is not None else None
+    return meaning if isinstance(meaning, Definition) and isinstance(meaning.node, cst.ClassDef) else None
+
+
+def annotation_name(annotation: cst.BaseExpression) -> str | None:
+    """The dotted name an annotation consists of, quoted or not."""
+    if isinstance(annotation, cst.SimpleString):
+        text = annotation.evaluated_value
+        return text if isinstance(text, str) else None
+    return dotted(annotation)
+
+
+def _attribute(project: Project, owner: Definition, attribute: str, depth: int) -> LayerList:
+    if not is_module(project, owner):
+        inside = Where(owner.module)
+        return LayerList(Unclear(f"`{owner.name}` is not an equinox.Module"), inside, owner, attribute)
+    stores = attribute_assignments(project, owner, attribute)
+    if not stores:
+        return _field(project, owner, attribute)
+    store = stores[0]
+    home = store.at.owner
+    assert home is not None
+    if len(stores) > 1:
+        reason = f"`self.{attribute}` is assigned in {len(stores)} places"
+        place = stores[1].at.module.parsed.place(stores[1].statement)
+        return LayerList(Unclear(reason, at=place), store.at, home, attribute)
+    if store.at.functions[-1].name.value != "__init__":
+        reason = f"`self.{attribute}` is assigned outside of `__init__`"
+        place = store.at.module.parsed.place(store.statement)
+        return LayerList(Unclear(reason, at=place), store.at, home, attribute)
+    target = f"{store.at.self_name}.{attribute}"
+    answer = filled(project, store.at, store.statement, target, store.value, depth)
+    if isinstance(answer, Elsewhere) and answer.annotation is None:
+        declared = declarations(project, owner, attribute)
+        if declared:  # `def __init__(self, layers): self.layers = layers`, the field says what they are
+            answer = Elsewhere(declared[0].annotation, Where(declared[0].owner.module), answer.what)
+    return LayerList(answer, store.at, home, attribute)
+
+
+def _field(project: Project, owner: Definition, attribute: str) -> LayerList:
+    declared = declarations(project, owner, attribute)
+    inside = Where(owner.module)
+    if not declared:
+        return LayerList(Unclear(f"`{owner.name}` does not show where `{attribute}` comes from"), inside, owner, attribute)
+    home = Where(declared[0].owner.module)
+    answer = Elsewhere(declared[0].annotation, home, f"the field `{attribute}`, set by the caller")
+    return LayerList(answer, home, owner, attribute)
+
+
+def is_surely_no_list(found: LayerList) -> bool:
+    return isinstance(found.answer, NotLayers)

@@ -1,0 +1,234 @@
+"""What the layers of a list are: their class, and whether they are built alike."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from scanify.analysis.classes import is_module, method
+from scanify.analysis.keys import Variety, first_culprit, is_keys
+from scanify.analysis.names import body_of
+from scanify.analysis.project import Definition, External, Project, dotted
+from scanify.analysis.where import Where, assignments, blocks, method_where
+
+_MAX_DEPTH = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Element:
+    """One expression that makes layers: once, or once a turn of the loops whose targets are in `environment`."""
+
+    node: cst.BaseExpression
+    at: Where
+    environment: Mapping[str, Variety] = field(default_factory=dict)
+    repeated: bool = False
+
+
+@dataclass(frozen=True)
+class ElementClass:
+    """The class of a layer. `exact` where the source shows a call of that very class, no factory in between."""
+
+    meaning: Definition | External
+    exact: bool
+
+    def same(self, other: "ElementClass") -> bool:
+        mine, theirs = self.meaning, other.meaning
+        if isinstance(mine, Definition) and isinstance(theirs, Definition):
+            return mine.node is theirs.node
+        return mine == theirs
+
+    @property
+    def name(self) -> str:
+        return self.meaning.name if isinstance(self.meaning, Definition) else self.meaning.qualname
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """The expression makes layers of different classes."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The expression gives an object that was made before: every layer would be the same one."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class NotAModule:
+    """The expression makes something that is not an Equinox module."""
+
+
+ClassAnswer = ElementClass | Mixed | Shared | NotAModule | None
+
+
+def element_class(project: Project, element: Element, depth: int = 0) -> ClassAnswer:
+    """The class of what an element makes; None where the source does not show it."""
+    if depth > _MAX_DEPTH:
+        return None
+    match element.node:
+        case cst.Call():
+            return _called(project, element, element.node, depth)
+        case cst.IfExp():
+            branches = [
+                element_class(project, Element(one, element.at, element.environment, element.repeated), depth + 1)
+                for one in (element.node.body, element.node.orelse)
+            ]
+            return _agree(branches)
+        case cst.Name():
+            return _named(project, element, element.node.value, depth)
+        case cst.Attribute() if element.repeated:
+            return Shared(dotted(element.node) or "it")
+        case (
+            cst.BaseNumber()
+            | cst.BaseString()
+            | cst.Dict()
+            | cst.Tuple()
+            | cst.Lambda()
+            | cst.BinaryOperation()
+            | cst.Comparison()
+            | cst.BooleanOperation()
+            | cst.UnaryOperation()
+        ):
+            return NotAModule()
+        case _:
+            return None
+
+
+def _agree(answers: Sequence[ClassAnswer]) -> ClassAnswer:
+    classes = [one for one in answers if isinstance(one, ElementClass)]
+    if len(classes) != len(answers) or not classes:
+        return next((one for one in answers if not isinstance(one, ElementClass)), None)
+    if all(classes[0].same(other) for other in classes[1:]):
+        return ElementClass(classes[0].meaning, all(one.exact for one in classes))
+    return Mixed(tuple(dict.fromkeys(one.name for one in classes)))
+
+
+def _called(project: Project, element: Element, call: cst.Call, depth: int) -> ClassAnswer:
+    at = element.at
+    name = dotted(call.func)
+    if name is None:
+        return None
+    head, _, last = name.rpartition(".")
+    if at.owner is not None and head == at.self_name and head:
+        found = method(project, at.owner, last)
+        return _returned(project, method_where(*found), found[1], depth) if found else None
+    if name.partition(".")[0] in at.locals():
+        return None
+    meaning = project.resolve(at.module, name)
+    if is_module(project, meaning) and isinstance(meaning, Definition | External):
+        return ElementClass(meaning, exact=True)
+    if isinstance(meaning, Definition):
+        if isinstance(meaning.node, cst.ClassDef):
+            return NotAModule() if _plain_class(project, meaning) else None
+        return _returned(project, method_where(meaning, meaning.node), meaning.node, depth)
+    owner = project.resolve(at.module, head) if head else None
+    if isinstance(owner, Definition) and is_module(project, owner):
+        found = method(project, owner, last)
+        return _constructed(project, owner, found, depth) if found else None
+    if isinstance(meaning, External) and meaning.qualname.split(".")[0] in ("jax", "numpy", "math", "functools"):
+        return NotAModule() if meaning.qualname != "functools.partial" else None
+    return None
+
+
+def _plain_class(project: Project, meaning: Definition) -> bool:
+    """Whether all bases of a class are known, so that it is surely no module."""
+    assert isinstance(meaning.node, cst.ClassDef)
+    return not meaning.node.bases
+
+
+def _constructed(
+    project: Project, owner: Definition, found: tuple[Definition, cst.FunctionDef], depth: int
+) -> ClassAnswer:
+    """`Block.init(...)`: an alternative constructor gives its class, perhaps a subclass."""
+    inside = method_where(*found)
+    returned = _returns(inside)
+    cls = inside.functions[0].params.params[:1]
+    for value in returned:
+        made = dotted(value.func) if isinstance(value, cst.Call) else None
+        if made is None or made not in ("cls", owner.name, cls[0].name.value if cls else ""):
+            return _returned(project, inside, found[1], depth)
+    return ElementClass(owner, exact=False) if returned else None
+
+
+def _returns(inside: Where) -> list[cst.BaseExpression]:
+    return [
+        statement.value
+        for statement in blocks(inside.body())
+        if isinstance(statement, cst.Return) and statement.value is not None
+    ]
+
+
+def _returned(project: Project, inside: Where, function: cst.FunctionDef, depth: int) -> ClassAnswer:
+    """The class of what a factory returns: the same on every path, or it is not shown."""
+    answers = [element_class(project, Element(value, inside), depth + 1) for value in _returns(inside)]
+    answer = _agree(answers) if answers else None
+    if isinstance(answer, ElementClass):
+        return ElementClass(answer.meaning, exact=False)
+    # A factory's local name is made anew on every call: it is not shared.
+    return None if isinstance(answer, Shared) else answer
+
+
+def _named(project: Project, element: Element, name: str, depth: int) -> ClassAnswer:
+    if name in element.environment:
+        return None
+    bound = assignments(element.at.body(), name)
+    if len(bound) != 1 or not isinstance(bound[0], cst.Assign) or bound[0].value is None:
+        return Shared(name) if element.repeated and not bound else None
+    if element.repeated:
+        return Shared(name)
+    return element_class(project, Element(bound[0].value, element.at, element.environment), depth + 1)
+
+
+def difference(project: Project, elements: Sequence[Element]) -> str | None:
+    """Why the layers may not be built alike, None where they differ only in their keys."""
+    for element in elements:
+        found = first_culprit(project, element.at, element.node.children, element.environment)
+        if found is not None:
+            return f"each layer is built with its own value of `{found}`"
+    return _unlike(project, elements)
+
+
+def _unlike(project: Project, elements: Sequence[Element]) -> str | None:
+    calls = [element.node for element in elements if isinstance(element.node, cst.Call)]
+    for index, call in enumerate(calls[1:], start=1):
+        first = calls[0]
+        if len(first.args) != len(call.args):
+            return f"layers 0 and {index} are built with different arguments"
+        for mine, theirs in zip(first.args, call.args, strict=True):
+            if not _alike(project, elements[0].at, mine, theirs):
+                what = f"`{_code(mine)}` and `{_code(theirs)}`"
+                return f"layers 0 and {index} are built with different arguments: {what}"
+    return None
+
+
+def _alike(project: Project, at: Where, mine: cst.Arg, theirs: cst.Arg) -> bool:
+    keyword = mine.keyword.value if mine.keyword else None
+    if keyword != (theirs.keyword.value if theirs.keyword else None):
+        return False
+    if mine.value.deep_equals(theirs.value):
+        return True
+    return is_keys(project, at, mine.value) and is_keys(project, at, theirs.value)
+
+
+def _code(arg: cst.Arg) -> str:
+    return cst.Module([]).code_for_node(arg.value)
+
+
+def appended(project: Project, statements: Sequence[cst.CSTNode], target: str) -> list[cst.Call]:
+    """The calls `target.append(...)` (or `extend`, `insert`) in a block, in order."""
+    found: list[cst.Call] = []
+    for statement in blocks(statements):
+        if isinstance(statement, cst.Expr) and isinstance(statement.value, cst.Call):
+            name = dotted(statement.value.func)
+            if name is not None and name.rpartition(".")[0] == target:
+                found.append(statement.value)
+    return found
+
+
+def body_statements(node: cst.CSTNode) -> Sequence[cst.CSTNode]:
+    """The statements of a compound statement's own suite."""
+    suite = getattr(node, "body", None)
+    return body_of(suite) if isinstance(suite, cst.BaseSuite) else ()

@@ -1,0 +1,316 @@
+"""The modules of a project and what their names stand for, read lazily along the imports.
+
+Nothing is imported or run: a name stands for a definition in a file of the project, for a qualified name outside of
+it, or for nothing we can show. Where several bindings are possible the answer is None (after hypothesis,
+extra/codemods.py: match_qualname).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import libcst as cst
+
+from scanify.analysis.names import imported_names
+from scanify.source.file import Source
+from scanify.source.parse import Parsed, parse
+
+_MAX_HOPS = 16  # re-exports that go round in circles end here
+
+
+@dataclass(frozen=True)
+class External:
+    """Something outside the project, by its qualified name: `equinox.nn.Linear`."""
+
+    qualname: str
+
+
+@dataclass(frozen=True, eq=False)
+class Definition:
+    """A class or function defined in a file of the project."""
+
+    module: "Module"
+    node: cst.ClassDef | cst.FunctionDef
+
+    @property
+    def name(self) -> str:
+        return self.node.name.value
+
+    @property
+    def key(self) -> tuple[Path, str]:
+        return self.module.path, self.name
+
+
+@dataclass(frozen=True, eq=False)
+class Assigned:
+    """A module-level name bound by one plain assignment."""
+
+    module: "Module"
+    value: cst.BaseExpression
+
+
+Meaning = Definition | External | Assigned
+
+
+@dataclass(frozen=True)
+class _Import:
+    """`from origin import name` (or `import origin` where name is None) with the dots already resolved."""
+
+    origin: str
+    name: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Module:
+    """One file of the project under its dotted name."""
+
+    path: Path
+    name: str
+    parsed: Parsed
+    bindings: dict[str, list[_Import | cst.ClassDef | cst.FunctionDef | cst.BaseExpression | None]] = field(
+        default_factory=dict
+    )
+    stars: list[str] = field(default_factory=list)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Every name bound at the top level."""
+        return frozenset(self.bindings)
+
+
+def dotted(node: cst.CSTNode) -> str | None:
+    """`a.b.c` for a name or a chain of attributes of a name, None for anything else."""
+    parts: list[str] = []
+    while isinstance(node, cst.Attribute):
+        parts.append(node.attr.value)
+        node = node.value
+    if not isinstance(node, cst.Name):
+        return None
+    return ".".join([node.value, *reversed(parts)])
+
+
+class Project:
+    """The files that were given and those that their imports lead to."""
+
+    def __init__(self, parsed: Sequence[Parsed], read: Callable[[Path], Source | None] | None = None) -> None:
+        self._read = read
+        self._modules: dict[Path, Module | None] = {}
+        self._names: dict[Path, tuple[Path, str]] = {}
+        self._given = {one.source.path: one for one in parsed}
+
+    def module_at(self, path: Path) -> Module | None:
+        """The module in a file, None where there is none that can be read and parsed."""
+        if path not in self._modules:
+            self._modules[path] = None  # ends cycles
+            parsed = self._given.get(path)
+            if parsed is None and self._read is not None:
+                source = self._read(path)
+                answer = parse(source) if source is not None else None
+                parsed = answer if isinstance(answer, Parsed) else None
+            if parsed is not None:
+                self._modules[path] = _collect(Module(path, self._location(path)[1], parsed))
+        return self._modules[path]
+
+    def _exists(self, path: Path) -> bool:
+        return path in self._given or (self._read is not None and self._read(path) is not None)
+
+    def _location(self, path: Path) -> tuple[Path, str]:
+        """The folder that dotted names start from, and the file's dotted name: up while there is an `__init__.py`."""
+        if path not in self._names:
+            parts = [] if path.stem == "__init__" else [path.stem]
+            folder = path.parent
+            while self._exists(folder / "__init__.py") and folder.name:
+                parts.insert(0, folder.name)
+                folder = folder.parent
+            self._names[path] = folder, ".".join(parts)
+        return self._names[path]
+
+    def _named(self, name: str, near: Module) -> Module | None:
+        """The module of a dotted name as a file near `near` would import it."""
+        if not name:
+            return None
+        root = self._location(near.path)[0]
+        relative = Path(*name.split("."))
+        for base in dict.fromkeys([root, near.path.parent, root / "src"]):
+            for candidate in (base / relative.with_suffix(".py"), base / relative / "__init__.py"):
+                if (found := self.module_at(candidate)) is not None:
+                    return found
+        return None
+
+    def resolve(self, module: Module, name: str, hops: int = 0) -> Meaning | None:
+        """What a dotted name at the top level of a module stands for; None where it cannot be shown."""
+        head, _, rest = name.partition(".")
+        meaning = self._binding(module, head, hops)
+        if isinstance(meaning, Module):
+            return self._inside(meaning, rest, hops + 1) if rest and hops < _MAX_HOPS else None
+        if not rest:
+            return meaning
+        return External(f"{meaning.qualname}.{rest}") if isinstance(meaning, External) else None
+
+    def _inside(self, module: Module, rest: str, hops: int) -> Meaning | None:
+        """What `rest` stands for in an imported module: one of its names, or a name of one of its submodules."""
+        found = self.resolve(module, rest, hops)
+        head, _, tail = rest.partition(".")
+        if found is None and tail and head not in module.bindings:
+            submodule = self._named(f"{module.name}.{head}", module)
+            if submodule is not None:
+                return self._inside(submodule, tail, hops + 1)
+        return found
+
+    def _binding(self, module: Module, name: str, hops: int) -> "Meaning | Module | None":
+        found = module.bindings.get(name)
+        if found is None:
+            return self._from_star(module, name, hops)
+        meanings = [self._meaning(module, binding, hops) for binding in found]
+        first = meanings[0]
+        # Two bindings of one name: which one holds depends on the run, unless they are the same thing.
+        if any(not _same(first, other) for other in meanings[1:]):
+            return None
+        return first
+
+    def _from_star(self, module: Module, name: str, hops: int) -> "Meaning | Module | None":
+        for origin in module.stars:
+            if hops < _MAX_HOPS and (target := self._named(origin, module)) is not None:
+                found = self._binding(target, name, hops + 1)
+                if found is not None:
+                    return found
+        return None
+
+    def _meaning(
+        self,
+        module: Module,
+        binding: _Import | cst.ClassDef | cst.FunctionDef | cst.BaseExpression | None,
+        hops: int,
+    ) -> "Meaning | Module | None":
+        if binding is None or hops >= _MAX_HOPS:
+            return None
+        if isinstance(binding, cst.ClassDef | cst.FunctionDef):
+            return Definition(module, binding)
+        if isinstance(binding, _Import):
+            return self._imported(module, binding, hops)
+        if (alias := dotted(binding)) is not None:  # `Base = eqx.Module`
+            return self.resolve(module, alias, hops + 1)
+        return Assigned(module, binding)
+
+    def _imported(self, module: Module, binding: _Import, hops: int) -> "Meaning | Module | None":
+        target = self._named(binding.origin, module)
+        if binding.name is None:
+            return target if target is not None else External(binding.origin)
+        if target is not None:
+            found = self._binding(target, binding.name, hops + 1)
+            if found is not None:
+                return found
+        submodule = self._named(f"{binding.origin}.{binding.name}", module)
+        if submodule is not None:
+            return submodule
+        return External(f"{binding.origin}.{binding.name}") if target is None else None
+
+    def name_for(self, module: Module, definition: Definition, hidden: frozenset[str]) -> str | None:
+        """A dotted name that stands for a definition at the top level of `module`, not starting with a hidden name."""
+        for name in module.bindings:
+            if name in hidden:
+                continue
+            meaning = self._binding(module, name, 0)
+            if isinstance(meaning, Definition) and meaning.node is definition.node:
+                return name
+            if isinstance(meaning, Module):
+                inner = self._binding(meaning, definition.name, 1)
+                if isinstance(inner, Definition) and inner.node is definition.node:
+                    return f"{name}.{definition.name}"
+        return None
+
+
+def _same(one: "Meaning | Module | None", other: "Meaning | Module | None") -> bool:
+    if isinstance(one, Definition) and isinstance(other, Definition):
+        return one.node is other.node
+    return one == other
+
+
+def _collect(module: Module) -> Module:
+    package = module.name if module.path.stem == "__init__" else module.name.rpartition(".")[0]
+    for statement in _top_level(module.parsed.module.body):
+        _bind(module, statement, package)
+    return module
+
+
+def _top_level(body: Iterable[cst.CSTNode]) -> Iterator[cst.CSTNode]:
+    """The statements that run when the module is imported, those under `if`, `try` and `with` included."""
+    for statement in body:
+        match statement:
+            case cst.SimpleStatementLine():
+                yield from statement.body
+            case cst.FunctionDef() | cst.ClassDef():
+                yield statement
+            case cst.If() if not _type_checking(statement.test):
+                yield from _top_level(statement.body.body)
+                if statement.orelse is not None:
+                    yield from _top_level([statement.orelse])
+            case cst.If():
+                if statement.orelse is not None:
+                    yield from _top_level([statement.orelse])
+            case cst.Else() | cst.With() | cst.Finally() | cst.ExceptHandler() | cst.For() | cst.While():
+                yield from _top_level(statement.body.body)
+            case cst.Try():
+                yield from _top_level([*statement.body.body, *statement.handlers])
+                for rest in (statement.orelse, statement.finalbody):
+                    if rest is not None:
+                        yield from _top_level(rest.body.body)
+            case _:
+                pass
+
+
+def _type_checking(test: cst.BaseExpression) -> bool:
+    return (dotted(test) or "").rpartition(".")[2] == "TYPE_CHECKING"
+
+
+def _bind(module: Module, statement: cst.CSTNode, package: str) -> None:
+    def add(name: str, value: _Import | cst.ClassDef | cst.FunctionDef | cst.BaseExpression | None) -> None:
+        module.bindings.setdefault(name, []).append(value)
+
+    match statement:
+        case cst.ClassDef() | cst.FunctionDef():
+            add(statement.name.value, statement)
+        case cst.Import():
+            for alias, local in zip(statement.names, imported_names(statement), strict=True):
+                full = dotted(alias.name) or ""
+                # `import a.b` binds `a`; `import a.b as c` binds `c` to `a.b`.
+                add(local, _Import(full if alias.asname is not None else local, None))
+        case cst.ImportFrom():
+            origin = _origin(statement, package)
+            if isinstance(statement.names, cst.ImportStar):
+                module.stars.append(origin)
+            else:
+                for alias, local in zip(statement.names, imported_names(statement), strict=True):
+                    add(local, _Import(origin, dotted(alias.name)))
+        case cst.Assign():
+            for target in statement.targets:
+                for name in _assigned(target.target):
+                    add(name, statement.value if isinstance(target.target, cst.Name) else None)
+        case cst.AnnAssign() if statement.value is not None:
+            for name in _assigned(statement.target):
+                add(name, statement.value)
+        case cst.AugAssign():
+            for name in _assigned(statement.target):
+                add(name, None)
+        case _:
+            pass
+
+
+def _assigned(target: cst.CSTNode) -> list[str]:
+    if isinstance(target, cst.Name):
+        return [target.value]
+    if isinstance(target, cst.Tuple | cst.List):
+        return [name for element in target.elements for name in _assigned(element.value)]
+    return []
+
+
+def _origin(node: cst.ImportFrom, package: str) -> str:
+    """The absolute dotted name of the module a `from` import names."""
+    name = dotted(node.module) or "" if node.module is not None else ""
+    if not node.relative:
+        return name
+    parts = package.split(".") if package else []
+    up = len(node.relative) - 1
+    base = parts[: len(parts) - up] if up else parts
+    return ".".join([*base, name] if name else base)

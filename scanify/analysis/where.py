@@ -1,0 +1,157 @@
+"""Where a piece of code stands: its module, the functions around it, and the class whose method it is in."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from scanify.analysis.names import body_of, flow, imported_names, parameter_names
+from scanify.analysis.project import Definition, Module
+
+
+@dataclass(frozen=True, eq=False)
+class Where:
+    """`functions` from the innermost outwards; `owner` is the class of the outermost function, if it is a method."""
+
+    module: Module
+    functions: tuple[cst.FunctionDef, ...] = ()
+    owner: Definition | None = None
+
+    @property
+    def function(self) -> cst.FunctionDef | None:
+        """The innermost function."""
+        return self.functions[0] if self.functions else None
+
+    @property
+    def self_name(self) -> str | None:
+        """The name of the instance in the method this code stands in."""
+        if self.owner is None or not self.functions or _is_static(self.functions[-1]):
+            return None
+        params = self.functions[-1].params
+        first = [*params.posonly_params, *params.params][:1]
+        return first[0].name.value if first else None
+
+    def body(self) -> Sequence[cst.CSTNode]:
+        """The statements of the innermost function, or of the module."""
+        function = self.function
+        return body_of(function.body) if function is not None else self.module.parsed.module.body
+
+    def locals(self) -> frozenset[str]:
+        """The names that are local to any of the functions around."""
+        found: set[str] = set()
+        for function in self.functions:
+            found |= parameter_names(function.params) | local_names(function)
+        return frozenset(found)
+
+    def parameter(self, name: str) -> cst.Param | None:
+        """The parameter of that name of the innermost function that binds the name."""
+        for function in self.functions:
+            params = function.params
+            for param in (*params.posonly_params, *params.params, *params.kwonly_params):
+                if param.name.value == name:
+                    return param
+            if name in local_names(function):
+                return None
+        return None
+
+
+def local_names(function: cst.FunctionDef) -> set[str]:
+    """The names that the statements of a function bind."""
+    return set(flow(body_of(function.body)).bound)
+
+
+def where(module: Module, node: cst.CSTNode) -> Where:
+    """Where a node of a module stands."""
+    functions: list[cst.FunctionDef] = []
+    owner: Definition | None = None
+    for above in module.parsed.ancestors(node):
+        if isinstance(above, cst.FunctionDef):
+            functions.append(above)
+        elif isinstance(above, cst.ClassDef):
+            owner = Definition(module, above)
+            break
+    return Where(module, tuple(functions), owner)
+
+
+def method_where(owner: Definition, method: cst.FunctionDef) -> Where:
+    """The inside of a method (or of a function, where the owner is that function itself)."""
+    if owner.node is method:
+        return Where(owner.module, (method,), None)
+    return Where(owner.module, (method,), owner)
+
+
+def _is_static(function: cst.FunctionDef) -> bool:
+    return any(
+        isinstance(d.decorator, cst.Name) and d.decorator.value == "staticmethod" for d in function.decorators
+    )
+
+
+def assignments(statements: Sequence[cst.CSTNode], name: str) -> list[cst.CSTNode]:
+    """Every statement, at any depth of blocks but not in nested functions, that binds a plain name."""
+    found: list[cst.CSTNode] = []
+    for statement in blocks(statements):
+        match statement:
+            case cst.Assign():
+                if any(name in _names(target.target) for target in statement.targets):
+                    found.append(statement)
+            case cst.AnnAssign() if statement.value is not None:
+                if name in _names(statement.target):
+                    found.append(statement)
+            case cst.AugAssign():
+                if name in _names(statement.target):
+                    found.append(statement)
+            case cst.For():
+                if name in _names(statement.target):
+                    found.append(statement)
+            case cst.With():
+                if any(item.asname is not None and name in _names(item.asname.name) for item in statement.items):
+                    found.append(statement)
+            case cst.Import() | cst.ImportFrom():
+                if name in imported_names(statement):
+                    found.append(statement)
+            case cst.FunctionDef() | cst.ClassDef():
+                if statement.name.value == name:
+                    found.append(statement)
+            case _:
+                pass
+    return found
+
+
+def _names(target: cst.CSTNode) -> list[str]:
+    if isinstance(target, cst.Name):
+        return [target.value]
+    if isinstance(target, cst.StarredElement):
+        return _names(target.value)
+    if isinstance(target, cst.Tuple | cst.List):
+        return [name for element in target.elements for name in _names(element)]
+    if isinstance(target, cst.Element):
+        return _names(target.value)
+    return []
+
+
+def blocks(statements: Sequence[cst.CSTNode]) -> list[cst.CSTNode]:
+    """All statements of a block and of the blocks in it, in source order, without those of nested definitions."""
+    found: list[cst.CSTNode] = []
+    for statement in statements:
+        match statement:
+            case cst.SimpleStatementLine():
+                found.extend(statement.body)
+            case cst.FunctionDef() | cst.ClassDef():
+                found.append(statement)
+            case _:
+                found.append(statement)
+                found.extend(blocks(_inner(statement)))
+    return found
+
+
+def _inner(statement: cst.CSTNode) -> list[cst.CSTNode]:
+    inner: list[cst.CSTNode] = []
+    body = getattr(statement, "body", None)
+    if isinstance(body, cst.BaseSuite):
+        inner.extend(body.body)
+    for name in ("orelse", "finalbody"):
+        if (rest := getattr(statement, name, None)) is not None:
+            inner.append(rest)
+    inner.extend(getattr(statement, "handlers", ()))
+    inner.extend(getattr(statement, "cases", ()))
+    return inner
