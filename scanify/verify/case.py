@@ -1,0 +1,105 @@
+"""A case: a function that says how to build a model and call it, `def gpt(module): return model, args`."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from scanify.errors import ScanifyError
+
+EXAMPLE = "def gpt(module): return module.GPT(CONFIG, key=jax.random.key(0)), (tokens,)"
+
+
+class CaseError(Exception):
+    """What is wrong with a case, for its author; becomes the `error` of the case's result."""
+
+
+@dataclass(frozen=True)
+class CaseSpec:
+    """Where a case is: a file, a function in it, and `text`, the way its user named it."""
+
+    path: Path
+    function: str
+    text: str
+
+
+def parse_case(text: str, base: Path | None = None) -> CaseSpec:
+    """The case that `FILE:FUNCTION` names; a relative FILE is looked for in `base`, by default the current directory.
+
+    Raises ScanifyError where the text has another form or there is no such file.
+    """
+    file, colon, function = text.rpartition(":")
+    if not colon or not file or not function.isidentifier():
+        raise ScanifyError(f"a case is named FILE:FUNCTION, such as cases.py:gpt; got {text!r}")
+    path = (base or Path.cwd()) / file
+    if path.suffix != ".py":
+        raise ScanifyError(f"{text}: expected a Python file (.py) before the colon, got {file!r}")
+    if not path.is_file():
+        kind = "is a directory" if path.is_dir() else "does not exist"
+        raise ScanifyError(f"{text}: the case file {path} {kind}")
+    return CaseSpec(path, function, text)
+
+
+def find_function(module: ModuleType, spec: CaseSpec) -> Callable[[ModuleType], object]:
+    """The case's function in its imported file. Raises CaseError where there is none, or it takes no module."""
+    function = vars(module).get(spec.function)
+    if function is None:
+        names = [name for name, value in vars(module).items() if _is_own_function(value, module)]
+        has = f"it has {', '.join(names)}" if names else "it defines no functions"
+        raise CaseError(f"{spec.path.name} has no function {spec.function!r}; {has}")
+    if not callable(function):
+        raise CaseError(f"{spec.text} is not a function but {article(function)}; a case looks like\n    {EXAMPLE}")
+    try:
+        inspect.signature(function).bind(module)
+    except TypeError:
+        takes = f"{spec.function}{inspect.signature(function)}"
+        raise CaseError(
+            f"{spec.text} must take one argument, the module of the model; it is {takes}. "
+            f"A case looks like\n    {EXAMPLE}"
+        ) from None
+    except ValueError:  # Callables without a signature, as some written in C: the call itself will tell.
+        pass
+    found: Callable[[ModuleType], object] = function
+    return found
+
+
+def check_returned(returned: object, spec: CaseSpec) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """`(model, args, kwargs)` from what a case returned. Raises CaseError that says what was expected and what came."""
+
+    def wrong(what: str) -> CaseError:
+        return CaseError(
+            f"{spec.text}: expected the case to return (model, args) or (model, args, kwargs), {what}. "
+            f"A case looks like\n    {EXAMPLE}"
+        )
+
+    if not isinstance(returned, tuple):
+        raise wrong(f"got {article(returned)}")
+    if len(returned) not in (2, 3):
+        types = ", ".join(type(item).__name__ for item in returned)
+        raise wrong(f"got a tuple of {len(returned)}" + (f" ({types})" if types else ""))
+    model, args = returned[:2]
+    kwargs = returned[2] if len(returned) == 3 else {}
+    if not callable(model):
+        raise wrong(f"with a model that can be called; got {article(model)}")
+    if not isinstance(args, tuple):
+        raise wrong(f"with a tuple of the call's arguments, such as (tokens,); got {article(args)}")
+    if not isinstance(kwargs, dict):
+        raise wrong(f"with a dict of the call's keyword arguments; got {article(kwargs)}")
+    names = [key for key in kwargs if not isinstance(key, str)]
+    if names:
+        raise wrong(f"with keyword arguments by name; got the key {names[0]!r}")
+    return model, args, kwargs
+
+
+def article(value: object) -> str:
+    """The type of `value` as it reads in a sentence: `None`, `an int`, `a list`."""
+    if value is None:
+        return "None"
+    name = f"class {value.__qualname__}" if isinstance(value, type) else type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIO' else 'a'} {name}"
+
+
+def _is_own_function(value: object, module: ModuleType) -> bool:
+    return inspect.isfunction(value) and value.__module__ == module.__name__ and not value.__name__.startswith("_")

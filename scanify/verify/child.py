@@ -1,0 +1,196 @@
+"""The child process: it runs one case and nothing else, and everything of the user's that runs, runs here."""
+
+import importlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from scanify.errors import ScanifyError
+from scanify.verify.case import CaseError, CaseSpec, check_returned, find_function
+from scanify.verify.codec import from_json, to_json
+from scanify.verify.failure import describe, user_frames
+from scanify.verify.overlay import Overlay, Version
+from scanify.verify.project import Project
+from scanify.verify.request import Request, Response
+from scanify.verify.verdict import CaseResult
+
+
+def main(request_fd: int, response_fd: int, lifeline_fd: int) -> None:
+    """Read a request, run it, write the response and a newline, and end; `process.run_child` gives the descriptors."""
+    own = os.getpid()
+    for descriptor in (request_fd, response_fd, lifeline_fd):
+        os.set_inheritable(descriptor, False)
+    threading.Thread(target=_end_with_parent, args=(lifeline_fd,), daemon=True).start()
+    with suppress(OSError):  # If memory runs out before the parent sees it, the kernel should choose this process.
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    with open(request_fd, encoding="utf-8") as stream:
+        request = from_json(Request, json.load(stream))
+    sys.dont_write_bytecode = True
+    sys.argv = [str(request.case.path)]
+    response = Response(_run(request))
+    if os.getpid() != own:  # The user's code forked, and this is the copy.
+        os._exit(0)
+    with open(response_fd, "w", encoding="utf-8") as stream:
+        stream.write(json.dumps(to_json(response)) + "\n")
+    # Neither the user's exit handlers nor their threads may keep the parent waiting.
+    os._exit(0)
+
+
+def _end_with_parent(lifeline: int) -> None:
+    with suppress(OSError):
+        os.read(lifeline, 1)
+    os.killpg(0, signal.SIGKILL)
+
+
+def _run(request: Request) -> CaseResult:
+    try:
+        return replace(_Run(request).result(), case=request.case.text)
+    except (CaseError, ScanifyError) as error:
+        message = str(error)
+    except BaseException as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        message = (
+            f"internal error of scanify while it compared the two versions: {type(error).__name__}: {error} "
+            f"({Path(place.filename).name}:{place.lineno}); this is a defect of scanify, please report it"
+        )
+    return CaseResult(request.case.text, error=message)
+
+
+@dataclass(eq=False)
+class _Build:
+    """Calls one version's case. The first thing that goes wrong stays in `error`, whoever catches the exception."""
+
+    spec: CaseSpec
+    overlay: Overlay
+    version: Version
+    module: ModuleType
+    function: Callable[[ModuleType], object]
+    error: CaseError | None = None
+
+    def __call__(self) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+        try:
+            with self.overlay.active(self.version):
+                returned = self.function(self.module)
+            return check_returned(returned, self.spec)
+        except CaseError as error:
+            self.error = self.error or error
+            raise
+        except BaseException as error:
+            doing = f"{self.spec.text} failed with the {self.version.name} {Path(str(self.module.__file__)).name}"
+            self.error = self.error or _told(error, doing, self.overlay)
+            raise self.error from None
+
+
+class _Run:
+    """One case from import to verdicts."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.seconds: list[tuple[str, float]] = []
+        changed = [change.path for change in request.changes]
+        self.overlay = Overlay(
+            Project.around([request.target, *changed], request.case.path, request.directory),
+            {change.path: change.original for change in request.changes},
+            {change.path: change.rewritten for change in request.changes},
+        )
+
+    def result(self) -> CaseResult:
+        compare = self._timed("import jax", self._comparer)
+        with self.overlay:
+            before = self._timed("load original", lambda: self._load(self.overlay.original))
+            after = self._timed("load rewritten", lambda: self._load(self.overlay.rewritten))
+            result = self._compared(compare, before, after)
+        return replace(result, seconds=(*self.seconds, *result.seconds))
+
+    def _timed(self, step: str, action: Callable[[], Any]) -> Any:
+        started = time.perf_counter()
+        done = action()
+        self.seconds.append((step, time.perf_counter() - started))
+        return done
+
+    def _comparer(self) -> Callable[..., CaseResult]:
+        for library in ("jax", "equinox"):  # Before the user's directories are on the path, with their `profile.py`.
+            importlib.import_module(library)
+        module, _, name = self.request.comparer.partition(":")
+        found: Callable[..., CaseResult] = getattr(importlib.import_module(module), name)
+        return found
+
+    def _load(self, version: Version) -> _Build:
+        request, target = self.request, self.request.target
+        module = self._imported(target, version, f"the {version.name} {target.name} does not import")
+        with_what = f" with the rewritten {target.name}" if version is self.overlay.rewritten else ""
+        cases = self._imported(request.case.path, version, f"{request.case.path.name} does not import{with_what}")
+        with self.overlay.active(version):
+            return _Build(request.case, self.overlay, version, module, find_function(cases, request.case))
+
+    def _imported(self, path: Path, version: Version, failing: str) -> ModuleType:
+        try:
+            return self.overlay.load(path, version)
+        except BaseException as error:
+            raise _told(error, failing, self.overlay) from None
+
+    def _compared(self, compare: Callable[..., CaseResult], before: _Build, after: _Build) -> CaseResult:
+        request = self.request
+        try:
+            result = compare(
+                request.case.text,
+                before,
+                after,
+                policies=request.policies,
+                requested=request.requested,
+                abstract=request.abstract,
+                measure=request.measure,
+                files=self.overlay.files,
+            )
+        except (CaseError, ScanifyError):
+            raise
+        except BaseException as error:
+            raise (before.error or after.error or self._blamed(error, before, after) or error) from None
+        failed = before.error or after.error
+        if failed is not None:
+            raise failed
+        return result
+
+    def _blamed(self, error: BaseException, before: _Build, after: _Build) -> CaseError | None:
+        """Which version's model raised `error`; None where it was neither, so that it is scanify's own."""
+        for frame in reversed(user_frames(error, self.overlay.files)):
+            version = self.overlay.version_of(frame)
+            if version is not None:
+                return self._raised(error, version)
+        for build in (before, after):  # No line of the user's took part, as when the model is a library's own layer.
+            told = self._called(build)
+            if told is not None:
+                return told
+        return None
+
+    def _called(self, build: _Build) -> CaseError | None:
+        import equinox as eqx
+
+        try:
+            model, args, kwargs = build()
+            eqx.filter_eval_shape(lambda model, args, kwargs: model(*args, **kwargs), model, args, kwargs)
+        except CaseError as error:
+            return error
+        except BaseException as error:
+            return self._raised(error, build.version)
+        return None
+
+    def _raised(self, error: BaseException, version: Version) -> CaseError:
+        return _told(error, f"{self.request.case.text}: the {version.name} model raised when called", self.overlay)
+
+
+def _told(error: BaseException, failing: str, overlay: Overlay) -> CaseError:
+    if isinstance(error, CaseError):
+        return error
+    ended = ", as it calls sys.exit" if isinstance(error, SystemExit) else ""
+    return CaseError(f"{failing}{ended}:\n{describe(error, overlay.files)}")

@@ -1,0 +1,81 @@
+"""Which files are the user's own, under which names they are imported, and how they are shown."""
+
+import os
+import sysconfig
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+_INSTALLED = ("site-packages", "dist-packages")
+
+
+def import_root(path: Path) -> Path:
+    """The directory from which the file at `path` is imported: the first one upwards that is not a package."""
+    directory = path.parent
+    while (directory / "__init__.py").is_file() and directory.parent != directory:
+        directory = directory.parent
+    return directory
+
+
+def module_name(path: Path) -> str:
+    """The dotted name under which the file at `path` is imported from its import root."""
+    parts = path.relative_to(import_root(path)).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+def is_installed(path: Path) -> bool:
+    """Whether the file belongs to an installed package rather than to somebody's project."""
+    return any(part in _INSTALLED for part in path.parts)
+
+
+@dataclass(frozen=True)
+class Project:
+    """The user's files: those below `roots` that belong neither to Python, nor to an installed package, nor to scanify.
+
+    `search` are the directories to import from, in order; `directory` is what shown names are relative to.
+    """
+
+    roots: tuple[Path, ...]
+    search: tuple[Path, ...]
+    directory: Path
+
+    @classmethod
+    def around(cls, files: Iterable[Path], case: Path, directory: Path) -> "Project":
+        """The project that the rewritten `files` and the file of the `case` belong to."""
+        files = tuple(files)
+        search = [import_root(file) for file in files] + [case.parent, import_root(case)]
+        marked = [found for file in (*files, case) if (found := _project_directory(file)) is not None]
+        return cls(tuple(dict.fromkeys([*search, *marked])), tuple(dict.fromkeys(search)), directory)
+
+    def owns(self, file: str) -> bool:
+        """Whether `file`, an absolute path, is the user's own source."""
+        if not any(_below(file, root) for root in self._roots) or any(_below(file, other) for other in self._foreign):
+            return False
+        return not is_installed(Path(file))
+
+    def display(self, file: str) -> str:
+        """The name to show for a file of the project: relative to `directory`, or else to where it is imported from."""
+        if _below(file, str(self.directory)):
+            return os.path.relpath(file, self.directory)
+        above = [root for root in self._roots if _below(file, root)]
+        return os.path.relpath(file, max(above, key=len)) if above else file
+
+    @cached_property
+    def _roots(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(form for root in self.roots for form in (str(root), os.path.realpath(root))))
+
+    @cached_property
+    def _foreign(self) -> tuple[str, ...]:
+        scanify = str(Path(__file__).resolve().parents[1])
+        standard = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
+        return tuple(dict.fromkeys([scanify, *standard, *map(os.path.realpath, standard)]))
+
+
+def _project_directory(file: Path) -> Path | None:
+    return next((above for above in file.parents if any((above / marker).exists() for marker in _MARKERS)), None)
+
+
+def _below(file: str, directory: str) -> bool:
+    return file.startswith(directory if directory.endswith(os.sep) else directory + os.sep)

@@ -1,0 +1,141 @@
+"""Verify rewritten files on cases: what the command line calls. Imports no jax and runs no user code itself."""
+
+import importlib.metadata
+import importlib.util
+import json
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import scanify
+from scanify.errors import ScanifyError
+from scanify.verify.case import CaseSpec
+from scanify.verify.codec import from_json, to_json
+from scanify.verify.limits import Limits, human_bytes
+from scanify.verify.process import Outcome, run_child
+from scanify.verify.project import is_installed
+from scanify.verify.request import Change, Request, Response
+from scanify.verify.verdict import CaseResult, Verification
+
+_LAST_LINES = 5
+
+
+def verify(
+    changes: Mapping[Path, tuple[bytes, bytes]],
+    cases: Sequence[CaseSpec],
+    *,
+    policies: Sequence[str],
+    requested: str | None,
+    abstract: bool = False,
+    measure: bool = True,
+    limits: Limits | None = None,
+    target: Path | None = None,
+    notify: Callable[[str], None] = lambda step: None,
+    comparer: str = "scanify.verify.compare:compare_case",
+) -> Verification:
+    """Compare the original and the rewritten files on every case, each case in a process of its own.
+
+    `changes` gives each file's original and rewritten bytes; nothing is written. The cases are called with the module
+    of the file `target`, by default the first of `changes`. `policies` are the remat policies to verify under and
+    `requested` the one the rewrite was asked for, by their names on the command line. `notify` is told what is done.
+
+    Raises ScanifyError where jax or equinox is missing, or where there is nothing to verify or no case to do it with.
+    """
+    _check_usage(changes, cases, policies)
+    base = Request(
+        case=cases[0],
+        target=(target or next(iter(changes))).absolute(),
+        changes=tuple(Change(path.absolute(), *texts) for path, texts in changes.items()),
+        policies=tuple(policies),
+        requested=requested,
+        abstract=abstract,
+        measure=measure,
+        directory=Path.cwd(),
+        comparer=comparer,
+    )
+    results = []
+    for case in cases:
+        notify(f"verifying {case.text}")
+        request = replace(base, case=replace(case, path=case.path.absolute()))
+        outcome = run_child(json.dumps(to_json(request)).encode(), limits or Limits())
+        results.append(_result(case, outcome, limits or Limits()))
+    return Verification(tuple(results), versions())
+
+
+def versions() -> tuple[tuple[str, str], ...]:
+    """The versions of Python, jax, equinox and scanify that cases run on, without importing jax."""
+    found = [("python", ".".join(map(str, sys.version_info[:3])))]
+    for name in ("jax", "equinox"):
+        try:
+            found.append((name, importlib.metadata.version(name)))
+        except importlib.metadata.PackageNotFoundError:
+            found.append((name, "unknown"))
+    return (*found, ("scanify", scanify.__version__))
+
+
+def _check_usage(
+    changes: Mapping[Path, tuple[bytes, bytes]], cases: Sequence[CaseSpec], policies: Sequence[str]
+) -> None:
+    missing = [name for name in ("jax", "equinox") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ScanifyError(
+            f"verification runs the model and needs jax and equinox; {' and '.join(missing)} not found by "
+            f'{sys.executable}. Install them with: pip install "scanify-jax[jax]"'
+        )
+    if sys.platform == "win32":
+        raise ScanifyError("verification runs cases in a POSIX process session, which Windows lacks; use WSL")
+    if not changes:
+        raise ScanifyError("nothing to verify: no file is changed by the rewrite")
+    if not cases:
+        raise ScanifyError(
+            "verification needs a case: name one with --case FILE:FUNCTION or in [tool.scanify.cases] of pyproject.toml"
+        )
+    if not policies:
+        raise ScanifyError("verification needs at least one remat policy to verify under, such as --remat nested")
+    for path in changes:
+        if path.suffix != ".py":
+            raise ScanifyError(f"{path}: only Python files (.py) can be verified")
+        if is_installed(path.absolute()):
+            raise ScanifyError(f"{path} belongs to an installed package; verify it in a checkout of its source")
+
+
+def _result(case: CaseSpec, outcome: Outcome, limits: Limits) -> CaseResult:
+    if outcome.response is None:
+        result = CaseResult(case.text, error=_ended(case, outcome, limits))
+    else:
+        try:
+            result = from_json(Response, json.loads(outcome.response)).result
+        except (ValueError, TypeError) as error:
+            result = CaseResult(case.text, error=f"{case.text}: its process answered nonsense: {error}")
+    return replace(result, output=outcome.output, seconds=(*result.seconds, ("total", outcome.seconds)))
+
+
+def _ended(case: CaseSpec, outcome: Outcome, limits: Limits) -> str:
+    if outcome.stopped == "time":
+        return (
+            f"{case.text} was stopped: it ran longer than the time limit of {limits.seconds:g} s. "
+            "Make the model smaller, or raise the limit with --time-limit SECONDS"
+        )
+    if outcome.stopped == "memory":
+        return (
+            f"{case.text} was stopped: it took {human_bytes(outcome.peak)} of memory, more than the limit of "
+            f"{human_bytes(limits.memory)}. Build it without weights (--abstract), make the model smaller, or raise "
+            "the limit with --memory-limit SIZE"
+        )
+    code = outcome.returncode
+    if code is not None and code < 0:
+        how = f"its process was killed by {_signal_name(-code)}"
+    else:
+        how = f"its process ended (exit code {code}) before the versions were compared"
+    last = [line for line in outcome.output.splitlines() if line.strip()][-_LAST_LINES:]
+    printed = ["It printed last:", *(f"    {line}" for line in last)] if last else []
+    return "\n".join([f"{case.text}: {how}", *printed])
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
