@@ -1,0 +1,9 @@
+"""Emission: plans become edits, edits become texts, and every text is checked before it may be written.
+
+The straight line: a target's module turns plans into edits (`array_stacked`), `imports` adds what they need, `apply`
+applies them, `checks` looks at the result. Nothing here reads or writes files.
+"""
+
+from scanify.emit.rewrite import POLICIES, TARGETS, rewrite_texts
+
+__all__ = ["POLICIES", "TARGETS", "rewrite_texts"]

@@ -1,0 +1,106 @@
+"""The loop's body as a local function, kept word for word: only the header changes, and a `return` is added."""
+
+import libcst as cst
+
+from scanify.analysis.plan import Plan
+from scanify.emit import layout
+from scanify.emit.comments import comments_of, without
+from scanify.emit.edits import Edit
+from scanify.emit.loop_text import LoopText
+from scanify.emit.newlines import indent_width, line_start
+
+
+def fresh(wanted: str, taken: frozenset[str] | set[str]) -> str:
+    """`wanted`, or `wanted_2` and so on where that name is taken."""
+    name, number = wanted, 2
+    while name in taken:
+        name, number = f"{wanted}_{number}", number + 1
+    return name
+
+
+def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, given: set[str]) -> list[Edit]:
+    """The edits that turn the loop into a function over one layer and a call of `fold_via`.
+
+    `given` holds the names of the functions already made in the loop's scope, and takes this one's.
+    """
+    function = fresh(f"apply_{plan.layer.lstrip('_') or 'layer'}", plan.taken | given)
+    given.add(function)
+    parameters, unpacking = _parameters(plan)
+    carry = layout.pattern(plan.carry)
+    lines = [
+        f"def {function}({', '.join(parameters)}):{loop.after_colon}",
+        *(f"{loop.indent}{line}" for line in unpacking),
+    ]
+    axes = f", in_axes={layout.tuple_display([str(xs.axis) for xs in plan.xs])}" if plan.xs else ""
+    state = f"({carry})" if len(plan.carry) > 1 else carry
+    call = layout.call(
+        f"{carry} = {stack}.fold_via({function}{axes})",
+        [state, *(xs.source for xs in plan.xs)],
+        loop.loop_indent,
+        loop.indent.removeprefix(loop.loop_indent) or "    ",
+        loop.newline,
+    )
+    blank = loop.newline * (1 if loop.loop_indent else 2)
+    new = (
+        loop.newline.join(lines)
+        + loop.newline
+        + loop.body
+        + f"{loop.indent}return {carry}{loop.newline}{blank}{loop.loop_indent}{call}"
+    )
+    above = without(list(loop.comments), comments_of(new, loop.loop_indent))
+    made = [Edit(plan.place.path, loop.start, loop.end, (loop.newline + loop.loop_indent).join([*above, new]))]
+    at = _blank_line_before(text, loop)
+    return made if at is None else [Edit(plan.place.path, at, at, blank), *made]
+
+
+def _parameters(plan: Plan) -> tuple[list[str], list[str]]:
+    """The function's parameters, and the lines that unpack those which are not single names."""
+    used = set(plan.taken) | {plan.layer, *plan.carry, *(xs.target for xs in plan.xs)}
+    unpacking = []
+    state = plan.carry[0]
+    if len(plan.carry) > 1:
+        state = fresh("carry", used)
+        used.add(state)
+        unpacking.append(f"{layout.pattern(plan.carry)} = {state}")
+    parameters = [plan.layer, state]
+    for index, xs in enumerate(plan.xs):
+        later = {other.target for other in plan.xs[index + 1 :]}
+        if xs.target.isidentifier() and xs.target not in later:
+            parameters.append(xs.target)
+            continue
+        name = fresh("item", used)  # a pattern, or a name that a later target binds again (`_, _`)
+        used.add(name)
+        parameters.append(name)
+        if not xs.target.isidentifier():
+            unpacking.append(f"{_flat(xs.target)} = {name}")
+    return parameters, unpacking
+
+
+def _flat(target: str) -> str:
+    """A tuple pattern without its outer parentheses, as one writes it in an assignment."""
+    if "\n" in target or "\r" in target:
+        return target
+    node = cst.parse_expression(target)
+    if isinstance(node, cst.Tuple) and len(node.lpar) == 1 and node.elements:
+        return cst.Module([]).code_for_node(node.with_changes(lpar=[], rpar=[])).strip()
+    return target
+
+
+def _blank_line_before(text: str, loop: LoopText) -> int | None:
+    """Where black would put a blank line above the function: None where there is one or where a block begins.
+
+    Comments above the loop stay with it.
+    """
+    at = line_start(text, loop.start)
+    column = indent_width(loop.loop_indent + "x")
+    while at > 0:
+        above = line_start(text, at - (2 if text[at - 2 : at] == "\r\n" else 1))
+        line = text[above:at]
+        # A quote may be the end of a string over several lines.
+        if line.lstrip().startswith("#") and indent_width(line) == column and '"' not in line and "'" not in line:
+            at = above
+            continue
+        if not line.strip() or indent_width(line) < column or line.rstrip().endswith(":"):
+            return None
+        return at
+    return None
