@@ -18,7 +18,8 @@ class Fence:
     """One fenced block: its info string's words after `python`, its code, and the line of the page it starts on.
 
     ```` ```python before stack=call unsafe ```` gives `role="before"`, `rule=None` and
-    `options={"stack": "call", "unsafe": ""}`; ```` ```python refused SCN205 ```` gives `role="refused"`, `rule="SCN205"`.
+    `options={"stack": "call", "unsafe": ""}`; ```` ```python refused SCN205 ```` gives `role="refused"` and
+    `rule="SCN205"`.
     """
 
     role: str
@@ -98,7 +99,9 @@ def find_rule(name: str) -> Rule:
     for rule in RULES:
         if wanted in (rule.id.lower(), rule.name):
             return rule
-    raise ScanifyError(f"expected a rule such as SCN101 or python-layer-loop, got {name!r}; `scanify rules` lists them all")
+    raise ScanifyError(
+        f"expected a rule such as SCN101 or python-layer-loop, got {name!r}; `scanify rules` lists them all"
+    )
 
 
 def pages_folder() -> Path:

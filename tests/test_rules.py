@@ -85,7 +85,10 @@ class TestThePages:
 
 
 class TestReadingPages:
-    PAGE = "# SCN101 a-name\n\nOne\nsentence.\n\n## Why\n\nBecause.\n\n### A title\n\n```python before stack=call\nx = 1\n```\n"
+    PAGE = (
+        "# SCN101 a-name\n\nOne\nsentence.\n\n## Why\n\nBecause.\n\n### A title\n\n"
+        "```python before stack=call\nx = 1\n```\n"
+    )
 
     def test_the_parts_of_a_page(self) -> None:
         page = parse_page(self.PAGE)

@@ -1,0 +1,5 @@
+"""`python -m scanify`."""
+
+from scanify.cli import main
+
+main()

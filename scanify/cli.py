@@ -1,0 +1,67 @@
+"""The command line: `main` turns every way a command can end into an exit code and a message."""
+
+import importlib
+import sys
+
+import click
+
+import scanify
+from scanify.crash import bug_report
+from scanify.errors import CheckFailed, Exit, ScanifyError
+
+COMMANDS = ("check", "rewrite", "verify", "explain", "rules")
+
+HELP = """Rewrite Python loops over Equinox layers to scans over stacked layers, and prove that nothing changed.
+
+\b
+Exit codes: 0 nothing to report, 1 findings or changes, 2 wrong usage or
+configuration, 3 verification failed, 4 internal error, 130 interrupted.
+"""
+
+
+class Commands(click.Group):
+    """The commands, each one a module of `scanify.commands` that is imported when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(f"scanify.commands.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(cls=Commands, help=HELP, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(scanify.__version__, prog_name="scanify")
+def cli() -> None:
+    """The group that every command belongs to."""
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and answer its exit code. A user's mistake is shown as a message, a defect as a bug report."""
+    try:
+        return int(cli.main(args=arguments, prog_name="scanify", standalone_mode=False) or Exit.OK)
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+    except click.exceptions.Abort:
+        click.echo("scanify: interrupted; no file was changed", err=True)
+        return Exit.INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return Exit.USAGE
+    except CheckFailed as error:
+        click.echo(bug_report(error, arguments), err=True)
+        return Exit.INTERNAL
+    except ScanifyError as error:
+        click.echo(f"scanify: {error}", err=True)
+        return error.exit_code
+    except Exception as error:
+        click.echo(bug_report(error, arguments), err=True)
+        return Exit.INTERNAL
+
+
+def main() -> None:
+    """The entry point of the `scanify` command."""
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,83 @@
+"""What the commands share: arguments, options, and loading what they name."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from scanify.config import REMATS, STACKS, Config, load_config
+from scanify.errors import ScanifyError
+from scanify.pipeline import Project, Stack
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+STDIN = "-"
+
+paths_argument: Decorator = click.argument("paths", nargs=-1, required=True, metavar="PATHS...")
+
+stack_option: Decorator = click.option(
+    "--stack",
+    type=click.Choice(STACKS),
+    help="Where layers are stacked: where the list is built (init), which changes the parameter tree, or inside the "
+    "call (call). Without it, each loop gets init where all uses of its list are understood, and call where the list "
+    "comes from elsewhere.",
+)
+
+REMAT_CHOICE = click.Choice(REMATS, case_sensitive=False)
+
+remat_option: Decorator = click.option(
+    "--remat",
+    type=REMAT_CHOICE,
+    help="The rematerialisation policy of the rewritten loops. Without it, that of ArrayStacked holds: True.",
+)
+
+stdin_option: Decorator = click.option(
+    "--stdin-filename",
+    metavar="FILE",
+    help="With `-`: the name to report for standard input; its imports are looked for from there.",
+)
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a command was given: the files, the configuration that holds for them, how to stack; and standard input."""
+
+    project: Project
+    config: Config
+    stack: Stack | None
+    stdin: bytes | None = None
+
+
+def load_project(paths: tuple[str, ...], stack: str | None, stdin_filename: str | None = None) -> Given:
+    """Read the files that `paths` name.
+
+    Says on standard error where there is no Python file at all. Raises ScanifyError where a path does not exist.
+    """
+    if STDIN in paths:
+        return _from_stdin(paths, stack, stdin_filename)
+    if stdin_filename is not None:
+        raise ScanifyError(f"--stdin-filename goes with `{STDIN}` for standard input; got {', '.join(paths)}")
+    files = [Path(path) for path in paths]
+    config = load_config(files)
+    project = Project.load(files, exclude=config.exclude, root=config.root)
+    if not project.sources and not project.skipped:
+        click.echo(f"scanify: no Python files under {', '.join(paths)}", err=True)
+    return Given(project, config, _stack(stack, config))
+
+
+def _from_stdin(paths: tuple[str, ...], stack: str | None, stdin_filename: str | None) -> Given:
+    if len(paths) > 1:
+        raise ScanifyError(f"`{STDIN}` reads one file from standard input; got other paths too: {', '.join(paths)}")
+    name = Path(stdin_filename or "stdin.py")
+    if name.suffix == ".ipynb":
+        raise ScanifyError(f"{name}: notebooks are not supported yet; export the cells to a .py file")
+    config = load_config([name])
+    data = sys.stdin.buffer.read()
+    return Given(Project.of_text(data, name, root=config.root), config, _stack(stack, config), data)
+
+
+def _stack(option: str | None, config: Config) -> Stack | None:
+    return cast(Stack | None, option or config.stack)

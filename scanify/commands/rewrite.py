@@ -1,0 +1,108 @@
+"""`scanify rewrite`: replace loops over layers by scans over stacked layers."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from scanify.commands.cases import choose_cases, choose_limits, limit_options, verify_outcome
+from scanify.commands.common import load_project, paths_argument, remat_option, stack_option, stdin_option
+from scanify.errors import Exit, ScanifyError
+from scanify.pipeline import Outcome, rewrite_sources
+from scanify.source.write import write_all
+
+if TYPE_CHECKING:
+    from scanify.verify.verdict import Verification
+
+
+@click.command("rewrite", short_help="Rewrite loops over layers as scans.")
+@paths_argument
+@remat_option
+@stack_option
+@click.option("--diff", is_flag=True, help="Show what would change as a unified diff; write nothing.")
+@click.option("--check", is_flag=True, help="Only say whether anything would change; write nothing.")
+@click.option("--unsafe", is_flag=True, help="Apply unsafe fixes too, unverified.")
+@click.option(
+    "--case",
+    "cases",
+    multiple=True,
+    metavar="FILE:FUNCTION",
+    help="Verify the rewrite on this case first, and write nothing if that fails. May be given several times.",
+)
+@click.option("--no-verify", is_flag=True, help="Do not run the cases of the configuration.")
+@click.option("--measure/--no-measure", default=False, show_default=True, help="Measure both versions when verifying.")
+@limit_options
+@stdin_option
+def command(
+    paths: tuple[str, ...],
+    remat: str | None,
+    stack: str | None,
+    diff: bool,
+    check: bool,
+    unsafe: bool,
+    cases: tuple[str, ...],
+    no_verify: bool,
+    measure: bool,
+    abstract: bool,
+    time_limit: float | None,
+    memory_limit: str | None,
+    stdin_filename: str | None,
+) -> int:
+    """Rewrite the loops over layers in PATHS as scans over stacked layers.
+
+    PATHS are files and folders; `-` rewrites standard input to standard output. Safe fixes are applied; unsafe ones
+    with --unsafe, or when a case has just verified them. Exits with 1 if anything changed or would change, with 3 if
+    verification failed; then nothing is written.
+    """
+    if cases and no_verify:
+        raise ScanifyError("--case and --no-verify contradict each other; give one of them")
+    given = load_project(paths, stack, stdin_filename)
+    project, config = given.project, given.config
+    specs = () if no_verify else choose_cases(cases, config)
+    if specs and given.stdin is not None:
+        raise ScanifyError("standard input cannot be verified; name a file, or give --no-verify")
+    policy = remat or config.remat
+    outcome = rewrite_sources(project, stack=given.stack, remat=policy, unsafe=unsafe or bool(specs))
+    verified = None
+    if specs and outcome.changes:
+        limits = choose_limits(time_limit, memory_limit)
+        verified = verify_outcome(
+            outcome, project, specs, requested=policy, limits=limits, abstract=abstract, measure=measure
+        )
+    return _finish(outcome, given.stdin, verified, diff=diff, check=check)
+
+
+def _finish(outcome: Outcome, stdin: bytes | None, verified: "Verification | None", *, diff: bool, check: bool) -> int:
+    """Show or write the result, then sum up on standard error; answer the exit code."""
+    from scanify.report.rewrite_text import render
+
+    folder = Path.cwd()
+    failed = verified is not None and not verified.good
+    write = not (diff or check or failed)
+    summary = render(outcome, folder, written=write, verified=verified is not None and verified.good)
+    if diff:
+        from scanify.report import diff as diff_report
+
+        click.echo(diff_report.render(outcome.before, outcome.texts, folder), nl=False)
+    if verified is not None:
+        _print(verified)
+    if failed:
+        click.echo("scanify: verification failed; no file was changed", err=True)
+        return Exit.VERIFICATION
+    if write and stdin is not None:
+        rewritten = [after for _, after in outcome.changes.values()]
+        sys.stdout.buffer.write(*rewritten or [stdin])
+        sys.stdout.flush()
+    elif write:
+        write_all(outcome.changes)
+    click.echo(summary, nl=False, err=True)
+    return Exit.FINDINGS if outcome.changes or outcome.analysis.skipped else Exit.OK
+
+
+def _print(verified: "Verification") -> None:
+    from rich.console import Console
+
+    from scanify.report.verification_text import print_verification
+
+    print_verification(verified, Console(stderr=True))

@@ -1,0 +1,101 @@
+"""`[tool.scanify]` of the nearest pyproject.toml."""
+
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scanify.errors import ScanifyError
+
+STACKS = ("init", "call")
+# The values of `scanify.nn.ScanCheckpointPolicy` that have a name, as they are written in source.
+REMATS = ("False", "True", "full", "nested", "offload", "save_all")
+KEYS = ("cases", "exclude", "remat", "stack")
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a project sets. `root` is the folder that its paths are relative to; `cases` are `(name, FILE:FUNCTION)`."""
+
+    root: Path
+    remat: str | None = None
+    stack: str | None = None
+    exclude: tuple[str, ...] = ()
+    cases: tuple[tuple[str, str], ...] = ()
+
+
+def load_config(paths: Iterable[Path]) -> Config:
+    """The configuration of the folder that holds all `paths`: the nearest pyproject.toml there or above.
+
+    Without one, `root` is that folder, or the top of the repository it lies in. Raises ScanifyError, naming file and
+    key, where the table is not as expected.
+    """
+    top = common_folder(paths)
+    for folder in (top, *top.parents):
+        file = folder / "pyproject.toml"
+        if file.is_file():
+            return parse_config(file)
+        if (folder / ".git").exists():
+            return Config(folder)
+    return Config(top)
+
+
+def common_folder(paths: Iterable[Path]) -> Path:
+    """The deepest folder that holds all of `paths`; the working directory for none."""
+    absolute = [path.absolute() for path in paths]
+    folders = [path if path.is_dir() else path.parent for path in absolute]
+    try:
+        return Path(os.path.commonpath(folders)) if folders else Path.cwd()
+    except ValueError:  # different drives
+        return folders[0]
+
+
+def parse_config(file: Path) -> Config:
+    """Read `[tool.scanify]` of `file`."""
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ScanifyError(f"{file}: not valid TOML: {error}") from None
+    except OSError as error:
+        raise ScanifyError(f"{file}: cannot be read: {error.strerror}") from None
+    tool = document.get("tool", {})
+    table = tool.get("scanify", {}) if isinstance(tool, dict) else {}
+    where = f"{file}: [tool.scanify]"
+    if not isinstance(table, dict):
+        raise ScanifyError(f"{where}: expected a table, got {table!r}")
+    unknown = sorted(set(table) - set(KEYS))
+    if unknown:
+        names = ", ".join(map(repr, unknown))
+        raise ScanifyError(f"{where}: unknown key {names}; the known ones are {', '.join(KEYS)}")
+    return Config(
+        root=file.parent,
+        remat=_choice(table.get("remat"), "remat", REMATS, where),
+        stack=_choice(table.get("stack"), "stack", STACKS, where),
+        exclude=_patterns(table, where),
+        cases=_cases(table, where),
+    )
+
+
+def _choice(value: object, key: str, choices: tuple[str, ...], where: str) -> str | None:
+    if value is None:
+        return None
+    name = str(value) if isinstance(value, bool) else value  # `remat = false` is TOML for the policy False
+    if not isinstance(name, str) or name not in choices:
+        raise ScanifyError(f"{where} {key}: expected one of {', '.join(choices)}, got {value!r}")
+    return name
+
+
+def _patterns(table: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    value = table.get("exclude", [])
+    if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
+        raise ScanifyError(f"{where} exclude: expected patterns such as ['tests', 'src/old/*'], got {value!r}")
+    return tuple(value)
+
+
+def _cases(table: Mapping[str, Any], where: str) -> tuple[tuple[str, str], ...]:
+    value = table.get("cases", {})
+    if not isinstance(value, dict) or not all(isinstance(each, str) and ":" in each for each in value.values()):
+        raise ScanifyError(f"{where} cases: expected a table of name = 'FILE:FUNCTION', got {value!r}")
+    return tuple(value.items())

@@ -1,0 +1,43 @@
+"""`scanify check --format json`: the object that other tools rely on."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from scanify.analysis.plan import Analysis, Plan, Refusal
+from scanify.report.sentences import found, shorten, shown
+
+VERSION = 1
+
+
+def render(analysis: Analysis, folder: Path) -> str:
+    """One JSON object, with paths relative to `folder` where they lie below it."""
+    document = {
+        "version": VERSION,
+        "files": analysis.files,
+        "skipped": [
+            {"path": shown(each.path, folder), "reason": shorten(each.reason, folder)} for each in analysis.skipped
+        ],
+        "loops": [_loop(loop, folder) for loop in analysis.loops],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _loop(loop: Plan | Refusal, folder: Path) -> dict[str, Any]:
+    rewritable = isinstance(loop, Plan)
+    return {
+        "path": shown(loop.place.path, folder),
+        "line": loop.place.span.line,
+        "end_line": loop.place.span.end_line,
+        "rule": loop.rule,
+        "status": "rewritable" if rewritable else "refused",
+        "kind": loop.kind.value,
+        "fix": ("safe" if loop.safe else "unsafe") if isinstance(loop, Plan) else None,
+        "reason": found(loop) if isinstance(loop, Plan) else shorten(loop.reason, folder),
+        "container": loop.container,
+        "carry": list(loop.carry),
+        "xs": {each.target: each.axis for each in loop.xs},
+        "broadcast": list(loop.broadcast),
+        "ys": list(loop.ys),
+        "obligations": [shorten(each, folder) for each in loop.obligations] if isinstance(loop, Plan) else [],
+    }

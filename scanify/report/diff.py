@@ -1,0 +1,27 @@
+"""A unified diff of changed files, as `git apply` and `patch -p0` read it."""
+
+import difflib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from scanify.report.sentences import shown
+
+_NO_LINE_END = "\\ No newline at end of file\n"
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+
+
+def render(before: Mapping[Path, str], after: Mapping[Path, str], folder: Path) -> str:
+    """The diff of every file whose text differs, in order of path, with paths relative to `folder`.
+
+    Line ends are kept as they are in the files; a last line without one is marked as such.
+    """
+    parts: list[str] = []
+    for path in sorted(after):
+        if after[path] == before[path]:
+            continue
+        name = shown(path, folder)
+        # str.splitlines also breaks at form feeds, which are no line ends in Python source.
+        lines = difflib.unified_diff(_LINE.findall(before[path]), _LINE.findall(after[path]), name, name)
+        parts += [line if line.endswith(("\n", "\r")) else f"{line}\n{_NO_LINE_END}" for line in lines]
+    return "".join(parts)

@@ -1,0 +1,65 @@
+"""The summary that `scanify rewrite` ends with: what was rewritten, what was left and why, what is unsafe."""
+
+from pathlib import Path
+
+from scanify.analysis.plan import CallStack, Plan
+from scanify.pipeline import Held, Outcome, files_of
+from scanify.report.sentences import listed, plural, refused, shorten, shown
+
+DISCHARGE = "verify it with --case FILE:FUNCTION, or take it unverified with --unsafe"
+
+
+def render(outcome: Outcome, folder: Path, *, written: bool, verified: bool = False) -> str:
+    """The summary, with paths relative to `folder`. `written`: whether the files have been changed."""
+    lines: list[str] = []
+    for plan in outcome.applied:
+        lines += _applied(plan, folder, "rewrote" if written else "would rewrite", verified=verified)
+    for held in outcome.held:
+        lines += _held(held, folder)
+    for refusal in outcome.refused:
+        where = f"{shown(refusal.place.path, folder)}:{refusal.place.span.line}: {refusal.rule}"
+        lines.append(f"{where} {refused(refusal, folder)}")
+        lines += [f"    help: {shorten(refusal.remedy, folder)}"] if refusal.remedy else []
+    for skipped in outcome.analysis.skipped:
+        lines.append(f"{shown(skipped.path, folder)}: skipped: {shorten(skipped.reason, folder)}")
+    lines.append(_counts(outcome, written))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _applied(plan: Plan, folder: Path, verb: str, *, verified: bool) -> list[str]:
+    how = "stacked inside the call" if isinstance(plan.stack, CallStack) else "built stacked"
+    others = sorted(shown(path, folder) for path in files_of(plan) - {plan.place.path})
+    also = f", in {listed(others)}" if others else ""
+    what = f"{verb} the loop over {plan.container} as a {plan.kind.value}; the list is {how}{also}"
+    lines = [f"{_where(plan, folder)} {what}"]
+    if isinstance(plan.stack, CallStack) and plan.stack.reason:
+        lines.append(f"    note: {shorten(plan.stack.reason, folder)}")
+    if not verified:
+        lines += [f"    unsafe: {shorten(each, folder)}" for each in plan.obligations]
+    return lines + [f"    note: {shorten(each, folder)}" for each in plan.notes]
+
+
+def _held(held: Held, folder: Path) -> list[str]:
+    plan = held.plan
+    why = shorten(held.reason, folder)
+    lines = [f"{_where(plan, folder)} the loop over {plan.container} can be rewritten, but {why}"]
+    if not plan.safe:
+        lines += [f"    unsafe: {shorten(each, folder)}" for each in plan.obligations]
+        lines.append(f"    help: {DISCHARGE}")
+    return lines
+
+
+def _where(plan: Plan, folder: Path) -> str:
+    return f"{shown(plan.place.path, folder)}:{plan.place.span.line}: {plan.rule}"
+
+
+def _counts(outcome: Outcome, written: bool) -> str:
+    loops, files = plural(len(outcome.applied), "loop"), plural(len(outcome.changes), "file")
+    if outcome.applied:
+        text = f"{loops} rewritten in {files}" if written else f"{loops} would be rewritten in {files}"
+    else:
+        text = f"Nothing to rewrite in {plural(outcome.analysis.files, 'file')}"
+    text += f"; {plural(len(outcome.held), 'loop')} held back" if outcome.held else ""
+    text += f"; {plural(len(outcome.refused), 'loop')} left as they are" if outcome.refused else ""
+    text += f"; {plural(len(outcome.analysis.skipped), 'file')} skipped" if outcome.analysis.skipped else ""
+    return f"{text}."

@@ -1,0 +1,64 @@
+"""What is said of a loop in words, the same in every format."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from scanify.analysis.plan import Kind, Plan, Refusal
+
+_FORMS = {
+    Kind.FOLD: "can be a fold over stacked layers",
+    Kind.SCAN: "can be a scan over stacked layers",
+    Kind.MAP: "can be a map over stacked layers",
+    Kind.GROUP: "can be a fold over groups of equal layers",
+}
+
+
+def shown(path: Path, folder: Path) -> str:
+    """`path` as it is shown: relative to `folder` where it lies below it."""
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)
+
+
+def shorten(text: str, folder: Path) -> str:
+    """`text` with the paths below `folder` in it made relative to it."""
+    prefix = str(folder)
+    return text.replace(prefix if prefix.endswith(os.sep) else prefix + os.sep, "")
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 loop`, `2 loops`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def listed(items: Iterable[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *most, last = items
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def found(plan: Plan) -> str:
+    """One sentence on a loop that can be rewritten: `loop over self.layers can be a fold over stacked layers (...)`."""
+    parts = []
+    if plan.carry:
+        parts.append(f"carry {listed(plan.carry)}")
+    if plan.xs:
+        parts.append(f"per layer {listed(x.source for x in plan.xs)}")
+    if plan.broadcast:
+        parts.append(f"shared {listed(plan.broadcast)}")
+    if plan.ys:
+        parts.append(f"collected {listed(plan.ys)}")
+    detail = f" ({'; '.join(parts)})" if parts else ""
+    return f"loop over {plan.container} {_FORMS[plan.kind]}{detail}"
+
+
+def refused(refusal: Refusal, folder: Path) -> str:
+    """One sentence on a loop that is left as it is: why, and where the reason lies if not at the loop."""
+    reason = shorten(refusal.reason, folder)
+    at = refusal.at
+    if at is not None:
+        place = f"{shown(at.path, folder)}:{at.span.line}"
+        line = f"line {at.span.line}"
+        said = place in reason or (at.path == refusal.place.path and line in reason)
+        if not said:
+            reason += f" ({line if at.path == refusal.place.path else place})"
+    return f"loop over {refusal.container} is left as it is: {reason}"
