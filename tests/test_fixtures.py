@@ -1,0 +1,195 @@
+"""Whole models as people write them: rewritten to the expected text, refused for the expected reason, or left alone."""
+
+import operator
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from scanify.analysis.plan import Plan, Refusal
+from scanify.nn import ArrayStacked
+from scanify.pipeline import Outcome, Project, rewrite_sources
+from scanify.verify.compare import compare_case
+from scanify.verify.verdict import Status
+from tests import fixture_helpers
+from tests.fixture_helpers import FIXTURES, Fixture, Refused, fixture, left_alone, read, refused, write
+
+POLICIES = ("none", "full", "nested", "save_all", "offload", "dots")
+
+# Of the largest value: bfloat16 has 8 bits, and XLA may keep more of them in a fused loop than outside.
+TOLERANCE = {"float32": 1e-5, "bfloat16": 5e-2}
+
+CASES = [(each, case) for each in FIXTURES for case in each.cases]
+REFUSED = refused()
+
+
+def case_ids(values: list[tuple[Fixture, str]]) -> list[str]:
+    return [f"{case} of {each}" for each, case in values]
+
+
+@pytest.fixture(autouse=True)
+def _caches() -> Iterator[None]:
+    yield
+    jax.clear_caches()
+
+
+def rewrite(folder: Path, *, stack: str = "init", remat: str | None = "nested") -> Outcome:
+    return rewrite_sources(Project.load([folder], root=folder), stack=stack, remat=remat)  # type: ignore[arg-type]
+
+
+def store(outcome: Outcome) -> None:
+    for path, (_, after) in outcome.changes.items():
+        path.write_bytes(after)
+
+
+@pytest.mark.parametrize("each", FIXTURES, ids=str)
+def test_the_rewrite_prints_the_expected_text(each: Fixture, tmp_path: Path) -> None:
+    folder = write(each.before, tmp_path)
+    store(rewrite(folder, stack=each.stack, remat=each.remat))
+    assert read(folder) == each.after
+
+
+@pytest.mark.parametrize("each", FIXTURES, ids=str)
+def test_every_loop_of_a_fixture_is_found_once_and_its_fix_is_safe(each: Fixture, tmp_path: Path) -> None:
+    found = rewrite(write(each.before, tmp_path), stack=each.stack).analysis
+    assert [(loop.kind.value, loop.safe) for loop in found.loops if isinstance(loop, Plan)] == [("fold", True)]
+    assert len(found.loops) == 1
+    assert not found.skipped
+
+
+@pytest.mark.parametrize("each", FIXTURES, ids=str)
+def test_a_second_run_changes_nothing(each: Fixture, tmp_path: Path) -> None:
+    outcome = rewrite(write(each.after, tmp_path), stack=each.stack, remat=each.remat)
+    assert not outcome.changes
+    assert not outcome.analysis.loops
+
+
+@pytest.mark.parametrize("each", REFUSED, ids=[f"{each.path.stem} by {each.rule}" for each in REFUSED])
+def test_a_model_that_must_stay_as_it_is_is_refused(each: Refused, tmp_path: Path) -> None:
+    folder = write({each.path.name: each.path.read_text()}, tmp_path)
+    outcome = rewrite(folder)
+    assert not outcome.changes
+    assert [(loop.rule, loop.place.span.line) for loop in outcome.analysis.loops] == [(each.rule, each.line)]
+    (refusal,) = outcome.analysis.loops
+    assert isinstance(refusal, Refusal)
+    assert refusal.reason
+
+
+@pytest.mark.parametrize("each", REFUSED, ids=[each.path.stem for each in REFUSED])
+def test_stacking_in_the_call_does_not_let_a_refused_model_through(each: Refused, tmp_path: Path) -> None:
+    folder = write({each.path.name: each.path.read_text()}, tmp_path)
+    assert not rewrite(folder, stack="call").changes
+
+
+@pytest.mark.parametrize("path", left_alone(), ids=[path.stem for path in left_alone()])
+def test_a_model_without_a_layer_loop_is_left_alone(path: Path, tmp_path: Path) -> None:
+    outcome = rewrite(write({path.name: path.read_text()}, tmp_path))
+    assert not outcome.changes
+    assert not outcome.analysis.loops
+    assert not outcome.analysis.skipped
+
+
+def test_the_refused_models_cover_every_reason_that_a_whole_model_can_show() -> None:
+    assert {f"SCN2{number:02}" for number in range(1, 15)} - {each.rule for each in REFUSED} == set()
+
+
+def built(each: Fixture, case: str, folder: Path) -> list[tuple[Any, tuple[Any, ...], dict[str, Any]]]:
+    """What the case builds with the original and with the rewritten model."""
+    versions = []
+    for name, texts in (("original", each.before), ("rewritten", each.after)):
+        returned = fixture_helpers.thunk(write(texts, folder / name), each.target, each.case_file, case)()
+        versions.append((returned[0], returned[1], returned[2] if len(returned) == 3 else {}))
+    return versions
+
+
+def scalar(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> jax.Array:
+    """A number that every output takes part in."""
+    outputs = jax.tree.leaves(model(*args, **kwargs))
+    return sum((jnp.sum(jnp.sin(out.astype(jnp.float32))) for out in outputs), jnp.zeros(()))
+
+
+def apart(tree: Any) -> Any:
+    """A pytree with every stack taken apart into a list of layers."""
+
+    def layers(node: Any) -> Any:
+        if not isinstance(node, ArrayStacked):
+            return node
+        return [jax.tree.map(operator.itemgetter(i), node.stacked) for i in range(node.num_layers)]
+
+    return jax.tree.map(layers, tree, is_leaf=lambda node: isinstance(node, ArrayStacked))
+
+
+@pytest.mark.parametrize(("each", "case"), CASES, ids=case_ids(CASES))
+def test_the_loop_and_the_expected_text_compute_the_same_numbers(each: Fixture, case: str, tmp_path: Path) -> None:
+    """The plain Python loop is the oracle, and nothing of the verifier takes part."""
+
+    @eqx.filter_jit
+    def outputs_and_gradients(version: tuple[Any, tuple[Any, ...], dict[str, Any]]) -> Any:
+        model, args, kwargs = version
+        return model(*args, **kwargs), eqx.filter_grad(scalar)(model, args, kwargs)
+
+    loop, scan = ([*jax.tree.leaves(apart(outputs_and_gradients(version)))] for version in built(each, case, tmp_path))
+    assert len(loop) == len(scan) > 1
+    for expected, got in zip(loop, scan, strict=True):
+        assert (expected.shape, expected.dtype) == (got.shape, got.dtype)
+        relative = TOLERANCE[expected.dtype.name]
+        largest = float(jnp.max(jnp.abs(expected)))
+        np.testing.assert_allclose(np.float64(got), np.float64(expected), rtol=0, atol=relative * largest)
+
+
+@pytest.mark.parametrize(("each", "case"), CASES, ids=case_ids(CASES))
+def test_the_rewrite_is_proved_under_every_policy(each: Fixture, case: str, tmp_path: Path) -> None:
+    original, rewritten = (
+        fixture_helpers.thunk(write(texts, tmp_path / name), each.target, each.case_file, case)
+        for name, texts in (("original", each.before), ("rewritten", each.after))
+    )
+    result = compare_case(
+        case,
+        original,
+        rewritten,
+        policies=POLICIES,
+        requested=each.remat,
+        abstract=False,
+        measure=False,
+        files=fixture_helpers.files,
+    )
+    assert result.error is None
+    assert result.parameters is not None
+    assert result.parameters.status is Status.PROVED, result.parameters
+    assert [policy.policy for policy in result.policies] == list(POLICIES)
+    not_proved = [
+        (policy.policy, verdict)
+        for policy in result.policies
+        for verdict in (policy.outputs, policy.gradients)
+        if verdict.status is not Status.PROVED
+    ]
+    assert not_proved == []
+    assert result.good, (result.findings, [policy.findings for policy in result.policies])
+
+
+def test_a_decoder_of_69_billion_parameters_is_proved_without_weights(tmp_path: Path) -> None:
+    """Nothing is allocated: the case is built abstractly. All policies are for `make demo`; one is enough here."""
+    each = fixture("llama")
+    original, rewritten = (
+        fixture_helpers.thunk(write(texts, tmp_path / name), each.target, each.case_file, "llama_80x8192")
+        for name, texts in (("original", each.before), ("rewritten", each.after))
+    )
+    result = compare_case(
+        "llama_80x8192",
+        original,
+        rewritten,
+        policies=("nested",),
+        requested="nested",
+        abstract=True,
+        measure=False,
+        files=fixture_helpers.files,
+    )
+    assert result.good
+    assert result.parameters is not None
+    statuses = [result.parameters.status, *((p.outputs.status, p.gradients.status) for p in result.policies)]
+    assert statuses == [Status.PROVED, (Status.PROVED, Status.PROVED)]
