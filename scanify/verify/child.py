@@ -37,7 +37,7 @@ def main(request_fd: int, response_fd: int, lifeline_fd: int) -> None:
         request = from_json(Request, json.load(stream))
     sys.dont_write_bytecode = True
     sys.argv = [str(request.case.path)]
-    response = Response(_run(request))
+    response = Response(run_case(request))
     if os.getpid() != own:  # The user's code forked, and this is the copy.
         os._exit(0)
     with open(response_fd, "w", encoding="utf-8") as stream:
@@ -52,7 +52,8 @@ def _end_with_parent(lifeline: int) -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def _run(request: Request) -> CaseResult:
+def run_case(request: Request) -> CaseResult:
+    """Run the case in this process. Whatever goes wrong is the `error` of the result; nothing is raised."""
     try:
         return replace(_Run(request).result(), case=request.case.text)
     except (CaseError, ScanifyError) as error:

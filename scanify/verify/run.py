@@ -19,8 +19,6 @@ from scanify.verify.project import is_installed
 from scanify.verify.request import Change, Request, Response
 from scanify.verify.verdict import CaseResult, Verification
 
-_LAST_LINES = 5
-
 
 def verify(
     changes: Mapping[Path, tuple[bytes, bytes]],
@@ -129,9 +127,7 @@ def _ended(case: CaseSpec, outcome: Outcome, limits: Limits) -> str:
         how = f"its process was killed by {_signal_name(-code)}"
     else:
         how = f"its process ended (exit code {code}) before the versions were compared"
-    last = [line for line in outcome.output.splitlines() if line.strip()][-_LAST_LINES:]
-    printed = ["It printed last:", *(f"    {line}" for line in last)] if last else []
-    return "\n".join([f"{case.text}: {how}", *printed])
+    return f"{case.text}: {how}"
 
 
 def _signal_name(number: int) -> str:
