@@ -71,13 +71,17 @@ class Measurement:
 
 @dataclass(frozen=True)
 class PolicyResult:
-    """The verdicts of the rewritten version under one remat policy, by the name it has on the command line."""
+    """The verdicts of the rewritten version under one remat policy, by the name it has on the command line.
+
+    `findings` are wrong and make the verification fail; `notes` are worth knowing and do not.
+    """
 
     policy: str
     outputs: Verdict
     gradients: Verdict
     measured: Measurement = Measurement()
     findings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

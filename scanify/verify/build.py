@@ -1,0 +1,80 @@
+"""Running a case: the model and the arguments of its call, with concrete arrays or with none at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from scanify.errors import ScanifyError
+from scanify.verify.arrays import is_traced, struct
+
+Case = Callable[[], tuple[Any, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """What a case returned, as one pytree `(model, args, kwargs)`.
+
+    Built abstractly, its array leaves are `jax.ShapeDtypeStruct`, and `constructor` is the traced program, without
+    inputs, that computes them; otherwise they are arrays and `constructor` is None.
+    """
+
+    tree: tuple[Any, tuple[Any, ...], dict[str, Any]]
+    constructor: jax.extend.core.ClosedJaxpr | None = None
+
+    @property
+    def arrays(self) -> list[Any]:
+        """The array leaves of model, args and kwargs, in flattening order."""
+        return [leaf for leaf in jax.tree.leaves(self.tree) if is_traced(leaf)]
+
+
+def build(case: Case, *, abstract: bool) -> Built:
+    """Run a case; under tracing where `abstract`, so that no array is allocated.
+
+    NumPy arrays among the arguments become jax arrays, as they would under `jax.jit`; in the model they stay as they
+    are. Raises ScanifyError where the case returns anything but `(model, args)` or `(model, args, kwargs)`, and
+    whatever the user's code raises.
+    """
+    if not abstract:
+        tree = _normal(case())
+        for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+            if isinstance(leaf, jax.ShapeDtypeStruct):
+                raise ScanifyError(
+                    f"expected arrays from the case, got a jax.ShapeDtypeStruct at {jax.tree_util.keystr(path)}; "
+                    "verify with abstract weights, or return an array"
+                )
+        return Built(tree)
+    rest: list[Any] = []
+
+    def construct() -> list[Any]:
+        leaves, treedef = jax.tree.flatten(_normal(case()))
+        leaves = [jnp.zeros(x.shape, x.dtype) if isinstance(x, jax.ShapeDtypeStruct) else x for x in leaves]
+        rest[:] = [treedef, [None if is_traced(x) else x for x in leaves], [is_traced(x) for x in leaves]]
+        return [x for x in leaves if is_traced(x)]
+
+    constructor = jax.make_jaxpr(construct)()
+    treedef, others, traced = rest
+    structs = iter([struct(aval) for aval in constructor.out_avals])
+    leaves = [next(structs) if array else other for array, other in zip(traced, others, strict=True)]
+    return Built(jax.tree.unflatten(treedef, leaves), constructor)
+
+
+def _normal(returned: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """`(model, args, kwargs)` from what the case returned."""
+    if not isinstance(returned, tuple) or len(returned) not in (2, 3):
+        came = f"a tuple of {len(returned)}" if isinstance(returned, tuple) else type(returned).__name__
+        raise ScanifyError(f"expected (model, args) or (model, args, kwargs) from the case, got {came}")
+    model, args = returned[:2]
+    kwargs = returned[2] if len(returned) == 3 else {}
+    if not callable(model) or not isinstance(args, tuple | list) or not isinstance(kwargs, dict):
+        came = ", ".join(type(part).__name__ for part in returned)
+        raise ScanifyError(
+            f"expected a callable model, a tuple of arguments and a dict of keyword arguments, got {came}"
+        )
+    args, kwargs = jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, np.ndarray) else x, (tuple(args), kwargs))
+    return model, args, kwargs

@@ -1,0 +1,50 @@
+"""What the traces show to be wrong beside the values: remat that is not there, and a loop that is still a loop."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from scanify.verify.trace import Traced, count_scans
+from scanify.verify.verdict import Verdict
+
+
+def _residuals(traced: Traced) -> Counter[tuple[tuple[int, ...], str]]:
+    return Counter((tuple(aval.shape), str(aval.dtype)) for aval in traced.residuals)
+
+
+def remat_findings(policy: str, wanted: Traced | Verdict, written: Traced | Verdict) -> tuple[str, ...]:
+    """Whether the source does what was asked for: what it saves as written is what it saves under that policy."""
+    if isinstance(wanted, Verdict) or isinstance(written, Verdict):
+        return ()
+    if _residuals(wanted) == _residuals(written):
+        return ()
+    text = (
+        f"the rewritten source was to use remat {policy!r} but does not: as written it saves "
+        f"{written.saved_bytes} bytes between forward and backward, and {wanted.saved_bytes} under that policy; "
+        "look for a gradient_checkpointing that is missing or another one"
+    )
+    return (text,)
+
+
+def remat_notes(policy: str, traced: Traced, without: Traced | Verdict | None, original: Traced) -> tuple[str, ...]:
+    """What is worth knowing and not wrong: a policy that changes nothing here, a rewrite that saves more than before.
+
+    A layer that has nothing to recompute (one matrix product) rightly saves the same under every policy.
+    """
+    notes = []
+    if isinstance(without, Traced) and without is not traced and _residuals(traced) == _residuals(without):
+        notes.append(f"remat {policy!r} changes nothing: {traced.saved_bytes} bytes are saved with and without it")
+    if traced.saved_bytes > original.saved_bytes:
+        notes.append(f"saves {traced.saved_bytes} bytes where the original saves {original.saved_bytes}")
+    return tuple(notes)
+
+
+def nothing_scanned(before: Traced, after: Sequence[Traced], stacks: Sequence[int]) -> tuple[str, ...]:
+    """Whether the rewritten program has no scan that the original does not have; a stack of one layer needs none."""
+    if not after or (stacks and max(stacks) == 1):
+        return ()
+    if any(count_scans(traced.forward) > count_scans(before.forward) for traced in after):
+        return ()
+    held = f"it holds a stack of {max(stacks)} layers, but" if stacks else "it holds no stack of layers and"
+    return (f"nothing is scanned in the rewritten version: {held} its traced program has no scan more than before",)

@@ -1,0 +1,276 @@
+"""Comparing two versions by their values, where no proof was found.
+
+The tolerances are fixed numbers, not functions of the size of an array as those of `jax.test_util.check_grads` are:
+there a large array hides a large error. In float64 a loop and its scan differ by rounding only (1e-15 was measured),
+so 1e-12 of the size of an array is both wide enough and narrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import ClosedJaxpr, jaxprs_in_params
+
+from scanify.verify.arrays import is_inexact, is_key, struct
+from scanify.verify.figures import EQUAL, Distance, distance
+from scanify.verify.trace import Policy, Version, differentiated, flat_outputs, gradients, trace, under
+
+FLOAT64 = 1e-12  # of the size of an array
+NATIVE_EPS = 128  # times the machine epsilon, where there is no float64 truth
+WORSE = 4.0  # times the error of the original against the float64 truth
+
+_Arrays = Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Whether values agree, in which sense, and with which figures."""
+
+    agree: bool
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Two versions, one remat policy, and the concrete leaves that both are functions of, with their key paths.
+
+    `outputs` are the key paths of the arrays that a call returns, `inexact` which of them can be differentiated.
+    `memo` keeps what the original computed, which is the same under every policy.
+    """
+
+    before: Version
+    after: Version
+    leaves: tuple[Any, ...]
+    names: tuple[str, ...]
+    outputs: tuple[str, ...]
+    inexact: tuple[int, ...]
+    policy: Policy
+    memo: dict[Any, Any] = field(default_factory=dict)
+
+    def once(self, key: Any, compute: Callable[[], Any]) -> Any:
+        if key not in self.memo:
+            self.memo[key] = compute()
+        return self.memo[key]
+
+
+def compare_outputs(case: Comparison) -> Outcome:
+    """Values, under jit and under vmap."""
+    return _test(case, {"values": _values, "values under vmap": _vmapped}, tuple(case.outputs))
+
+
+def compare_gradients(case: Comparison) -> Outcome:
+    """vjp with random cotangents, and jvp with random tangents."""
+    names = tuple(f"the gradient of {case.names[i]}" for i in differentiated(case.leaves))
+    return _test(case, {"vjp": _vjp, "jvp": _jvp}, names)
+
+
+_Run = Callable[[Version, _Arrays, np.random.Generator], list[Any]]
+
+
+def _test(case: Comparison, runs: dict[str, _Run], names: tuple[str, ...]) -> Outcome:
+    leaves = case.once("leaves", lambda: _perturbed(case))
+    parts: list[str] = []
+    for title, run in runs.items():
+        labels = names if title != "jvp" else tuple(f"the tangent of {case.outputs[i]}" for i in case.inexact)
+        outcome = _one_run(case, leaves, run, labels)
+        if outcome is None:
+            parts.append(f"{title}: the original does not support it")
+            continue
+        if not outcome.agree:
+            return Outcome(False, f"{title}: {outcome.text}")
+        parts.append(f"{title}: {outcome.text}")
+    return Outcome(True, "; ".join(parts))
+
+
+def _one_run(case: Comparison, leaves: _Arrays, run: _Run, names: Sequence[str]) -> Outcome | None:
+    native = _both(case, leaves, run, names, wide=False)
+    if native.unsupported:
+        return None
+    if native.error:
+        return Outcome(False, native.error)
+    wide = _both(case, leaves, run, names, wide=True)
+    if wide.unsupported or wide.error:
+        why = wide.error or wide.unsupported
+        verdict = _native_alone(native)
+        return Outcome(verdict.agree, f"{verdict.text} (in its own dtypes only, as float64 fails: {why})")
+    limit = case.once("limit", lambda: _limit(case, leaves))
+    if limit is None:
+        verdict = _native_alone(native)
+        text = f"{verdict.text} (in its own dtypes only, as it computes below float32 whatever it is given)"
+        return Outcome(verdict.agree, text)
+    if not wide.apart.relative <= limit:
+        return Outcome(False, f"float64, tolerance {limit:.2g}: {wide.apart}")
+    worse = _worse_than_original(native, wide, names)
+    texts = [f"float64 {wide.apart}" + (f" (tolerance {limit:.2g})" if limit > FLOAT64 else "")]
+    texts.append(f"its own dtypes {native.apart}")
+    return Outcome(worse is None, ", ".join(texts) + (f"; {worse}" if worse else ""))
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """The results of both versions, or what was raised: `unsupported` by the original, `error` by the rewritten."""
+
+    before: list[Any]
+    after: list[Any]
+    apart: Distance = EQUAL
+    unsupported: str = ""
+    error: str = ""
+
+
+def _both(case: Comparison, leaves: _Arrays, run: _Run, names: Sequence[str], *, wide: bool) -> _Pair:
+    with jax.enable_x64(wide or bool(jax.config.jax_enable_x64)):
+        given = [_widened(x) for x in leaves] if wide else list(leaves)
+        before, unsupported = case.once((run, wide), lambda: _original(case, run, given))
+        if unsupported:
+            return _Pair([], [], unsupported=unsupported)
+        try:
+            with under(case.policy):
+                after = run(case.after, given, np.random.default_rng(1))
+        except Exception as error:
+            return _Pair(before, [], error=f"the rewritten version raised {_raised(error)}")
+        if len(before) != len(after):
+            return _Pair(before, after, error=f"{len(before)} arrays in the original, {len(after)} in the rewritten")
+        return _Pair(before, after, distance(names, before, after))
+
+
+def _original(case: Comparison, run: _Run, given: _Arrays) -> tuple[list[Any], str]:
+    try:
+        with under(None):
+            return run(case.before, given, np.random.default_rng(1)), ""
+    except Exception as error:  # user code may raise anything; what it does is reported
+        return [], _raised(error)
+
+
+def _values(program: Version, leaves: _Arrays, rng: np.random.Generator) -> list[Any]:
+    return _listed(jax.jit(lambda xs: flat_outputs(program.call(program.own(xs)))[0])(list(leaves)))
+
+
+def _vmapped(program: Version, leaves: _Arrays, rng: np.random.Generator) -> list[Any]:
+    """Over two models and inputs; integers and keys are shared."""
+    axes = [0 if is_inexact(x) else None for x in leaves]
+    twice = [jnp.stack([x, x * 1.25]) if axis == 0 else x for x, axis in zip(leaves, axes, strict=True)]
+    if all(axis is None for axis in axes):
+        return []
+    call = jax.vmap(lambda xs: flat_outputs(program.call(program.own(xs)))[0], in_axes=(axes,))
+    return _listed(jax.jit(call)(twice))
+
+
+def _vjp(program: Version, leaves: _Arrays, rng: np.random.Generator) -> list[Any]:
+    shapes = jax.eval_shape(lambda xs: flat_outputs(program.call(program.own(xs)))[0], list(leaves))
+    cotangents = [_noise(rng, s) for s in shapes if is_inexact(s)]
+    return _listed(jax.jit(lambda xs, cts: gradients(program, xs, cts))(list(leaves), cotangents))
+
+
+def _jvp(program: Version, leaves: _Arrays, rng: np.random.Generator) -> list[Any]:
+    at = differentiated(leaves)
+    tangents = [_noise(rng, leaves[i]) for i in at]
+
+    def push(xs: _Arrays, moves: _Arrays) -> list[Any]:
+        def inner(*moved: Any) -> list[Any]:
+            full = list(xs)
+            for i, value in zip(at, moved, strict=True):
+                full[i] = value
+            return [y for y in flat_outputs(program.call(program.own(full)))[0] if is_inexact(y)]
+
+        return list(jax.jvp(inner, tuple(xs[i] for i in at), tuple(moves))[1])
+
+    return _listed(jax.jit(push)(list(leaves), tangents))
+
+
+def _listed(values: Any) -> list[Any]:
+    return [jax.block_until_ready(value) for value in values]
+
+
+def _noise(rng: np.random.Generator, like: Any) -> Any:
+    return jnp.asarray(rng.standard_normal(like.shape)).astype(like.dtype)
+
+
+def _perturbed(case: Comparison) -> list[Any]:
+    """Leaves such that no two layers are equal: an initial bias is zero in every layer, and hides their order.
+
+    Values move by some percent of their size and zeros a little upwards, so that variances stay positive and masks
+    of infinities stay what they are. Where that alone makes the outputs NaN, the leaves are taken as they are.
+    """
+    rng = np.random.default_rng(0)
+    moved = [_move(rng, x) if is_inexact(x) else x for x in case.leaves]
+    try:
+        plain, shaken = (_values(case.before, xs, rng) for xs in (case.leaves, moved))
+    except Exception:  # reported by the comparison itself, which runs the same
+        return list(case.leaves)
+    return moved if sum(map(_nans, shaken)) <= sum(map(_nans, plain)) else list(case.leaves)
+
+
+def _move(rng: np.random.Generator, x: Any) -> Any:
+    noise = jnp.asarray(rng.standard_normal(x.shape)).astype(x.dtype)
+    return jnp.where(x == 0, 0.05 * jnp.abs(noise), x * (1 + 0.1 * noise)).astype(x.dtype)
+
+
+def _nans(x: Any) -> int:
+    return int(jnp.isnan(x).sum()) if not is_key(x) and is_inexact(x) else 0
+
+
+def _widened(x: Any) -> Any:
+    if not is_inexact(x):
+        return x
+    wide = jnp.complex128 if jnp.issubdtype(x.dtype, jnp.complexfloating) else jnp.float64
+    return jnp.asarray(np.asarray(x).astype(wide))
+
+
+def _limit(case: Comparison, leaves: _Arrays) -> float | None:
+    """The tolerance in float64: 1e-12, or 128 float32 epsilons where the original casts to float32 on its own.
+
+    None where it casts to something narrower, which leaves nothing to compare by.
+    """
+    with jax.enable_x64(True):
+        traced = trace(case.before, [struct(_widened(x)) for x in leaves])
+    narrow = {str(d) for jaxpr in (traced.forward, traced.gradient) for d in _dtypes(jaxpr)}
+    if narrow & {"bfloat16", "float16"} or any(name.startswith("float8") for name in narrow):
+        return None
+    return NATIVE_EPS * float(np.finfo(np.float32).eps) if narrow & {"float32", "complex64"} else FLOAT64
+
+
+def _dtypes(closed: ClosedJaxpr) -> Iterator[Any]:
+    todo: list[Any] = [closed.jaxpr]
+    while todo:
+        jaxpr = todo.pop()
+        for eqn in jaxpr.eqns:
+            yield from (var.aval.dtype for var in eqn.outvars if hasattr(var.aval, "dtype"))
+            todo.extend(jaxprs_in_params(eqn.params))
+
+
+def _native_alone(native: _Pair) -> Outcome:
+    eps = max((float(jnp.finfo(x.dtype).eps) for x in native.before if is_inexact(x)), default=0.0)
+    limit = NATIVE_EPS * eps
+    if native.apart.bitwise:
+        return Outcome(True, str(native.apart))
+    return Outcome(native.apart.relative <= limit, f"{native.apart} (tolerance {limit:.2g})")
+
+
+def _worse_than_original(native: _Pair, wide: _Pair, names: Sequence[str]) -> str | None:
+    """Why the rewritten version's error against float64 is larger than the original's by more than rounding."""
+    if native.apart.bitwise:
+        return None
+    for name, truth, a, b in zip(names, wide.before, native.before, native.after, strict=True):
+        if not is_inexact(a):
+            continue
+        errors = [distance([name], [_like(truth)], [_like(x)]).relative for x in (a, b)]
+        if errors[0] > 1e-2:  # float64 computed something else, as where random bits depend on the dtype
+            alone = _native_alone(native)
+            return None if alone.agree else alone.text
+        if errors[1] > WORSE * errors[0] + NATIVE_EPS * float(jnp.finfo(a.dtype).eps):
+            return f"{name}: error {errors[1]:.2g} against float64, where the original has {errors[0]:.2g}"
+    return None
+
+
+def _like(x: Any) -> Any:
+    return np.asarray(x).astype(np.complex128 if jnp.issubdtype(x.dtype, jnp.complexfloating) else np.float64)
+
+
+def _raised(error: Exception) -> str:
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__

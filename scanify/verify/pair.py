@@ -1,0 +1,80 @@
+"""Both versions of one case, ready to be traced: the leaves they share, with their names."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from scanify.errors import ScanifyError
+from scanify.verify.arrays import struct
+from scanify.verify.build import Built
+from scanify.verify.correspond import Correspondence, Mismatch, correspond
+from scanify.verify.trace import Version, version
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """`leaves` and `avals` are those of the original; `inputs` says which of them are arguments of the call."""
+
+    before: Version
+    after: Version
+    found: Correspondence
+    leaves: tuple[Any, ...]
+    avals: tuple[jax.ShapeDtypeStruct, ...]
+    inputs: tuple[int, ...]
+
+
+def pair(before: Built, after: Built) -> Pair | Mismatch:
+    """Match the leaves of both versions; a Mismatch where the models have different structures.
+
+    Raises ScanifyError where the arguments of the call differ in more than the values of arrays.
+    """
+    parameters = _positional(before.tree[0])
+    found = correspond(before.tree, after.tree)
+    if isinstance(found, Mismatch):
+        named = Mismatch(_named(found.path, parameters), found.text)
+        if not found.path.startswith("[0]"):
+            raise _unlike(named)
+        return named
+    for part in found.statics:
+        if not part.path.startswith("[0]"):
+            raise _unlike(Mismatch(_named(part.path, parameters), part.text))
+    inputs = tuple(i for i, name in enumerate(found.names) if not name.startswith("[0]"))
+    found = dataclasses.replace(
+        found,
+        names=tuple(_named(name, parameters) for name in found.names),
+        layers=tuple(None if i in inputs else layer for i, layer in enumerate(found.layers)),
+        statics=tuple(Mismatch(_named(part.path, parameters), part.text) for part in found.statics),
+    )
+    leaves = tuple(before.arrays)
+    return Pair(version(before), version(after, found.recipes), found, leaves, tuple(map(struct, leaves)), inputs)
+
+
+def _unlike(part: Mismatch) -> ScanifyError:
+    return ScanifyError(f"the case must call both versions with the same arguments, but they differ at {part}")
+
+
+def _positional(model: Any) -> list[str]:
+    """The names of the parameters that positional arguments of the call go to, as far as the signature shows."""
+    try:
+        parameters = inspect.signature(model).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+def _named(path: str, parameters: list[str]) -> str:
+    """A key path into `(model, args, kwargs)` as a reader knows it: `layers[3].w`, `tokens`, `mask[0]`."""
+    if path.startswith("[0]"):
+        return path[3:].lstrip(".")
+    if positional := re.fullmatch(r"\[1\]\[(\d+)\](.*)", path):
+        at = int(positional[1])
+        return (parameters[at] if at < len(parameters) else f"args[{at}]") + positional[2]
+    if keyword := re.fullmatch(r"\[2\]\['(\w+)'\](.*)", path):
+        return keyword[1] + keyword[2]
+    return {"[1]": "args", "[2]": "kwargs"}.get(path, path)

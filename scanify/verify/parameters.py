@@ -1,0 +1,84 @@
+"""Do both constructors give the same initial leaves, and do both calls get the same inputs?
+
+This is the check that a stack built in another order than the list fails: as functions of the same leaves both
+versions may well be equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
+
+from scanify.errors import ScanifyError
+from scanify.verify.arrays import same_bits, show_value
+from scanify.verify.build import Built
+from scanify.verify.correspond import Correspondence
+from scanify.verify.prove import prove
+from scanify.verify.trace import version
+from scanify.verify.verdict import Status, Verdict
+from scanify.verify.words import unproved
+
+Files = Callable[[str], str | None] | None
+
+
+def same_parameters(before: Built, after: Built, found: Correspondence, inputs: Sequence[int], files: Files) -> Verdict:
+    """PROVED where each leaf of the original is, bit for bit, the leaf (or its slice of the stack) of the rewritten.
+
+    With abstract weights the two constructors are proved equal instead. `inputs` are the leaves that are arguments of
+    the call: a case must give both versions the same ones. Raises ScanifyError where it does not.
+    """
+    equal = _concrete(before, after, found) if before.constructor is None else None
+    if equal is None:
+        return _abstract(before, after, found, inputs, files)
+    wrong = [i for i, (same, _) in enumerate(equal) if not same]
+    for i in wrong:
+        if i in set(inputs):
+            raise ScanifyError(
+                f"the case must call both versions with the same arguments, but {found.names[i]} was {equal[i][1]}; "
+                "make it from a fixed seed"
+            )
+    if found.statics:
+        more = f" (and {len(found.statics) - 1} more)" if len(found.statics) > 1 else ""
+        return Verdict(Status.FAILED, f"{found.statics[0]}{more}")
+    if wrong:
+        more = f"; {len(wrong)} of {len(equal)} leaves differ" if len(wrong) > 1 else ""
+        return Verdict(Status.FAILED, f"{found.names[wrong[0]]} is {equal[wrong[0]][1]}{more}")
+    return Verdict(Status.PROVED)
+
+
+def _concrete(before: Built, after: Built, found: Correspondence) -> list[tuple[bool, str]]:
+    """Per leaf of the original: is it the same, and both values in words."""
+    others = version(after, found.recipes).split(after.arrays)
+    answers = []
+    for a, b in zip(before.arrays, others, strict=True):
+        same = same_bits(a, b)
+        answers.append((same, "" if same else _words(a, b)))
+    return answers
+
+
+def _words(a: Any, b: Any) -> str:
+    flat = [x.reshape(-1) for x in (a, b)]
+    at = next((i for i in range(min(flat[0].size, 4096)) if not same_bits(flat[0][i], flat[1][i])), None)
+    if a.ndim == 0 or at is None:
+        return f"{show_value(a)} in the original, {show_value(b)} in the rewritten version"
+    shown = [show_value(x[at]) for x in flat]
+    return f"{shown[0]} in the original, {shown[1]} in the rewritten version (element {at})"
+
+
+def _abstract(before: Built, after: Built, found: Correspondence, inputs: Sequence[int], files: Files) -> Verdict:
+    assert before.constructor is not None and after.constructor is not None
+    apart = version(after, found.recipes)
+    rebuilt: ClosedJaxpr = jax.make_jaxpr(lambda: apart.split(jaxpr_as_fun(after.constructor)()))()
+    proof = prove(before.constructor, rebuilt, files=files)
+    wrong = [i for i, same in enumerate(proof.equal) if not same]
+    given = [i for i in wrong if i in set(inputs)]
+    if found.statics:
+        return Verdict(Status.FAILED, str(found.statics[0]))
+    if not wrong and proof.avals_equal:
+        return Verdict(Status.PROVED)
+    name = found.names[(given or wrong or [0])[0]]
+    text = f"the initial values of {name} are not proved equal, and abstract weights have no values to compare"
+    return Verdict(Status.NOT_RUN, f"{text}: {unproved(proof)}", proof.difference)
