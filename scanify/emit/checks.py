@@ -17,7 +17,16 @@ from scanify.analysis.plan import After, InitStack, Plan
 from scanify.emit.comments import comments_in
 from scanify.emit.edits import Edit
 from scanify.emit.loop_text import end_of_block
-from scanify.emit.newlines import indent_of, indent_width, line_of, line_start, line_stop, newline_counts, newline_of
+from scanify.emit.newlines import (
+    indent_of,
+    indent_width,
+    line_of,
+    line_start,
+    line_stop,
+    newline_counts,
+    newline_of,
+    previous_line,
+)
 from scanify.emit.unbound import names_of
 from scanify.errors import CheckFailed
 
@@ -214,8 +223,8 @@ def _block(text: str, start: int, end: int) -> Stretch:
     start += len(indent_of(text[start:]))
     start = line_start(text, start)
     column = indent_width(text[start : line_stop(text, start)])
-    while start > 0 and text[line_start(text, start - 1) : start].lstrip().startswith("#"):
-        start = line_start(text, start - 1)
+    while start > 0 and text[previous_line(text, start) : start].lstrip().startswith("#"):
+        start = previous_line(text, start)
     return start, end_of_block(text, end, column)
 
 

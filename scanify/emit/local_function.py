@@ -7,7 +7,7 @@ from scanify.emit import layout
 from scanify.emit.comments import comments_of, without
 from scanify.emit.edits import Edit
 from scanify.emit.loop_text import LoopText
-from scanify.emit.newlines import indent_width, line_start
+from scanify.emit.newlines import indent_width, line_start, previous_line
 
 
 def fresh(wanted: str, taken: frozenset[str] | set[str]) -> str:
@@ -94,7 +94,7 @@ def _blank_line_before(text: str, loop: LoopText) -> int | None:
     at = line_start(text, loop.start)
     column = indent_width(loop.loop_indent + "x")
     while at > 0:
-        above = line_start(text, at - (2 if text[at - 2 : at] == "\r\n" else 1))
+        above = previous_line(text, at)
         line = text[above:at]
         # A quote may be the end of a string over several lines.
         if line.lstrip().startswith("#") and indent_width(line) == column and '"' not in line and "'" not in line:

@@ -40,6 +40,11 @@ def next_line(text: str, offset: int) -> int:
     return found.end() if found else len(text)
 
 
+def previous_line(text: str, start: int) -> int:
+    """The offset of the first character of the line before the one that starts at `start`, which is not the first."""
+    return line_start(text, start - (2 if text[start - 2 : start] == "\r\n" else 1))
+
+
 def indent_of(line: str) -> str:
     """The spaces and tabs at the start of a line."""
     return line[: len(line) - len(line.lstrip(" \t\f"))]
