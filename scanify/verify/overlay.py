@@ -80,6 +80,7 @@ class Overlay(MetaPathFinder):
         self._import = builtins.__import__
         self._import_module = importlib.import_module
         self._displayed: dict[str, str | None] = {}
+        self._owned: dict[str, bool] = {}
 
     def __enter__(self) -> "Overlay":
         self._import, self._import_module = builtins.__import__, importlib.import_module
@@ -125,7 +126,7 @@ class Overlay(MetaPathFinder):
         """How to show the file with the `co_filename` `name`; None where it is not the user's."""
         if name not in self._displayed:
             path = name.removesuffix(_REWRITTEN)
-            owned = path.startswith(os.sep) and (self.project.owns(path) or self.original.text(path) is not None)
+            owned = path.startswith(os.sep) and self._owns_file(path)
             self._displayed[name] = self.project.display(path) if owned else None
         return self._displayed[name]
 
@@ -246,7 +247,9 @@ class Overlay(MetaPathFinder):
         return any(self._owns_file(f"{place}{os.sep}_") for place in places)
 
     def _owns_file(self, file: str) -> bool:
-        return self.project.owns(file) or self.original.text(file) is not None
+        if file not in self._owned:  # Asked for every module at every switch.
+            self._owned[file] = self.project.owns(file) or self.original.text(file) is not None
+        return self._owned[file]
 
     def _search(self) -> list[str]:
         return [str(directory) for directory in self.project.search]
