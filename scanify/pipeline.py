@@ -43,9 +43,9 @@ class Project:
     @classmethod
     def load(cls, paths: Iterable[Path], *, exclude: Sequence[str] = (), root: Path | None = None) -> "Project":
         """Read every file that `paths` stand for. Raises ScanifyError where one does not exist."""
-        given = [normal(path) for path in paths]
+        given = list(paths)
         top = root or common_folder(given)
-        found = [read(file) for file in discover(given, exclude=exclude, root=top)]
+        found = [read(normal(file)) for file in discover(given, exclude=exclude, root=top)]
         sources = [each for each in found if isinstance(each, Source)]
         return cls(sources, [each for each in found if isinstance(each, Skipped)], top)
 

@@ -1,0 +1,65 @@
+# Everything runs in virtual environments that are made here from Python and the package index alone.
+# `make help` lists the targets; `make test PYTHON=/path/to/python` chooses the interpreter.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench matrix precommit-test clean
+
+# The first interpreter that runs (a pyenv shim may exist and not run), is new enough and can make environments.
+# $(1): commands to try; $(2): the Python versions that will do, as a condition on sys.version_info.
+find_python = $(shell root=$$(pyenv root 2>/dev/null || echo /nowhere); \
+	for python in $(1); do for found in "$$python" "$$root"/versions/$${python#python}.*/bin/python; do \
+	"$$found" -c 'import sys, ensurepip, venv; sys.exit(not ($(2)))' >/dev/null 2>&1 && echo "$$found" && exit; \
+	done; done)
+
+PYTHON ?= $(call find_python,python3.13 python3.12 python3.11 python3 python,sys.version_info >= (3$(comma) 11))
+PYTHON_311 ?= $(call find_python,python3.11,sys.version_info[:2] == (3$(comma) 11))
+PYTHON_313 ?= $(call find_python,python3.13,sys.version_info[:2] == (3$(comma) 13))
+comma := ,
+
+VENV := .venv
+STAMP := installed
+BIN := $(VENV)/bin
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/$(STAMP) ## rewrite a GPT in a temporary folder and prove the rewrite
+	@demo/run $(abspath $(BIN))
+
+test: $(VENV)/$(STAMP) ## the test suite, with the coverage gate
+	$(BIN)/python -m pytest --cov --cov-report=term --cov-fail-under=90 $(ARGS)
+
+check: $(VENV)/$(STAMP) ## lint, types and the rule catalogue
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_rules.py
+
+bench: $(VENV)/$(STAMP) ## what is timed: start of the command, unrelated code
+	$(BIN)/python tests/benchmarks/start.py
+
+matrix: .venv-311/$(STAMP) .venv-313/$(STAMP) ## the suite on jax 0.10 with Python 3.11 and on jax 0.12 with Python 3.13
+	.venv-311/bin/python -m pytest -q $(ARGS)
+	.venv-313/bin/python -m pytest -q $(ARGS)
+
+precommit-test: $(VENV)/$(STAMP) ## the hooks, with the real pre-commit
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pre-commit
+	$(BIN)/python -m pytest -q tests/test_precommit.py --run-precommit
+
+clean: ## remove the environments and caches
+	rm -rf .venv .venv-311 .venv-313 .mypy_cache .pytest_cache .ruff_cache .coverage .coverage.*
+
+# $(1): the environment, $(2): the variable that names the interpreter, $(3): what it should be, $(4): requirements
+# beside the project's. The interpreter is looked for only when an environment has to be made.
+define environment
+$(1)/$(STAMP): pyproject.toml
+	@test -n "$$($(2))" || { echo "make: no $(3) found; give its path with $(2)=..." >&2; exit 1; }
+	rm -rf $(1)
+	"$$($(2))" -m venv $(1)
+	$(1)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(1)/bin/python -m pip install --quiet --editable ".[jax]" --group test --group check $(4)
+	@touch $$@
+endef
+
+$(eval $(call environment,.venv,PYTHON,Python 3.11 or later,))
+$(eval $(call environment,.venv-311,PYTHON_311,Python 3.11,"jax==0.10.*"))
+$(eval $(call environment,.venv-313,PYTHON_313,Python 3.13,"jax==0.12.*"))
