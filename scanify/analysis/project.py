@@ -14,7 +14,7 @@ import libcst as cst
 
 from scanify.analysis.names import imported_names
 from scanify.source.file import Source
-from scanify.source.parse import Parsed, parse
+from scanify.source.parse import Parsed, SyntaxProblem, parse
 
 _MAX_HOPS = 16  # re-exports that go round in circles end here
 
@@ -93,27 +93,40 @@ def dotted(node: cst.CSTNode) -> str | None:
 class Project:
     """The files that were given and those that their imports lead to."""
 
-    def __init__(self, parsed: Sequence[Parsed], read: Callable[[Path], Source | None] | None = None) -> None:
+    def __init__(self, sources: Sequence[Source], read: Callable[[Path], Source | None] | None = None) -> None:
         self._read = read
         self._modules: dict[Path, Module | None] = {}
         self._names: dict[Path, tuple[Path, str]] = {}
-        self._given = {one.source.path: one for one in parsed}
+        self._sources: dict[Path, Source | None] = {source.path: source for source in sources}
+        self.given = frozenset(self._sources)
+        self.problems: dict[Path, SyntaxProblem] = {}
+
+    def _source(self, path: Path) -> Source | None:
+        if path not in self._sources:
+            self._sources[path] = self._read(path) if self._read is not None else None
+        return self._sources[path]
 
     def module_at(self, path: Path) -> Module | None:
-        """The module in a file, None where there is none that can be read and parsed."""
+        """The module in a file, None where there is none that can be read and parsed (then see `problems`)."""
         if path not in self._modules:
             self._modules[path] = None  # ends cycles
-            parsed = self._given.get(path)
-            if parsed is None and self._read is not None:
-                source = self._read(path)
-                answer = parse(source) if source is not None else None
-                parsed = answer if isinstance(answer, Parsed) else None
-            if parsed is not None:
-                self._modules[path] = _collect(Module(path, self._location(path)[1], parsed))
+            source = self._source(path)
+            answer = parse(source) if source is not None else None
+            if isinstance(answer, Parsed):
+                self._modules[path] = _collect(Module(path, self._location(path)[1], answer))
+            elif answer is not None:
+                self.problems[path] = answer
         return self._modules[path]
 
+    def given_with(self, text: str) -> Iterator[Module]:
+        """Those of the given files that hold a text; the others are not parsed for it."""
+        for path in sorted(self.given):
+            source = self._sources[path]
+            if source is not None and text in source.text and (module := self.module_at(path)) is not None:
+                yield module
+
     def _exists(self, path: Path) -> bool:
-        return path in self._given or (self._read is not None and self._read(path) is not None)
+        return self._source(path) is not None
 
     def _location(self, path: Path) -> tuple[Path, str]:
         """The folder that dotted names start from, and the file's dotted name: up while there is an `__init__.py`."""

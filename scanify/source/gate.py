@@ -31,20 +31,43 @@ def may_hold_layer_loop(text: str) -> bool:
 
 
 def _applies_its_target(loop: ast.For | ast.AsyncFor) -> bool:
-    """`layer(x)` anywhere in the body, or `x = layer.method(..., x, ...)`."""
-    targets = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    targets = _names(loop.target)
     for statement in loop.body:
         for node in ast.walk(statement):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in targets:
-                if node.args or node.keywords:
-                    return True
-            elif isinstance(node, ast.Call) and any(
-                isinstance(value, ast.Name) and value.id in targets for value in _values(node)
-            ):
-                return True  # jax.checkpoint(layer)(x), jax.vmap(layer)(x), apply(layer, x)
-            elif isinstance(node, ast.Assign) and _rebinds_through(node, targets):
+            if isinstance(node, ast.Call) and _applies(node, targets):
+                return True
+            if isinstance(node, ast.Assign | ast.AugAssign) and _rebinds_through(node, targets):
                 return True
     return False
+
+
+def _applies(call: ast.Call, targets: set[str]) -> bool:
+    """`layer(x)`, `self.layers[i](x)`, `jax.vmap(layer.norm)(x)`."""
+    match call.func:
+        case ast.Name(id=name):
+            return name in targets and bool(call.args or call.keywords)
+        case ast.Subscript(slice=index):
+            return bool(_names(index) & targets)
+        case ast.Call() as inner:
+            return any(_root(value) in targets for value in _values(inner))
+        case _:
+            return False
+
+
+def _rebinds_through(node: ast.Assign | ast.AugAssign, targets: set[str]) -> bool:
+    """`x = layer.method(x)`, `x = apply(layer, x)`: a call that reads the target and the name that is bound."""
+    bound = {name for target in _targets(node) for name in _names(target)}
+    for call in ast.walk(node.value):
+        if isinstance(call, ast.Call):
+            values = list(_values(call))
+            through = _root(call.func) in targets or any(_root(value) in targets for value in values)
+            if through and bound & {name for value in values for name in _names(value)}:
+                return True
+    return False
+
+
+def _targets(node: ast.Assign | ast.AugAssign) -> list[ast.expr]:
+    return node.targets if isinstance(node, ast.Assign) else [node.target]
 
 
 def _values(call: ast.Call) -> Iterator[ast.expr]:
@@ -52,14 +75,8 @@ def _values(call: ast.Call) -> Iterator[ast.expr]:
     yield from (keyword.value for keyword in call.keywords)
 
 
-def _rebinds_through(node: ast.Assign, targets: set[str]) -> bool:
-    bound = {name.id for target in node.targets for name in ast.walk(target) if isinstance(name, ast.Name)}
-    for call in ast.walk(node.value):
-        if isinstance(call, ast.Call) and _root(call.func) in targets:
-            read = {name.id for value in _values(call) for name in ast.walk(value) if isinstance(name, ast.Name)}
-            if read & bound:
-                return True
-    return False
+def _names(node: ast.AST) -> set[str]:
+    return {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
 
 
 def _root(node: ast.expr) -> str | None:

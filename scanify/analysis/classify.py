@@ -1,0 +1,122 @@
+"""Which part of a loop's head walks layers, and what is known of those layers."""
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from scanify.analysis.classes import is_module
+from scanify.analysis.container import annotated_class, container
+from scanify.analysis.elements import ElementClass, Mixed, NotAModule, Shared, difference, element_class
+from scanify.analysis.facts import Place
+from scanify.analysis.header import Header, Part
+from scanify.analysis.layers import Built, Elsewhere, LayerList, NotLayers, Unclear
+from scanify.analysis.project import External, Project, dotted
+from scanify.analysis.where import Where
+
+LIST_TYPES = frozenset("list List tuple Tuple Sequence".split())
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The part of a loop's head that walks layers, with what is known of them."""
+
+    part: Part
+    layers: LayerList
+    kind: ElementClass | None
+    reason: tuple[str, str, Place | None] | None = None
+
+
+def layers_of(project: Project, at: Where, head: Header) -> Found | None:
+    unclear = None
+    for part in head.parts:
+        if dotted(part.source) is None or not isinstance(part.target, cst.Name):
+            continue
+        layers = container(project, at, part.source)
+        found = classify(project, part, layers)
+        if found is not None and found.kind is not None:
+            return found
+        if found is not None and unclear is None and _looks_like_layers(project, at, part):
+            unclear = found
+    return unclear
+
+
+def _looks_like_layers(project: Project, at: Where, part: Part) -> bool:
+    """Where the source does not show what a list holds: an attribute of a module, whose elements the body calls."""
+    name = dotted(part.source)
+    if name is None or at.owner is None or not name.startswith(f"{at.self_name}."):
+        return False
+    return is_module(project, at.owner)
+
+
+def classify(project: Project, part: Part, layers: LayerList) -> Found | None:
+    answer = layers.answer
+    if isinstance(answer, NotLayers):
+        return None
+    if isinstance(answer, Unclear):
+        return Found(part, layers, None, (answer.rule, answer.reason, answer.at))
+    if isinstance(answer, Elsewhere):
+        kind = _annotated(project, answer)
+        reason = ("SCN201", f"the elements of {answer.what} are not shown to be modules", None)
+        return Found(part, layers, kind, None if kind is not None else reason)
+    return _classify_built(project, part, layers, answer)
+
+
+def _classify_built(project: Project, part: Part, layers: LayerList, answer: Built) -> Found | None:
+    answers = [element_class(project, element) for element in answer.elements]
+    if any(isinstance(one, NotAModule) for one in answers):
+        return None
+    classes = [one for one in answers if isinstance(one, ElementClass)]
+    first = answer.elements[0]
+    place = first.at.module.parsed.place(first.node)
+    names = list(dict.fromkeys([one.name for one in classes]))
+    mixed = next((one for one in answers if isinstance(one, Mixed)), None)
+    shared = next((one for one in answers if isinstance(one, Shared)), None)
+    kind = classes[0] if classes else None
+    if mixed is not None or len(names) > 1:
+        names = list(mixed.names) if mixed is not None else names
+        text = f"the layers are of different classes: {', '.join(f'`{name}`' for name in names)}"
+        some = kind or ElementClass(External(names[0]), exact=False)
+        return Found(part, layers, some, ("SCN202", text, place))
+    if shared is not None:
+        text = f"every layer is the same object, `{shared.name}`"
+        return Found(part, layers, kind, ("SCN204", text, place))
+    if kind is None or len(classes) != len(answers):
+        unknown = next(e for e, one in zip(answer.elements, answers, strict=True) if one is None)
+        where_ = unknown.at.module.parsed.place(unknown.node)
+        return Found(part, layers, kind, ("SCN201", "the class of the layers is not shown", where_))
+    differ = difference(project, answer.elements)
+    return Found(part, layers, kind, ("SCN203", differ, place) if differ is not None else None)
+
+
+def _annotated(project: Project, answer: Elsewhere) -> ElementClass | None:
+    """The element class of `list[Block]`, `tuple[Block, ...]`, `Sequence[Block]`; the layers may be of a subclass."""
+    element = element_annotation(answer.annotation) if answer.annotation is not None else None
+    if element is None:
+        return None
+    owner = annotated_class(project, answer.at, element)
+    if owner is not None:
+        return ElementClass(owner, exact=False) if is_module(project, owner) else None
+    name = dotted(element)
+    meaning = project.resolve(answer.at.module, name) if name is not None else None
+    # `list[eqx.Module]` says nothing of the layers: any two may differ.
+    if isinstance(meaning, External) and is_module(project, meaning) and meaning.qualname != "equinox.Module":
+        return ElementClass(meaning, exact=False)
+    return None
+
+
+def element_annotation(annotation: cst.BaseExpression) -> cst.BaseExpression | None:
+    """`Block` of `list[Block]`, quoted or not; None for other annotations."""
+    annotation = unquoted(annotation)
+    if isinstance(annotation, cst.Subscript) and (dotted(annotation.value) or "").rpartition(".")[2] in LIST_TYPES:
+        inner = annotation.slice[0].slice
+        return inner.value if isinstance(inner, cst.Index) else None
+    return None
+
+
+def unquoted(annotation: cst.BaseExpression) -> cst.BaseExpression:
+    if isinstance(annotation, cst.SimpleString) and isinstance(annotation.evaluated_value, str):
+        try:
+            return cst.parse_expression(annotation.evaluated_value)
+        except cst.ParserSyntaxError:
+            return annotation
+    return annotation

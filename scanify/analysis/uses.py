@@ -1,0 +1,163 @@
+"""The other uses of a list that is to be stacked: those that a stack, which behaves as a sequence, serves too, and others."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from scanify.analysis.classes import lineage
+from scanify.analysis.container import class_of
+from scanify.analysis.effects import dotted_or
+from scanify.analysis.facts import Place
+from scanify.analysis.layers import LayerList
+from scanify.analysis.project import Definition, Module, Project, dotted
+from scanify.analysis.where import Where, where
+
+_SEQUENCE_READERS = frozenset("len list tuple enumerate zip reversed iter sum any all min max sorted next print repr str".split())
+
+
+@dataclass(frozen=True)
+class OtherUse:
+    """A use that a stack cannot serve."""
+
+    place: Place
+    reason: str
+
+
+def other_use(project: Project, layers: LayerList, name: str) -> OtherUse | None:
+    """The first use of a list in the given files, beside the place where it is built, that needs a Python list."""
+    if layers.owner is not None and layers.attribute is not None:
+        return _attribute_use(project, layers, layers.owner, layers.attribute)
+    function = layers.scope.function
+    root = function if function is not None else layers.scope.module.parsed.module
+    return _name_use(layers.scope.module, root, name)
+
+
+def _attribute_use(
+    project: Project, layers: LayerList, owner: Definition, attribute: str
+) -> OtherUse | None:
+    for module in project.given_with(f".{attribute}"):
+        for node in _attributes(module.parsed.module, attribute):
+            at = where(module, node)
+            relation = _relation(project, at, node, owner)
+            if relation == "other":
+                continue
+            reason = _bad(module, node) if relation == "ours" else _in_tree_at(module, node)
+            if reason is None and relation == "ours" and _grows(module, node) and at.function is not layers.scope.function:
+                reason = "`.append` makes the list longer after it was built"
+            if reason is not None:
+                return OtherUse(module.parsed.place(node), reason)
+            alias = _alias(module, node) if relation == "ours" else None
+            if alias is not None and at.function is not None:
+                found = _name_use(module, at.function, alias)
+                if found is not None:
+                    return found
+    return None
+
+
+def _relation(project: Project, at: Where, node: cst.Attribute, owner: Definition) -> str:
+    """Whether an attribute is that of our class ("ours"), surely that of another ("other"), or cannot be told."""
+    found = class_of(project, at, node.value)
+    if found is None:
+        return "unknown"
+    mine = [one.node for one in lineage(project, found)]
+    theirs = [one.node for one in lineage(project, owner)]
+    return "ours" if owner.node in mine or found.node in theirs else "other"
+
+
+def _attributes(node: cst.CSTNode, attribute: str) -> Iterator[cst.Attribute]:
+    if isinstance(node, cst.Attribute) and node.attr.value == attribute:
+        yield node
+    for child in node.children:
+        yield from _attributes(child, attribute)
+
+
+def _name_use(module: Module, root: cst.CSTNode, name: str) -> OtherUse | None:
+    for node in _names(root, name):
+        reason = _bad(module, node)
+        if reason is not None:
+            return OtherUse(module.parsed.place(node), reason)
+    return None
+
+
+def _names(node: cst.CSTNode, name: str) -> Iterator[cst.Name]:
+    if isinstance(node, cst.Name) and node.value == name:
+        yield node
+    for child in node.children:
+        if isinstance(node, cst.Attribute) and child is node.attr:
+            continue
+        if isinstance(node, cst.Arg) and child is node.keyword:
+            continue
+        if isinstance(node, cst.Param) and child is node.name:
+            continue
+        yield from _names(child, name)
+
+
+def _alias(module: Module, node: cst.CSTNode) -> str | None:
+    parent = module.parsed.parent(node)
+    if isinstance(parent, cst.Assign) and parent.value is node and len(parent.targets) == 1:
+        return dotted(parent.targets[0].target)
+    return None
+
+
+def _in_tree_at(module: Module, node: cst.CSTNode) -> str | None:
+    for above in module.parsed.ancestors(node):
+        if isinstance(above, cst.Call) and (dotted(above.func) or "").rpartition(".")[2] == "tree_at":
+            return "`tree_at` replaces a part of the list"
+    return None
+
+
+def _bad(module: Module, node: cst.CSTNode) -> str | None:
+    """Why a stack cannot serve this use; None where it can, or where the use is the building of the list itself."""
+    parent = module.parsed.parent(node)
+    if (found := _in_tree_at(module, node)) is not None:
+        return found
+    match parent:
+        case cst.Subscript():
+            return _stored(module, parent, "an element of the list is assigned")
+        case cst.For() | cst.CompFor() | cst.StarredElement() | cst.AssignTarget() | cst.AnnAssign():
+            return None
+        case cst.If() | cst.IfExp() | cst.While() | cst.Assert() | cst.UnaryOperation():
+            return None if getattr(parent, "test", node) is node else "the list itself is a value here"
+        case cst.Arg():
+            return _argument(module, parent)
+        case cst.Attribute():
+            return None if parent.attr.value == "append" else f"`.{parent.attr.value}` of a list is used"
+        case cst.ComparisonTarget() | cst.Comparison():
+            return None if _is_none_test(module, parent) else "the list is compared"
+        case cst.Assign():
+            return None if _alias(module, node) is not None else "the list is assigned to something else"
+        case cst.Return():
+            return "the list itself is returned"
+        case _:
+            return "the list itself is a value here"
+
+
+def _grows(module: Module, node: cst.CSTNode) -> bool:
+    parent = module.parsed.parent(node)
+    return isinstance(parent, cst.Attribute) and parent.attr.value == "append"
+
+
+def _stored(module: Module, node: cst.CSTNode, reason: str) -> str | None:
+    parent = module.parsed.parent(node)
+    if isinstance(parent, cst.AssignTarget | cst.AugAssign | cst.Del):
+        return reason
+    return None
+
+
+def _argument(module: Module, arg: cst.Arg) -> str | None:
+    if arg.star == "*":
+        return None
+    call = module.parsed.parent(arg)
+    name = dotted(call.func) if isinstance(call, cst.Call) else None
+    if name in _SEQUENCE_READERS:
+        return None
+    what = dotted_or(call.func) if isinstance(call, cst.Call) else "a call"
+    return f"the list itself is given to `{what}`"
+
+
+def _is_none_test(module: Module, parent: cst.CSTNode) -> bool:
+    comparison = parent if isinstance(parent, cst.Comparison) else module.parsed.parent(parent)
+    return isinstance(comparison, cst.Comparison) and all(
+        isinstance(target.operator, cst.Is | cst.IsNot) for target in comparison.comparisons
+    )
