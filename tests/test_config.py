@@ -1,0 +1,79 @@
+"""`[tool.scanify]`: where it is found, what it may hold, and what is said of anything else."""
+
+from pathlib import Path
+
+import pytest
+
+from scanify.config import Config, load_config, parse_config
+from scanify.errors import ScanifyError
+
+
+def write(folder: Path, table: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "pyproject.toml"
+    file.write_text(table)
+    return file
+
+
+class TestFinding:
+    def test_the_nearest_file_holds(self, tmp_path: Path) -> None:
+        write(tmp_path, '[tool.scanify]\nremat = "full"\n')
+        write(tmp_path / "a", '[tool.scanify]\nremat = "nested"\n')
+        (tmp_path / "a" / "b").mkdir()
+        assert load_config([tmp_path / "a" / "b" / "m.py"]) == Config(tmp_path / "a", remat="nested")
+        assert load_config([tmp_path / "c.py"]) == Config(tmp_path, remat="full")
+
+    def test_for_several_paths_it_is_that_of_the_folder_that_holds_them_all(self, tmp_path: Path) -> None:
+        write(tmp_path, "")
+        write(tmp_path / "a", '[tool.scanify]\nremat = "nested"\n')
+        assert load_config([tmp_path / "a" / "m.py", tmp_path / "b" / "m.py"]) == Config(tmp_path)
+
+    def test_a_folder_holds_itself(self, tmp_path: Path) -> None:
+        write(tmp_path / "a", '[tool.scanify]\nstack = "call"\n')
+        assert load_config([tmp_path / "a"]).stack == "call"
+
+    def test_without_a_file_the_top_of_the_repository_is_the_root(self, tmp_path: Path) -> None:
+        (tmp_path / ".git").mkdir()
+        (tmp_path / "src").mkdir()
+        assert load_config([tmp_path / "src" / "m.py"]) == Config(tmp_path)
+
+
+class TestReading:
+    def test_every_key(self, tmp_path: Path) -> None:
+        file = write(
+            tmp_path,
+            '[tool.scanify]\nremat = "nested"\nstack = "init"\nexclude = ["old", "gen/*.py"]\n'
+            '[tool.scanify.cases]\ngpt = "cases.py:gpt"\nvit = "cases.py:vit"\n',
+        )
+        cases = (("gpt", "cases.py:gpt"), ("vit", "cases.py:vit"))
+        assert parse_config(file) == Config(tmp_path, "nested", "init", ("old", "gen/*.py"), cases)
+
+    @pytest.mark.parametrize(("written", "policy"), [("false", "False"), ("true", "True"), ('"save_all"', "save_all")])
+    def test_policies_are_written_as_in_python_or_as_in_toml(self, tmp_path: Path, written: str, policy: str) -> None:
+        assert parse_config(write(tmp_path, f"[tool.scanify]\nremat = {written}\n")).remat == policy
+
+    @pytest.mark.parametrize("text", ["", "[tool.other]\nremat = 3\n", "[project]\nname = 'x'\n"])
+    def test_a_file_without_the_table_sets_nothing(self, tmp_path: Path, text: str) -> None:
+        assert parse_config(write(tmp_path, text)) == Config(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            (
+                "[tool.scanify]\nremta = 1\nzzz = 2\n",
+                r"unknown key 'remta', 'zzz'; the known ones are cases, exclude, remat",
+            ),
+            ("[tool.scanify]\nremat = 'bold'\n", r"remat: expected one of False, True, full, nested, .*, got 'bold'"),
+            ("[tool.scanify]\nremat = 3\n", r"remat: expected one of .*, got 3"),
+            ("[tool.scanify]\nstack = true\n", r"stack: expected one of init, call, got True"),
+            ("[tool.scanify]\nexclude = 'old'\n", r"exclude: expected patterns such as .*, got 'old'"),
+            ("[tool.scanify]\nexclude = ['']\n", r"exclude: expected patterns"),
+            ("[tool.scanify]\ncases = ['c.py:f']\n", r"cases: expected a table of name = 'FILE:FUNCTION', got"),
+            ("[tool.scanify.cases]\ngpt = 'cases.py'\n", r"cases: expected a table of name = 'FILE:FUNCTION', got"),
+            ("[tool]\nscanify = 3\n", r"\[tool\.scanify\]: expected a table, got 3"),
+            ("[tool.scanify\n", r"not valid TOML"),
+        ],
+    )
+    def test_what_is_wrong_is_said_with_file_and_key(self, tmp_path: Path, text: str, message: str) -> None:
+        with pytest.raises(ScanifyError, match=rf"pyproject\.toml: .*{message}"):
+            parse_config(write(tmp_path, text))
