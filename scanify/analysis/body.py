@@ -69,15 +69,11 @@ def _rebound_targets(names: Names, targets: set[str]) -> list[Problem]:
     ]
 
 
-def _lost_values(
-    at: Where, loop: cst.For, names: Names, targets: set[str], carry: Sequence[str]
-) -> list[Problem]:
+def _lost_values(at: Where, loop: cst.For, names: Names, targets: set[str], carry: Sequence[str]) -> list[Problem]:
     """Values that code after the loop reads and that only the last turn of the Python loop leaves behind."""
     after = flow(_continuation(at, loop)).exposed
     lost = [name for name in (*targets, *names.bound) if name in after and name not in carry]
-    return [
-        Problem("SCN209", f"`{name}` is read after the loop", after[name]) for name in dict.fromkeys(lost)
-    ]
+    return [Problem("SCN209", f"`{name}` is read after the loop", after[name]) for name in dict.fromkeys(lost)]
 
 
 def _continuation(at: Where, loop: cst.For) -> list[cst.CSTNode]:
@@ -250,9 +246,7 @@ def _layer_call(
     return LayerCall(method, None, arguments) if arguments is not None else None
 
 
-def _arguments(
-    rest: Sequence[cst.Arg], own: set[str], head: Header, layer: str
-) -> tuple[Argument, ...] | None:
+def _arguments(rest: Sequence[cst.Arg], own: set[str], head: Header, layer: str) -> tuple[Argument, ...] | None:
     walked = {
         part.target.value: part.whole
         for part in head.parts

@@ -59,9 +59,12 @@ def lineage(project: Project, definition: Definition, depth: int = 0) -> list[De
     """A class and the classes of the project it inherits from, nearest first (depth first, as far as it matters)."""
     found = [definition]
     if depth < _MAX_DEPTH:
+        known = {id(definition.node)}
         for base in bases(project, definition):
-            if isinstance(base, Definition):
-                found.extend(one for one in lineage(project, base, depth + 1) if one.node not in [f.node for f in found])
+            for one in lineage(project, base, depth + 1) if isinstance(base, Definition) else []:
+                if id(one.node) not in known:
+                    known.add(id(one.node))
+                    found.append(one)
     return found
 
 
@@ -110,9 +113,11 @@ def declarations(project: Project, definition: Definition, attribute: str) -> li
     found: list[Declaration] = []
     for owner in lineage(project, definition):
         assert isinstance(owner.node, cst.ClassDef)
-        for statement in blocks(body_of(owner.node.body)):
-            if isinstance(statement, cst.AnnAssign) and dotted(statement.target) == attribute:
-                found.append(Declaration(owner, statement.annotation.annotation))
+        found.extend(
+            Declaration(owner, statement.annotation.annotation)
+            for statement in blocks(body_of(owner.node.body))
+            if isinstance(statement, cst.AnnAssign) and dotted(statement.target) == attribute
+        )
         for function in methods(owner):
             at = method_where(owner, function)
             found.extend(

@@ -3,8 +3,8 @@
 import libcst as cst
 
 from scanify.analysis.classes import attribute_assignments, declarations, is_module
-from scanify.analysis.elements import ElementClass, Element, element_class
-from scanify.analysis.layers import Elsewhere, LayerList, NotLayers, Unclear, filled, local_list
+from scanify.analysis.elements import Element, ElementClass, element_class
+from scanify.analysis.layers import Elsewhere, LayerList, Unclear, filled, local_list
 from scanify.analysis.project import Assigned, Definition, Project, dotted
 from scanify.analysis.where import Where, assignments
 
@@ -67,8 +67,9 @@ def class_of(project: Project, at: Where, node: cst.CSTNode, depth: int = 0) -> 
 
 
 def _class(answer: object) -> Definition | None:
-    exact = isinstance(answer, ElementClass) and isinstance(answer.meaning, Definition)
-    return answer.meaning if exact and isinstance(answer, ElementClass) and isinstance(answer.meaning, Definition) else None
+    if isinstance(answer, ElementClass) and isinstance(answer.meaning, Definition):
+        return answer.meaning
+    return None
 
 
 def _class_of_name(project: Project, at: Where, name: str, depth: int) -> Definition | None:
@@ -142,11 +143,8 @@ def _field(project: Project, owner: Definition, attribute: str) -> LayerList:
     declared = declarations(project, owner, attribute)
     inside = Where(owner.module)
     if not declared:
-        return LayerList(Unclear(f"`{owner.name}` does not show where `{attribute}` comes from"), inside, owner, attribute)
+        reason = f"`{owner.name}` does not show where `{attribute}` comes from"
+        return LayerList(Unclear(reason), inside, owner, attribute)
     home = Where(declared[0].owner.module)
     answer = Elsewhere(declared[0].annotation, home, f"the field `{attribute}`, set by the caller")
     return LayerList(answer, home, owner, attribute)
-
-
-def is_surely_no_list(found: LayerList) -> bool:
-    return isinstance(found.answer, NotLayers)

@@ -21,7 +21,9 @@ _PURE_BUILTINS = frozenset(
 _IMPURE_BUILTINS = frozenset(
     "next print input open exec eval compile setattr delattr globals locals vars iter breakpoint __import__".split()
 )
-_PURE_PACKAGES = frozenset("jax equinox numpy math operator functools einops jaxtyping typing dataclasses optax".split())
+_PURE_PACKAGES = frozenset(
+    "jax equinox numpy math operator functools einops jaxtyping typing dataclasses optax".split()
+)
 _IMPURE_NAMES = ("numpy.random", "random", "time", "os", "sys", "logging", "warnings", "secrets", "uuid", "datetime")
 _MUTATORS = frozenset(
     "append extend insert pop popitem remove discard clear add update setdefault sort reverse write send "
@@ -62,9 +64,7 @@ class EffectFinder:
     `fresh` are the names whose objects are made in the body itself: changing those in place is nobody else's matter.
     """
 
-    def __init__(
-        self, project: Project, at: Where, own: frozenset[str], fresh: frozenset[str], depth: int = 0
-    ) -> None:
+    def __init__(self, project: Project, at: Where, own: frozenset[str], fresh: frozenset[str], depth: int = 0) -> None:
         self.project, self.at, self.own, self.fresh, self.depth = project, at, own, fresh, depth
         self.effects = Effects()
 
@@ -93,7 +93,7 @@ class EffectFinder:
             case cst.AugAssign():
                 self._expression(node.value)
                 self._store(node.target)
-                if isinstance(node.value, cst.List | cst.Tuple | cst.ListComp) and isinstance(node.operator, cst.AddAssign):
+                if isinstance(node.operator, cst.AddAssign) and _is_list(node.value):
                     self._collects(node.target, node)
             case cst.If():
                 self._expression(node.test)
@@ -266,9 +266,7 @@ class EffectFinder:
         bound = assignments(self.at.body(), root)
         if name == root and len(bound) == 1 and isinstance(bound[0], cst.FunctionDef):
             self._helper(name, Where(self.at.module, (bound[0], *self.at.functions), self.at.owner), bound[0], node)
-        elif name == root:
-            self.effects.oblige(f"calling `{name}` has no side effects")
-        elif name.rpartition(".")[2] in ("split", "next", "get", "draw", "sample"):
+        elif name == root or name.rpartition(".")[2] in ("split", "next", "get", "draw", "sample"):
             self.effects.oblige(f"calling `{name}` has no side effects")
 
     def _global(self, name: str, node: cst.Call) -> None:
@@ -310,6 +308,10 @@ class EffectFinder:
             self.effects.problem("SCN207", f"`{name}` has a side effect: {impure[0].reason}", node)
         for text in found.obligations:
             self.effects.oblige(text)
+
+
+def _is_list(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.List | cst.Tuple | cst.ListComp)
 
 
 def dotted_or(node: cst.CSTNode) -> str:

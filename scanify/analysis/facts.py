@@ -1,4 +1,4 @@
-"""What the source says, and nothing more: frozen, without opinions and without libcst types, so it prints and pickles."""
+"""What the source says, and nothing more: frozen, without opinions, without libcst types: it prints and pickles."""
 
 from dataclasses import dataclass
 from pathlib import Path

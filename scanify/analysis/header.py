@@ -75,8 +75,8 @@ def _zip(target: cst.BaseExpression, call: cst.Call) -> Header:
 
 def _part(target: cst.BaseExpression, whole: cst.BaseExpression) -> Part:
     match whole:
-        case cst.Call() if (name := dotted(whole.func)) in ("reversed", "list", "tuple", "iter") and len(whole.args) == 1:
-            return Part(target, whole.args[0].value, whole, f"`{name}(...)`")
+        case cst.Call(args=[argument]) if (name := dotted(whole.func)) in ("reversed", "list", "tuple", "iter"):
+            return Part(target, argument.value, whole, f"`{name}(...)`")
         case cst.Call(func=cst.Attribute(attr=cst.Name(value=("values" | "items" | "keys") as name))) if not whole.args:
             assert isinstance(whole.func, cst.Attribute)
             return Part(target, whole.func.value, whole, f"`.{name}()`")

@@ -119,9 +119,7 @@ def culprit(project: Project, at: Where, node: cst.CSTNode, environment: Environ
     return first_culprit(project, at, node.children, environment)
 
 
-def first_culprit(
-    project: Project, at: Where, nodes: Sequence[cst.CSTNode], environment: Environment
-) -> str | None:
+def first_culprit(project: Project, at: Where, nodes: Sequence[cst.CSTNode], environment: Environment) -> str | None:
     for node in nodes:
         if (found := culprit(project, at, node, environment)) is not None:
             return found

@@ -1,10 +1,11 @@
 """From the expression a loop walks to the list of layers: where it is built, of what, and whether all are alike."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import libcst as cst
 
+from scanify.analysis.classes import method
 from scanify.analysis.elements import Element, appended
 from scanify.analysis.facts import Place
 from scanify.analysis.keys import Variety, bind_iteration, culprit, is_keys
@@ -107,8 +108,6 @@ def _call(project: Project, at: Where, value: cst.Call, depth: int) -> Answer:
         return _foreign_call(project, at, value)
     head, _, last = name.rpartition(".")
     if at.owner is not None and head and head == at.self_name:
-        from scanify.analysis.classes import method
-
         found = method(project, at.owner, last)
         return _factory(project, method_where(*found), depth) if found else _unknown(at, value)
     meaning = project.resolve(at.module, name)
@@ -189,7 +188,7 @@ def filled(
     value: cst.BaseExpression,
     depth: int = 0,
 ) -> Answer:
-    """The list assigned to `target` by a statement, with what later `append`s add to it, and the site to stack it at."""
+    """The list a statement assigns to `target`, with what later `append`s add to it, and the site to stack it at."""
     answer = list_value(project, at, value, depth)
     calls = appended(project, at.body(), target)
     if not isinstance(answer, Built):
@@ -292,4 +291,3 @@ class LayerList:
     scope: Where
     owner: Definition | None = None
     attribute: str | None = None
-    aliases: Mapping[str, str] = field(default_factory=dict)

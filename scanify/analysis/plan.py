@@ -60,7 +60,8 @@ class Body:
 
     `span` covers whole lines, from the first statement's (or leading comment's) line to the end of the last
     statement's line, newline included; for a body on the line of the `for` itself it covers just the statements, and
-    `inline` is true. `indent` is the indentation text of the body's lines ("" when inline); `loop_indent` that of the `for`.
+    `inline` is true. `indent` is the indentation text of the body's lines ("" when inline), `loop_indent` that of the
+    `for`.
     """
 
     span: Span
@@ -91,7 +92,7 @@ class After:
 
 @dataclass(frozen=True)
 class Annotation:
-    """An annotation of the list that must become `ArrayStacked[...]`: `element` is the text of the element type, or None."""
+    """An annotation of the list that must become `ArrayStacked[element]` (`ArrayStacked` where element is None)."""
 
     place: Place
     element: str | None

@@ -175,9 +175,7 @@ def _subscripts(node: cst.CSTNode, index: str) -> list[cst.Subscript]:
 # -- the plan -----------------------------------------------------------------------------------------------------
 
 
-def _plan(
-    context: Context, at: Where, loop: cst.For, head: Header, found: Found, facts: BodyFacts
-) -> Plan | Refusal:
+def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found, facts: BodyFacts) -> Plan | Refusal:
     stack = _stack(context, at, found)
     if not isinstance(stack, InitStack | CallStack):
         rule, reason, place, remedy = stack
@@ -206,9 +204,7 @@ def _per_layer(at: Where, head: Header, found: Found) -> tuple[PerLayer, ...]:
     return tuple(PerLayer(code(part.target), code(part.whole)) for part in head.parts if part is not found.part)
 
 
-def _stack(
-    context: Context, at: Where, found: Found
-) -> InitStack | CallStack | tuple[str, str, Place | None, str]:
+def _stack(context: Context, at: Where, found: Found) -> InitStack | CallStack | tuple[str, str, Place | None, str]:
     answer = found.layers.answer
     if context.stack == "call":
         return CallStack("asked for")

@@ -1,4 +1,4 @@
-"""The other uses of a list that is to be stacked: those that a stack, which behaves as a sequence, serves too, and others."""
+"""The other uses of a list that is to be stacked, and whether a stack, which behaves as a sequence, serves them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,9 @@ from scanify.analysis.layers import LayerList
 from scanify.analysis.project import Definition, Module, Project, dotted
 from scanify.analysis.where import Where, where
 
-_SEQUENCE_READERS = frozenset("len list tuple enumerate zip reversed iter sum any all min max sorted next print repr str".split())
+_SEQUENCE_READERS = frozenset(
+    "len list tuple enumerate zip reversed iter sum any all min max sorted next print repr str".split()
+)
 
 
 @dataclass(frozen=True)
@@ -33,9 +35,7 @@ def other_use(project: Project, layers: LayerList, name: str) -> OtherUse | None
     return _name_use(layers.scope.module, root, name)
 
 
-def _attribute_use(
-    project: Project, layers: LayerList, owner: Definition, attribute: str
-) -> OtherUse | None:
+def _attribute_use(project: Project, layers: LayerList, owner: Definition, attribute: str) -> OtherUse | None:
     for module in project.given_with(f".{attribute}"):
         for node in _attributes(module.parsed.module, attribute):
             at = where(module, node)
@@ -43,7 +43,8 @@ def _attribute_use(
             if relation == "other":
                 continue
             reason = _bad(module, node) if relation == "ours" else _in_tree_at(module, node)
-            if reason is None and relation == "ours" and _grows(module, node) and at.function is not layers.scope.function:
+            elsewhere = at.function is not layers.scope.function
+            if reason is None and relation == "ours" and elsewhere and _grows(module, node):
                 reason = "`.append` makes the list longer after it was built"
             if reason is not None:
                 return OtherUse(module.parsed.place(node), reason)

@@ -81,9 +81,7 @@ def method_where(owner: Definition, method: cst.FunctionDef) -> Where:
 
 
 def _is_static(function: cst.FunctionDef) -> bool:
-    return any(
-        isinstance(d.decorator, cst.Name) and d.decorator.value == "staticmethod" for d in function.decorators
-    )
+    return any(isinstance(d.decorator, cst.Name) and d.decorator.value == "staticmethod" for d in function.decorators)
 
 
 def assignments(statements: Sequence[cst.CSTNode], name: str) -> list[cst.CSTNode]:
@@ -149,9 +147,8 @@ def _inner(statement: cst.CSTNode) -> list[cst.CSTNode]:
     body = getattr(statement, "body", None)
     if isinstance(body, cst.BaseSuite):
         inner.extend(body.body)
-    for name in ("orelse", "finalbody"):
-        if (rest := getattr(statement, name, None)) is not None:
-            inner.append(rest)
+    rests = (getattr(statement, name, None) for name in ("orelse", "finalbody"))
+    inner.extend(rest for rest in rests if rest is not None)
     inner.extend(getattr(statement, "handlers", ()))
     inner.extend(getattr(statement, "cases", ()))
     return inner

@@ -2,8 +2,10 @@
 
 import bisect
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, ParentNodeProvider, PositionProvider
@@ -31,10 +33,13 @@ class Parsed:
     module: cst.Module
 
     @cached_property
-    def _metadata(self) -> tuple[dict[cst.CSTNode, CodeRange], dict[cst.CSTNode, cst.CSTNode]]:
+    def _metadata(self) -> tuple[Mapping[cst.CSTNode, CodeRange], Mapping[cst.CSTNode, cst.CSTNode]]:
         wrapper = MetadataWrapper(self.module, unsafe_skip_copy=True)
         found = wrapper.resolve_many([PositionProvider, ParentNodeProvider])
-        return dict(found[PositionProvider]), dict(found[ParentNodeProvider])
+        return (
+            cast(Mapping[cst.CSTNode, CodeRange], found[PositionProvider]),
+            cast(Mapping[cst.CSTNode, cst.CSTNode], found[ParentNodeProvider]),
+        )
 
     @cached_property
     def _line_starts(self) -> list[int]:
