@@ -1,0 +1,66 @@
+"""Primitives that compute what a jaxpr in their parameters computes, and primitives that give back their operands.
+
+Both disappear: what is compiled apart, rematerialised, named for a policy, kept in another memory or placed on other
+devices has the same value. A call is followed into its jaxpr under the name of the parameter that holds it.
+"""
+
+from typing import Any
+
+# custom_jvp_call and custom_vjp_call stand for their primal function. What their rules compute is proved on the
+# jaxprs of derivatives, where jax has applied the rules and no custom call is left.
+CALLS = {
+    "jit": "jaxpr",
+    "pjit": "jaxpr",
+    "closed_call": "call_jaxpr",
+    "core_call": "call_jaxpr",
+    "remat": "jaxpr",
+    "remat2": "jaxpr",
+    "checkpoint": "jaxpr",
+    "custom_jvp_call": "call_jaxpr",
+    "custom_vjp_call": "call_jaxpr",
+    "xla_metadata_call": "jaxpr",
+}
+
+# Each gives back its operands.
+# name: jax.ad_checkpoint.checkpoint_name. device_put: the policies that offload.
+IDENTITIES = {
+    "copy",
+    "copy_p",
+    "device_put",
+    "name",
+    "optimization_barrier",
+    "sharding_constraint",
+    "stop_gradient",
+}
+
+# Parameters that say where or how something is computed, and not what.
+IRRELEVANT = {"out_sharding", "sharding"}
+
+
+def callee(equation: Any) -> tuple[Any, tuple[Any, ...]] | None:
+    """The open jaxpr and its constants that a call computes, or None where the equation is no call known here."""
+    name = CALLS.get(equation.primitive.name)
+    called = equation.params.get(name) if name else None
+    if called is None:
+        return None
+    jaxpr, consts = opened(called)
+    if len(jaxpr.invars) != len(equation.invars) or len(jaxpr.outvars) != len(equation.outvars):
+        return None
+    return jaxpr, consts
+
+
+def opened(jaxpr: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The jaxpr without its constants, and the constants."""
+    if hasattr(jaxpr, "consts"):
+        inner = jaxpr.jaxpr if hasattr(jaxpr, "jaxpr") else jaxpr
+        return inner, tuple(jaxpr.consts)
+    return jaxpr, ()
+
+
+def children(equation: Any) -> list[Any]:
+    """The jaxprs among the parameters of an equation, those in tuples (branches) included."""
+    found = []
+    for value in equation.params.values():
+        items = value if isinstance(value, tuple | list) else (value,)
+        found += [item for item in items if hasattr(item, "eqns") or hasattr(getattr(item, "jaxpr", None), "eqns")]
+    return found

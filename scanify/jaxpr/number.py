@@ -1,0 +1,170 @@
+"""Numbers the values of a jaxpr: every equation becomes nodes of one `Table`, calls and layer scans taken apart.
+
+Equations are read in program order. A call is replaced by its jaxpr (`calls`), a primitive with a rule by what the
+rule says (`RULES`), and everything else is a node of its own: the primitive, its parameters as `canonical` spells
+them, and its operands. Nothing is executed and no user code runs.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from scanify.jaxpr.calls import IDENTITIES, IRRELEVANT, callee, opened
+from scanify.jaxpr.canonical import Canonical, NotUnderstood
+from scanify.jaxpr.rules_control import CONTROL
+from scanify.jaxpr.rules_move import MOVES
+from scanify.jaxpr.rules_value import VALUES
+from scanify.jaxpr.table import Place, Table
+from scanify.jaxpr.views import SLICE_THROUGH
+
+Rule = Callable[["Numbering", Any, list[int]], "list[int] | None"]
+
+# Primitive name -> rule. A rule gives the nodes of the outputs, or None where it does not apply.
+RULES: dict[str, Rule] = {**MOVES, **VALUES, **CONTROL}
+
+# Operations of our own, whose parameters the rules read: a primitive that falls through to `apply` never takes such a
+# name.
+RESERVED = {*SLICE_THROUGH, "input", "bound", "out", "token", "fresh", "key", "empty"}
+
+
+class Numbering:
+    """One program, read into a table that other programs share.
+
+    `whole` holds the keys of scans that are one node each (`scan_key`); None: every scan is. All other scans are
+    unrolled.
+    """
+
+    def __init__(self, table: Table, whole: frozenset[Hashable] | None = frozenset()) -> None:
+        self.table = table
+        self.whole = whole
+        self.token = table.node("token", "start", (), (), None)
+        self.calls: tuple[Any, ...] = ()
+        self.iterations: tuple[int, ...] = ()
+        self.places: dict[int, Place] = {}
+        self.costs: dict[int, int] = {}
+        self.scans: set[Hashable] = set()
+        self._canonical = Canonical(self.jaxpr_key, table.kept_alive)
+        self._keys: dict[tuple[int, bool], Hashable] = {}
+
+    def run(self, jaxpr: Any, consts: Sequence[Any], inputs: Sequence[int]) -> list[int]:
+        """The nodes of the outputs of an open jaxpr, given its constants' values and its inputs' nodes."""
+        values = dict(zip(jaxpr.invars, inputs, strict=True))
+        for variable, const in zip(jaxpr.constvars, consts, strict=True):
+            values[variable] = self.constant(const, variable.aval)
+        table = self.table
+
+        def read(atom: Any) -> int:
+            return self.constant(atom.val, atom.aval) if hasattr(atom, "val") else values[atom]
+
+        for equation in jaxpr.eqns:
+            place = Place(equation, self.calls, self.iterations)
+            table.place = place
+            outputs = self.equation(equation, [read(atom) for atom in equation.invars])
+            for variable, output in zip(equation.outvars, outputs, strict=True):
+                values[variable] = output
+                self.places.setdefault(output, place)
+        return [read(atom) for atom in jaxpr.outvars]
+
+    def equation(self, equation: Any, inputs: list[int]) -> list[int]:
+        """The nodes of the outputs of one equation."""
+        name = equation.primitive.name
+        if name in IDENTITIES and len(inputs) == len(equation.outvars):
+            return inputs
+        called = callee(equation)
+        if called is not None:
+            around = self.calls
+            self.calls = (*around, equation)
+            try:
+                return self.run(*called, inputs)
+            finally:
+                self.calls = around
+        rule = RULES.get(name)
+        if rule is not None:
+            try:
+                answer = rule(self, equation, inputs)
+            except NotUnderstood as why:
+                return self.unknown(equation, inputs, f"{name}: {why}")
+            if answer is not None:
+                return answer
+        return self.generic(equation, inputs)
+
+    def generic(self, equation: Any, inputs: list[int]) -> list[int]:
+        """A primitive without a rule: equal to itself on equal operands with equal parameters."""
+        params = {name: value for name, value in equation.params.items() if name not in IRRELEVANT}
+        if equation.primitive.name.startswith(("random", "threefry", "rng")):
+            # How threefry lays out its counters: the same operands give other bits, and no parameter says so.
+            params["threefry_partitionable"] = getattr(equation.ctx, "threefry_partitionable", None)
+        try:
+            key = tuple((name, self._canonical.key(params[name])) for name in sorted(params))
+        except NotUnderstood as why:
+            return self.unknown(equation, inputs, f"{equation.primitive.name}: {why}")
+        return self.apply(equation, key, inputs)
+
+    def apply(self, equation: Any, key: Hashable, inputs: Sequence[int]) -> list[int]:
+        """The nodes of a primitive with a key for its parameters; effects are put in order by a token."""
+        table, name = self.table, equation.primitive.name
+        if name in RESERVED:
+            name += "*"  # its parameters are not spelled as those of our node of that name
+        ordered = bool(equation.effects) or any("Ref" in type(atom.aval).__name__ for atom in equation.invars)
+        if ordered:
+            inputs = (*inputs, self.token)
+        shapes = [_shape_dtype(variable.aval) for variable in equation.outvars]
+        if len(shapes) == 1 and not ordered:
+            return [table.node(name, key, inputs, *shapes[0])]
+        whole = table.node(name, (key, tuple(shapes)), inputs, (), None)
+        if ordered:
+            self.token = table.node("token", "after", (whole,), (), None)
+            self.places.setdefault(self.token, Place(equation, self.calls, self.iterations))
+        return [table.node("out", index, (whole,), *aval) for index, aval in enumerate(shapes)]
+
+    def unknown(self, equation: Any, inputs: Sequence[int], why: str) -> list[int]:
+        """Outputs that are equal to nothing, and an effect that is, too."""
+        if equation.effects:
+            self.token = self.table.fresh(why, (self.token,), (), None)
+        return [self.table.fresh(why, inputs, *_shape_dtype(variable.aval)) for variable in equation.outvars]
+
+    def constant(self, value: Any, aval: Any) -> int:
+        """The node of a literal or of an array that the trace closed over."""
+        shape, dtype = _shape_dtype(aval)
+        if isinstance(dtype, np.dtype):
+            try:
+                return self.table.const(np.asarray(value, dtype).reshape(shape))
+            except (TypeError, ValueError):
+                return self.table.fresh(f"a constant of type {type(value).__name__}", (), shape, dtype)
+        data = getattr(value, "_base_array", None)
+        if data is None:
+            return self.table.fresh(f"a constant of dtype {dtype}", (), shape, dtype)
+        return self.table.node("key", (), (self.table.const(np.asarray(data)),), shape, dtype)
+
+    def jaxpr_key(self, jaxpr: Any) -> Hashable:
+        """What a jaxpr computes, as a key: the nodes of its outputs on placeholders for its inputs.
+
+        The jaxpr is closed, so its nodes hold placeholders of this one scope only: two keys are equal exactly where
+        the outputs are the same expressions of the inputs. Effects inside are ordered from a token of their own.
+        """
+        inner, consts = opened(jaxpr)
+        cached = self._keys.get((id(inner), self.whole is None))
+        if cached is not None:
+            return cached
+        if len(inner.constvars) != len(consts):
+            raise NotUnderstood("a jaxpr without its constants")
+        table = self.table
+        made = table.fresh_count
+        avals = [_shape_dtype(variable.aval) for variable in inner.invars]
+        bound = [table.node("bound", index, (), *aval) for index, aval in enumerate(avals)]
+        token, place = self.token, table.place
+        self.token = table.node("token", "bound", (), (), None)
+        try:
+            outputs = self.run(inner, consts, bound)
+            key = (tuple(avals), tuple(outputs), self.token)
+        finally:
+            self.token, table.place = token, place
+        if table.fresh_count == made:
+            self._keys[id(inner), self.whole is None] = key
+        return key
+
+
+def _shape_dtype(aval: Any) -> tuple[tuple[int, ...], Any]:
+    shape = getattr(aval, "shape", ())
+    return tuple(shape), getattr(aval, "dtype", None) if hasattr(aval, "shape") else type(aval)

@@ -1,0 +1,105 @@
+"""Rules for control flow: layer scans are unrolled, a choice is made where its index is known.
+
+A `while` needs no rule: its two jaxprs are parameters, and compare by what they compute.
+"""
+
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
+
+from scanify.jaxpr import views
+from scanify.jaxpr.calls import children, opened
+from scanify.jaxpr.rules_move import row
+from scanify.jaxpr.scan import Scan, read_scan
+
+if TYPE_CHECKING:
+    from scanify.jaxpr.number import Numbering
+
+# A scan is unrolled up to this many equations, calls inside counted: 1,000 layers of 400 equations.
+UNROLLED_EQUATIONS = 400_000
+
+
+def _scan(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
+    """A scan is its body, `length` times, on row i of the xs; the ys are the rows stacked.
+
+    Both forms are sound, so which is chosen decides only what can be proved. A scan that stands in both programs
+    (over time steps, inside a layer) is one node, compared by what its body computes; so is one too long to unroll.
+    """
+    scan = read_scan(equation.params)
+    if scan is None:
+        return None
+    if numbering.whole is None or numbering.whole:
+        key = scan_key(numbering, scan)
+        numbering.scans.add(key)
+        if numbering.whole is None or key in numbering.whole:
+            return numbering.apply(equation, key, inputs)
+    if scan.length * cost(numbering, scan.jaxpr) > UNROLLED_EQUATIONS:
+        numbering.table.notes[f"a scan of length {scan.length} is too long to unroll: compared as a whole"] = None
+        return numbering.apply(equation, scan_key(numbering, scan), inputs)
+    return _unroll(numbering, equation, scan, inputs)
+
+
+def scan_key(numbering: "Numbering", scan: Scan) -> Hashable:
+    """What a scan computes, but for its operands."""
+    return ("scan", numbering.jaxpr_key(scan.jaxpr), scan.length, scan.reverse, scan.consts, scan.carry)
+
+
+def _unroll(numbering: "Numbering", equation: Any, scan: Scan, inputs: list[int]) -> list[int]:
+    table = numbering.table
+    body, body_consts = opened(scan.jaxpr)
+    consts, carry = inputs[: scan.consts], inputs[scan.consts : scan.consts + scan.carry]
+    xs = inputs[scan.consts + scan.carry :]
+    order = range(scan.length)[::-1] if scan.reverse else range(scan.length)
+    collected: dict[int, list[int]] = {}
+    calls, iterations = numbering.calls, numbering.iterations
+    numbering.calls = (*calls, equation)
+    for index in order:
+        numbering.iterations = (*iterations, index)
+        outputs = numbering.run(body, body_consts, [*consts, *carry, *(row(table, value, index) for value in xs)])
+        carry, collected[index] = outputs[: scan.carry], outputs[scan.carry :]
+    numbering.calls, numbering.iterations = calls, iterations
+    ys = []
+    for position, variable in enumerate(equation.outvars[scan.carry :]):
+        shape = tuple(variable.aval.shape)
+        rows = [views.reshape(table, collected[i][position], (1, *shape[1:])) for i in range(scan.length)]
+        ys.append(views.concat(table, rows, 0) if rows else table.zeros(shape, variable.aval.dtype))
+    return [*carry, *ys]
+
+
+def cost(numbering: "Numbering", jaxpr: Any) -> int:
+    """Equations that a jaxpr stands for when it is taken apart: a scan counts its body `length` times."""
+    inner, _ = opened(jaxpr)
+    known = numbering.costs.get(id(inner))
+    if known is None:
+        known = 0
+        for equation in inner.eqns:
+            times = int(equation.params["length"]) if equation.primitive.name == "scan" else 1
+            known += 1 + times * sum(cost(numbering, child) for child in children(equation))
+        numbering.costs[id(inner)] = known
+    return known
+
+
+def _cond(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
+    """The branch that a constant index names; otherwise a choice between what the branches compute.
+
+    Keyed by the branches' values and not by their jaxprs and operands, because a derivative passes residuals through
+    in one version and recomputes them in the other. Effects stay inside: with effects the branches are compared as
+    jaxprs.
+    """
+    table, (index, *operands) = numbering.table, inputs
+    branches = equation.params["branches"]
+    known = table.value(index)
+    if known is not None:
+        chosen = opened(branches[min(max(int(known), 0), len(branches) - 1)])
+        return numbering.run(*chosen, operands)
+    if equation.effects:
+        return None
+    results = [numbering.run(*opened(branch), operands) for branch in branches]
+    outputs = []
+    for values in zip(*results, strict=True):
+        same = len(set(values)) == 1
+        aval = (table.shape[values[0]], table.dtype[values[0]])
+        outputs.append(values[0] if same else table.node("cond", (), (index, *values), *aval))
+    return outputs
+
+
+CONTROL: dict[str, Callable[["Numbering", Any, list[int]], list[int] | None]] = {"scan": _scan, "cond": _cond}

@@ -1,0 +1,84 @@
+"""Rules for primitives that compute: folding of index arithmetic, and what zeros and equal cases make trivial.
+
+Only what holds bit for bit. `0 * x` is not 0 (x may be infinite or NaN), `x + 0.0` is not x (x may be -0.0), `-0` is
+not 0.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scanify.jaxpr import views
+from scanify.jaxpr.fold import ELEMENTWISE, FOLDED_ELEMENTS, convert, fold
+
+if TYPE_CHECKING:
+    from scanify.jaxpr.number import Numbering
+
+
+def _elementwise(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
+    table = numbering.table
+    values = [table.value(number, FOLDED_ELEMENTS) for number in inputs]
+    known = [value for value in values if value is not None]
+    if len(known) != len(values):
+        return None
+    aval = equation.outvars[0].aval
+    answer = fold(equation.primitive.name, known, aval.dtype)
+    return None if answer is None else [table.const(answer.reshape(aval.shape))]
+
+
+def _select_n(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
+    """A choice between equal values is that value; otherwise a choice of constants is folded."""
+    if len(set(inputs[1:])) == 1:
+        return [inputs[1]]
+    return _elementwise(numbering, equation, inputs)
+
+
+def _convert(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
+    """To the dtype it has: nothing. `weak_type` is no part of a value, `sharding` says where it lies."""
+    table, (value,) = numbering.table, inputs
+    dtype = equation.outvars[0].aval.dtype
+    if table.dtype[value] == dtype:
+        return [value]
+    known = table.value(value, FOLDED_ELEMENTS)
+    answer = None if known is None else convert(known, dtype)
+    if answer is not None:
+        return [table.const(answer)]
+    return [views.convert(table, value, dtype)]
+
+
+def _reduce_sum(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
+    """The sum of zeros is zero."""
+    table, (value,) = numbering.table, inputs
+    aval = equation.outvars[0].aval
+    if table.is_zero(value):
+        return [table.zeros(tuple(aval.shape), aval.dtype)]
+    return None
+
+
+def _iota(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
+    """0, 1, 2, ... along one axis: a constant repeated along the others."""
+    aval, axis = equation.outvars[0].aval, equation.params["dimension"]
+    shape = tuple(aval.shape)
+    if inputs or shape[axis] > views.ROWS or not isinstance(aval.dtype, np.dtype):
+        return None
+    table = numbering.table
+    line = np.arange(shape[axis], dtype=np.int64)
+    as_dtype = convert(line, aval.dtype)
+    if as_dtype is None:
+        return None
+    return [views.broadcast(table, table.const(as_dtype), shape, (axis,))]
+
+
+def _add_any(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
+    return [views.add_any(numbering.table, inputs)]
+
+
+VALUES: dict[str, Callable[["Numbering", Any, list[int]], list[int] | None]] = {
+    **dict.fromkeys(ELEMENTWISE, _elementwise),
+    "select_n": _select_n,
+    "convert_element_type": _convert,
+    "reduce_sum": _reduce_sum,
+    "iota": _iota,
+    "add_any": _add_any,
+}

@@ -1,0 +1,130 @@
+"""Where two programs part: the earliest operation of the original that has no equal in the rewritten program, and why.
+
+Both expression graphs are walked together from the outputs that differ. Where two nodes are the same operation the
+walk goes on to the operands that differ; where they are not (another operation, other parameters, another input,
+another constant) is a cause. Of all causes the one read first by the original program is reported: later ones usually
+follow from it.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scanify.verify.verdict import Difference
+from scanify.verify.wording import Programs, Words
+
+# Pairs looked at before the walk is content with the causes found so far.
+PAIRS = 400_000
+
+# Operations that only move elements: what reads through them is the operation to show.
+MOVING = {"reshape", "slice", "transpose", "broadcast", "concat", "rev", "convert_element_type", "out"}
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Two nodes that differ by themselves, and the nodes that read them (None: an output of the program)."""
+
+    before: int
+    after: int
+    reader_before: int | None
+    reader_after: int | None
+
+
+def explain(programs: Programs, before: Sequence[int], after: Sequence[int]) -> Difference | None:
+    """The first difference between the values of two programs, whose outputs these are; None where all are equal."""
+    causes = _causes(programs, before, after)
+    if not causes:
+        return None
+    words = Words(programs)
+    table = programs.table
+    dropped = None
+    if any(table.op[c.before] != "input" or table.op[c.after] != "input" for c in causes):
+        dropped = _unread_layer(programs, before, after)
+    rank = {node: index for index, node in enumerate(programs.places_before)}
+    last = len(rank)
+
+    def order(cause: Cause) -> tuple[int, int, int]:
+        reader = cause.before if cause.reader_before is None else cause.reader_before
+        plain = table.op[cause.before] in ("input", "fill", "const", "slice")
+        return rank.get(reader, last), 0 if plain else 1, cause.before
+
+    first = min(causes, key=order)
+    if dropped is not None:
+        layer, leaves = dropped
+        return words.unread(layer, leaves, _reader(programs, before, leaves[0]), first.after)
+    return words.difference(first.before, first.after, first.reader_before, first.reader_after)
+
+
+def _causes(programs: Programs, before: Sequence[int], after: Sequence[int]) -> list[Cause]:
+    table = programs.table
+    causes: list[Cause] = []
+    waiting = [Cause(b, a, None, None) for b, a in zip(before, after, strict=True) if b != a]
+    seen = {(cause.before, cause.after) for cause in waiting}
+    while waiting and len(seen) < PAIRS:
+        pair = waiting.pop()
+        b, a = pair.before, pair.after
+        below = _below(programs, b, a)
+        if below is None:
+            causes.append(pair)
+            continue
+        moving = table.op[b] in MOVING
+        readers = (pair.reader_before, pair.reader_after) if moving else (b, a)
+        for left, right in below:
+            if (left, right) not in seen:
+                seen.add((left, right))
+                waiting.append(Cause(left, right, *readers))
+    return causes
+
+
+def _below(programs: Programs, before: int, after: int) -> list[tuple[int, int]] | None:
+    """The operands that differ, pairwise; None where the nodes differ by themselves."""
+    table = programs.table
+    if table.op[before] != table.op[after] or table.params[before] != table.params[after]:
+        return None
+    left, right = table.inputs[before], table.inputs[after]
+    if table.op[before] == "add_any":
+        old, new = Counter(left), Counter(right)
+        left, right = tuple((old - new).elements()), tuple((new - old).elements())
+    if len(left) != len(right) or any(table.shape[b] != table.shape[a] for b, a in zip(left, right, strict=True)):
+        return None
+    return [(b, a) for b, a in zip(left, right, strict=True) if b != a] or None
+
+
+def _reached(programs: Programs, roots: Sequence[int]) -> set[int]:
+    inputs = programs.table.inputs
+    found = set(roots)
+    waiting = list(found)
+    while waiting:
+        for below in inputs[waiting.pop()]:
+            if below not in found:
+                found.add(below)
+                waiting.append(below)
+    return found
+
+
+def _leaves(programs: Programs, roots: Sequence[int]) -> dict[int, int]:
+    table = programs.table
+    found = sorted(node for node in _reached(programs, roots) if table.op[node] == "input")
+    return {int(str(table.params[node])): node for node in found}
+
+
+def _unread_layer(programs: Programs, before: Sequence[int], after: Sequence[int]) -> tuple[int, list[int]] | None:
+    """The first layer whose inputs only the original program reads, and those inputs."""
+    old, new = _leaves(programs, before), _leaves(programs, after)
+    read = {programs.layers[index] for index in new}
+    for layer in sorted({layer for index in old if (layer := programs.layers[index]) is not None}):
+        if layer not in read:
+            return layer, [node for index, node in old.items() if programs.layers[index] == layer]
+    return None
+
+
+def _reader(programs: Programs, roots: Sequence[int], leaf: int) -> int:
+    """The first operation of the original that computes with a leaf."""
+    table = programs.table
+    through = {leaf}
+    for node in sorted(_reached(programs, roots)):
+        if not through.isdisjoint(table.inputs[node]):
+            if table.op[node] not in MOVING:
+                return node
+            through.add(node)
+    return leaf
