@@ -1,0 +1,71 @@
+"""Deciding about files: each loop over modules becomes a plan or a refusal."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import libcst as cst
+
+from scanify.analysis.plan import Analysis, Plan, Refusal, Skipped
+from scanify.analysis.planner import Context, StackChoice, loops_of, plan_loop
+from scanify.analysis.project import Module, Project
+from scanify.source.file import Source
+
+_IGNORE = "scanify: ignore"
+
+
+def decide(
+    sources: Sequence[Source],
+    candidates: Sequence[Source],
+    stack: StackChoice,
+    read: Callable[[Path], Source | None] | None,
+) -> Analysis:
+    """The answer of `scanify.analysis.analyse`, where only `candidates` may hold a loop over layers."""
+    project = Project(sources, read)
+    loops: list[Plan | Refusal] = []
+    skipped: list[Skipped] = []
+    for source in candidates:
+        module = project.module_at(source.path)
+        if module is not None:
+            loops.extend(_loops(Context(project, stack), module))
+        elif (problem := project.problems.get(source.path)) is not None:
+            skipped.append(Skipped(source.path, f"line {problem.line}: {problem.message}"))
+    loops.sort(key=lambda one: (str(one.place.path), one.place.span.start))
+    return Analysis(len(sources), tuple(loops), tuple(skipped))
+
+
+def _loops(context: Context, module: Module) -> list[Plan | Refusal]:
+    found: list[Plan | Refusal] = []
+    covered = -1
+    for loop in loops_of(module.parsed.module):
+        decision = None if _ignored(loop) else plan_loop(context, module, loop)
+        if isinstance(decision, Plan) and decision.place.span.start < covered:
+            decision = _inside(decision)
+        elif isinstance(decision, Plan):
+            covered = decision.place.span.end
+        if decision is not None:
+            found.append(decision)
+    return found
+
+
+def _inside(plan: Plan) -> Refusal:
+    return Refusal(
+        place=plan.place,
+        rule="SCN212",
+        reason="the loop stands inside another one that is rewritten",
+        kind=plan.kind,
+        container=plan.container,
+        carry=plan.carry,
+        xs=plan.xs,
+        broadcast=plan.broadcast,
+        remedy="rewrite the outer loop first, then look at this one again",
+    )
+
+
+def _ignored(loop: cst.For) -> bool:
+    """Whether the loop's line, or a comment right above it, says `# scanify: ignore`."""
+    comments = [line.comment for line in loop.leading_lines]
+    if isinstance(loop.body, cst.IndentedBlock):
+        comments.append(loop.body.header.comment)
+    elif isinstance(loop.body, cst.SimpleStatementSuite):
+        comments.append(loop.body.trailing_whitespace.comment)
+    return any(comment is not None and _IGNORE in comment.value for comment in comments)
