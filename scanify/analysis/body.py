@@ -248,9 +248,7 @@ def _layer_call(
 
 def _arguments(rest: Sequence[cst.Arg], own: set[str], head: Header, layer: str) -> tuple[Argument, ...] | None:
     walked = {
-        part.target.value: part.whole
-        for part in head.parts
-        if isinstance(part.target, cst.Name) and part.target.value != layer
+        part.target.value for part in head.parts if isinstance(part.target, cst.Name) and part.target.value != layer
     }
     if len(walked) != len(head.parts) - 1:
         return None  # a target that is a pattern
@@ -262,7 +260,7 @@ def _arguments(rest: Sequence[cst.Arg], own: set[str], head: Header, layer: str)
         keyword = arg.keyword.value if arg.keyword is not None else None
         name = dotted(arg.value)
         if name in walked and name is not None:
-            found.append(Argument(_code(walked[name]), keyword, axis=0))
+            found.append(Argument(name, keyword, axis=0))
             used.append(name)
         elif set(reads(arg.value)) & own or flow([cst.Expr(arg.value)]).bound:
             return None  # it differs from layer to layer, or binds a name: a local function says so better
