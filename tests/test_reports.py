@@ -67,7 +67,7 @@ class TestCheckAsText:
             "model.py:140: SCN205 loop over self.blocks is left as it is: `break` ends the loop early (line 142)\n"
             "    help: slice the list instead\n"
             "bad.py: skipped: line 3: expected an expression\n"
-            "3 loops over layers in 4 files: 2 can be rewritten (1 unsafe), 1 left as they are; 1 file skipped.\n"
+            "3 loops over layers in 4 files: 2 can be rewritten (1 unsafe), 1 left alone; 1 file skipped.\n"
         )
 
     def test_says_that_there_is_nothing(self) -> None:
@@ -131,7 +131,7 @@ class TestRewriteSummary:
             "model.py:140: SCN205 loop over self.blocks is left as it is: `break` ends the loop early (line 142)\n"
             "    help: slice the list instead\n"
             "bad.py: skipped: line 3: expected an expression\n"
-            "1 loop rewritten in 1 file; 1 loop held back; 1 loop left as they are; 1 file skipped.\n"
+            "1 loop rewritten in 1 file; 1 loop held back; 1 loop left alone; 1 file skipped.\n"
         )
 
     def test_where_nothing_is_written_it_says_would(self) -> None:

@@ -24,7 +24,8 @@ def analyse(
 
     Arguments:
         sources: the files that were asked about, and that a rewrite may change.
-        stack: "init" or "call" as on the command line; None takes "init", and "call" for lists that come from elsewhere.
+        stack: "init" or "call" as on the command line; None takes "init", and "call" for lists that come from
+            elsewhere.
         read: gives other files of the project, which classes and lists are followed into; None for a file that is not
             there. Without it nothing beyond `sources` is seen.
     """

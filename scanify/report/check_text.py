@@ -33,6 +33,6 @@ def _summary(analysis: Analysis) -> str:
     else:
         text = f"{plural(len(analysis.loops), 'loop')} over layers in {files}: {len(plans)} can be rewritten"
         text += f" ({unsafe} unsafe)" if unsafe else ""
-        text += f", {len(refusals)} left as they are" if refusals else ""
+        text += f", {len(refusals)} left alone" if refusals else ""
     text += f"; {plural(len(analysis.skipped), 'file')} skipped" if analysis.skipped else ""
     return f"{text}."

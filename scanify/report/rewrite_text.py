@@ -60,6 +60,6 @@ def _counts(outcome: Outcome, written: bool) -> str:
     else:
         text = f"Nothing to rewrite in {plural(outcome.analysis.files, 'file')}"
     text += f"; {plural(len(outcome.held), 'loop')} held back" if outcome.held else ""
-    text += f"; {plural(len(outcome.refused), 'loop')} left as they are" if outcome.refused else ""
+    text += f"; {plural(len(outcome.refused), 'loop')} left alone" if outcome.refused else ""
     text += f"; {plural(len(outcome.analysis.skipped), 'file')} skipped" if outcome.analysis.skipped else ""
     return f"{text}."

@@ -19,14 +19,14 @@ def may_hold_layer_loop(text: str) -> bool:
     A text that the running Python cannot parse passes: libcst may know syntax that this Python does not, and where
     libcst fails too, its message is the better one.
     """
-    if not _FOR.search(text):
-        return False
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes and the like are not ours to report
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return True
+    if not _FOR.search(text):  # asked last, so that no file with a syntax error passes in silence
+        return False
     return any(_applies_its_target(node) for node in ast.walk(tree) if isinstance(node, ast.For | ast.AsyncFor))
 
 
