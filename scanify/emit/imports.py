@@ -171,7 +171,7 @@ def _inserted(path: Path, tree: cst.Module, text: str, module: str, name: str, l
     groups = _groups(tree, rest)
     for group in groups:
         if any(_third_party(tree.body[i]) for i in group):
-            before = [i for i in group if _sort_key(tree.body[i]) < (1, module)]
+            before = [i for i in group if _sort_key(tree.body[i]) <= (1, module)]
             if before:
                 return _after(path, text, offsets[before[-1]][1], line)
             start = offsets[group[0]][0] + _blank_lead(tree, group[0])

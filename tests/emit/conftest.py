@@ -67,7 +67,9 @@ class Reader:
         first, last = loop.body[0], loop.body[-1]
         loop_indent = self.text[self.starts[span.line - 1] : span.start]
         if first.lineno == loop.iter.end_lineno:
-            return Body(Span(self.span(first).start, span.end, first.lineno, span.end_line), "", loop_indent, inline=True)
+            return Body(
+                Span(self.span(first).start, span.end, first.lineno, span.end_line), "", loop_indent, inline=True
+            )
         line = self.starts[first.lineno - 1]
         while self.text[self.starts[self.line(line - 1) - 1] : line].lstrip().startswith("#"):
             line = self.starts[self.line(line - 1) - 1]
@@ -103,7 +105,10 @@ class Reader:
         sites: list[Wrap | After] = []
         annotations: list[Annotation] = []
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.AnnAssign) and self.code(node.target) in (self.container, self.container.split(".")[-1]):
+            if isinstance(node, ast.AnnAssign) and self.code(node.target) in (
+                self.container,
+                self.container.split(".")[-1],
+            ):
                 old = self.code(node.annotation)
                 element = re.search(r"\[(.*)\]", old, re.DOTALL)
                 annotations.append(Annotation(self.place(node.annotation), element and element[1], old[0] in "'\""))

@@ -42,13 +42,38 @@ comment = st.sampled_from(["", "", "", "  # note", "  # note", "  # noqa: E501",
 own_line = st.sampled_from(["", "", "", "# about the next line", "#", "# note"])
 CALLS = ["layer(x)", "layer.forward(x)", "layer(x, mask)", "layer(x, k)", "layer(x, mask, k)", "layer(x, m=mask, k=k)"]
 CALLS += ["layer(x, *[mask])", "layer(x, k, k=k)", "layer(x, a)", "layer(x, x)", "layer(x, (mask, [1]))"]
-CALLS += ["layer(x, 'a  # no comment')", "layer.forward(x, k=k)", "layer(x, k + 'z')", "layer(x, lambda_=(lambda y: y)(mask))"]
-CALLS += ["layer(\n              x,  # the carry\n      mask\n   )", 'layer(x, """two\n  lines""")', "layer(x, mask if mask else k)"]
+CALLS += [
+    "layer(x, 'a  # no comment')",
+    "layer.forward(x, k=k)",
+    "layer(x, k + 'z')",
+    "layer(x, lambda_=(lambda y: y)(mask))",
+]
+CALLS += [
+    "layer(\n              x,  # the carry\n      mask\n   )",
+    'layer(x, """two\n  lines""")',
+    "layer(x, mask if mask else k)",
+]
 LONG = "layer(x, 'a very long argument that goes on and on', 'and another one, almost as long')"
-FIRST = ["h = mask + str(x)", "x = x + '.'", "h = [x for x in 'ab'][0]", "h = k if len(k) else a", "h: str = mask", "pass"]
-FIRST += ["if mask:\n{i}    h = '1'  # in\n{i}else:\n{i}    h = '2'", "h = (\n  mask +  # why\n  '+'\n)", 'h = """a\n# no comment\n"""']
+FIRST = [
+    "h = mask + str(x)",
+    "x = x + '.'",
+    "h = [x for x in 'ab'][0]",
+    "h = k if len(k) else a",
+    "h: str = mask",
+    "pass",
+]
+FIRST += [
+    "if mask:\n{i}    h = '1'  # in\n{i}else:\n{i}    h = '2'",
+    "h = (\n  mask +  # why\n  '+'\n)",
+    'h = """a\n# no comment\n"""',
+]
 HEADERS = {
-    0: ["for layer in self.layers:", "for layer in self.layers :", "for  layer  in (self.layers):", "for layer in \\\n      self.layers:"],
+    0: [
+        "for layer in self.layers:",
+        "for layer in self.layers :",
+        "for  layer  in (self.layers):",
+        "for layer in \\\n      self.layers:",
+    ],
     1: ["for layer, k in zip(self.layers, keys):", "for (layer, k) in zip(self.layers, keys[:]):"],
     2: [
         "for layer, k, (a, b) in zip(self.layers, keys, pairs):",
@@ -105,7 +130,9 @@ def models(draw: st.DrawFn) -> tuple[str, str, str]:
     head += [f"{unit}{unit}{line}" if line else "" for line in build]
     before = [f"{unit}def __call__(self, x, mask, keys, pairs):{draw(comment)}", f"{unit}{unit}s = 's'{draw(comment)}"]
     before += [] if depth == 2 else [f"{unit}{unit}if x:{draw(comment)}"]
-    imports = draw(st.sampled_from([[], ["import math  # m"], ['"""Doc."""', "", "# c", "import os", "from a_b import c"][:3]]))
+    imports = draw(
+        st.sampled_from([[], ["import math  # m"], ['"""Doc."""', "", "# c", "import os", "from a_b import c"][:3]])
+    )
     newline = draw(st.sampled_from(["\n", "\n", "\r\n"]))
     text = "\n".join([*imports, *head, "", *before, *lines, f"{unit}{unit}return x, s"])
     return (text + draw(st.sampled_from(["", "\n", "\n\n# end\n"]))).replace("\n", newline), carry, stack
