@@ -69,7 +69,11 @@ def run_case(request: Request) -> CaseResult:
 
 @dataclass(eq=False)
 class _Build:
-    """Calls one version's case. The first thing that goes wrong stays in `error`, whoever catches the exception."""
+    """Calls one version's case.
+
+    What ends the comparison stays in `error`, whoever catches the exception. An exception that only the rewritten
+    version raises does not end it, it is a verdict for the comparer; `raised` and `told` are for when it passes it on.
+    """
 
     spec: CaseSpec
     overlay: Overlay
@@ -77,6 +81,8 @@ class _Build:
     module: ModuleType
     function: Callable[[ModuleType], object]
     error: CaseError | None = None
+    raised: BaseException | None = None
+    told: CaseError | None = None
 
     def __call__(self) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         try:
@@ -88,7 +94,10 @@ class _Build:
             raise
         except BaseException as error:
             doing = f"{self.spec.text} failed with the {self.version.name} {Path(str(self.module.__file__)).name}"
-            self.error = self.error or _told(error, doing, self.overlay)
+            self.raised, self.told = error, _told(error, doing, self.overlay)
+            if self.version is self.overlay.rewritten and isinstance(error, Exception):
+                raise
+            self.error = self.error or self.told
             raise self.error from None
 
 
@@ -156,7 +165,8 @@ class _Run:
         except (CaseError, ScanifyError):
             raise
         except BaseException as error:
-            raise (before.error or after.error or self._blamed(error, before, after) or error) from None
+            told = after.told if error is after.raised else None
+            raise (before.error or after.error or told or self._blamed(error, before, after) or error) from None
         failed = before.error or after.error
         if failed is not None:
             raise failed
@@ -180,9 +190,9 @@ class _Run:
         try:
             model, args, kwargs = build()
             eqx.filter_eval_shape(lambda model, args, kwargs: model(*args, **kwargs), model, args, kwargs)
-        except CaseError as error:
-            return error
         except BaseException as error:
+            if error is build.raised or build.error is not None:
+                return build.error or build.told
             return self._raised(error, build.version)
         return None
 

@@ -20,7 +20,8 @@ class Change:
 class Request:
     """One case to run: its module is the file `target`, which need not be among the `changes`.
 
-    `policies` are remat policies by their names on the command line, `requested` the one the rewrite was asked for.
+    `policies` are remat policies by their names on the command line (None: as written), `requested` the one that the
+    rewrite was asked for.
     `directory` is what file names are shown relative to. `comparer` is the function, `module:name`, that compares the
     two versions (the signature of `scanify.verify.compare.compare_case`).
     """
@@ -28,7 +29,7 @@ class Request:
     case: CaseSpec
     target: Path
     changes: tuple[Change, ...]
-    policies: tuple[str, ...]
+    policies: tuple[str | None, ...]
     requested: str | None
     abstract: bool
     measure: bool

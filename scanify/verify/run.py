@@ -24,7 +24,7 @@ def verify(
     changes: Mapping[Path, tuple[bytes, bytes]],
     cases: Sequence[CaseSpec],
     *,
-    policies: Sequence[str],
+    policies: Sequence[str | None],
     requested: str | None,
     abstract: bool = False,
     measure: bool = True,
@@ -36,8 +36,9 @@ def verify(
     """Compare the original and the rewritten files on every case, each case in a process of its own.
 
     `changes` gives each file's original and rewritten bytes; nothing is written. The cases are called with the module
-    of the file `target`, by default the first of `changes`. `policies` are the remat policies to verify under and
-    `requested` the one the rewrite was asked for, by their names on the command line. `notify` is told what is done.
+    of the file `target`, by default the first of `changes`. `policies` are the remat policies to verify under, by
+    their names on the command line (None: as written), and `requested` the one that the rewrite was asked for.
+    `notify` is told what is done.
 
     Raises ScanifyError where jax or equinox is missing, or where there is nothing to verify or no case to do it with.
     """
@@ -74,7 +75,7 @@ def versions() -> tuple[tuple[str, str], ...]:
 
 
 def _check_usage(
-    changes: Mapping[Path, tuple[bytes, bytes]], cases: Sequence[CaseSpec], policies: Sequence[str]
+    changes: Mapping[Path, tuple[bytes, bytes]], cases: Sequence[CaseSpec], policies: Sequence[str | None]
 ) -> None:
     missing = [name for name in ("jax", "equinox") if importlib.util.find_spec(name) is None]
     if missing:

@@ -34,7 +34,7 @@ def swallow(name, before, after, **options):
     for build in (before, after):
         try:
             build()
-        except Exception:
+        except (Exception, SystemExit):
             pass
     return CaseResult(name)
 
@@ -167,6 +167,16 @@ def test_a_case_that_raises_with_the_rewritten_module_only_says_so(run: Run) -> 
 def test_an_error_of_the_case_survives_a_comparer_that_swallows_it(run: Run) -> None:
     cases = "def twice(module): raise ValueError('boom')"
     assert error_of(run(cases=cases, comparer="swallow")).endswith("ValueError: boom")
+
+
+def test_an_exception_of_the_rewritten_case_is_a_verdict_for_the_comparer(run: Run) -> None:
+    result = run(rewritten="MODEL = 1", comparer="swallow")
+    assert result == CaseResult("cases.py:twice", seconds=result.seconds)
+
+
+def test_an_exit_of_the_rewritten_case_ends_the_comparison(run: Run) -> None:
+    error = error_of(run(rewritten="import sys\ndef __getattr__(name): sys.exit(name)", comparer="swallow"))
+    assert error.startswith("cases.py:twice failed with the rewritten model.py, as it calls sys.exit:")
 
 
 @pytest.mark.parametrize(

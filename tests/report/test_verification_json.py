@@ -1,0 +1,106 @@
+"""The JSON of a verification: a contract with other tools."""
+
+import json
+from dataclasses import replace
+
+from scanify.report.verification_json import verification_json
+from scanify.verify.verdict import (
+    CaseResult,
+    Difference,
+    Measurement,
+    Operation,
+    PolicyResult,
+    Status,
+    Verdict,
+    Verification,
+)
+
+PROVED = Verdict(Status.PROVED)
+DIFFERENCE = Difference("0.3 against 0.0", Operation("mul (8,) float32", "model.py", 41, 3), None)
+FAILED = Verdict(Status.FAILED, "values differ", DIFFERENCE)
+DIFFERENCE_JSON = {
+    "what": "0.3 against 0.0",
+    "before": {"text": "mul (8,) float32", "file": "model.py", "line": 41, "layer": 3},
+    "after": None,
+}
+VERSIONS = (("python", "3.11.7"), ("jax", "0.10.2"), ("equinox", "0.13.8"), ("scanify", "0.1.0"))
+CASE = CaseResult(
+    "cases.py:gpt",
+    PROVED,
+    (PolicyResult("nested", PROVED, FAILED, Measurement(512, 100, 0.5, 0.25, 2.0, 4096, "cpu"), ("f",), ("n",)),),
+    Measurement(1024),
+    ("g",),
+    (("trace", 1.5), ("total", 2.5)),
+    output="hello\n",
+)
+
+
+def test_every_field_of_the_contract_is_there() -> None:
+    given = json.loads(json.dumps(verification_json(Verification((CASE,), VERSIONS)), allow_nan=False))
+    assert given == {
+        "version": 1,
+        "good": False,
+        "versions": {"python": "3.11.7", "jax": "0.10.2", "equinox": "0.13.8", "scanify": "0.1.0"},
+        "cases": [
+            {
+                "case": "cases.py:gpt",
+                "good": False,
+                "error": None,
+                "parameters": {"status": "PROVED", "reason": "", "difference": None},
+                "original": {
+                    "saved_bytes": 1024,
+                    "stablehlo_lines": None,
+                    "trace_seconds": None,
+                    "lower_seconds": None,
+                    "compile_seconds": None,
+                    "temp_bytes": None,
+                    "backend": None,
+                },
+                "policies": [
+                    {
+                        "policy": "nested",
+                        "outputs": {"status": "PROVED", "reason": "", "difference": None},
+                        "gradients": {"status": "FAILED", "reason": "values differ", "difference": DIFFERENCE_JSON},
+                        "difference": DIFFERENCE_JSON,
+                        "measurements": {
+                            "saved_bytes": 512,
+                            "stablehlo_lines": 100,
+                            "trace_seconds": 0.5,
+                            "lower_seconds": 0.25,
+                            "compile_seconds": 2.0,
+                            "temp_bytes": 4096,
+                            "backend": "cpu",
+                        },
+                        "findings": ["f"],
+                        "notes": ["n"],
+                    }
+                ],
+                "findings": ["g"],
+                "seconds": {"trace": 1.5, "total": 2.5},
+                "output": "hello\n",
+            }
+        ],
+    }
+
+
+def test_the_difference_of_the_outputs_comes_before_that_of_the_gradients() -> None:
+    other = replace(FAILED, difference=replace(DIFFERENCE, what="first"))
+    case = replace(CASE, policies=(replace(CASE.policies[0], outputs=other),))
+    assert verification_json(Verification((case,)))["cases"][0]["policies"][0]["difference"]["what"] == "first"
+
+
+def test_a_case_that_could_not_run_has_its_error_and_no_verdicts() -> None:
+    given = verification_json(Verification((CaseResult("c", error="it died"),)))["cases"][0]
+    assert (given["error"], given["parameters"], given["policies"], given["good"]) == ("it died", None, [], False)
+
+
+def test_an_infinite_figure_is_null() -> None:
+    case = replace(CASE, original=Measurement(compile_seconds=float("inf")))
+    given = verification_json(Verification((case,)))["cases"][0]
+    assert given["original"]["compile_seconds"] is None
+
+
+def test_a_good_verification_says_so() -> None:
+    case = replace(CASE, policies=(PolicyResult("none", PROVED, PROVED),), findings=())
+    given = verification_json(Verification((case,)))
+    assert given["good"] is True and given["cases"][0]["good"] is True
