@@ -2,11 +2,11 @@
 
 import importlib
 import sys
+from pathlib import Path
 
 import click
 
 import scanify
-from scanify.crash import bug_report
 from scanify.errors import CheckFailed, Exit, ScanifyError
 
 COMMANDS = ("check", "rewrite", "verify", "explain", "rules")
@@ -51,13 +51,14 @@ def run(arguments: list[str]) -> int:
     except click.ClickException as error:
         error.show()
         return Exit.USAGE
-    except CheckFailed as error:
-        click.echo(bug_report(error, arguments), err=True)
-        return Exit.INTERNAL
-    except ScanifyError as error:
-        click.echo(f"scanify: {error}", err=True)
-        return error.exit_code
     except Exception as error:
+        if isinstance(error, ScanifyError) and not isinstance(error, CheckFailed):
+            from scanify.report.sentences import shorten
+
+            click.echo(f"scanify: {shorten(str(error), Path.cwd())}", err=True)
+            return error.exit_code
+        from scanify.crash import bug_report
+
         click.echo(bug_report(error, arguments), err=True)
         return Exit.INTERNAL
 

@@ -1,5 +1,7 @@
 """Deciding about files: each loop over modules becomes a plan or a refusal."""
 
+import ast
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -9,6 +11,7 @@ from scanify.analysis.plan import Analysis, Plan, Refusal, Skipped
 from scanify.analysis.planner import Context, StackChoice, loops_of, plan_loop
 from scanify.analysis.project import Module, Project
 from scanify.source.file import Source
+from scanify.source.parse import SyntaxProblem
 
 _IGNORE = "scanify: ignore"
 
@@ -28,9 +31,22 @@ def decide(
         if module is not None:
             loops.extend(_loops(Context(project, stack), module))
         elif (problem := project.problems.get(source.path)) is not None:
-            skipped.append(Skipped(source.path, f"line {problem.line}: {problem.message}"))
+            skipped.append(Skipped(source.path, _syntax_error(source.text, problem)))
     loops.sort(key=lambda one: (str(one.place.path), one.place.span.start))
     return Analysis(len(sources), tuple(loops), tuple(skipped))
+
+
+def _syntax_error(text: str, problem: SyntaxProblem) -> str:
+    """What is wrong in Python's own words, which are plainer than those of a grammar."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except SyntaxError as error:
+        return f"syntax error on line {error.lineno}: {error.msg}"
+    except (ValueError, RecursionError, MemoryError):
+        pass
+    return f"syntax error on line {problem.line}: {problem.message}"
 
 
 def _loops(context: Context, module: Module) -> list[Plan | Refusal]:
