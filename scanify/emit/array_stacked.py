@@ -7,7 +7,7 @@ from scanify.analysis.plan import After, Annotation, CallStack, InitStack, Kind,
 from scanify.emit import layout
 from scanify.emit.comments import comments_of, without
 from scanify.emit.edits import Edit
-from scanify.emit.local_function import call_of_local_function
+from scanify.emit.local_function import call_of_local_function, scope_start
 from scanify.emit.loop_text import LoopText, end_of_block, loop_text
 from scanify.emit.names_in import names_in
 from scanify.emit.newlines import indent_width, newline_of
@@ -31,14 +31,15 @@ def files(plan: Plan) -> frozenset[Path]:
 def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
     """The edits of all plans, imports left out. Raises CheckFailed for a plan that this target cannot express."""
     made: list[Edit] = []
-    given: dict[tuple[Path, frozenset[str]], set[str]] = {}  # names already given to local functions, by scope
+    given: dict[tuple[Path, int], set[str]] = {}  # the names already given to local functions, by scope
     for plan in plans:
         if plan.kind is not Kind.FOLD or plan.ys or not plan.carry:
             raise CheckFailed(
                 f"{plan.place}: expected a fold for the target array-stacked, got a {plan.kind.value}"
                 f"{' that collects outputs' if plan.ys else ''}; nothing was written; please report this"
             )
-        given_here = given.setdefault((plan.place.path, plan.taken), set())
+        scope = scope_start(context.texts[plan.place.path], plan.place.span.start)
+        given_here = given.setdefault((plan.place.path, scope), set())
         made += _loop_edits(plan, context, given_here)
         if isinstance(plan.stack, InitStack):
             made += [_site_edit(site, context) for site in plan.stack.sites]

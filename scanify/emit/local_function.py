@@ -1,5 +1,7 @@
 """The loop's body as a local function, kept word for word: only the header changes, and a `return` is added."""
 
+import re
+
 import libcst as cst
 
 from scanify.analysis.plan import Plan
@@ -7,7 +9,7 @@ from scanify.emit import layout
 from scanify.emit.comments import comments_of, without
 from scanify.emit.edits import Edit
 from scanify.emit.loop_text import LoopText
-from scanify.emit.newlines import indent_width, line_start, previous_line
+from scanify.emit.newlines import indent_width, line_start, line_stop, previous_line
 
 
 def fresh(wanted: str, taken: frozenset[str] | set[str]) -> str:
@@ -16,6 +18,16 @@ def fresh(wanted: str, taken: frozenset[str] | set[str]) -> str:
     while name in taken:
         name, number = f"{wanted}_{number}", number + 1
     return name
+
+
+_DEF = re.compile(r"(?:^|(?<=[\r\n]))([ \t]*)(?:async[ \t]+)?def\b")
+
+
+def scope_start(text: str, offset: int) -> int:
+    """The offset of the `def` that the statement at `offset` stands in, 0 for the module. For choosing names only."""
+    column = indent_width(text[line_start(text, offset) : line_stop(text, offset)])
+    around = [found.start() for found in _DEF.finditer(text, 0, offset) if indent_width(found[1] + "x") < column]
+    return around[-1] if around else 0
 
 
 def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, given: set[str]) -> list[Edit]:

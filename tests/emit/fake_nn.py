@@ -1,4 +1,4 @@
-"""A stand-in for `scanify.nn` in plain Python, strict about `in_axes`. Layers answer with what they were given, as text."""
+"""A stand-in for `scanify.nn` in plain Python, strict about `in_axes`. Its layers answer in text what they got."""
 
 
 class ArrayStacked:

@@ -58,7 +58,10 @@ FORMS: dict[str, tuple[str, str, dict[str, object]]] = {
         {},
     ),
     "one argument a line where they are longer still": (
-        "for layer, k in zip(self.layers, keys):\n    x = layer(x, mask[:, None, None, :, :], mask.astype(bool), rotary=keys[0].rotary, k=k)\n",
+        """
+        for layer, k in zip(self.layers, keys):
+            x = layer(x, mask[:, None, None, :, :], mask.astype(bool), rotary=keys[0].rotary, k=k)
+        """,
         """
         x = self.layers.fold_via(Block.__call__, in_axes=((None, None), {"rotary": None, "k": 0}))(
             x,
@@ -261,8 +264,11 @@ FORMS: dict[str, tuple[str, str, dict[str, object]]] = {
     ),
     "a comment behind that does not fit goes above": (
         "for layer in self.layers:\n    x = layer(x, mask)  # a comment that is rather long for such a line\nreturn x",
-        "# a comment that is rather long for such a line\n"
-        "x = self.layers.fold_via(Block.__call__, in_axes=(None,))(x, mask)\nreturn x",
+        """
+        # a comment that is rather long for such a line
+        x = self.layers.fold_via(Block.__call__, in_axes=(None,))(x, mask)
+        return x
+        """,
         {},
     ),
     "a comment for a tool stays on its line": (
@@ -456,7 +462,8 @@ def test_an_append_loop_at_the_end_of_a_file(rewrite: Callable[..., str]) -> Non
     text = (
         "from scanify.nn import ArrayStacked\nclass Model:\n    def __call__(self, x):\n"
         "        for layer in self.layers:\n            x = layer(x)\n        return x\n"
-        "    def __init__(self):\n        self.layers = []\n        for k in 'abc':\n            self.layers.append(Block(k))"
+        "    def __init__(self):\n        self.layers = []\n        for k in 'abc':\n"
+        "            self.layers.append(Block(k))"
     )
     assert rewrite(text).endswith("append(Block(k))\n        self.layers = ArrayStacked.of(self.layers)")
 
@@ -479,6 +486,12 @@ def test_annotations_follow(rewrite: Callable[..., str], old: str, new: str) -> 
 def test_two_loops_over_one_list_build_it_once(rewrite: Callable[..., str]) -> None:
     text = HEAD + body("for layer in self.layers:\n    x = layer(x)\nfor l in self.layers:\n    x = l(x)\nreturn x")
     assert rewrite(text) == STACKED + body("x = self.layers.fold(x)\nx = self.layers.fold(x)\nreturn x")
+
+
+def test_loops_of_two_functions_may_have_functions_of_one_name(rewrite: Callable[..., str]) -> None:
+    loop = body("for layer in self.layers:\n    x = x + layer(x)\nreturn x")
+    new = rewrite(HEAD + loop + "\n    async def other(self, x):\n" + loop)
+    assert new.count("def apply_layer(layer, x):") == 2
 
 
 def test_no_plans_change_nothing() -> None:

@@ -83,8 +83,9 @@ def test_the_message_says_where_what_and_that_nothing_was_written() -> None:
     with pytest.raises(CheckFailed) as caught:
         CHECKS[2](change("x = self.layers.fold(x)"))
     assert str(caught.value) == (
-        "model.py:12: the rewrite failed the check `comments kept`: expected the comments as they were, '# every layer' "
-        "1 times, got '# every layer' 0 times; nothing was written; this is a defect of scanify, please report it with the file"
+        "model.py:12: the rewrite failed the check `comments kept`: expected the comments as they were, "
+        "'# every layer' 1 times, got '# every layer' 0 times; nothing was written; "
+        "this is a defect of scanify, please report it with the file"
     )
     assert caught.value.exit_code == Exit.INTERNAL
 

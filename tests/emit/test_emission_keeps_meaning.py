@@ -1,6 +1,7 @@
-"""Random loops, written in random styles, do after emission what they did before. The plain Python loop is the oracle."""
+"""Random loops in random styles do after emission what they did before. The plain Python loop is the oracle."""
 
 import runpy
+import sys
 import types
 from collections.abc import Callable
 from pathlib import Path
@@ -13,13 +14,11 @@ FAKE = runpy.run_path(str(Path(__file__).with_name("fake_nn.py")))
 DEPTH = 3
 
 
-def run(text: str, monkeypatch_modules: dict[str, types.ModuleType]) -> object:
+def run(text: str, modules: dict[str, types.ModuleType]) -> object:
     """Build the model of a text and call it. Layers answer in text, so the answer shows every call and its order."""
-    import sys
-
     scope: dict[str, object] = {"Block": FAKE["Block"]}
-    before = {name: sys.modules.get(name) for name in monkeypatch_modules}
-    sys.modules.update(monkeypatch_modules)
+    before = {name: sys.modules.get(name) for name in modules}
+    sys.modules.update(modules)
     try:
         exec(compile(text, "model.py", "exec", dont_inherit=True), scope)
         model = scope["Model"]()  # type: ignore[operator]

@@ -21,8 +21,8 @@ def imported(text: str) -> tuple[str, str]:
 # name: (the file before, the file after, `+` where the new line is)
 PLACES = {
     "sorted into the third-party group": (
-        "import os\n\nimport equinox as eqx\nimport jax\nfrom jaxtyping import Array\nfrom torch import nn\n\nfrom .a import b\n",
-        "import os\n\nimport equinox as eqx\nimport jax\nfrom jaxtyping import Array\n+from torch import nn\n\nfrom .a import b\n",
+        "import os\n\nimport equinox\nimport jax\nfrom flax import nnx\nfrom torch import nn\n\nfrom . import b\n",
+        "import os\n\nimport equinox\nimport jax\nfrom flax import nnx\n+from torch import nn\n\nfrom . import b\n",
     ),
     "after the plain imports where there is no other from": (
         "import equinox as eqx\nimport jax\n",
@@ -64,8 +64,8 @@ PLACES = {
         "import jax\n+x = 1\nimport zlib\n",
     ),
     "not inside a block for the type checker": (
-        "import jax\nfrom typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from scanify.nn import ArrayStacked\n\nx = 1\n",
-        "import jax\n+from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from scanify.nn import ArrayStacked\n\nx = 1\n",
+        "import typing as t\n\nimport jax\n\nif t.TYPE_CHECKING:\n    from scanify.nn import ArrayStacked\n\nx = 1\n",
+        "import typing as t\n\nimport jax\n+\nif t.TYPE_CHECKING:\n    from scanify.nn import ArrayStacked\n\nx = 1\n",
     ),
     "not inside of a function": (
         "import jax\n\ndef f():\n    from scanify.nn import ArrayStacked\n",
@@ -95,8 +95,8 @@ MERGED = {
     "from scanify.nn import ScanCheckpointPolicy\n": "from scanify.nn import ArrayStacked, ScanCheckpointPolicy\n",
     "from scanify.nn import Aaa\n": "from scanify.nn import Aaa, ArrayStacked\n",
     "from scanify.nn import Aaa, Bbb  # why\n": "from scanify.nn import Aaa, ArrayStacked, Bbb  # why\n",
-    "from scanify.nn import (\n    Aaa,\n    Bbb,\n)\n": "from scanify.nn import (\n    Aaa,\n    ArrayStacked,\n    Bbb,\n)\n",
-    "from scanify.nn import (\n    Aaa,\n    Abb,\n)\n": "from scanify.nn import (\n    Aaa,\n    Abb,\n    ArrayStacked,\n)\n",
+    "from scanify.nn import (\n    A,\n    B,\n)\n": "from scanify.nn import (\n    A,\n    ArrayStacked,\n    B,\n)\n",
+    "from scanify.nn import (\n    A,\n    Ab,\n)\n": "from scanify.nn import (\n    A,\n    Ab,\n    ArrayStacked,\n)\n",
     "# c\nfrom scanify.nn import (Aaa)\n": "# c\nfrom scanify.nn import (Aaa, ArrayStacked)\n",
 }
 
