@@ -7,10 +7,10 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from jax.extend.core import ClosedJaxpr
 
+from scanify.verify.attempt import proof_of, rewritten
 from scanify.verify.build import Case, build
 from scanify.verify.correspond import Correspondence, Mismatch, correspond
 from scanify.verify.findings import nothing_scanned, remat_findings, remat_notes
@@ -18,10 +18,10 @@ from scanify.verify.measure import from_trace, measured
 from scanify.verify.numeric import Comparison, Outcome, compare_gradients, compare_outputs
 from scanify.verify.pair import Pair, pair
 from scanify.verify.parameters import same_parameters
-from scanify.verify.prove import Proof, prove
+from scanify.verify.prove import Proof
 from scanify.verify.trace import Policy, Traced, trace
 from scanify.verify.verdict import CaseResult, Measurement, PolicyResult, Status, Verdict
-from scanify.verify.words import raised, unproved
+from scanify.verify.words import unproved
 
 Files = Callable[[str], str | None]
 
@@ -85,7 +85,7 @@ class _Case:
     def run(self, before: Case, after: Case) -> CaseResult:
         with self.step("build"):
             first = build(before, abstract=self.abstract)
-            second = self.attempt("cannot be built", lambda: build(after, abstract=self.abstract))
+            second = rewritten("cannot be built", lambda: build(after, abstract=self.abstract), self.files)
         if isinstance(second, Verdict):
             return self.stopped(second)
         with self.step("match"):
@@ -118,15 +118,6 @@ class _Case:
             tuple(self.spent.items()),
         )
 
-    def attempt(self, what: str, act: Callable[[], Any]) -> Any:
-        """What `act` answers, or FAILED where the rewritten version raises and the original did not."""
-        try:
-            return act()
-        except MemoryError:
-            raise
-        except Exception as error:
-            return Verdict(Status.FAILED, f"the rewritten version {what}: {raised(error, self.files)}")
-
     def stopped(self, verdict: Verdict) -> CaseResult:
         """Nothing can be traced; every policy says so."""
         skipped = Verdict(Status.NOT_RUN, "the two models could not be matched")
@@ -143,8 +134,8 @@ class _Case:
 
     def traced(self, both: Pair, policy: Policy) -> Traced | Verdict:
         with self.step("trace"):
-            answer: Traced | Verdict = self.attempt(
-                "cannot be traced", lambda: trace(both.after, both.avals, policy_of(policy))
+            answer: Traced | Verdict = rewritten(
+                "cannot be traced", lambda: trace(both.after, both.avals, policy_of(policy)), self.files
             )
         return answer
 
@@ -174,8 +165,6 @@ class _Case:
         if [(a.shape, a.dtype) for a in before.in_avals] != [(a.shape, a.dtype) for a in after.in_avals]:
             return Verdict(Status.NOT_RUN, "the outputs differ in shape or dtype, so their cotangents do too")
         proof = self.proof(shared, before, after)
-        if proof.equal and all(proof.equal) and not proof.avals_equal:
-            return Verdict(Status.FAILED, "the gradients differ in shape, dtype or weak type")
         return self.verdict(shared, proof, policy, compare_gradients)
 
     def proof(self, shared: _Shared, before: ClosedJaxpr, after: ClosedJaxpr) -> Proof:
@@ -183,11 +172,12 @@ class _Case:
         layers = [*shared.both.found.layers, *(None for _ in shared.comparison.outputs)]
         count = len(before.in_avals)
         with self.step("prove"):
-            return prove(before, after, inputs=names[:count], layers=layers[:count], files=self.files)
+            return proof_of(before, after, names[:count], layers[:count], self.files)
 
     def verdict(self, shared: _Shared, proof: Proof, policy: Policy, test: Callable[[Comparison], Outcome]) -> Verdict:
-        if all(proof.equal) and proof.avals_equal and proof.effects_equal:
-            return Verdict(Status.PROVED)
+        if proof.proved:
+            weak = "" if all(proof.avals_equal) else "equal in value, shape and dtype, but not in weak type"
+            return Verdict(Status.PROVED, weak)
         why = unproved(proof)
         if self.abstract:
             reason = f"not proved, and abstract weights have no values to test with: {why}"

@@ -60,55 +60,69 @@ class Comparison:
 
 def compare_outputs(case: Comparison) -> Outcome:
     """Values, under jit and under vmap."""
-    return _test(case, {"values": _values, "values under vmap": _vmapped}, tuple(case.outputs))
+    return _test(case, (_Check("values", _values, case.outputs), _Check("vmap", _vmapped, case.outputs, native=False)))
 
 
 def compare_gradients(case: Comparison) -> Outcome:
     """vjp with random cotangents, and jvp with random tangents."""
-    names = tuple(f"the gradient of {case.names[i]}" for i in differentiated(case.leaves))
-    return _test(case, {"vjp": _vjp, "jvp": _jvp}, names)
+    grads = tuple(f"the gradient of {case.names[i]}" for i in differentiated(case.leaves))
+    tangents = tuple(f"the tangent of {case.outputs[i]}" for i in case.inexact)
+    return _test(case, (_Check("vjp", _vjp, grads), _Check("jvp", _jvp, tangents, native=False)))
 
 
 _Run = Callable[[Version, _Arrays, np.random.Generator], list[Any]]
 
 
-def _test(case: Comparison, runs: dict[str, _Run], names: tuple[str, ...]) -> Outcome:
+@dataclass(frozen=True, eq=False)
+class _Check:
+    """What is computed of both versions, and the names of the arrays that it gives.
+
+    `native`: also in the model's own dtypes, where a rewrite can lose accuracy that float64 does not show.
+    """
+
+    title: str
+    run: _Run
+    names: tuple[str, ...]
+    native: bool = True
+
+
+def _test(case: Comparison, checks: Sequence[_Check]) -> Outcome:
     leaves = case.once("leaves", lambda: _perturbed(case))
     parts: list[str] = []
-    for title, run in runs.items():
-        labels = names if title != "jvp" else tuple(f"the tangent of {case.outputs[i]}" for i in case.inexact)
-        outcome = _one_run(case, leaves, run, labels)
-        if outcome is None:
-            parts.append(f"{title}: the original does not support it")
-            continue
+    for check in checks:
+        outcome = _one(case, leaves, check)
+        parts.append(f"{check.title}: {outcome.text}")
         if not outcome.agree:
-            return Outcome(False, f"{title}: {outcome.text}")
-        parts.append(f"{title}: {outcome.text}")
+            return Outcome(False, parts[-1])
     return Outcome(True, "; ".join(parts))
 
 
-def _one_run(case: Comparison, leaves: _Arrays, run: _Run, names: Sequence[str]) -> Outcome | None:
-    native = _both(case, leaves, run, names, wide=False)
-    if native.unsupported:
-        return None
-    if native.error:
-        return Outcome(False, native.error)
-    wide = _both(case, leaves, run, names, wide=True)
-    if wide.unsupported or wide.error:
-        why = wide.error or wide.unsupported
-        verdict = _native_alone(native)
-        return Outcome(verdict.agree, f"{verdict.text} (in its own dtypes only, as float64 fails: {why})")
-    limit = case.once("limit", lambda: _limit(case, leaves))
+def _one(case: Comparison, leaves: _Arrays, check: _Check) -> Outcome:
+    wide = _both(case, leaves, check, wide=True)
+    limit = case.once("limit", lambda: _limit(case, leaves)) if wide.ran else None
     if limit is None:
-        verdict = _native_alone(native)
-        text = f"{verdict.text} (in its own dtypes only, as it computes below float32 whatever it is given)"
-        return Outcome(verdict.agree, text)
+        why = wide.unsupported or wide.error or "it computes in less than float32 whatever it is given"
+        return _native_only(_both(case, leaves, check, wide=False), f"not in float64: {why}")
+    text = f"float64 {wide.apart}" + (f" (tolerance {limit:.2g})" if limit > FLOAT64 else "")
     if not wide.apart.relative <= limit:
         return Outcome(False, f"float64, tolerance {limit:.2g}: {wide.apart}")
-    worse = _worse_than_original(native, wide, names)
-    texts = [f"float64 {wide.apart}" + (f" (tolerance {limit:.2g})" if limit > FLOAT64 else "")]
-    texts.append(f"its own dtypes {native.apart}")
-    return Outcome(worse is None, ", ".join(texts) + (f"; {worse}" if worse else ""))
+    if not check.native:
+        return Outcome(True, text)
+    native = _both(case, leaves, check, wide=False)
+    if not native.ran:
+        return Outcome(not native.error, f"{text}, but in its own dtypes {native.error or native.unsupported}")
+    worse = _worse_than_original(native, wide, check.names)
+    return Outcome(worse is None, f"{text}, its own dtypes {native.apart}" + (f"; {worse}" if worse else ""))
+
+
+def _native_only(native: _Pair, why: str) -> Outcome:
+    """The outcome where float64 cannot serve: both versions in their own dtypes, or neither."""
+    if native.unsupported:
+        return Outcome(True, f"the original does not support it ({native.unsupported})")
+    if native.error:
+        return Outcome(False, native.error)
+    alone = _native_alone(native)
+    return Outcome(alone.agree, f"its own dtypes {alone.text} ({why})")
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,21 +135,25 @@ class _Pair:
     unsupported: str = ""
     error: str = ""
 
+    @property
+    def ran(self) -> bool:
+        return not (self.unsupported or self.error)
 
-def _both(case: Comparison, leaves: _Arrays, run: _Run, names: Sequence[str], *, wide: bool) -> _Pair:
+
+def _both(case: Comparison, leaves: _Arrays, check: _Check, *, wide: bool) -> _Pair:
     with jax.enable_x64(wide or bool(jax.config.jax_enable_x64)):
         given = [_widened(x) for x in leaves] if wide else list(leaves)
-        before, unsupported = case.once((run, wide), lambda: _original(case, run, given))
+        before, unsupported = case.once((check.title, wide), lambda: _original(case, check.run, given))
         if unsupported:
             return _Pair([], [], unsupported=unsupported)
         try:
             with under(case.policy):
-                after = run(case.after, given, np.random.default_rng(1))
+                after = check.run(case.after, given, np.random.default_rng(1))
         except Exception as error:
             return _Pair(before, [], error=f"the rewritten version raised {_raised(error)}")
         if len(before) != len(after):
             return _Pair(before, after, error=f"{len(before)} arrays in the original, {len(after)} in the rewritten")
-        return _Pair(before, after, distance(names, before, after))
+        return _Pair(before, after, distance(check.names, before, after))
 
 
 def _original(case: Comparison, run: _Run, given: _Arrays) -> tuple[list[Any], str]:

@@ -14,9 +14,9 @@ from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from scanify.errors import ScanifyError
 from scanify.verify.arrays import same_bits, show_value
+from scanify.verify.attempt import proof_of
 from scanify.verify.build import Built
 from scanify.verify.correspond import Correspondence
-from scanify.verify.prove import prove
 from scanify.verify.trace import version
 from scanify.verify.verdict import Status, Verdict
 from scanify.verify.words import unproved
@@ -72,12 +72,12 @@ def _abstract(before: Built, after: Built, found: Correspondence, inputs: Sequen
     assert before.constructor is not None and after.constructor is not None
     apart = version(after, found.recipes)
     rebuilt: ClosedJaxpr = jax.make_jaxpr(lambda: apart.split(jaxpr_as_fun(after.constructor)()))()
-    proof = prove(before.constructor, rebuilt, files=files)
+    proof = proof_of(before.constructor, rebuilt, files=files)
     wrong = [i for i, same in enumerate(proof.equal) if not same]
     given = [i for i in wrong if i in set(inputs)]
     if found.statics:
         return Verdict(Status.FAILED, str(found.statics[0]))
-    if not wrong and proof.avals_equal:
+    if proof.proved and all(proof.avals_equal):
         return Verdict(Status.PROVED)
     name = found.names[(given or wrong or [0])[0]]
     text = f"the initial values of {name} are not proved equal, and abstract weights have no values to compare"

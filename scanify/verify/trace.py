@@ -224,7 +224,7 @@ def count_scans(closed: ClosedJaxpr) -> int:
     """How many `scan` equations a program has, those inside others included."""
 
     def count(jaxpr: Any) -> int:
-        inner = sum(count(sub) for eqn in jaxpr.eqns for sub in jaxprs_in_params(eqn.params))
-        return inner + sum(eqn.primitive.name == "scan" for eqn in jaxpr.eqns)
+        inner: int = sum(count(sub) for eqn in jaxpr.eqns for sub in jaxprs_in_params(eqn.params))
+        return inner + sum(1 for eqn in jaxpr.eqns if eqn.primitive.name == "scan")
 
     return count(closed.jaxpr)

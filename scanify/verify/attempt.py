@@ -1,0 +1,43 @@
+"""Running what may raise, where the answer is a verdict all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jax.extend.core import ClosedJaxpr
+
+from scanify.verify.prove import Proof, prove
+from scanify.verify.verdict import Status, Verdict
+from scanify.verify.words import raised
+
+Files = Callable[[str], str | None]
+
+
+def rewritten(what: str, act: Callable[[], Any], files: Files | None) -> Any:
+    """What `act` answers, or FAILED where the rewritten version raises and the original did not."""
+    try:
+        return act()
+    except MemoryError:
+        raise
+    except Exception as error:  # user code may raise anything
+        return Verdict(Status.FAILED, f"the rewritten version {what}: {raised(error, files)}")
+
+
+def proof_of(
+    before: ClosedJaxpr,
+    after: ClosedJaxpr,
+    names: Sequence[str] = (),
+    layers: Sequence[int | None] = (),
+    files: Files | None = None,
+) -> Proof:
+    """`prove`, where a program that the prover stumbles over is not proved, and so is left to the other checks."""
+    try:
+        return prove(before, after, inputs=names, layers=layers, files=files)
+    except MemoryError:
+        raise
+    except Exception as error:
+        unknown = (False,) * len(before.out_avals)
+        stumbled = f"the prover stopped with {type(error).__name__}: {str(error)[:200]}"
+        pure = not before.jaxpr.effects and not after.jaxpr.effects
+        return Proof(unknown, unknown, pure, None, (stumbled,))
