@@ -29,7 +29,9 @@ def test_a_colon_in_a_directory_belongs_to_the_file(tmp_path: Path) -> None:
     assert parse_case("a:b/cases.py:gpt", tmp_path).path == tmp_path / "a:b" / "cases.py"
 
 
-@pytest.mark.parametrize("text", ["", "cases.py", "cases.py:", ":gpt", "cases.py:gpt()", "cases.py:two words", "cases.py:1"])
+@pytest.mark.parametrize(
+    "text", ["", "cases.py", "cases.py:", ":gpt", "cases.py:gpt()", "cases.py:two words", "cases.py:1"]
+)
 def test_a_malformed_name_says_what_a_name_is(tmp_path: Path, text: str) -> None:
     (tmp_path / "cases.py").write_text("")
     with pytest.raises(ScanifyError, match=r"named FILE:FUNCTION, such as cases\.py:gpt; got"):
