@@ -9,17 +9,23 @@ from typing import Any
 # custom_jvp_call and custom_vjp_call stand for their primal function. What their rules compute is proved on the
 # jaxprs of derivatives, where jax has applied the rules and no custom call is left.
 CALLS = {
-    "jit": "jaxpr",
-    "pjit": "jaxpr",
-    "closed_call": "call_jaxpr",
-    "core_call": "call_jaxpr",
-    "remat": "jaxpr",
-    "remat2": "jaxpr",
-    "checkpoint": "jaxpr",
-    "custom_jvp_call": "call_jaxpr",
-    "custom_vjp_call": "call_jaxpr",
-    "xla_metadata_call": "jaxpr",
+    "jit",
+    "pjit",
+    "closed_call",
+    "core_call",
+    "eval_jaxpr",
+    "remat",
+    "remat2",
+    "checkpoint",
+    "custom_jvp_call",
+    "custom_vjp_call",
+    "custom_vmap_call",
+    "compute_on",
+    "xla_metadata_call",
 }
+
+# The parameter that holds the jaxpr of a call, by the names it has had.
+CALLED = ("jaxpr", "call_jaxpr", "call")
 
 # Each gives back its operands.
 # name: jax.ad_checkpoint.checkpoint_name. device_put: the policies that offload.
@@ -27,8 +33,11 @@ IDENTITIES = {
     "copy",
     "copy_p",
     "device_put",
+    "layout_constraint",
     "name",
     "optimization_barrier",
+    "relayout",
+    "reshard",
     "sharding_constraint",
     "stop_gradient",
 }
@@ -39,12 +48,13 @@ IRRELEVANT = {"out_sharding", "sharding"}
 
 def callee(equation: Any) -> tuple[Any, tuple[Any, ...]] | None:
     """The open jaxpr and its constants that a call computes, or None where the equation is no call known here."""
-    name = CALLS.get(equation.primitive.name)
-    called = equation.params.get(name) if name else None
-    if called is None:
+    if equation.primitive.name not in CALLS:
         return None
-    jaxpr, consts = opened(called)
-    if len(jaxpr.invars) != len(equation.invars) or len(jaxpr.outvars) != len(equation.outvars):
+    called = [equation.params[name] for name in CALLED if name in equation.params]
+    if len(called) != 1:
+        return None
+    jaxpr, consts = opened(called[0])
+    if len(jaxpr.constvars) != len(consts) or len(jaxpr.invars) != len(equation.invars) or len(jaxpr.outvars) != len(equation.outvars):
         return None
     return jaxpr, consts
 

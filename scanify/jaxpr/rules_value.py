@@ -7,6 +7,7 @@ not 0.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import ml_dtypes
 import numpy as np
 
 from scanify.jaxpr import views
@@ -14,6 +15,14 @@ from scanify.jaxpr.fold import ELEMENTWISE, FOLDED_ELEMENTS, convert, fold
 
 if TYPE_CHECKING:
     from scanify.jaxpr.number import Numbering
+
+# Bits of exponent and mantissa. Only formats that XLA computes in are listed.
+PRECISION: dict[Any, tuple[int, int]] = {
+    np.dtype(np.float64): (11, 52),
+    np.dtype(np.float32): (8, 23),
+    np.dtype(np.float16): (5, 10),
+    np.dtype(ml_dtypes.bfloat16): (8, 7),
+}
 
 
 def _elementwise(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
@@ -47,6 +56,16 @@ def _convert(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[i
     return [views.convert(table, value, dtype)]
 
 
+def _reduce_precision(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
+    """Rounding to the precision that the dtype has: nothing. `jax.checkpoint` puts it on residuals that a policy saves, so
+    that XLA keeps no excess precision (jax PR 22244)."""
+    dtype = equation.outvars[0].aval.dtype
+    asked = (equation.params["exponent_bits"], equation.params["mantissa_bits"])
+    if not isinstance(dtype, np.dtype) or dtype not in PRECISION or PRECISION[dtype] != asked:
+        return None
+    return inputs
+
+
 def _reduce_sum(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
     """The sum of zeros is zero."""
     table, (value,) = numbering.table, inputs
@@ -78,6 +97,7 @@ VALUES: dict[str, Callable[["Numbering", Any, list[int]], list[int] | None]] = {
     **dict.fromkeys(ELEMENTWISE, _elementwise),
     "select_n": _select_n,
     "convert_element_type": _convert,
+    "reduce_precision": _reduce_precision,
     "reduce_sum": _reduce_sum,
     "iota": _iota,
     "add_any": _add_any,

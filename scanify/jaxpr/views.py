@@ -48,10 +48,10 @@ def reshape(table: Table, value: int, shape: Shape) -> int:
         return table.fill(table.fill_value(value), shape)
     if value in table.arrays:
         return table.const(table.arrays[value].reshape(shape))
-    if table.op[value] == "concat":
-        pushed = _reshape_pieces(table, value, shape)
+    if table.op[value] == "concat" and solid(shape) != old:
+        pushed = _reshape_pieces(table, value, solid(shape))
         if pushed is not None:
-            return pushed
+            return reshape(table, pushed, shape)
     return table.node("reshape", (), (value,), shape, table.dtype[value])
 
 
