@@ -22,22 +22,15 @@ def normal(path: Path) -> Path:
 
 
 class Project:
-    """The files that were named, and on demand those below `root` that they import. Every path is absolute.
+    """The files that were named, which alone may change, and on demand those below `root` that they import.
 
-    `editable` are the files that a rewrite may change: None for every file below `root`.
+    Every path is absolute.
     """
 
-    def __init__(
-        self,
-        sources: Iterable[Source],
-        skipped: Iterable[Skipped],
-        root: Path,
-        editable: frozenset[Path] | None = None,
-    ) -> None:
+    def __init__(self, sources: Iterable[Source], skipped: Iterable[Skipped], root: Path) -> None:
         self.sources = tuple(sources)
         self.skipped = tuple(skipped)
         self.root = root
-        self.editable = editable
         self._read: dict[Path, Source | None] = {source.path.resolve(): source for source in self.sources}
 
     @classmethod
@@ -51,11 +44,9 @@ class Project:
 
     @classmethod
     def of_text(cls, data: bytes, path: Path, *, root: Path) -> "Project":
-        """A project of one file that came from elsewhere, such as standard input; no other file may be changed."""
-        path = normal(path)
-        source = decode(path, data)
-        sources, skipped = ([source], []) if isinstance(source, Source) else ([], [source])
-        return cls(sources, skipped, root, frozenset({path}))
+        """A project of one file that came from elsewhere, such as standard input."""
+        source = decode(normal(path), data)
+        return cls([source], [], root) if isinstance(source, Source) else cls([], [source], root)
 
     def read(self, path: Path) -> Source | None:
         """The file at `path`, where it lies below `root` and outside of the folders that are passed over."""
@@ -76,9 +67,6 @@ class Project:
         assert source is not None
         return source
 
-    def may_change(self, path: Path) -> bool:
-        return self.editable is None or path in self.editable
-
     def analyse(self, *, stack: Stack | None = None, texts: Mapping[Path, str] = MappingProxyType({})) -> Analysis:
         """Every loop over layers in the files named, with `texts` in place of what the files hold."""
         from scanify.analysis import analyse  # libcst is loaded only by the files that need it
@@ -97,16 +85,8 @@ class Project:
 
 
 @dataclass(frozen=True)
-class Held:
-    """A loop that could be rewritten and was not, and why."""
-
-    plan: Plan
-    reason: str
-
-
-@dataclass(frozen=True)
 class Outcome:
-    """What a rewrite would do: nothing is written yet.
+    """What a rewrite would do: nothing is written yet. `held` are the plans that are unsafe and were not applied.
 
     `before` and `texts` hold every file read, as it is and as it would be; `changes` the bytes `(before, after)` of
     those that change.
@@ -114,7 +94,7 @@ class Outcome:
 
     analysis: Analysis
     applied: tuple[Plan, ...] = ()
-    held: tuple[Held, ...] = ()
+    held: tuple[Plan, ...] = ()
     before: Mapping[Path, str] = field(default_factory=dict)
     texts: Mapping[Path, str] = field(default_factory=dict)
     changes: Mapping[Path, tuple[bytes, bytes]] = field(default_factory=dict)
@@ -133,8 +113,8 @@ def rewrite_sources(
     """
     analysis = project.analyse(stack=stack)
     plans = [loop for loop in analysis.loops if isinstance(loop, Plan)]
-    applied = tuple(plan for plan in plans if _why_held(project, plan, unsafe) is None)
-    held = tuple(Held(plan, reason) for plan in plans if (reason := _why_held(project, plan, unsafe)) is not None)
+    applied = tuple(plan for plan in plans if plan.safe or unsafe)
+    held = tuple(plan for plan in plans if not (plan.safe or unsafe))
     before = project.texts()
     if not applied:
         return Outcome(analysis, (), held, before, before)
@@ -143,7 +123,7 @@ def rewrite_sources(
 
     def reanalyse(texts: Mapping[Path, str]) -> Sequence[Plan]:
         again = project.analyse(stack=stack, texts=texts)
-        return [loop for loop in again.loops if isinstance(loop, Plan) and _why_held(project, loop, unsafe) is None]
+        return [loop for loop in again.loops if isinstance(loop, Plan) and (loop.safe or unsafe)]
 
     texts = {**before, **rewrite_texts(before, applied, remat=remat, reanalyse=reanalyse)}
     changes = {
@@ -152,19 +132,6 @@ def rewrite_sources(
         if text != before[path]
     }
     return Outcome(analysis, applied, held, before, texts, changes)
-
-
-def _why_held(project: Project, plan: Plan, unsafe: bool) -> str | None:
-    """Why a plan is not applied, None where it is."""
-    fixed = sorted({str(path) for path in files_of(plan) if not project.may_change(path)})
-    if fixed:
-        return (
-            f"it would also change {', '.join(fixed)}, and only the text on standard input may change; "
-            "name the files instead, or use --stack call"
-        )
-    if not plan.safe and not unsafe:
-        return "it is unsafe"
-    return None
 
 
 def files_of(plan: Plan) -> frozenset[Path]:

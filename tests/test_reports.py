@@ -19,7 +19,7 @@ from scanify.analysis.plan import (
     Skipped,
     Wrap,
 )
-from scanify.pipeline import Held, Outcome
+from scanify.pipeline import Outcome
 from scanify.report import check_json, check_text, diff, rewrite_text
 
 HERE = Path("/project")
@@ -118,14 +118,14 @@ class TestRewriteSummary:
     OUTCOME = Outcome(
         Analysis(2, (PLAN, UNSAFE, REFUSAL), (SKIPPED,)),
         applied=(PLAN,),
-        held=(Held(UNSAFE, "it is unsafe"),),
+        held=(UNSAFE,),
         changes={MODEL: (b"a", b"b")},
     )
 
     def test_says_what_was_rewritten_what_was_held_back_and_what_was_left(self) -> None:
         assert rewrite_text.render(self.OUTCOME, HERE, written=True) == (
             "model.py:88: SCN101 rewrote the loop over self.layers as a fold; the list is built stacked\n"
-            "model.py:120: SCN101 the loop over self.layers can be rewritten, but it is unsafe\n"
+            "model.py:120: SCN101 the loop over self.layers can be rewritten, but the fix is unsafe\n"
             "    unsafe: the layers of model.py:40 have one width\n"
             "    help: verify it with --case FILE:FUNCTION, or take it unverified with --unsafe\n"
             "model.py:140: SCN205 loop over self.blocks is left as it is: `break` ends the loop early (line 142)\n"

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from scanify.analysis.plan import CallStack, Plan
-from scanify.pipeline import Held, Outcome, files_of
+from scanify.pipeline import Outcome, files_of
 from scanify.report.sentences import listed, plural, refused, shorten, shown
 
 DISCHARGE = "verify it with --case FILE:FUNCTION, or take it unverified with --unsafe"
@@ -14,8 +14,10 @@ def render(outcome: Outcome, folder: Path, *, written: bool, verified: bool = Fa
     lines: list[str] = []
     for plan in outcome.applied:
         lines += _applied(plan, folder, "rewrote" if written else "would rewrite", verified=verified)
-    for held in outcome.held:
-        lines += _held(held, folder)
+    for plan in outcome.held:
+        lines.append(f"{_where(plan, folder)} the loop over {plan.container} can be rewritten, but the fix is unsafe")
+        lines += [f"    unsafe: {shorten(each, folder)}" for each in plan.obligations]
+        lines.append(f"    help: {DISCHARGE}")
     for refusal in outcome.refused:
         where = f"{shown(refusal.place.path, folder)}:{refusal.place.span.line}: {refusal.rule}"
         lines.append(f"{where} {refused(refusal, folder)}")
@@ -37,16 +39,6 @@ def _applied(plan: Plan, folder: Path, verb: str, *, verified: bool) -> list[str
     if not verified:
         lines += [f"    unsafe: {shorten(each, folder)}" for each in plan.obligations]
     return lines + [f"    note: {shorten(each, folder)}" for each in plan.notes]
-
-
-def _held(held: Held, folder: Path) -> list[str]:
-    plan = held.plan
-    why = shorten(held.reason, folder)
-    lines = [f"{_where(plan, folder)} the loop over {plan.container} can be rewritten, but {why}"]
-    if not plan.safe:
-        lines += [f"    unsafe: {shorten(each, folder)}" for each in plan.obligations]
-        lines.append(f"    help: {DISCHARGE}")
-    return lines
 
 
 def _where(plan: Plan, folder: Path) -> str:
