@@ -108,11 +108,15 @@ def _captures(at: Where, loop: cst.For, carry: set[str], bound: set[str]) -> lis
     function = at.function
     problems = []
     for node in _closures(function if function is not None else at.module.parsed.module, loop):
-        for name, read in reads(node).items():
+        seen = {
+            **reads(node),
+            **{name: statement for statement in _declared_outer(node) for name in _declared(statement)},
+        }
+        for name, read in seen.items():
             if name in bound and not _is_after(at, loop, node):
                 rule = "SCN211" if name in carry else "SCN209"
                 problems.append(Problem(rule, f"a function defined outside of the loop reads `{name}`", read))
-    for statement in _declared_outer(function) if function is not None else []:
+    for statement in _declared_outer(function, nested=False) if function is not None else []:
         problems.extend(
             Problem("SCN207", f"`{name}` belongs to a scope around the function", statement)
             for name in _declared(statement)
@@ -144,13 +148,14 @@ def _closures(node: cst.CSTNode, loop: cst.For) -> list[cst.CSTNode]:
     return found
 
 
-def _declared_outer(node: cst.CSTNode) -> list[cst.Global | cst.Nonlocal]:
+def _declared_outer(node: cst.CSTNode, nested: bool = True) -> list[cst.Global | cst.Nonlocal]:
+    """The `global` and `nonlocal` statements in a function, those of functions in it included where `nested`."""
     found: list[cst.Global | cst.Nonlocal] = []
     for child in node.children:
         if isinstance(child, cst.Global | cst.Nonlocal):
             found.append(child)
-        else:
-            found.extend(_declared_outer(child))
+        elif nested or not isinstance(child, cst.FunctionDef | cst.ClassDef):
+            found.extend(_declared_outer(child, nested))
     return found
 
 

@@ -122,6 +122,8 @@ def _attribute(project: Project, owner: Definition, attribute: str, depth: int) 
     store = stores[0]
     home = store.at.owner
     assert home is not None
+    if isinstance(store.statement, cst.Assign) and len(store.statement.targets) > 1:
+        return LayerList(Unclear(f"`self.{attribute}` shares its list with another name"), store.at, home, attribute)
     if len(stores) > 1:
         reason = f"`self.{attribute}` is assigned in {len(stores)} places"
         place = stores[1].at.module.parsed.place(stores[1].statement)

@@ -115,6 +115,8 @@ class EffectFinder:
             case cst.Break() | cst.Continue() | cst.Return():
                 word = type(node).__name__.lower()
                 self.effects.problem("SCN205", f"`{word}` ends the loop or a turn of it early", node)
+                for child in node.children:
+                    self._expression(child)
             case _:
                 self._unsupported(node)
 

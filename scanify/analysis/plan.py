@@ -35,7 +35,7 @@ class PerLayer:
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of the layer's call after the carry. `axis` is None where it is shared by all layers (broadcast)."""
+    """An argument of the layer's call after the carry, as written; `axis` is None where all layers share it."""
 
     text: str
     keyword: str | None = None

@@ -12,6 +12,7 @@ from scanify.analysis.classify import LIST_TYPES, Found, classify, element_annot
 from scanify.analysis.container import container
 from scanify.analysis.facts import Place, Span
 from scanify.analysis.header import Header, Part, header
+from scanify.analysis.layer_class import layer_problem, methods_called
 from scanify.analysis.layers import Built, Elsewhere, LayerList
 from scanify.analysis.names import body_of, flow
 from scanify.analysis.plan import (
@@ -53,7 +54,11 @@ def plan_loop(context: Context, module: Module, loop: cst.For) -> Plan | Refusal
     facts = body_facts(context.project, at, loop, head, layer)
     if not facts.applies_layer and layer not in flow(body_of(loop.body)).exposed:
         return None
-    problem = _head_problem(context.project, at, head, found, loop) or _first_problem(facts, found)
+    problem = (
+        _head_problem(context.project, at, head, found, loop)
+        or _first_problem(facts, found)
+        or layer_problem(context.project, found.kind, methods_called(loop, layer))
+    )
     if problem is not None:
         return _refusal(at, loop, head, found, facts, *problem)
     return _plan(context, at, loop, head, found, facts)
@@ -66,6 +71,8 @@ Reason = tuple[str, str, Place | None]
 
 def _head_problem(project: Project, at: Where, head: Header, found: Found, loop: cst.For) -> Reason | None:
     place = at.module.parsed.place
+    if at.enclosed:
+        return "SCN201", "the class stands inside a function, whose names are not followed", None
     if head.problem is not None:
         return "SCN213", head.problem, place(loop.iter)
     if loop.asynchronous is not None:

@@ -23,6 +23,14 @@ class Where:
         return self.functions[0] if self.functions else None
 
     @property
+    def enclosed(self) -> bool:
+        """Whether the class stands inside a function or the code runs in a class body: such names are not followed."""
+        if self.owner is None:
+            return False
+        above = self.module.parsed.ancestors(self.owner.node)
+        return not self.functions or any(isinstance(one, cst.FunctionDef) for one in above)
+
+    @property
     def self_name(self) -> str | None:
         """The name of the instance in the method this code stands in."""
         if self.owner is None or not self.functions or _is_static(self.functions[-1]):

@@ -2,7 +2,7 @@
 
 import bisect
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
@@ -66,9 +66,10 @@ class Parsed:
         positions = self._metadata[0]
         begin = positions[node].start
         finish = positions[node].end
-        if lpar := getattr(node, "lpar", None):
+        # `with` statements hold a sentinel here, not parentheses of their own.
+        if isinstance(lpar := getattr(node, "lpar", None), Sequence) and lpar:
             begin = positions[lpar[0]].start
-        if rpar := getattr(node, "rpar", None):
+        if isinstance(rpar := getattr(node, "rpar", None), Sequence) and rpar:
             finish = positions[rpar[-1]].end
         return Span(
             self._offset(begin.line, begin.column), self._offset(finish.line, finish.column), begin.line, finish.line

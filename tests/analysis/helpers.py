@@ -1,0 +1,72 @@
+"""Small models to analyse: the parts that differ are given, the rest is always the same."""
+
+from pathlib import Path
+from textwrap import dedent, indent
+
+from scanify.analysis import analyse
+from scanify.analysis.plan import Plan, Refusal
+from scanify.source.file import Source
+
+PRELUDE = """\
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+
+class Block(eqx.Module):
+    linear: eqx.nn.Linear
+
+    def __init__(self, dim, rate=0.0, *, key):
+        self.linear = eqx.nn.Linear(dim, dim, key=key)
+
+    def __call__(self, x, mask=None, *, key=None):
+        return x + self.linear(x)
+
+    def attend(self, x, mask=None):
+        return x
+
+    @staticmethod
+    def scale(x, y=None):
+        return x
+
+
+class Other(eqx.Module):
+    def __call__(self, x):
+        return x
+
+
+def helper(x):
+    return x * 2
+
+
+class Model(eqx.Module):
+    layers: list[Block]
+    norm: eqx.nn.LayerNorm
+
+"""
+INIT = "self.layers = [Block(8, key=k) for k in jr.split(key, depth)]"
+LOOP = "for layer in self.layers:\n    x = layer(x)"
+
+
+def model(
+    loop: str = LOOP, init: str = INIT, before: str = "", after: str = "return x", parameters: str = "x, mask, keys"
+) -> str:
+    """A model whose `__call__` holds `before`, `loop`, `after`, and whose `__init__` builds its list as `init` says."""
+    build = f"def __init__(self, depth, *, key):\n{indent(dedent(init), '    ')}\n"
+    body = "\n".join(part for part in (dedent(before), dedent(loop), dedent(after)) if part)
+    call = f"\ndef __call__(self, {parameters}):\n{indent(body, '    ')}\n"
+    return PRELUDE + indent(build + call, "    ")
+
+
+def decide(text: str, stack=None, files: dict[str, str] | None = None, path: str = "model.py") -> list[Plan | Refusal]:
+    """Analyse one file, with others beside it that can be read but were not given."""
+    others = {Path(name): Source(Path(name), dedent(body)) for name, body in (files or {}).items()}
+    return list(analyse([Source(Path(path), text)], stack=stack, read=others.get).loops)
+
+
+def only(text: str, **given) -> Plan | Refusal:
+    found = decide(text, **given)
+    assert len(found) == 1, found
+    return found[0]

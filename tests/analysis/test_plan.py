@@ -1,0 +1,276 @@
+"""What a plan says of the loops it accepts."""
+
+import pytest
+from helpers import decide, model, only
+
+from scanify.analysis.plan import After, Argument, CallStack, InitStack, Plan, Wrap
+
+
+def plan(*args, stack=None, **given) -> Plan:
+    found = only(model(*args, **given), stack=stack)
+    assert isinstance(found, Plan), found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("loop", "arguments"),
+    [
+        pytest.param("x = layer(x)", (), id="nothing but the carry"),
+        pytest.param("x = layer(x, mask)", (Argument("mask"),), id="a shared positional argument"),
+        pytest.param("x = layer(x, mask=mask)", (Argument("mask", "mask"),), id="a shared keyword argument"),
+        pytest.param("x = layer(x, jnp.tril(mask))", (Argument("jnp.tril(mask)"),), id="an expression of shared names"),
+        pytest.param("x = layer(x, None, key=None)", (Argument("None"), Argument("None", "key")), id="constants"),
+    ],
+)
+def test_one_call_with_shared_arguments(loop, arguments):
+    found = plan(f"for layer in self.layers:\n    {loop}")
+    assert found.call is not None
+    assert found.call.arguments == arguments
+    assert (found.carry, found.xs) == (("x",), ())
+
+
+def test_what_zip_walks_beside_the_layers_is_per_layer():
+    found = plan("for layer, k in zip(self.layers, keys, strict=True):\n    x = layer(x, mask, key=k)")
+    assert found.call is not None
+    assert found.call.arguments == (Argument("mask"), Argument("k", "key", 0))
+    assert [(xs.target, xs.source, xs.axis) for xs in found.xs] == [("k", "keys", 0)]
+    assert found.call.owner == "Block"
+
+
+def test_the_layers_may_stand_anywhere_in_zip():
+    found = plan("for k, layer in zip(keys, self.layers):\n    x = layer(x, key=k)")
+    assert (found.layer, [xs.target for xs in found.xs]) == ("layer", ["k"])
+    assert found.call is not None and found.call.arguments == (Argument("k", "key", 0),)
+
+
+def test_a_slice_of_what_is_walked_keeps_its_text():
+    found = plan("for layer, k in zip(self.layers, keys[1:]):\n    x = layer(x, key=k)")
+    assert found.xs[0].source == "keys[1:]"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("x = x + layer(x)", id="a statement around the call"),
+        pytest.param("x = layer(mask, x)", id="the carry is not the first argument"),
+        pytest.param("x = layer(x, x)", id="the carry is given twice"),
+        pytest.param("x = layer(x, layer)", id="the layer is an argument"),
+        pytest.param("x = layer(*x)", id="a starred argument"),
+        pytest.param("x = layer(x, **mask)", id="keywords from a dict"),
+        pytest.param("x = layer.linear.weight(x)", id="a method of a part of the layer"),
+        pytest.param("x = layer(x, mask := keys)", id="an argument that binds a name"),
+    ],
+)
+def test_bodies_that_need_a_local_function(body):
+    assert plan(f"for layer in self.layers:\n    {body}").call is None
+
+
+def test_an_xs_that_no_argument_uses_still_counts_turns():
+    assert plan("for layer, k in zip(self.layers, keys):\n    x = layer(x)").call is None
+
+
+@pytest.mark.parametrize(
+    ("method", "owner"),
+    [("attend", "Block"), ("scale", None), ("linear", None)],
+    ids=["a method", "a static method, which is not given the layer", "a field that happens to be callable"],
+)
+def test_the_class_is_named_only_where_its_method_takes_the_layer(method, owner):
+    found = plan(f"for layer in self.layers:\n    x = layer.{method}(x, mask)")
+    assert found.call is not None
+    assert found.call.owner == owner
+
+
+def test_the_class_is_not_named_where_a_local_name_hides_it():
+    found = plan("for layer in self.layers:\n    x = layer(x, mask)", before="Block = mask")
+    assert found.call is not None
+    assert found.call.owner is None
+
+
+def test_the_class_is_not_named_where_a_factory_may_give_a_subclass():
+    init = "self.layers = [make(k) for k in jr.split(key, depth)]"
+    text = model("for layer in self.layers:\n    x = layer(x, mask)", init)
+    text = text.replace("class Model", "def make(k):\n    return Block(8, key=k)\n\n\nclass Model")
+    found = only(text)
+    assert isinstance(found, Plan)
+    assert found.call is not None and found.call.owner is None
+
+
+@pytest.mark.parametrize(
+    ("body", "carry"),
+    [
+        ("x, mask = layer(x, mask)", ("x", "mask")),
+        ("h = layer(x)\nx = x + h", ("x",)),
+        ("keys, sub = jr.split(keys)\nx = layer(x, key=sub)", ("keys", "x")),
+        ("x += layer(x)", ("x",)),
+        ("if mask is not None:\n    x = layer(x, mask)\nelse:\n    x = layer(x)", ("x",)),
+        ("x = jnp.stack([layer(row) for row in x])", ("x",)),
+        ("x = jax.vmap(lambda row: layer(row, mask))(x)", ("x",)),
+        ("with jax.named_scope('layer'):\n    x = layer(x)", ("x",)),
+        ("for _ in range(2):\n    x = layer(x)", ("x",)),
+        ("parts = []\nparts.append(layer(x))\nx = parts[0]", ("x",)),
+        ("jax.debug.print('{x}', x=x)\nx = layer(x)", ("x",)),
+        ("x = self.norm(layer(x))", ("x",)),
+        ("x = helper(layer(x))", ("x",)),
+        ("assert x.ndim == 1\nx = layer(x)", ("x",)),
+    ],
+)
+def test_the_carry_is_what_a_turn_reads_before_it_binds_it(body, carry):
+    text = body.replace("\n", "\n    ")
+    found = plan(f"for layer in self.layers:\n    {text}")
+    assert (found.carry, found.obligations) == (carry, ())
+
+
+def test_broadcast_names_the_values_of_the_function_that_all_layers_share():
+    found = plan("for layer in self.layers:\n    x = helper(x) + layer(x, mask)")
+    assert found.broadcast == ("mask",)
+
+
+@pytest.mark.parametrize(
+    ("init", "site"),
+    [
+        ("self.layers = [Block(8, key=k) for k in jr.split(key, depth)]", Wrap),
+        ("keys = jr.split(key, depth)\nself.layers = [Block(8, key=keys[i]) for i in range(depth)]", Wrap),
+        ("self.layers = [Block(8, key=jr.fold_in(key, i)) for i in range(depth)]", Wrap),
+        ("k1, k2 = jr.split(key)\nself.layers = [Block(8, key=k1), Block(8, key=k2)]", Wrap),
+        ("k1, k2 = jr.split(key)\nself.layers = (Block(8, key=k1), Block(8, key=k2))", Wrap),
+        ("self.layers = tuple(Block(8, key=k) for k in jr.split(key, depth))", Wrap),
+        ("layers = [Block(8, key=k) for k in jr.split(key, depth)]\nself.layers = layers", Wrap),
+        ("layers = []\nfor k in jr.split(key, depth):\n    layers.append(Block(8, key=k))\nself.layers = layers", Wrap),
+        ("self.layers = []\nfor k in jr.split(key, depth):\n    self.layers.append(Block(8, key=k))", After),
+        (
+            "self.layers = []\nfor _ in range(depth):\n    key, sub = jr.split(key)\n    block = Block(8, key=sub)\n    self.layers.append(block)",
+            After,
+        ),
+        ("self.layers = self.build(depth, key)", Wrap),
+        ("self.layers: list[Block] = [Block(8, key=k) for k in jr.split(key, depth)]", Wrap),
+    ],
+)
+def test_the_list_is_stacked_where_it_is_built(init, site):
+    text = model(init=init) + (
+        "\n    def build(self, depth, key):\n        return [Block(8, key=k) for k in jr.split(key, depth)]\n"
+    )
+    found = only(text)
+    assert isinstance(found, Plan), found
+    assert isinstance(found.stack, InitStack)
+    assert isinstance(found.stack.sites[0], site)
+    assert found.stack.annotations and {a.element for a in found.stack.annotations} == {"Block"}
+
+
+def test_a_tuple_is_wrapped_with_its_parentheses():
+    text = model(init="k1, k2 = jr.split(key)\nself.layers = (Block(8, key=k1), Block(8, key=k2))")
+    found = only(text)
+    assert isinstance(found, Plan) and isinstance(found.stack, InitStack)
+    (site,) = found.stack.sites
+    span = site.place.span
+    assert text[span.start : span.end] == "(Block(8, key=k1), Block(8, key=k2))"
+
+
+@pytest.mark.parametrize("annotation", ["list[Block]", "tuple[Block, ...]", '"list[Block]"'])
+def test_a_list_from_the_caller_is_stacked_in_the_call(annotation):
+    text = model().replace("layers: list[Block]", f"layers: {annotation}")
+    text = text.replace(
+        "def __init__(self, depth, *, key):\n        self.layers = [Block(8, key=k) for k in jr.split(key, depth)]\n",
+        "",
+    )
+    found = only(text)
+    assert isinstance(found, Plan)
+    assert isinstance(found.stack, CallStack)
+    assert found.call is not None and found.call.owner is None  # the layers may be of a subclass
+
+
+def test_a_parameter_is_stacked_in_the_call():
+    text = (
+        model().split("class Model")[0]
+        + "def apply(layers: list[Block], x):\n    for b in layers:\n        x = b(x)\n    return x\n"
+    )
+    found = only(text)
+    assert isinstance(found, Plan) and isinstance(found.stack, CallStack)
+    assert found.container == "layers"
+
+
+def test_stack_call_leaves_the_list_as_it_is():
+    assert isinstance(plan(stack="call").stack, CallStack)
+
+
+def test_a_body_on_the_line_of_the_for():
+    found = plan("for layer in self.layers: x = layer(x)")
+    assert found.body.inline
+
+
+def test_the_body_covers_its_comments():
+    text = model("for layer in self.layers:  # all of them\n    # first\n    x = layer(x)  # last")
+    found = only(text)
+    assert (
+        text[found.body.span.start : found.body.span.end] == "            # first\n            x = layer(x)  # last\n"
+    )
+    assert found.body.indent == " " * 12 and found.body.loop_indent == " " * 8
+
+
+def test_a_head_over_several_lines():
+    text = model("for layer, k in zip(\n    self.layers,  # layers: all\n    keys,\n):\n    x = layer(x, key=k)")
+    found = only(text)
+    assert text[found.body.span.start : found.body.span.end] == "            x = layer(x, key=k)\n"
+
+
+def test_two_loops_over_one_list_share_its_site():
+    found = decide(model("for layer in self.layers:\n    x = layer(x)\nfor block in self.layers:\n    x = block(x)"))
+    assert len(found) == 2
+    assert found[0].stack == found[1].stack
+
+
+def test_an_alias_of_the_list_is_followed():
+    found = plan("for layer in stack:\n    x = layer(x)", before="stack = self.layers")
+    assert isinstance(found.stack, InitStack)
+    assert found.container == "stack"
+
+
+def test_a_carry_that_starts_as_a_number_is_an_obligation():
+    found = plan("for layer in self.layers:\n    x = layer(x)\n    total = total + x.sum()", before="total = 0.0")
+    assert found.carry == ("x", "total")
+    assert not found.safe and "Python number" in found.obligations[0]
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["x = layer(x, key=make_key())", "x = layer(x, key=keys())", "x = layer(x, key=keys.next())", "x = act(layer(x))"],
+)
+def test_calls_that_may_have_side_effects_are_obligations(body):
+    found = plan(f"for layer in self.layers:\n    {body}", before="act = mask")
+    assert not found.safe and "side effects" in found.obligations[0]
+
+
+def test_classes_are_followed_through_relative_imports_and_packages():
+    files = {
+        "net/__init__.py": "",
+        "net/parts/__init__.py": "from .blocks import Block as Unit\n",
+        "net/parts/blocks.py": "import equinox as eqx\nclass Base(eqx.Module):\n    pass\nclass Block(Base):\n"
+        "    def __call__(self, x, m):\n        return x\n",
+    }
+    text = (
+        "from equinox import Module as M\nfrom .parts import Unit\nimport jax\n"
+        "class Net(M):\n    def __init__(self, key):\n"
+        "        self.layers = [Unit() for k in jax.random.split(key, 3)]\n"
+        "    def __call__(self, x, m):\n        for layer in self.layers:\n            x = layer(x, m)\n        return x\n"
+    )
+    found = only(text, files=files, path="net/model.py")
+    assert isinstance(found, Plan)
+    assert found.call is not None and found.call.owner == "Unit"
+
+
+def test_a_list_inherited_from_a_base_class_is_found():
+    text = model(loop="pass", after="return x") + (
+        "\n\nclass Child(Model):\n    def run(self, x):\n        for layer in self.layers:\n            x = layer(x)\n"
+        "        return x\n"
+    )
+    found = only(text)
+    assert isinstance(found, Plan) and isinstance(found.stack, InitStack)
+
+
+def test_a_list_of_another_module_is_found_through_its_class():
+    text = model(loop="pass") + (
+        "\n\nclass Outer(eqx.Module):\n    model: Model\n\n    def __call__(self, x):\n"
+        "        for layer in self.model.layers:\n            x = layer(x)\n        return x\n"
+    )
+    found = only(text)
+    assert isinstance(found, Plan)
+    assert found.container == "self.model.layers"

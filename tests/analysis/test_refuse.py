@@ -1,0 +1,287 @@
+"""Loops over modules that are left as they are, each for its reason; and loops that are not listed at all."""
+
+import pytest
+from helpers import PRELUDE, decide, model, only
+
+from scanify.analysis.plan import Kind, Refusal
+
+
+def refused(rule: str, text: str, **given) -> Refusal:
+    found = only(text, **given)
+    assert isinstance(found, Refusal), found
+    assert found.rule == rule, (found.rule, found.reason)
+    return found
+
+
+def body(text: str) -> str:
+    return "for layer in self.layers:\n    " + text.replace("\n", "\n    ")
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ("SCN205", "x = layer(x)\nif mask:\n    break"),
+        ("SCN205", "if mask:\n    continue\nx = layer(x)"),
+        ("SCN205", "x = layer(x)\nif mask:\n    return x"),
+        ("SCN205", "x = layer(x)\nyield x"),
+        ("SCN206", "x = layer(x)\nouts.append(x)"),
+        ("SCN206", "x = layer(x)\nouts += [x]"),
+        ("SCN206", "x = layer(x)\nouts += (x,)"),
+        ("SCN206", "x = layer(x)\nouts[0] = x"),
+        ("SCN206", "x, outs[0] = layer(x, outs[0])"),
+        ("SCN207", "x = layer(x)\nprint(x)"),
+        ("SCN207", "x = layer(x)\nmask.seen = x"),
+        ("SCN207", "x = layer(x, key=next(keys))"),
+        ("SCN207", "x = layer(x, key=keys.pop())"),
+        ("SCN207", "x = layer(x) * np.random.rand()"),
+        ("SCN207", "x = layer(x)\nmask.update(x)"),
+        ("SCN207", "x = layer(x, (lambda: next(keys))())"),
+        ("SCN207", "x = layer(x, [next(keys) for _ in range(2)])"),
+        ("SCN207", "global counter\nx = layer(x)"),
+        ("SCN212", "while mask:\n    x = layer(x)"),
+        ("SCN212", "try:\n    x = layer(x)\nexcept ValueError:\n    pass"),
+        ("SCN212", "with open(mask) as f:\n    x = layer(x)"),
+        ("SCN212", "def f(y):\n    return y\nx = f(layer(x))"),
+        ("SCN212", "del mask\nx = layer(x)"),
+        ("SCN212", "layer = eqx.filter_jit(layer)\nx = layer(x)"),
+        ("SCN212", "x = super().__call__(layer(x))"),
+        ("SCN210", "y = layer(x)"),
+        ("SCN210", "x, state = layer(x, state)"),
+    ],
+)
+def test_what_the_body_may_not_do(rule, text):
+    refused(rule, model(body(text), before="outs = [0]"))
+
+
+def test_a_helper_with_a_side_effect_is_seen_through():
+    text = model(body("x = layer(count(x))"))
+    text = text.replace(
+        "class Model", "SEEN = []\n\n\ndef count(x):\n    SEEN.append(1)\n    return x\n\n\nclass Model"
+    )
+    assert "count" in refused("SCN207", text).reason
+
+
+@pytest.mark.parametrize(
+    "after",
+    ["return layer(x)", "return x + h", "if mask:\n    return h\nreturn x", "return [h for _ in range(2)]"],
+)
+def test_values_that_only_the_python_loop_leaves_behind(after):
+    refused("SCN209", model(body("h = x\nx = layer(h)"), after=after))
+
+
+def test_a_temporary_that_is_bound_again_before_it_is_read_is_no_loss():
+    text = model(body("h = x\nx = layer(h)"), after="h = x + 1\nreturn h")
+    assert not isinstance(only(text), Refusal)
+
+
+def test_a_temporary_read_in_the_next_turn_of_an_outer_loop():
+    loop = "for turn in mask:\n    x = x + h\n    for layer in self.layers:\n        h = x\n        x = layer(h)"
+    refused("SCN209", model(loop, before="h = 0"))
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["def f():\n    return x", "f = lambda: x", "f = (x for _ in mask)", "def f():\n    nonlocal x\n    x = 1"],
+)
+def test_a_function_made_before_the_loop_that_sees_the_carry(before):
+    refused("SCN211", model(body("x = layer(x)"), before=before))
+
+
+def test_a_function_made_after_the_loop_sees_what_it_saw():
+    assert not isinstance(only(model(after="return jax.tree.map(lambda y: y + x, mask)")), Refusal)
+
+
+@pytest.mark.parametrize(
+    ("start", "rule"), [("x = None", "SCN210"), ("x = []", "SCN206"), ("x = ()", "SCN206"), ("x = {}", "SCN206")]
+)
+def test_carries_that_are_not_yet_arrays(start, rule):
+    refused(rule, model(body("x = layer(x)"), before=start))
+
+
+@pytest.mark.parametrize(
+    ("rule", "head"),
+    [
+        ("SCN213", "for layer in reversed(self.layers):"),
+        ("SCN213", "for layer in self.layers[1:]:"),
+        ("SCN213", "for layer, k in zip(self.layers, reversed(keys)):"),
+        ("SCN213", "for layer, k in zip(self.layers, keys.values()):"),
+        ("SCN213", "for layer, other in zip(self.layers, self.layers):"),
+        ("SCN208", "for layer, i in zip(self.layers, range(9)):"),
+    ],
+)
+def test_ways_of_walking_that_are_not_plain(rule, head):
+    refused(rule, model(f"{head}\n    x = layer(x)"))
+
+
+def test_an_else_of_the_loop():
+    refused("SCN213", model("for layer in self.layers:\n    x = layer(x)\nelse:\n    x = x + 1"))
+
+
+def test_the_index_of_enumerate():
+    refused("SCN208", model("for i, layer in enumerate(self.layers):\n    x = layer(x) * i"))
+    assert not isinstance(only(model("for i, layer in enumerate(self.layers):\n    x = layer(x)")), Refusal)
+
+
+@pytest.mark.parametrize("head", ["range(len(self.layers))", "range(3)"])
+def test_layers_taken_by_index(head):
+    refused("SCN208", model(f"for i in {head}:\n    x = self.layers[i](x)"))
+
+
+@pytest.mark.parametrize(
+    ("rule", "init"),
+    [
+        ("SCN202", "self.layers = [Block(8, key=key), Other()]"),
+        ("SCN202", "self.layers = [Block(8, key=k) if depth else Other() for k in jr.split(key, depth)]"),
+        (
+            "SCN202",
+            "self.layers = []\nfor k in jr.split(key, 3):\n    self.layers.append(Block(8, key=k))\nself.layers.append(Other())",
+        ),
+        ("SCN203", "self.layers = [Block(8 * i, key=key) for i in range(depth)]"),
+        (
+            "SCN203",
+            "self.layers = [Block(8, r, key=k) for r, k in zip(np.linspace(0, 1, depth), jr.split(key, depth))]",
+        ),
+        ("SCN203", "self.layers = [Block(8, key=key), Block(16, key=key)]"),
+        ("SCN203", "self.layers = [Block(8, key=key), Block(8, 0.5, key=key)]"),
+        (
+            "SCN203",
+            "self.layers = []\ndim = 8\nfor k in jr.split(key, 3):\n    self.layers.append(Block(dim, key=k))\n    dim = dim * 2",
+        ),
+        ("SCN203", "self.layers = [Block(8, key=key)] + [Block(9, key=k) for k in jr.split(key, depth)]"),
+        ("SCN204", "self.layers = [Block(8, key=key)] * depth"),
+        ("SCN204", "block = Block(8, key=key)\nself.layers = [block for _ in range(depth)]"),
+        ("SCN204", "block = Block(8, key=key)\nself.layers = [block, block]"),
+        ("SCN201", "self.layers = [Block(8, key=key)] if depth else [Block(8, key=key)]"),
+        ("SCN201", "self.layers = load(depth)"),
+        ("SCN201", "self.layers = [make(k) for k in jr.split(key, depth)]"),
+        ("SCN201", "if depth:\n    self.layers = [Block(8, key=key)]\nelse:\n    self.layers = [Block(8, key=key)]"),
+        ("SCN201", "self.layers = []"),
+    ],
+)
+def test_lists_that_cannot_be_stacked_or_not_be_shown_to_be(rule, init):
+    refused(rule, model(init=init))
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "self.layers.append(x)",
+        "return self.layers",
+        "return self.layers + [x]",
+        "return isinstance(self.layers, list)",
+        "return helper(self.layers)",
+        "return self.layers == x",
+        "other = self.layers\n        return helper(other)",
+        "return eqx.tree_at(lambda m: m.layers[0].linear, self, x)",
+        "return {'layers': self.layers}",
+    ],
+)
+def test_other_uses_that_need_a_list(use):
+    text = model() + f"\n    def other(self, x):\n        {use}\n"
+    assert "--stack call" in refused("SCN214", text).remedy
+    assert not isinstance(only(text, stack="call"), Refusal)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "return len(self.layers)",
+        "return self.layers[0]",
+        "return self.layers[1:]",
+        "return [layer for layer in self.layers]",
+        "return list(self.layers)",
+        "return [*self.layers]",
+        "return helper(*self.layers)",
+        "return list(zip(self.layers, x))",
+        "return self.layers is None",
+        "if self.layers:\n            return x",
+    ],
+)
+def test_other_uses_that_a_sequence_serves(use):
+    assert not isinstance(only(model() + f"\n    def other(self, x):\n        {use}\n"), Refusal)
+
+
+def test_an_attribute_of_the_same_name_of_another_class_is_another_list():
+    text = (
+        model()
+        + "\n\nclass Unrelated:\n    def __init__(self):\n        self.layers = []\n        self.layers.append(1)\n"
+    )
+    assert not isinstance(only(text), Refusal)
+
+
+def test_a_list_built_in_a_file_that_was_not_given():
+    files = {
+        "base.py": PRELUDE
+        + "    def __init__(self, depth, *, key):\n        self.layers = [Block(8, key=k) for k in jr.split(key, depth)]\n"
+    }
+    text = "from base import Model\nclass Net(Model):\n    def __call__(self, x):\n        for layer in self.layers:\n            x = layer(x)\n        return x\n"
+    assert "base.py" in refused("SCN201", text, files=files).reason
+    assert not isinstance(only(text, files=files, stack="call"), Refusal)
+
+
+def test_the_kind_says_what_the_loop_is():
+    assert refused("SCN206", model(body("x = layer(x)\nouts.append(x)"), before="outs = [0]")).kind is Kind.SCAN
+    assert refused("SCN206", model(body("outs.append(layer(x))"), before="outs = [0]")).kind is Kind.MAP
+    assert refused("SCN203", model(init="self.layers = [Block(i, key=key) for i in range(depth)]")).kind is Kind.GROUP
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(model("for i in range(3):\n    x = x + 1"), id="a loop over numbers"),
+        pytest.param(model(init="self.layers = [1, 2, 3]"), id="a list of numbers"),
+        pytest.param(model(init="self.layers = [jnp.ones(3) for _ in range(depth)]"), id="a list of arrays"),
+        pytest.param(model(init="self.layers = [lambda x: x for _ in range(depth)]"), id="a list of functions"),
+        pytest.param(model(init="self.layers = eqx.filter_vmap(Block)(jr.split(key, depth))"), id="stacked already"),
+        pytest.param(model("for layer in self.layers:  # scanify: ignore\n    x = layer(x)"), id="asked to be ignored"),
+        pytest.param(model("# scanify: ignore\nfor layer in self.layers:\n    x = layer(x)"), id="ignored from above"),
+        pytest.param(model("for layer in self.layers:\n    x = x + 1"), id="the layer is not used"),
+        pytest.param(
+            "def f(fs, x):\n    for f in fs:\n        x = f(x)\n    return x\n", id="functions of unknown kind"
+        ),
+        pytest.param("for line in lines:\n    total = line.count(total)\n", id="no modules at all"),
+    ],
+)
+def test_loops_that_are_not_listed(text):
+    assert decide(text) == []
+
+
+def with_block(call: str, field: str = "") -> str:
+    """The model with another `__call__` of its blocks."""
+    text = model().replace(
+        "        return x + self.linear(x)\n", "".join(f"        {line}\n" for line in call.split("\n"))
+    )
+    return text.replace("    linear: eqx.nn.Linear\n", f"    linear: eqx.nn.Linear\n{field}")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "print(x.shape)\nreturn x",
+        "SEEN.append(x)\nreturn x",
+        "return x * np.random.rand()",
+        "return self.linear(next(SEEN))",
+    ],
+)
+def test_a_side_effect_in_the_layers_own_method(call):
+    assert "Block.__call__" in refused("SCN207", with_block(call)).reason
+
+
+def test_lists_that_a_layer_fills_for_itself_are_no_side_effect():
+    call = "parts = []\nfor _ in range(2):\n    parts.append(self.linear(x))\nreturn sum(parts)"
+    assert not isinstance(only(with_block(call)), Refusal)
+
+
+def test_layers_with_state_differ_in_their_indices():
+    text = with_block("return x", field="    bn: eqx.nn.BatchNorm\n")
+    assert "BatchNorm" in refused("SCN203", text).reason
+
+
+def test_a_class_inside_a_function_is_not_followed():
+    head, rest = model().split("class Model", 1)
+    inner = "".join(f"    {line}\n" if line else "\n" for line in ("class Model" + rest).split("\n"))
+    refused("SCN201", f"{head}def build(Block):\n{inner}")
+
+
+def test_a_list_that_goes_by_two_names():
+    refused("SCN201", model(init="self.layers = self.blocks = [Block(8, key=k) for k in jr.split(key, depth)]"))

@@ -1,0 +1,76 @@
+"""The gate lets every loop over layers through, and keeps ordinary code away from libcst."""
+
+import pytest
+
+import scanify.analysis
+from scanify.analysis import analyse
+from scanify.source.file import Source
+from scanify.source.gate import may_hold_layer_loop
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for layer in layers:\n    x = layer(x)",
+        "for layer, k in zip(layers, keys): x = layer(x, key=k)",
+        "for layer in layers:\n    x = layer.attn(x)",
+        "for layer in layers:\n    h = jax.vmap(layer.norm)(x)",
+        "for layer in layers:\n    x = jax.checkpoint(layer)(x)",
+        "for layer in layers:\n    x = apply(layer, x)",
+        "for layer in layers:\n    x += layer.mlp(x)",
+        "for layer in layers:\n    outs.append(layer(x))",
+        "for i in range(3):\n    x = self.layers[i](x)",
+        "for layer in layers:\n    x, state = layer.step(x, state)",
+        "def f[T](x: T):\n    for layer in layers:\n        x = layer(x)",
+        "for x in\n",
+    ],
+    ids=lambda text: text.splitlines()[-1].strip(),
+)
+def test_what_may_be_a_loop_over_layers_passes(text):
+    assert may_hold_layer_loop(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x = 1",
+        "for line in lines:\n    print(line)",
+        "for line in lines:\n    parts = line.split(',')",
+        "for item in items:\n    total += item.price",
+        "for item in items:\n    total = total + price(item)",
+        "for name in names:\n    out.append(name.strip())",
+        "for f in files:\n    with open(f) as handle:\n        data = handle.read()",
+        "before = [x for x in xs if f(x)]",
+        "# for layer in layers: layer(x)",
+    ],
+)
+def test_ordinary_code_does_not(text):
+    assert not may_hold_layer_loop(text)
+
+
+def test_files_that_the_gate_holds_back_are_not_parsed_by_libcst(monkeypatch, tmp_path):
+    def refuse(source):
+        raise AssertionError(f"{source.path} reached libcst")
+
+    monkeypatch.setattr("scanify.analysis.project.parse", refuse)
+    text = "for line in lines:\n    print(line)\n"
+    assert analyse([Source(tmp_path / "plain.py", text)]).loops == ()
+    with pytest.raises(AssertionError, match="reached libcst"):
+        analyse([Source(tmp_path / "model.py", "for layer in layers:\n    x = layer(x)\n")])
+
+
+def test_syntax_that_no_parser_knows_is_skipped_with_its_line(tmp_path):
+    found = scanify.analysis.analyse([Source(tmp_path / "broken.py", "x = 1\nfor layer in:\n    pass\n")])
+    assert len(found.skipped) == 1
+    assert "line 2" in found.skipped[0].reason
+
+
+def test_new_syntax_is_analysed_even_where_the_running_python_cannot_parse_it(tmp_path):
+    text = (
+        "import equinox as eqx\nimport jax\nclass B(eqx.Module):\n    def __call__(self, x):\n        return x\n"
+        "type Pair[T] = tuple[T, T]\nclass M(eqx.Module):\n    def __init__(self, key):\n"
+        "        self.layers = [B() for _ in range(3)]\n    def __call__[T](self, x: T) -> T:\n"
+        "        for layer in self.layers:\n            x = layer(x)\n        return x\n"
+    )
+    assert len(analyse([Source(tmp_path / "new.py", text)]).loops) == 1
