@@ -1,0 +1,170 @@
+"""Which part may import what, each rule held by a test, and by a test of that test.
+
+Every check runs in a process of its own, because this one has imported everything.
+"""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+JAX = ("jax", "jaxlib", "equinox", "numpy")
+
+MODEL = """\
+import equinox as eqx
+import jax
+
+
+class Block(eqx.Module):
+    linear: eqx.nn.Linear
+
+    def __call__(self, x):
+        return x + self.linear(x)
+
+
+class Model(eqx.Module):
+    layers: list[Block]
+
+    def __init__(self, *, key):
+        self.layers = [Block(eqx.nn.Linear(4, 4, key=k)) for k in jax.random.split(key, 3)]
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
+
+
+def imported(code: str, names: tuple[str, ...], folder: Path) -> set[str]:
+    """Which of the top-level modules `names` are imported once `code` has run in a fresh Python in `folder`."""
+    probe = f"{code}\nimport sys\nprint('imported:', *(name for name in {names!r} if name in sys.modules))"
+    command = [sys.executable, "-c", probe]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment(), check=False)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.splitlines()[-1].removeprefix("imported:").split())
+
+
+def environment() -> dict[str, str]:
+    import os
+
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def command(*arguments: str, code: int) -> str:
+    return f"from scanify.cli import run\nassert run({list(arguments)!r}) == {code}"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "plain.py").write_text("def f(xs):\n    for x in xs:\n        print(x)\n")
+    return tmp_path
+
+
+class TestWithoutJax:
+    @pytest.mark.parametrize(
+        "code",
+        [
+            pytest.param("import scanify", id="import scanify"),
+            pytest.param("import scanify.cli", id="the command line"),
+            pytest.param(command("check", "model.py", code=1), id="check"),
+            pytest.param(command("check", "--format", "json", "model.py", code=1), id="check as JSON"),
+            pytest.param(command("rewrite", "--no-verify", "model.py", code=1), id="rewrite --no-verify"),
+            pytest.param(command("rewrite", "--no-verify", "--diff", "model.py", code=1), id="rewrite --diff"),
+            pytest.param(command("rules", code=0), id="rules"),
+            pytest.param(command("explain", "SCN101", code=0), id="explain"),
+            pytest.param("import scanify.verify.run", id="the parent's side of verification"),
+        ],
+    )
+    def test_jax_stays_unimported(self, folder: Path, code: str) -> None:
+        assert imported(code, JAX, folder) == set()
+
+    def test_this_would_see_jax(self, folder: Path) -> None:
+        assert imported("import jax", JAX, folder) >= {"jax", "numpy"}
+        assert imported("import scanify.nn", JAX, folder) >= {"jax", "equinox"}
+
+    def test_this_would_see_a_command_that_fails(self, folder: Path) -> None:
+        with pytest.raises(AssertionError):
+            imported(command("check", "gone.py", code=0), JAX, folder)
+
+
+class TestWithoutLibcst:
+    NAMES = ("libcst", "rich")
+
+    def test_a_file_without_a_candidate_does_not_reach_it(self, folder: Path) -> None:
+        assert imported(command("check", "plain.py", code=0), self.NAMES, folder) == set()
+        assert imported(command("rewrite", "--no-verify", "plain.py", code=0), self.NAMES, folder) == set()
+
+    def test_this_would_see_it(self, folder: Path) -> None:
+        assert imported(command("check", "model.py", code=1), self.NAMES, folder) == {"libcst"}
+
+    def test_half_a_million_lines_of_unrelated_code_do_not_reach_it(self, folder: Path) -> None:
+        lines = "def f(a, b):\n    for i in range(a):\n        b += i\n    return [x for x in b]\n\n"
+        (folder / "long.py").write_text(lines * 100_000)
+        assert imported(command("check", "long.py", code=0), self.NAMES, folder) == set()
+
+    def test_the_runtime_leaves_the_tools_libraries_alone(self, folder: Path) -> None:
+        assert imported("import scanify.nn", (*self.NAMES, "click"), folder) == set()
+
+
+def imports_of(path: Path) -> set[str]:
+    """Every module of scanify that the file imports anywhere, by its dotted name."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, f"{path}: imports are absolute"
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name for name in found if name.split(".")[0] == "scanify"}
+
+
+def modules(part: str) -> list[Path]:
+    return sorted((ROOT / "scanify" / part).rglob("*.py"))
+
+
+ALLOWED = {
+    "jaxpr": {"errors", "jaxpr"},
+    "nn": {"errors", "jaxpr", "nn"},
+    "source": {"analysis.facts", "analysis.plan", "errors", "source"},
+    "analysis": {"analysis", "errors", "source"},
+    "emit": {"analysis", "emit", "errors", "source"},
+    "verify": {"errors", "jaxpr", "nn", "verify"},
+}
+
+
+class TestTheLayers:
+    """What each part may know of the others, read from the source."""
+
+    @pytest.mark.parametrize("part", ALLOWED)
+    def test_a_part_knows_only_what_it_may(self, part: str) -> None:
+        allowed = {"scanify", *(f"scanify.{name}" for name in ALLOWED[part])}
+        for path in modules(part):
+            for name in imports_of(path):
+                known = (
+                    name in allowed
+                    or name == "scanify.__version__"
+                    or any(name.startswith(f"{each}.") for each in allowed - {"scanify"})
+                )
+                assert known, f"{path.relative_to(ROOT)} imports {name}"
+
+    def test_every_part_is_there(self) -> None:
+        assert all(modules(part) for part in ALLOWED)
+
+    def test_this_would_see_an_import(self, tmp_path: Path) -> None:
+        (tmp_path / "m.py").write_text("def f():\n    from scanify.cli import main\n    import scanify.nn as nn\n")
+        assert imports_of(tmp_path / "m.py") == {"scanify.cli", "scanify.cli.main", "scanify.nn"}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "scanify").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_file_has_at_most_400_lines_and_a_function_60(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.count("\n") <= 400
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno is not None
+            assert node.end_lineno - node.lineno + 1 <= 60, f"{path.name}:{node.lineno} {node.name}"
