@@ -43,9 +43,14 @@ def show_aval(value: Any) -> str:
     return f"{weak}{value.dtype}{list(value.shape)}"
 
 
+def plain(value: Any) -> np.ndarray[Any, Any]:
+    """The values of a concrete array, without jax; typed keys give their key data."""
+    return np.asarray(jax.random.key_data(value) if is_key(value) else value)
+
+
 def bits(value: Any) -> np.ndarray[Any, Any]:
     """The values as bytes: shape `(*shape, itemsize)`, uint8. Typed keys give their key data."""
-    raw = np.ascontiguousarray(np.asarray(jax.random.key_data(value) if is_key(value) else value))
+    raw = np.ascontiguousarray(plain(value))
     return raw.reshape(*raw.shape, 1).view(np.uint8) if raw.dtype != np.bool_ else raw[..., None].astype(np.uint8)
 
 
@@ -59,7 +64,6 @@ def show_value(value: Any) -> str:
     if is_array(value):
         if isinstance(value, jax.core.Tracer | jax.ShapeDtypeStruct) or np.prod(value.shape, dtype=int) > 4:
             return show_aval(value)
-        plain = jax.random.key_data(value) if is_key(value) else value
-        return f"{np.asarray(plain).tolist()} ({show_aval(value)})"
+        return f"{plain(value).tolist()} ({show_aval(value)})"
     text = getattr(value, "__qualname__", None) or repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

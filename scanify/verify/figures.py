@@ -9,7 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from scanify.verify.arrays import bits, is_key
+from scanify.verify.arrays import bits, plain
 
 # A leaf that is zero but for rounding (the gradient of the bias of attention keys) is measured against the largest
 # leaf of its group times this, not against its own rounding.
@@ -45,7 +45,7 @@ EQUAL = Distance(True, 0, 0.0)
 
 def distance(names: Sequence[str], before: Sequence[Any], after: Sequence[Any]) -> Distance:
     """The distance between two equally long lists of arrays of the same shapes and dtypes."""
-    pairs = [(_plain(a), _plain(b)) for a, b in zip(before, after, strict=True)]
+    pairs = [(plain(a), plain(b)) for a, b in zip(before, after, strict=True)]
     scale = max((_size(a) for a, _ in pairs if _is_inexact(a)), default=0.0)
     worst = EQUAL
     for name, (a, b) in zip(names, pairs, strict=True):
@@ -76,14 +76,6 @@ def _one(name: str, a: np.ndarray[Any, Any], b: np.ndarray[Any, Any], floor: flo
     base = max(_size(a), floor)
     relative = float(gap[at]) / base if base else (0.0 if gap[at] == 0 else float("inf"))
     return Distance(False, _ulp(a, b), relative, _place(name, at), (repr(x[at].item()), repr(y[at].item())))
-
-
-def _plain(value: Any) -> np.ndarray[Any, Any]:
-    if is_key(value):
-        import jax
-
-        value = jax.random.key_data(value)
-    return np.asarray(value)
 
 
 def _is_inexact(a: np.ndarray[Any, Any]) -> bool:

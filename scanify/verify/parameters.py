@@ -13,7 +13,7 @@ import jax
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from scanify.errors import ScanifyError
-from scanify.verify.arrays import same_bits, show_value
+from scanify.verify.arrays import plain, same_bits, show_value
 from scanify.verify.attempt import proof_of
 from scanify.verify.build import Built
 from scanify.verify.correspond import Correspondence
@@ -51,9 +51,9 @@ def same_parameters(before: Built, after: Built, found: Correspondence, inputs: 
 
 def _concrete(before: Built, after: Built, found: Correspondence) -> list[tuple[bool, str]]:
     """Per leaf of the original: is it the same, and both values in words."""
-    others = version(after, found.recipes).split(after.arrays)
+    others = version(after, found.recipes).split([plain(x) for x in after.arrays])
     answers = []
-    for a, b in zip(before.arrays, others, strict=True):
+    for a, b in zip(map(plain, before.arrays), others, strict=True):
         same = same_bits(a, b)
         answers.append((same, "" if same else _words(a, b)))
     return answers

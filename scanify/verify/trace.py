@@ -79,6 +79,8 @@ def _assemble(parts: Sequence[Any], lead: tuple[int, ...]) -> Any:
 
 
 def _take(value: Any, lead: tuple[int, ...], at: int) -> Any:
+    if isinstance(value, np.ndarray):
+        return value[np.unravel_index(at, lead)] if lead else value
     for i in np.unravel_index(at, lead) if lead else ():
         value = jax.lax.index_in_dim(value, int(i), keepdims=False)
     return value
