@@ -21,7 +21,7 @@ from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
-from scanify.verify.project import Project, module_name
+from scanify.verify.project import Project, below, module_name
 
 _REWRITTEN = " (rewritten)"
 
@@ -81,22 +81,25 @@ class Overlay(MetaPathFinder):
         self._import_module = importlib.import_module
         self._displayed: dict[str, str | None] = {}
         self._owned: dict[str, bool] = {}
+        self._path = sys.path
+        self._loaded: frozenset[str] = frozenset()
+        self._libraries: tuple[str, ...] = ()
 
     def __enter__(self) -> "Overlay":
         self._import, self._import_module = builtins.__import__, importlib.import_module
         builtins.__import__ = self._importing
         importlib.import_module = self._importing_module
-        sys.path[:0] = self._search()
+        self._path = list(sys.path)
+        sys.path[:] = [*map(str, self.project.search), *sys.path, *map(str, self.project.fallback)]
         sys.meta_path.insert(0, self)
+        self._remember_libraries()
         self._take_modules()
         return self
 
     def __exit__(self, *_: object) -> None:
         builtins.__import__ = self._import
         importlib.import_module = self._import_module
-        for directory in self._search():
-            if directory in sys.path:
-                sys.path.remove(directory)
+        sys.path[:] = self._path
         if self in sys.meta_path:
             sys.meta_path.remove(self)
 
@@ -174,7 +177,7 @@ class Overlay(MetaPathFinder):
         """Nothing may have gone around the overlay: a file read from disk would be the same in both versions."""
         for name, module in list(sys.modules.items()):
             file = vars(module).get("__file__") if self._owns_module(module) else None
-            if isinstance(file, str) and file.endswith(".py") and _version_of(vars(module)) is not version:
+            if isinstance(file, str) and version.text(file) is not None and _version_of(vars(module)) is not version:
                 raise ImportError(
                     f"{name} was loaded from {file} by {type(module.__spec__ and module.__spec__.loader).__name__}, so "
                     "its rewritten version cannot take its place; verify without this import hook",
@@ -248,11 +251,28 @@ class Overlay(MetaPathFinder):
 
     def _owns_file(self, file: str) -> bool:
         if file not in self._owned:  # Asked for every module at every switch.
-            self._owned[file] = self.project.owns(file) or self.original.text(file) is not None
+            self._owned[file] = file.startswith(os.sep) and (
+                self.project.owns(file)
+                # Anything else that may import the project must not stay either, or it would keep the other version.
+                or not (self.project.is_foreign(file) or self._is_loaded_library(file))
+            )
         return self._owned[file]
 
-    def _search(self) -> list[str]:
-        return [str(directory) for directory in self.project.search]
+    def _is_loaded_library(self, file: str) -> bool:
+        return file in self._loaded or any(below(file, place) for place in self._libraries)
+
+    def _remember_libraries(self) -> None:
+        """What was imported before, such as jax, stays as it is, even where it is a checkout and not installed."""
+        loaded = {name: module for name, module in sys.modules.items() if isinstance(module, ModuleType)}
+        found = {name: vars(module).get("__file__") for name, module in loaded.items()}
+        files = {name: file for name, file in found.items() if isinstance(file, str) and not self.project.owns(file)}
+        self._loaded = frozenset(files.values())
+        packages = {os.path.split(file)[0] for name, file in files.items() if "." not in name and _is_init(file)}
+        self._libraries = tuple(place for place in packages if not self.project.is_foreign(f"{place}{os.sep}_"))
+
+
+def _is_init(file: str) -> bool:
+    return file.endswith(f"{os.sep}__init__.py")
 
 
 def _version_of(module_globals: Mapping[str, object]) -> Version | None:

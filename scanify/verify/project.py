@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
-_INSTALLED = ("site-packages", "dist-packages")
+_INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 
 
 def import_root(path: Path) -> Path:
@@ -27,19 +27,21 @@ def module_name(path: Path) -> str:
 
 def is_installed(path: Path) -> bool:
     """Whether the file belongs to an installed package rather than to somebody's project."""
-    return any(part in _INSTALLED for part in path.parts)
+    return _is_installed(str(path))
 
 
 @dataclass(frozen=True)
 class Project:
     """The user's files: those below `roots` that belong neither to Python, nor to an installed package, nor to scanify.
 
-    `search` are the directories to import from, in order; `directory` is what shown names are relative to.
+    `search` are the directories to import from before all others, `fallback` those to import from after all others;
+    `directory` is what shown names are relative to.
     """
 
     roots: tuple[Path, ...]
     search: tuple[Path, ...]
     directory: Path
+    fallback: tuple[Path, ...] = ()
 
     @classmethod
     def around(cls, files: Iterable[Path], case: Path, directory: Path) -> "Project":
@@ -47,19 +49,28 @@ class Project:
         files = tuple(files)
         search = [import_root(file) for file in files] + [case.parent, import_root(case)]
         marked = [found for file in (*files, case) if (found := _project_directory(file)) is not None]
-        return cls(tuple(dict.fromkeys([*search, *marked])), tuple(dict.fromkeys(search)), directory)
+        # Packages without `__init__.py` are imported from the project's directory, or from where the user stands.
+        fallback = [place for place in (directory, *marked, *(each / "src" for each in marked)) if place.is_dir()]
+        return cls(
+            tuple(dict.fromkeys([*search, *marked])),
+            tuple(dict.fromkeys(search)),
+            directory,
+            tuple(place for place in dict.fromkeys(fallback) if place not in search),
+        )
 
     def owns(self, file: str) -> bool:
         """Whether `file`, an absolute path, is the user's own source."""
-        if not any(_below(file, root) for root in self._roots) or any(_below(file, other) for other in self._foreign):
-            return False
-        return not is_installed(Path(file))
+        return any(below(file, root) for root in self._roots) and not self.is_foreign(file)
+
+    def is_foreign(self, file: str) -> bool:
+        """Whether `file` belongs to Python, to an installed package, or to scanify."""
+        return any(below(file, other) for other in self._foreign) or _is_installed(file)
 
     def display(self, file: str) -> str:
         """The name to show for a file of the project: relative to `directory`, or else to where it is imported from."""
-        if _below(file, str(self.directory)):
+        if below(file, str(self.directory)):
             return os.path.relpath(file, self.directory)
-        above = [root for root in self._roots if _below(file, root)]
+        above = [root for root in self._roots if below(file, root)]
         return os.path.relpath(file, max(above, key=len)) if above else file
 
     @cached_property
@@ -73,9 +84,14 @@ class Project:
         return tuple(dict.fromkeys([scanify, *standard, *map(os.path.realpath, standard)]))
 
 
+def _is_installed(file: str) -> bool:
+    return any(part in file for part in _INSTALLED)
+
+
 def _project_directory(file: Path) -> Path | None:
     return next((above for above in file.parents if any((above / marker).exists() for marker in _MARKERS)), None)
 
 
-def _below(file: str, directory: str) -> bool:
+def below(file: str, directory: str) -> bool:
+    """Whether the path `file` lies in `directory` or in a directory inside it."""
     return file.startswith(directory if directory.endswith(os.sep) else directory + os.sep)

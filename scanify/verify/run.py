@@ -3,6 +3,7 @@
 import importlib.metadata
 import importlib.util
 import json
+import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -45,8 +46,8 @@ def verify(
     _check_usage(changes, cases, policies)
     base = Request(
         case=cases[0],
-        target=(target or next(iter(changes))).absolute(),
-        changes=tuple(Change(path.absolute(), *texts) for path, texts in changes.items()),
+        target=_absolute(target or next(iter(changes))),
+        changes=tuple(Change(_absolute(path), *texts) for path, texts in changes.items()),
         policies=tuple(policies),
         requested=requested,
         abstract=abstract,
@@ -57,7 +58,7 @@ def verify(
     results = []
     for case in cases:
         notify(f"verifying {case.text}")
-        request = replace(base, case=replace(case, path=case.path.absolute()))
+        request = replace(base, case=replace(case, path=_absolute(case.path)))
         outcome = run_child(json.dumps(to_json(request)).encode(), limits or Limits())
         results.append(_result(case, outcome, limits or Limits()))
     return Verification(tuple(results), versions())
@@ -72,6 +73,11 @@ def versions() -> tuple[tuple[str, str], ...]:
         except importlib.metadata.PackageNotFoundError:
             found.append((name, "unknown"))
     return (*found, ("scanify", scanify.__version__))
+
+
+def _absolute(path: Path) -> Path:
+    """Without `..`, but with symbolic links as they are: they decide under which name a file is imported."""
+    return Path(os.path.normpath(path.absolute()))
 
 
 def _check_usage(

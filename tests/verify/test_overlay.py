@@ -34,7 +34,7 @@ def tree(tmp_path: Path) -> Tree:
 @pytest.fixture(autouse=True)
 def nothing_is_left_behind(tmp_path: Path) -> Iterator[None]:
     def state() -> object:
-        own = {
+        own = {name for name in sys.modules if name.startswith("tests.")} | {
             name
             for name, module in sys.modules.items()
             if str(getattr(module, "__file__", "")).startswith(str(tmp_path))
@@ -312,3 +312,51 @@ def test_the_project_is_shown_relative_to_the_directory_or_else_to_its_root(tree
     assert Project.around([model], cases, root).display(str(model)) == "project/src/model.py"
     assert Project.around([model], cases, root / "else").display(str(model)) == "model.py"
     assert Project.around([model], cases, root / "else").owns(str(root / "project/lib/other.py"))
+
+
+def test_a_module_outside_the_project_that_imports_it_gets_the_version_too(
+    tree: Tree, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "loose_helper.py").write_text("from model import x")
+    monkeypatch.syspath_prepend(elsewhere)
+    root = tree({"model.py": "x = 1", "cases.py": "from loose_helper import x"})
+    with overlay_of(root, {"model.py": "x = 2"}) as overlay:
+        assert both(overlay, root / "cases.py", "x") == (1, 2)
+        assert "loose_helper" not in sys.modules
+
+
+def test_a_library_that_was_imported_before_stays_as_it_is(
+    tree: Tree, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = tmp_path_factory.mktemp("checkout")
+    (checkout / "early_library").mkdir()
+    (checkout / "early_library/__init__.py").write_text("class Base: ...")
+    (checkout / "early_library/late.py").write_text("from . import Base")
+    monkeypatch.syspath_prepend(checkout)
+    base = importlib.import_module("early_library").Base
+    try:
+        root = tree({"model.py": "from early_library.late import Base"})
+        with overlay_of(root, {"model.py": "from early_library.late import Base"}) as overlay:
+            assert both(overlay, root / "model.py", "Base") == (base, base)
+            assert overlay.files(str(checkout / "early_library/late.py")) is None
+    finally:
+        for name in [name for name in sys.modules if name.startswith("early_library")]:
+            del sys.modules[name]
+
+
+def test_packages_without_an_init_file_are_found_from_the_projects_directory(tree: Tree) -> None:
+    root = tree({
+        "pyproject.toml": "",
+        "src/spread/blocks.py": "x = 1",
+        "src/spread/model.py": "from spread.blocks import x",
+        "cases/cases.py": "from spread.model import x",
+    })  # fmt: skip
+    with overlay_of(root, {"src/spread/blocks.py": "x = 2"}, case="cases/cases.py") as overlay:
+        assert both(overlay, root / "cases/cases.py", "x") == (1, 2)
+
+
+def test_the_projects_directory_shadows_no_library(tree: Tree) -> None:
+    root = tree({"pyproject.toml": "", "click/__init__.py": "", "src/model.py": "import click\nfile = click.__file__"})
+    with overlay_of(root, {"src/model.py": "import click\nfile = click.__file__"}, case="src/model.py") as overlay:
+        assert not str(both(overlay, root / "src/model.py", "file")[0]).startswith(str(root))
