@@ -68,6 +68,7 @@ FIXTURES = (
     Fixture("mixer", ("mixer",)),
     Fixture("moe", ("moe",)),
     Fixture("film", ("film",)),
+    Fixture("film", ("film",), stack="call"),
     Fixture("encoder", ("encoder",), package="encoder"),
 )
 
