@@ -10,8 +10,10 @@ from typing import Any
 from scanify.errors import ScanifyError
 
 STACKS = ("init", "call")
-# The values of `scanify.nn.ScanCheckpointPolicy` that have a name, as they are written in source.
-REMATS = ("False", "True", "full", "nested", "offload", "save_all")
+# The remat policies by their names on the command line: "none" is a scan without rematerialisation.
+REMATS = ("none", "full", "nested", "offload", "save_all")
+# The other names that ScanCheckpointPolicy has for the same: False and True.
+SYNONYMS = {"false": "none", "true": "full"}
 KEYS = ("cases", "exclude", "remat", "stack")
 
 
@@ -71,7 +73,7 @@ def parse_config(file: Path) -> Config:
         raise ScanifyError(f"{where}: unknown key {names}; the known ones are {', '.join(KEYS)}")
     return Config(
         root=file.parent,
-        remat=_choice(table.get("remat"), "remat", REMATS, where),
+        remat=_choice(_policy(table.get("remat")), "remat", REMATS, where),
         stack=_choice(table.get("stack"), "stack", STACKS, where),
         exclude=_patterns(table, where),
         cases=_cases(table, where),
@@ -81,10 +83,14 @@ def parse_config(file: Path) -> Config:
 def _choice(value: object, key: str, choices: tuple[str, ...], where: str) -> str | None:
     if value is None:
         return None
-    name = str(value) if isinstance(value, bool) else value  # `remat = false` is TOML for the policy False
-    if not isinstance(name, str) or name not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ScanifyError(f"{where} {key}: expected one of {', '.join(choices)}, got {value!r}")
-    return name
+    return value
+
+
+def _policy(value: object) -> object:
+    """`remat = false` in TOML means what `gradient_checkpointing=False` means in Python."""
+    return SYNONYMS.get(str(value).lower(), value)
 
 
 def _patterns(table: Mapping[str, Any], where: str) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """The straight line from paths to changed files: the stages joined, with nothing printed and nothing written."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -105,16 +105,21 @@ class Outcome:
 
 
 def rewrite_sources(
-    project: Project, *, stack: Stack | None = None, remat: str | None = None, unsafe: bool = False
+    project: Project,
+    *,
+    stack: Stack | None = None,
+    remat: str | None = None,
+    accept: Callable[[Plan], bool] = lambda plan: plan.safe,
 ) -> Outcome:
-    """Analyse the project and apply every plan that may be applied: the safe ones, and with `unsafe` the others too.
+    """Analyse the project and apply the plans that `accept` says yes to: without it, the safe ones.
 
-    Raises CheckFailed where an edit breaks one of the checks that every edit must pass.
+    `remat` is a policy by its name on the command line, None for that of the runtime. Raises CheckFailed where an edit
+    breaks one of the checks that every edit must pass.
     """
     analysis = project.analyse(stack=stack)
     plans = [loop for loop in analysis.loops if isinstance(loop, Plan)]
-    applied = tuple(plan for plan in plans if plan.safe or unsafe)
-    held = tuple(plan for plan in plans if not (plan.safe or unsafe))
+    applied = tuple(plan for plan in plans if accept(plan))
+    held = tuple(plan for plan in plans if not accept(plan))
     before = project.texts()
     if not applied:
         return Outcome(analysis, (), held, before, before)
@@ -122,16 +127,26 @@ def rewrite_sources(
     from scanify.emit import rewrite_texts
 
     def reanalyse(texts: Mapping[Path, str]) -> Sequence[Plan]:
+        # A loop that was held back is still there, perhaps on another line, and is known by its text.
+        left = {_loop_text(before, plan) for plan in held}
         again = project.analyse(stack=stack, texts=texts)
-        return [loop for loop in again.loops if isinstance(loop, Plan) and (loop.safe or unsafe)]
+        return [loop for loop in again.loops if isinstance(loop, Plan) and _loop_text(texts, loop) not in left]
 
-    texts = {**before, **rewrite_texts(before, applied, remat=remat, reanalyse=reanalyse)}
+    texts = {
+        **before,
+        **rewrite_texts(before, applied, remat="False" if remat == "none" else remat, reanalyse=reanalyse),
+    }
     changes = {
         path: (encode(project.source(path), before[path]), encode(project.source(path), text))
         for path, text in sorted(texts.items())
         if text != before[path]
     }
     return Outcome(analysis, applied, held, before, texts, changes)
+
+
+def _loop_text(texts: Mapping[Path, str], plan: Plan) -> tuple[Path, str]:
+    path, span = plan.place.path, plan.place.span
+    return path, texts[path][span.start : span.end]
 
 
 def files_of(plan: Plan) -> frozenset[Path]:

@@ -48,7 +48,9 @@ class TestReading:
         cases = (("gpt", "cases.py:gpt"), ("vit", "cases.py:vit"))
         assert parse_config(file) == Config(tmp_path, "nested", "init", ("old", "gen/*.py"), cases)
 
-    @pytest.mark.parametrize(("written", "policy"), [("false", "False"), ("true", "True"), ('"save_all"', "save_all")])
+    @pytest.mark.parametrize(
+        ("written", "policy"), [("false", "none"), ("true", "full"), ('"False"', "none"), ('"save_all"', "save_all")]
+    )
     def test_policies_are_written_as_in_python_or_as_in_toml(self, tmp_path: Path, written: str, policy: str) -> None:
         assert parse_config(write(tmp_path, f"[tool.scanify]\nremat = {written}\n")).remat == policy
 
@@ -63,7 +65,7 @@ class TestReading:
                 "[tool.scanify]\nremta = 1\nzzz = 2\n",
                 r"unknown key 'remta', 'zzz'; the known ones are cases, exclude, remat",
             ),
-            ("[tool.scanify]\nremat = 'bold'\n", r"remat: expected one of False, True, full, nested, .*, got 'bold'"),
+            ("[tool.scanify]\nremat = 'bold'\n", r"remat: expected one of none, full, nested, .*, got 'bold'"),
             ("[tool.scanify]\nremat = 3\n", r"remat: expected one of .*, got 3"),
             ("[tool.scanify]\nstack = true\n", r"stack: expected one of init, call, got True"),
             ("[tool.scanify]\nexclude = 'old'\n", r"exclude: expected patterns such as .*, got 'old'"),

@@ -1,15 +1,20 @@
 """Cases on the command line and in the configuration, and verifying a rewrite on them."""
 
+import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from scanify.analysis.facts import Place
+from scanify.analysis.plan import Plan
 from scanify.config import REMATS, Config
 from scanify.errors import ScanifyError
 from scanify.pipeline import Outcome, Project
 from scanify.report.sentences import shown
+from scanify.source.read import encode
 
 if TYPE_CHECKING:
     from scanify.verify.case import CaseSpec
@@ -23,6 +28,15 @@ _OPTIONS = (
 )
 
 
+@dataclass(frozen=True)
+class CaseRun:
+    """The cases to run, the limits of each, and whether models are built without weights."""
+
+    cases: "tuple[CaseSpec, ...]"
+    limits: "Limits"
+    abstract: bool
+
+
 def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options on how a case is run."""
     for option in reversed(_OPTIONS):
@@ -30,7 +44,7 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def choose_cases(named: tuple[str, ...], config: Config) -> "tuple[CaseSpec, ...]":
+def _choose_cases(named: tuple[str, ...], config: Config) -> "tuple[CaseSpec, ...]":
     """The cases named on the command line, as FILE:FUNCTION or by a name of the configuration; without any, all of the
     configuration. Raises ScanifyError where there is no such case.
     """
@@ -48,49 +62,85 @@ def choose_cases(named: tuple[str, ...], config: Config) -> "tuple[CaseSpec, ...
     return tuple(parse_case(known[text], config.root) if text in known else parse_case(text) for text in named)
 
 
-def choose_limits(seconds: float | None, memory: str | None) -> "Limits":
-    """The limits that the options ask for. Raises ScanifyError where the memory is not a size."""
+def choose_run(
+    named: tuple[str, ...], config: Config, seconds: float | None, memory: str | None, *, abstract: bool
+) -> CaseRun | None:
+    """The cases and limits that options and configuration ask for, None where there is no case.
+
+    Raises ScanifyError where there is no such case, or where the memory is not a size.
+    """
+    cases = _choose_cases(named, config)
+    if not cases:
+        return None
     from scanify.verify.limits import Limits, parse_memory
 
-    default = Limits()
-    return Limits(seconds or default.seconds, parse_memory(memory) if memory else default.memory)
+    limits = Limits()
+    if seconds is not None:
+        limits = replace(limits, seconds=seconds)
+    if memory is not None:
+        limits = replace(limits, memory=parse_memory(memory))
+    return CaseRun(cases, limits, abstract)
+
+
+def reached_loops(plans: Sequence[Plan], project: Project, run: CaseRun) -> frozenset[Place]:
+    """The places of the loops whose bodies the cases run. What a case does not reach, it cannot verify."""
+    from scanify.verify.run import verify
+
+    sources = [project.source(path) for path in sorted({plan.place.path for plan in plans})]
+    original = {source.path: encode(source, source.text) for source in sources}
+    done = verify(
+        {path: (data, data) for path, data in original.items()},
+        run.cases,
+        policies=("none",),
+        requested=None,
+        abstract=run.abstract,
+        measure=False,
+        limits=run.limits,
+        target=_target(plans, project),
+        comparer="scanify.verify.reached:reached_case",
+    )
+    lines = {(os.path.realpath(file), line) for case in done.cases for file, line in case.reached}
+    return frozenset(plan.place for plan in plans if any(each in lines for each in _body_lines(plan)))
+
+
+def _body_lines(plan: Plan) -> list[tuple[str, int]]:
+    file, span = os.path.realpath(plan.place.path), plan.body.span
+    return [(file, line) for line in range(span.line, span.end_line + 1)]
 
 
 def verify_outcome(
     outcome: Outcome,
     project: Project,
-    cases: "Sequence[CaseSpec]",
+    run: CaseRun,
     *,
     requested: str | None,
-    limits: "Limits",
-    abstract: bool,
     measure: bool,
     policies: Sequence[str] = REMATS,
 ) -> "Verification":
-    """Verify what `outcome` would change on `cases`, under all policies unless some are named."""
+    """Verify what `outcome` would change, under all policies unless some are named."""
     from scanify.verify.run import verify
 
     return verify(
         outcome.changes,
-        cases,
+        run.cases,
         policies=tuple(dict.fromkeys([*policies, *([requested] if requested else [])])),
         requested=requested,
-        abstract=abstract,
+        abstract=run.abstract,
         measure=measure,
-        limits=limits,
-        target=_target(outcome, project),
+        limits=run.limits,
+        target=_target(outcome.applied, project),
         notify=lambda step: click.echo(f"scanify: {step}", err=True),
     )
 
 
-def _target(outcome: Outcome, project: Project) -> Path:
+def _target(plans: Sequence[Plan], project: Project) -> Path:
     """The file whose module the cases are given: the one file named, or the one file with rewritten loops.
 
     Raises ScanifyError where there are several: which of them a case means is not to be guessed.
     """
     if len(project.sources) == 1:
         return project.sources[0].path
-    files = sorted({plan.place.path for plan in outcome.applied})
+    files = sorted({plan.place.path for plan in plans})
     if len(files) == 1:
         return files[0]
     names = ", ".join(shown(path, Path.cwd()) for path in files)

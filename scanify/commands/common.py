@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import click
 
-from scanify.config import REMATS, STACKS, Config, load_config
+from scanify.config import REMATS, STACKS, SYNONYMS, Config, load_config
 from scanify.errors import ScanifyError
 from scanify.pipeline import Project, Stack
 
@@ -26,12 +26,13 @@ stack_option: Decorator = click.option(
     "comes from elsewhere.",
 )
 
-REMAT_CHOICE = click.Choice(REMATS, case_sensitive=False)
+REMAT_CHOICE = click.Choice((*REMATS, *SYNONYMS), case_sensitive=False)
 
 remat_option: Decorator = click.option(
     "--remat",
     type=REMAT_CHOICE,
-    help="The rematerialisation policy of the rewritten loops. Without it, that of ArrayStacked holds: True.",
+    callback=lambda context, option, value: SYNONYMS.get(value, value),
+    help="The rematerialisation policy of the rewritten loops. Without it, that of ArrayStacked holds: full.",
 )
 
 stdin_option: Decorator = click.option(

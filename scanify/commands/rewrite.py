@@ -1,13 +1,15 @@
 """`scanify rewrite`: replace loops over layers by scans over stacked layers."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from scanify.commands.cases import choose_cases, choose_limits, limit_options, verify_outcome
-from scanify.commands.common import load_project, paths_argument, remat_option, stack_option, stdin_option
+from scanify.analysis.plan import Plan
+from scanify.commands.cases import CaseRun, choose_run, limit_options, reached_loops, verify_outcome
+from scanify.commands.common import Given, load_project, paths_argument, remat_option, stack_option, stdin_option
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, rewrite_sources
 from scanify.source.write import write_all
@@ -58,19 +60,30 @@ def command(
     if cases and no_verify:
         raise ScanifyError("--case and --no-verify contradict each other; give one of them")
     given = load_project(paths, stack, stdin_filename)
-    project, config = given.project, given.config
-    specs = () if no_verify else choose_cases(cases, config)
-    if specs and given.stdin is not None:
+    run = None if no_verify else choose_run(cases, given.config, time_limit, memory_limit, abstract=abstract)
+    if run is not None and given.stdin is not None:
         raise ScanifyError("standard input cannot be verified; name a file, or give --no-verify")
-    policy = remat or config.remat
-    outcome = rewrite_sources(project, stack=given.stack, remat=policy, unsafe=unsafe or bool(specs))
+    policy = remat or given.config.remat
+    outcome = _rewritten(given, policy, run, unsafe=unsafe)
     verified = None
-    if specs and outcome.changes:
-        limits = choose_limits(time_limit, memory_limit)
-        verified = verify_outcome(
-            outcome, project, specs, requested=policy, limits=limits, abstract=abstract, measure=measure
-        )
+    if run is not None and outcome.changes:
+        verified = verify_outcome(outcome, given.project, run, requested=policy, measure=measure)
     return _finish(outcome, given.stdin, verified, diff=diff, check=check)
+
+
+def _rewritten(given: Given, policy: str | None, run: CaseRun | None, *, unsafe: bool) -> Outcome:
+    """The rewrite in memory: safe fixes, and unsafe ones where they are asked for or a case is about to verify them."""
+
+    def outcome(accept: Callable[[Plan], bool]) -> Outcome:
+        return rewrite_sources(given.project, stack=given.stack, remat=policy, accept=accept)
+
+    if unsafe:
+        return outcome(lambda plan: True)
+    safe = outcome(lambda plan: plan.safe)
+    if run is None or not safe.held:
+        return safe
+    reached = reached_loops(safe.held, given.project, run)
+    return outcome(lambda plan: plan.safe or plan.place in reached) if reached else safe
 
 
 def _finish(outcome: Outcome, stdin: bytes | None, verified: "Verification | None", *, diff: bool, check: bool) -> int:

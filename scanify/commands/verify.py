@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
-from scanify.commands.cases import choose_cases, choose_limits, limit_options, verify_outcome
+from scanify.commands.cases import choose_run, limit_options, verify_outcome
 from scanify.commands.common import REMAT_CHOICE, STDIN, load_project, stack_option
-from scanify.config import REMATS
+from scanify.config import REMATS, SYNONYMS
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, rewrite_sources
 from scanify.report.sentences import shown
@@ -50,22 +50,15 @@ def command(
     if not Path(file).is_file():
         raise ScanifyError(f"expected a Python file, got {file}, which {_what_it_is(Path(file))}")
     given = load_project((file,), stack)
-    specs = choose_cases(cases, given.config)
-    limits = choose_limits(time_limit, memory_limit)
-    if not specs:
+    run = choose_run(cases, given.config, time_limit, memory_limit, abstract=abstract)
+    if run is None:
         raise ScanifyError("expected a case: give --case FILE:FUNCTION, or name one in [tool.scanify.cases]")
+    remats = tuple(SYNONYMS.get(each, each) for each in remats)
     requested = remats[0] if len(remats) == 1 else None
-    outcome = rewrite_sources(given.project, stack=given.stack, remat=requested, unsafe=True)
+    outcome = rewrite_sources(given.project, stack=given.stack, remat=requested, accept=lambda plan: True)
     _demand_changes(outcome, file)
     result = verify_outcome(
-        outcome,
-        given.project,
-        specs,
-        requested=requested,
-        limits=limits,
-        abstract=abstract,
-        measure=measure,
-        policies=remats or REMATS,
+        outcome, given.project, run, requested=requested, measure=measure, policies=remats or REMATS
     )
     if form == "json":
         from scanify.report.verification_json import verification_json

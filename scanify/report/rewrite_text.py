@@ -6,7 +6,8 @@ from scanify.analysis.plan import CallStack, Plan
 from scanify.pipeline import Outcome, files_of
 from scanify.report.sentences import listed, plural, refused, shorten, shown
 
-DISCHARGE = "verify it with --case FILE:FUNCTION, or take it unverified with --unsafe"
+_DISCHARGE = "verify it with --case FILE:FUNCTION, or take it unverified with --unsafe"
+_UNREACHED = "no case reaches this loop; give one that does, or take it unverified with --unsafe"
 
 
 def render(outcome: Outcome, folder: Path, *, written: bool, verified: bool = False) -> str:
@@ -17,7 +18,7 @@ def render(outcome: Outcome, folder: Path, *, written: bool, verified: bool = Fa
     for plan in outcome.held:
         lines.append(f"{_where(plan, folder)} the loop over {plan.container} can be rewritten, but the fix is unsafe")
         lines += [f"    unsafe: {shorten(each, folder)}" for each in plan.obligations]
-        lines.append(f"    help: {DISCHARGE}")
+        lines.append(f"    help: {_UNREACHED if verified else _DISCHARGE}")
     for refusal in outcome.refused:
         where = f"{shown(refusal.place.path, folder)}:{refusal.place.span.line}: {refusal.rule}"
         lines.append(f"{where} {refused(refusal, folder)}")

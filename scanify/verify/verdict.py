@@ -90,6 +90,7 @@ class CaseResult:
 
     `error` is set, and nothing else, where the case could not be run (it raised, printed nonsense, took too long):
     a message for the user. `output` is what the user's code printed.
+    `reached` are the files and lines that the case ran, where that was what was asked (`scanify.verify.reached`).
     """
 
     case: str
@@ -100,6 +101,7 @@ class CaseResult:
     seconds: tuple[tuple[str, float], ...] = ()
     error: str | None = None
     output: str = ""
+    reached: tuple[tuple[str, int], ...] = ()
 
     @property
     def good(self) -> bool:
