@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from scanify.analysis.facts import Span
 from scanify.analysis.plan import After, Annotation, CallStack, InitStack, Kind, LayerCall, Plan, Wrap
 from scanify.emit import layout
 from scanify.emit.comments import comments_of, without
 from scanify.emit.edits import Edit
 from scanify.emit.local_function import call_of_local_function, scope_start
-from scanify.emit.loop_text import LoopText, end_of_block, loop_text
+from scanify.emit.loop_text import LoopText, end_of_block, loop_text, step_of
 from scanify.emit.names_in import names_in
-from scanify.emit.newlines import indent_width, newline_of
+from scanify.emit.newlines import LINE_END, indent_of, indent_width, line_start, line_stop, newline_of
 from scanify.emit.target import Context
 from scanify.errors import CheckFailed
 
@@ -52,34 +53,32 @@ def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
     loop = loop_text(plan, context.texts[path])
     stack = layout.attribute_of(plan.container)
     if isinstance(plan.stack, CallStack):
-        stack = f"{context.names[path]}.of({plan.container}{_policy(context)})"
-    step = loop.indent.removeprefix(loop.loop_indent) or "    "
-    statement = _one_call(plan, stack, loop, step)
+        stack = f"{context.names[path]}.of({', '.join([plan.container, *_policy(context)])})"
+    statement = _one_call(plan, stack, loop)
     if statement is not None:
         return [Edit(path, loop.start, loop.end, _with_comments(statement, loop))]
     return call_of_local_function(plan, stack, loop, context.texts[path], given)
 
 
-def _one_call(plan: Plan, stack: str, loop: LoopText, step: str) -> str | None:
+def _one_call(plan: Plan, stack: str, loop: LoopText) -> str | None:
     """The loop as one statement, where its body is one call of the layer and each xs is one of its arguments."""
     call = plan.call
     if call is None or len(plan.carry) != 1:
         return None
     carry = plan.carry[0]
-    head = f"{carry} = {stack}.fold"
-    arguments = [carry]
     if call.method == "__call__" and not call.arguments and not plan.xs:
-        pass
-    elif call.owner is not None and _arguments_stand_alone(plan, call):
-        method = f"{call.owner}.{call.method}"
-        head += f"_via({method}, in_axes={in_axes(plan, call)})" if call.arguments else f"_via({method})"
-        source = {xs.target: xs.source for xs in plan.xs}
-        for argument in call.arguments:
-            text = argument.text if argument.axis is None else source[argument.text]
-            arguments.append(f"{argument.keyword}={text}" if argument.keyword else text)
-    else:
+        return layout.call(f"{carry} = {stack}.fold", [carry], loop.style)
+    if call.owner is None or not _arguments_stand_alone(plan, call):
         return None
-    return layout.call(head, arguments, loop.loop_indent, step, loop.newline)
+    function = [f"{call.owner}.{call.method}"]
+    if call.arguments:
+        function.append(f"in_axes={in_axes(call)}")
+    arguments = [carry]
+    source = {xs.target: xs.source for xs in plan.xs}
+    for argument in call.arguments:
+        text = argument.text if argument.axis is None else source[argument.text]
+        arguments.append(f"{argument.keyword}={text}" if argument.keyword else text)
+    return layout.curried(f"{carry} = {stack}.fold_via", function, arguments, loop.style)
 
 
 def _arguments_stand_alone(plan: Plan, call: LayerCall) -> bool:
@@ -101,7 +100,7 @@ def _arguments_stand_alone(plan: Plan, call: LayerCall) -> bool:
     return True
 
 
-def in_axes(plan: Plan, call: LayerCall) -> str:
+def in_axes(call: LayerCall) -> str:
     """The axes of the call's arguments after the carry: `(None, 0)`, or `((None,), {"key": 0})` with keywords."""
     positional = [str(argument.axis) for argument in call.arguments if argument.keyword is None]
     keywords = [f'"{argument.keyword}": {argument.axis}' for argument in call.arguments if argument.keyword]
@@ -111,29 +110,47 @@ def in_axes(plan: Plan, call: LayerCall) -> str:
 
 def _with_comments(statement: str, loop: LoopText) -> str:
     """The statement with the loop's comments: one of them behind it, the others above it on lines of their own."""
-    lost = without(list(loop.comments), comments_of(statement, loop.loop_indent))
+    lost = without(list(loop.comments), comments_of(statement, loop.style.indent))
     behind = loop.last_comment or loop.for_comment
-    if behind is not None and (layout.fits(f"{statement}  {behind}", loop.loop_indent) or behind.startswith(_PRAGMAS)):
+    if behind is not None and (loop.style.fits(f"{statement}  {behind}") or behind.startswith(_PRAGMAS)):
         at = len(lost) - 1 - lost[::-1].index(behind) if loop.last_comment else lost.index(behind)
         del lost[at]
         statement += f"  {behind}"
-    return (loop.newline + loop.loop_indent).join([*lost, statement])
+    return (loop.style.newline + loop.style.indent).join([*lost, statement])
 
 
-def _policy(context: Context) -> str:
-    return "" if context.remat is None else f", gradient_checkpointing={context.remat}"
+def _policy(context: Context) -> list[str]:
+    return [] if context.remat is None else [f"gradient_checkpointing={context.remat}"]
 
 
 def _site_edit(site: Wrap | After, context: Context) -> Edit:
     path, span = site.place.path, site.place.span
     text, name, policy = context.texts[path], context.names[path], _policy(context)
     if isinstance(site, Wrap):
-        old = text[span.start : span.end]
-        before = text[span.start - 1 : span.start]
-        space = " " if before.isidentifier() else ""  # `return[...]`
-        return Edit(path, span.start, span.end, f"{space}{name}.of({layout.as_argument(old, not policy)}{policy})")
+        return Edit(path, span.start, span.end, _wrapped(text, span, name, policy))
+    style = _style(text, site.indent)
     end = end_of_block(text, span.end, indent_width(site.indent + "x"))
-    return Edit(path, end, end, f"{newline_of(text)}{site.indent}{site.target} = {name}.of({site.target}{policy})")
+    statement = layout.call(f"{site.target} = {name}.of", [site.target, *policy], style)
+    return Edit(path, end, end, f"{style.newline}{site.indent}{statement}")
+
+
+def _wrapped(text: str, span: Span, name: str, policy: list[str]) -> str:
+    """The expression inside `ArrayStacked.of(...)`; one that spans lines keeps its own layout."""
+    old = text[span.start : span.end]
+    arguments = [layout.as_argument(old, alone=not policy), *policy]
+    line = text[line_start(text, span.start) : span.start]
+    space = " " if line[-1:].isidentifier() else ""  # `return[...]`
+    if LINE_END.search(old):
+        return f"{space}{name}.of({', '.join(arguments)})"
+    style = _style(text, indent_of(line))
+    before = line.removeprefix(style.indent)
+    after = text[span.end : line_stop(text, span.end)].partition("#")[0].rstrip()
+    new = layout.call(f"{before}{space}{name}.of", arguments, style, after)
+    return new[len(before) : len(new) - len(after)]
+
+
+def _style(text: str, indent: str) -> layout.Style:
+    return layout.Style(indent, step_of(text, indent), newline_of(text), layout.width_of(text))
 
 
 def _annotation_edit(annotation: Annotation, context: Context) -> Edit:

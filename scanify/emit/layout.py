@@ -1,31 +1,57 @@
 """Laying out a call the way black does: on one line if it fits, else broken inside its last parentheses."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import libcst as cst
 
-WIDTH = 88
-"""Columns that a line may take: black's default."""
+from scanify.emit.newlines import LINE_END
+
+NARROW, WIDE = 88, 120  # black's default, and what most projects that want longer lines allow
 
 
-def call(head: str, arguments: Sequence[str], indent: str, step: str, newline: str) -> str:
-    """`head(arguments)`, to stand at `indent`; the first line comes without it.
+def width_of(text: str) -> int:
+    """The columns that a new line of a file may take: as many as its longest line of code, within bounds."""
+    lines = (line for line in LINE_END.split(text) if not line.lstrip().startswith("#") and "://" not in line)
+    return min(max(NARROW, *(len(line) for line in lines), 0), WIDE)
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a statement is laid out: what each of its lines starts with, one step of indentation, line end and width."""
+
+    indent: str
+    step: str
+    newline: str
+    width: int
+
+    def fits(self, text: str, step: str = "") -> bool:
+        """Whether the text is one line that may stand at the indentation, or one step deeper."""
+        return not LINE_END.search(text) and len((self.indent + step).expandtabs(4)) + len(text) <= self.width
+
+
+def call(head: str, arguments: Sequence[str], style: Style, tail: str = "") -> str:
+    """`head(arguments)` and `tail`; the first line comes without the indentation.
 
     Arguments that span lines are kept as they are, which is right inside parentheses.
     """
-    flat = f"{head}({', '.join(arguments)})"
-    if fits(flat, indent):
-        return flat
-    inner = newline + indent + step
     joined = ", ".join(arguments)
-    if fits(joined, indent + step):
-        return f"{head}({inner}{joined}{newline}{indent})"
-    return f"{head}({inner}{f',{inner}'.join(arguments)},{newline}{indent})"
+    flat = f"{head}({joined}){tail}"
+    if style.fits(flat):
+        return flat
+    inner = style.newline + style.indent + style.step
+    if style.fits(joined, style.step):
+        return f"{head}({inner}{joined}{style.newline}{style.indent}){tail}"
+    return f"{head}({inner}{f',{inner}'.join(arguments)},{style.newline}{style.indent}){tail}"
 
 
-def fits(text: str, indent: str) -> bool:
-    """Whether the text is one line that may stand at `indent`."""
-    return "\n" not in text and "\r" not in text and len(indent.expandtabs(4)) + len(text) <= WIDTH
+def curried(head: str, first: Sequence[str], second: Sequence[str], style: Style) -> str:
+    """`head(first)(second)`, broken in its last parentheses; in those before where that is not enough."""
+    last = f"({', '.join(second)})"
+    whole = f"{head}({', '.join(first)})"
+    if style.fits(f"{whole}("):
+        return call(whole, second, style)
+    return call(head, first, style, last)
 
 
 def attribute_of(text: str) -> str:

@@ -35,6 +35,7 @@ def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, gi
 
     `given` holds the names of the functions already made in the loop's scope, and takes this one's.
     """
+    style, newline = loop.style, loop.style.newline
     function = fresh(f"apply_{plan.layer.lstrip('_') or 'layer'}", plan.taken | given)
     given.add(function)
     parameters, unpacking = _parameters(plan)
@@ -43,24 +44,14 @@ def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, gi
         f"def {function}({', '.join(parameters)}):{loop.after_colon}",
         *(f"{loop.indent}{line}" for line in unpacking),
     ]
-    axes = f", in_axes={layout.tuple_display([str(xs.axis) for xs in plan.xs])}" if plan.xs else ""
+    apply = [function, *([f"in_axes={layout.tuple_display([str(xs.axis) for xs in plan.xs])}"] if plan.xs else [])]
     state = f"({carry})" if len(plan.carry) > 1 else carry
-    call = layout.call(
-        f"{carry} = {stack}.fold_via({function}{axes})",
-        [state, *(xs.source for xs in plan.xs)],
-        loop.loop_indent,
-        loop.indent.removeprefix(loop.loop_indent) or "    ",
-        loop.newline,
-    )
-    blank = loop.newline * (1 if loop.loop_indent else 2)
-    new = (
-        loop.newline.join(lines)
-        + loop.newline
-        + loop.body
-        + f"{loop.indent}return {carry}{loop.newline}{blank}{loop.loop_indent}{call}"
-    )
-    above = without(list(loop.comments), comments_of(new, loop.loop_indent))
-    made = [Edit(plan.place.path, loop.start, loop.end, (loop.newline + loop.loop_indent).join([*above, new]))]
+    call = layout.curried(f"{carry} = {stack}.fold_via", apply, [state, *(xs.source for xs in plan.xs)], style)
+    blank = newline * (1 if style.indent else 2)
+    end = f"{loop.indent}return {carry}{newline}{blank}{style.indent}{call}"
+    new = newline.join(lines) + newline + loop.body + end
+    above = without(list(loop.comments), comments_of(new, style.indent))
+    made = [Edit(plan.place.path, loop.start, loop.end, (newline + style.indent).join([*above, new]))]
     at = _blank_line_before(text, loop)
     return made if at is None else [Edit(plan.place.path, at, at, blank), *made]
 
@@ -104,7 +95,7 @@ def _blank_line_before(text: str, loop: LoopText) -> int | None:
     Comments above the loop stay with it.
     """
     at = line_start(text, loop.start)
-    column = indent_width(loop.loop_indent + "x")
+    column = indent_width(loop.style.indent + "x")
     while at > 0:
         above = previous_line(text, at)
         line = text[above:at]

@@ -6,6 +6,7 @@ import libcst as cst
 
 from scanify.analysis.plan import Plan
 from scanify.emit.comments import comments_in
+from scanify.emit.layout import Style, width_of
 from scanify.emit.newlines import indent_of, indent_width, line_start, line_stop, newline_of, next_line
 from scanify.errors import CheckFailed
 
@@ -15,7 +16,8 @@ class LoopText:
     """One `for` statement as it stands in the file.
 
     `start` is the offset of the `for`, `end` that of the line end after the last line that belongs to it: comments
-    below the last statement that stand deeper than the `for` belong to the loop. `after_colon` is what follows the
+    below the last statement that stand deeper than the `for` belong to the loop. `style` is that of a statement in
+    the loop's place. `after_colon` is what follows the
     header's colon on its line (a comment, or nothing), `body` the rest, whole lines at `indent`, which ends with a
     line end. `comments` are all comments in order; `for_comment` the one on the header's line and `last_comment` the
     one on the last line of the body's only statement, where there are such.
@@ -23,9 +25,8 @@ class LoopText:
 
     start: int
     end: int
-    loop_indent: str
     indent: str
-    newline: str
+    style: Style
     after_colon: str
     body: str
     comments: tuple[str, ...]
@@ -49,14 +50,13 @@ def loop_text(plan: Plan, text: str) -> LoopText:
         indent = plan.body.indent
         body = below[len(after_colon) :]
     else:
-        indent = loop_indent + _unit(text, loop_indent)
+        indent = loop_indent + step_of(text, loop_indent)
         body = indent + below.lstrip(" \t")
     return LoopText(
         start=start,
         end=end,
-        loop_indent=loop_indent,
         indent=indent,
-        newline=newline,
+        style=Style(loop_indent, indent.removeprefix(loop_indent) or "    ", newline, width_of(text)),
         after_colon=after_colon.rstrip("\r\n").rstrip(),
         body=body,
         comments=tuple(comments_in(module)),
@@ -99,9 +99,9 @@ def end_of_block(text: str, end: int, column: int) -> int:
     return end
 
 
-def _unit(text: str, loop_indent: str) -> str:
+def step_of(text: str, indent: str) -> str:
     """One step of indentation, as in the rest of the file."""
-    if "\t" in loop_indent:
+    if "\t" in indent:
         return "\t"
     widths = [len(indent_of(line)) for line in text.split("\n") if line[:1] == " " and line.strip()]
     steps = [width for width in widths if width in (2, 3, 4, 8)]

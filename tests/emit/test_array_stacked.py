@@ -60,14 +60,16 @@ FORMS: dict[str, tuple[str, str, dict[str, object]]] = {
     "one argument a line where they are longer still": (
         """
         for layer, k in zip(self.layers, keys):
-            x = layer(x, mask[:, None, None, :, :], mask.astype(bool), rotary=keys[0].rotary, k=k)
+            x = layer(
+                x, mask[:, None, None, :, :], mask.astype("bool"), rope=keys[0].rope, k=k
+            )
         """,
         """
-        x = self.layers.fold_via(Block.__call__, in_axes=((None, None), {"rotary": None, "k": 0}))(
+        x = self.layers.fold_via(Block.__call__, in_axes=((None, None), {"rope": None, "k": 0}))(
             x,
             mask[:, None, None, :, :],
-            mask.astype(bool),
-            rotary=keys[0].rotary,
+            mask.astype("bool"),
+            rope=keys[0].rope,
             k=keys,
         )
         """,
@@ -416,16 +418,50 @@ SITES = {
 }
 
 
+WIDE = f"\n\n{'x' * 120}\n"  # a file that has such lines may get more of them
+
+
 @pytest.mark.parametrize("built", SITES)
 def test_the_list_is_wrapped_where_it_is_built(built: str, rewrite: Callable[..., str]) -> None:
-    text = HEAD.replace("[Block(k) for k in keys]", built) + body(
-        "for layer in self.layers:\n    x = layer(x)\nreturn x"
-    )
+    loop = body("for layer in self.layers:\n    x = layer(x)\nreturn x") + WIDE
+    text = HEAD.replace("[Block(k) for k in keys]", built) + loop
     plain, policy = SITES[built]
-    loop = body("x = self.layers.fold(x)\nreturn x")
+    loop = body("x = self.layers.fold(x)\nreturn x") + WIDE
     head = HEAD.replace("[Block(k) for k in keys]", "ArrayStacked.")
     assert rewrite(text) == head.replace("ArrayStacked.\n", f"ArrayStacked.{plain}\n") + loop
     assert rewrite(text, remat="full") == head.replace("ArrayStacked.\n", f"ArrayStacked.{policy}\n") + loop
+
+
+def test_a_line_that_gets_too_long_is_broken_as_black_would(rewrite: Callable[..., str]) -> None:
+    loop = body("for layer in self.layers:\n    x = layer(x)\nreturn x")
+    folded = body("x = self.layers.fold(x)\nreturn x")
+    new = rewrite(HEAD + loop, remat="nested")
+    broken = """\
+        self.layers = ArrayStacked.of(
+            [Block(k) for k in keys], gradient_checkpointing="nested"
+        )
+"""
+    assert new == HEAD.replace("        self.layers = [Block(k) for k in keys]\n", broken) + folded
+    new = rewrite(HEAD.replace("in keys]", "in keys[1:] if k is not None]  # all") + loop, remat="nested")
+    broken = """\
+        self.layers = ArrayStacked.of(
+            [Block(k) for k in keys[1:] if k is not None],
+            gradient_checkpointing="nested",
+        )  # all
+"""
+    assert new == HEAD.replace("        self.layers = [Block(k) for k in keys]\n", broken) + folded
+
+
+def test_a_long_stack_in_the_call_is_broken_before_the_last_parentheses(rewrite: Callable[..., str]) -> None:
+    text = HEAD + body("for layer in self.layers:\n    x = layer(x, mask)\nreturn x")
+    assert rewrite(text, stack="call", remat="nested") == HEAD + body(
+        """
+        x = ArrayStacked.of(self.layers, gradient_checkpointing="nested").fold_via(
+            Block.__call__, in_axes=(None,)
+        )(x, mask)
+        return x
+        """
+    )
 
 
 def test_a_list_that_touches_a_keyword(plans_of: Callable[..., list]) -> None:
@@ -522,4 +558,4 @@ def test_a_policy_or_target_that_does_not_exist_is_the_users_mistake(options: di
 @pytest.mark.parametrize(("remat", "written"), [("true", "True"), ("False", "False"), ("offload", '"offload"')])
 def test_policies_are_written_as_python(rewrite: Callable[..., str], remat: str, written: str) -> None:
     text = HEAD + body("for layer in self.layers:\n    x = layer(x)\nreturn x")
-    assert f"keys], gradient_checkpointing={written})" in rewrite(text, remat=remat)
+    assert f"keys], gradient_checkpointing={written}\n" in rewrite(text, remat=remat)
