@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from scanify.errors import ScanifyError
 from scanify.verify.arrays import is_traced, struct
+from scanify.verify.statics import cell_contents
 
 Case = Callable[[], tuple[Any, ...]]
 
@@ -77,4 +79,38 @@ def _normal(returned: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
             f"expected a callable model, a tuple of arguments and a dict of keyword arguments, got {came}"
         )
     args, kwargs = jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, np.ndarray) else x, (tuple(args), kwargs))
-    return model, args, kwargs
+    tree = model, args, kwargs
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+        if holds_arrays(leaf):
+            part = "the model" if path == (jax.tree_util.SequenceKey(0),) else jax.tree_util.keystr(path)
+            function = getattr(leaf, "__qualname__", type(leaf).__qualname__)
+            raise ScanifyError(
+                f"expected the arrays of {part} to be leaves of a pytree, but the function {function} closes over "
+                "them, which hides them: their gradients could not be compared. Return the model itself, or wrap "
+                "it with eqx.filter_vmap or eqx.filter_jit in place of jax.vmap, jax.jit or a lambda"
+            )
+    return tree
+
+
+def holds_arrays(leaf: Any) -> bool:
+    """Whether a function that is a leaf of a pytree closes over arrays, as `jax.vmap(model)` does."""
+    todo: list[Any] = [leaf]
+    seen: set[int] = set()
+    while todo:
+        value = todo.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, functools.partial):
+            inner: tuple[Any, ...] = (value.func, value.args, value.keywords)
+        elif callable(value) and not isinstance(value, type):
+            wrapped = getattr(value, "__wrapped__", None)
+            cells = [cell_contents(cell) for cell in getattr(value, "__closure__", None) or ()]
+            inner = (wrapped, cells, getattr(value, "__defaults__", None), getattr(value, "__self__", None))
+        else:
+            continue
+        leaves = jax.tree.leaves(inner)
+        if any(is_traced(x) for x in leaves):
+            return True
+        todo.extend(leaves)
+    return False

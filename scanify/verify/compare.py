@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from jax.extend.core import ClosedJaxpr
 
+from scanify.errors import ScanifyError
 from scanify.verify.attempt import proof_of, rewritten
 from scanify.verify.build import Case, build
 from scanify.verify.correspond import Correspondence, Mismatch, correspond
@@ -96,6 +97,8 @@ class _Case:
             parameters = same_parameters(first, second, both.found, both.inputs, self.files)
         with self.step("trace"):
             original = trace(both.before, both.avals)
+        if not original.outputs.avals:
+            raise ScanifyError("expected the call of the model to return arrays, got none: there is nothing to compare")
         traces = {self.key(p): self.traced(both, p) for p in self.wanted()}
         comparison = Comparison(
             both.before,
@@ -162,6 +165,10 @@ class _Case:
 
     def gradients(self, shared: _Shared, traced: Traced, policy: Policy) -> Verdict:
         before, after = shared.original.gradient, traced.gradient
+        if before is None:
+            return Verdict(Status.TESTED, f"the original cannot be differentiated: {shared.original.raised}")
+        if after is None:
+            return Verdict(Status.FAILED, f"the rewritten version cannot be differentiated: {traced.raised}")
         if [(a.shape, a.dtype) for a in before.in_avals] != [(a.shape, a.dtype) for a in after.in_avals]:
             return Verdict(Status.NOT_RUN, "the outputs differ in shape or dtype, so their cotangents do too")
         proof = self.proof(shared, before, after)
@@ -191,7 +198,7 @@ class _Case:
         return Verdict(Status.TESTED, f"not proved ({why}); {outcome.text}", proof.difference)
 
     def costs(self, shared: _Shared, traced: Traced, policy: Policy, *, original: bool = False) -> Measurement:
-        if not self.measure or self.abstract:
+        if not self.measure or self.abstract or traced.gradient is None:
             return from_trace(traced)
         program = shared.both.before if original else shared.both.after
         with self.step("measure"):

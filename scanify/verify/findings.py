@@ -33,9 +33,11 @@ def remat_notes(policy: str, traced: Traced, without: Traced | Verdict | None, o
     A layer that has nothing to recompute (one matrix product) rightly saves the same under every policy.
     """
     notes = []
+    if traced.gradient is None or original.gradient is None:
+        return ()
     if isinstance(without, Traced) and without is not traced and _residuals(traced) == _residuals(without):
         notes.append(f"remat {policy!r} changes nothing: {traced.saved_bytes} bytes are saved with and without it")
-    if traced.saved_bytes > original.saved_bytes:
+    if (traced.saved_bytes or 0) > (original.saved_bytes or 0):
         notes.append(f"saves {traced.saved_bytes} bytes where the original saves {original.saved_bytes}")
     return tuple(notes)
 

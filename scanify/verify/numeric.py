@@ -247,7 +247,7 @@ def _limit(case: Comparison, leaves: _Arrays) -> float | None:
     """
     with jax.enable_x64(True):
         traced = trace(case.before, [struct(_widened(x)) for x in leaves])
-    narrow = {str(d) for jaxpr in (traced.forward, traced.gradient) for d in _dtypes(jaxpr)}
+    narrow = {str(d) for jaxpr in (traced.forward, traced.gradient) if jaxpr for d in _dtypes(jaxpr)}
     if narrow & {"bfloat16", "float16"} or any(name.startswith("float8") for name in narrow):
         return None
     return NATIVE_EPS * float(np.finfo(np.float32).eps) if narrow & {"float32", "complex64"} else FLOAT64

@@ -52,7 +52,20 @@ def pair(before: Built, after: Built) -> Pair | Mismatch:
         statics=tuple(Mismatch(_named(part.path, parameters), part.text) for part in found.statics),
     )
     leaves = tuple(before.arrays)
-    return Pair(version(before), version(after, found.recipes), found, leaves, tuple(map(struct, leaves)), inputs)
+    both = Pair(version(before), version(after, found.recipes), found, leaves, tuple(map(struct, leaves)), inputs)
+    return dataclasses.replace(both, found=dataclasses.replace(found, statics=(*found.statics, *_weak(both, after))))
+
+
+def _weak(both: Pair, after: Built) -> list[Mismatch]:
+    """Leaves that are weakly typed in one version only: what they are added to may then have another dtype."""
+    made = jax.eval_shape(lambda leaves: both.after.own(leaves), list(both.avals))
+    odd = []
+    for recipe, ours, held in zip(both.found.recipes, made, map(struct, after.arrays), strict=True):
+        if ours.weak_type != held.weak_type:
+            words = ["weakly typed" if aval.weak_type else "not weakly typed" for aval in (ours, held)]
+            text = f"{words[0]} in the original, {words[1]} in the rewritten version"
+            odd.append(Mismatch(both.found.names[recipe.sources[0]], text))
+    return odd
 
 
 def _unlike(part: Mismatch) -> ScanifyError:

@@ -82,11 +82,12 @@ def _same_function(a: types.FunctionType, b: types.FunctionType, seen: _Seen) ->
         return False
     if "<lambda>" in a.__qualname__ and not _same_code(a.__code__, b.__code__):
         return False
-    cells = [[_cell(cell) for cell in f.__closure__ or ()] for f in (a, b)]
+    cells = [[cell_contents(cell) for cell in f.__closure__ or ()] for f in (a, b)]
     return _all(cells[0], cells[1], seen) and _same(a.__defaults__, b.__defaults__, seen)
 
 
-def _cell(cell: types.CellType) -> Any:
+def cell_contents(cell: types.CellType) -> Any:
+    """What a function closes over; None for a name that has no value yet."""
     try:
         return cell.cell_contents
     except ValueError:  # not filled yet

@@ -22,7 +22,7 @@ from jax.extend.core import ClosedJaxpr, Literal, jaxprs_in_params
 from scanify.nn import remat_policy_override
 from scanify.verify.arrays import is_inexact, is_traced, struct
 from scanify.verify.build import Built
-from scanify.verify.correspond import Recipe, slotted
+from scanify.verify.correspond import Recipe, Slot, slotted
 
 Policy = str | bool | None
 
@@ -96,7 +96,7 @@ class Outputs:
     @property
     def names(self) -> tuple[str, ...]:
         leaves = jax.tree_util.tree_leaves_with_path(self.tree)
-        return tuple(f"output{jax.tree_util.keystr(path)}" for path, leaf in leaves if hasattr(leaf, "aval"))
+        return tuple(f"output{jax.tree_util.keystr(path)}" for path, leaf in leaves if isinstance(leaf, Slot))
 
     @property
     def inexact(self) -> tuple[int, ...]:
@@ -108,18 +108,25 @@ class Traced:
     """One version under one policy.
 
     `forward`: leaves -> outputs. `gradient`: leaves, cotangents of the inexact outputs -> gradients of the inexact
-    leaves. `residuals`: what is kept between forward and backward, inputs and constants excepted.
+    leaves. `residuals`: what is kept between forward and backward, inputs and constants excepted. Where reverse mode
+    raises, as through a `while_loop`, `gradient` is None and `raised` what it said.
     """
 
     forward: ClosedJaxpr
-    gradient: ClosedJaxpr
+    gradient: ClosedJaxpr | None
     outputs: Outputs
     residuals: tuple[jax.ShapeDtypeStruct, ...]
     seconds: float
+    raised: str = ""
 
     @property
-    def saved_bytes(self) -> int:
-        return sum(math.prod(aval.shape) * int(aval.dtype.itemsize) for aval in self.residuals)
+    def saved_bytes(self) -> int | None:
+        """Bytes of the residuals; None without a gradient."""
+        return (
+            None
+            if self.gradient is None
+            else sum(math.prod(aval.shape) * int(aval.dtype.itemsize) for aval in self.residuals)
+        )
 
 
 @contextlib.contextmanager
@@ -144,7 +151,7 @@ def differentiated(avals: Sequence[Any]) -> tuple[int, ...]:
 
 
 def trace(program: Version, avals: Sequence[jax.ShapeDtypeStruct], policy: Policy = None) -> Traced:
-    """Trace a version as a function of leaves of these avals. Raises whatever the user's code raises."""
+    """Trace a version as a function of leaves of these avals. Raises whatever the user's code raises forward."""
     start = time.perf_counter()
     seen: list[Any] = []
 
@@ -157,7 +164,11 @@ def trace(program: Version, avals: Sequence[jax.ShapeDtypeStruct], policy: Polic
         first = jax.make_jaxpr(forward)(list(avals))
         outputs = Outputs(seen[0], tuple(struct(aval) for aval in first.out_avals))
         cotangents = [jax.ShapeDtypeStruct(*_form(outputs.avals[i])) for i in outputs.inexact]
-        whole = jax.make_jaxpr(lambda leaves, cts: _gradient(program, leaves, cts))(list(avals), cotangents)
+        try:
+            whole = jax.make_jaxpr(lambda leaves, cts: _gradient(program, leaves, cts))(list(avals), cotangents)
+        except Exception as error:  # what the call does forward, it may not support backward
+            said = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+            return Traced(first, None, outputs, (), time.perf_counter() - start, said)
     grads = len(differentiated(avals))
     gradient = _keep(whole, grads)
     own = len(program.recipes)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from scanify.verify.prove import Proof
 from scanify.verify.verdict import Difference, Operation
+
+if TYPE_CHECKING:  # The reports use the words, and they import no jax.
+    from scanify.verify.prove import Proof
+
+FIRST_DIFFERENCE = "first operation that differs: "
 
 
 def show_operation(operation: Operation) -> str:
@@ -27,7 +32,7 @@ def unproved(proof: Proof) -> str:
     """Why a proof was not reached."""
     parts = []
     if proof.difference is not None:
-        parts.append(f"first operation that differs: {show_difference(proof.difference)}")
+        parts.append(FIRST_DIFFERENCE + show_difference(proof.difference))
     if proof.not_understood:
         parts.append(f"not understood: {', '.join(proof.not_understood[:4])}")
     if not proof.effects_equal:

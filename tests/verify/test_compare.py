@@ -1,5 +1,8 @@
 """One case in both versions: each check catches what it is for, and a faithful rewrite passes all of them."""
 
+import functools
+
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -342,3 +345,72 @@ def test_a_jitted_call_is_traced_anew_under_each_policy(compare):
     source = SOURCE.replace(signature, f"    @eqx.filter_jit\n{signature}")
     saved = {p.policy: p.measured.saved_bytes for p in compare(REWRITE, source=source).policies}
     assert saved["nested"] < saved["none"]
+
+
+@pytest.mark.parametrize("abstract", [False, True], ids=["concrete", "abstract"])
+@pytest.mark.parametrize(
+    "wrap",
+    [jax.vmap, jax.jit, lambda model: lambda x, mask: model(x, mask), lambda model: functools.partial(jax.vmap(model))],
+    ids=["vmap", "jit", "a lambda", "a partial"],
+)
+def test_parameters_hidden_in_a_function_are_a_mistake(load_twice, wrap, abstract):
+    two = load_twice(SOURCE, REWRITE)
+    cases = [
+        lambda m=m: (wrap(m.Model(3, 4, key=jax.random.key(0))), (jnp.ones((1, 4)), jnp.ones((1, 4))))
+        for m in (two.before, two.after)
+    ]
+    with pytest.raises(ScanifyError, match=r"closes over them.*eqx\.filter_vmap"):
+        compare_case("case", *cases, policies=("none",), requested=None, abstract=abstract, measure=False)
+
+
+def test_a_model_under_filter_vmap_is_proved(load_twice):
+    two = load_twice(SOURCE, REWRITE)
+    cases = [
+        lambda m=m: (eqx.filter_vmap(m.Model(3, 4, key=jax.random.key(0))), (jnp.ones((2, 4)), jnp.ones((2, 4))))
+        for m in (two.before, two.after)
+    ]
+    result = compare_case("case", *cases, policies=POLICIES, requested=None, abstract=False, measure=False)
+    assert statuses(result) == PROVED
+
+
+def test_a_call_that_returns_no_array_is_a_mistake(compare):
+    with pytest.raises(ScanifyError, match="nothing to compare"):
+        compare({}, source=SOURCE.replace("self.norm\n        return x", "self.norm\n        return None"))
+
+
+def test_a_parameter_that_is_weakly_typed_in_one_version_only_fails_the_parameters(compare):
+    source = SOURCE.replace("self.norm = jnp.ones(width)", "self.norm = jnp.asarray(2.0)")
+    assert compare(REWRITE, source=source).good
+    result = compare(REWRITE | {"jnp.asarray(2.0)": "jnp.asarray(2.0, jnp.float32)"}, source=source)
+    assert result.parameters.reason == "norm: weakly typed in the original, not weakly typed in the rewritten version"
+    assert not result.good
+
+
+WHILE = "jax.lax.while_loop(lambda s: s[0] < 1, lambda s: (s[0] + 1, s[1] * self.norm), (0, x))[1]"
+
+
+def test_a_model_without_reverse_mode_is_compared_by_its_outputs(compare):
+    source = SOURCE.replace("x * self.norm", WHILE)
+    result = compare(REWRITE, source=source, policies=("none",), requested=None)
+    verdict = result.policies[0]
+    assert verdict.outputs.status is Status.PROVED
+    assert verdict.gradients.status is Status.TESTED
+    assert verdict.gradients.reason.startswith("the original cannot be differentiated: ValueError")
+    assert verdict.measured.saved_bytes is None
+
+
+def test_reverse_mode_that_is_lost_fails_the_gradients(compare):
+    result = compare(REWRITE | {"x * self.norm": WHILE}, policies=("none",))
+    assert result.policies[0].gradients.status is Status.FAILED
+    assert "the rewritten version cannot be differentiated: ValueError" in result.policies[0].gradients.reason
+
+
+def test_a_prover_that_stumbles_leaves_the_case_to_the_numbers(compare, monkeypatch):
+    def stumble(*args, **kwargs):
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr("scanify.verify.attempt.prove", stumble)
+    verdict = compare(REWRITE, policies=("none",), dropout=False).policies[0]
+    assert verdict.outputs.status is Status.TESTED
+    assert "the prover stopped with RecursionError: too deep" in verdict.outputs.reason
+    assert verdict.gradients.status is Status.TESTED

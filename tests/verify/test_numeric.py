@@ -1,0 +1,147 @@
+"""Values in place of a proof: which tolerance applies, and what the outcome says about it."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import pytest
+
+from scanify.verify.build import build
+from scanify.verify.numeric import Comparison, compare_gradients, compare_outputs
+from scanify.verify.pair import pair
+from scanify.verify.trace import trace
+
+
+class Model(eqx.Module):
+    """`w` and the input, through a function that is not part of the pytree."""
+
+    w: jax.Array
+    function: object = eqx.field(static=True)
+
+    def __call__(self, x):
+        return self.function(self.w, x)
+
+
+def comparison(before, after, *, dtype=jnp.float32):
+    built = [
+        build(lambda f=f: (Model(jnp.linspace(0.5, 1.5, 6, dtype=dtype), f), (jnp.ones(6, dtype),)), abstract=False)
+        for f in (before, after)
+    ]
+    both = pair(*built)
+    traced = trace(both.before, both.avals)
+    return Comparison(
+        both.before, both.after, both.leaves, both.found.names, traced.outputs.names, traced.outputs.inexact, None
+    )
+
+
+def plain(w, x):
+    return jnp.sin(w * x) + x
+
+
+def test_equal_functions_are_equal_bit_for_bit():
+    outcome = compare_outputs(comparison(plain, plain))
+    assert outcome.agree
+    assert outcome.text.startswith("values: float64 bit for bit equal, its own dtypes bit for bit equal; vmap: float64")
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e-9, 1e-11])
+def test_a_small_relative_error_fails_in_float64(factor):
+    outcome = compare_outputs(comparison(plain, lambda w, x: plain(w, x) * (1 + factor)))
+    assert not outcome.agree
+    assert "float64, tolerance 1e-12" in outcome.text
+
+
+def test_rounding_agrees():
+    outcome = compare_outputs(comparison(lambda w, x: (w + 0.1 * x) + 0.7, lambda w, x: w + (0.1 * x + 0.7)))
+    assert outcome.agree
+
+
+def test_accuracy_that_is_lost_in_the_own_dtype_alone_fails():
+    def narrow(w, x):
+        return plain(w, x) if w.dtype == jnp.float64 else plain(w.astype(jnp.bfloat16), x).astype(w.dtype)
+
+    outcome = compare_outputs(comparison(plain, narrow))
+    assert not outcome.agree
+    assert "where the original has" in outcome.text
+
+
+def test_a_model_that_casts_to_float32_is_compared_with_the_tolerance_of_float32():
+    def single(w, x):
+        return jnp.sin((w * x).astype(jnp.float32)) + x
+
+    outcome = compare_outputs(comparison(single, lambda w, x: single(w, x) * (1 + 1e-9)))
+    assert outcome.agree
+    assert "(tolerance 1.5e-05)" in outcome.text
+    assert not compare_outputs(comparison(single, lambda w, x: single(w, x) * (1 + 1e-3))).agree
+
+
+def test_a_model_that_casts_to_bfloat16_is_compared_in_its_own_dtypes_only():
+    def half(w, x):
+        return jnp.sin((w * x).astype(jnp.bfloat16)).astype(x.dtype) + x
+
+    outcome = compare_outputs(comparison(half, half))
+    assert outcome.agree
+    assert "not in float64: it computes in less than float32" in outcome.text
+    assert not compare_outputs(comparison(half, lambda w, x: half(w, x) + 0.01)).agree
+
+
+def test_a_model_that_cannot_run_in_float64_is_compared_in_its_own_dtypes_only():
+    def strict(w, x):
+        if w.dtype != jnp.float32:
+            raise TypeError("float32 only")
+        return plain(w, x)
+
+    outcome = compare_outputs(comparison(strict, strict))
+    assert outcome.agree
+    assert "its own dtypes bit for bit equal (not in float64: TypeError: float32 only)" in outcome.text
+    assert not compare_outputs(comparison(strict, lambda w, x: strict(w, x) * 1.001)).agree
+
+
+def test_a_wrong_derivative_of_the_right_function_fails():
+    @jax.custom_vjp
+    def sine(x):
+        return jnp.sin(x)
+
+    sine.defvjp(lambda x: (jnp.sin(x), x), lambda x, g: (g * jnp.cos(x) * (1 + 1e-7),))
+    case = comparison(lambda w, x: jnp.sin(w * x), lambda w, x: sine(w * x))
+    assert compare_outputs(case).agree
+    outcome = compare_gradients(case)
+    assert not outcome.agree
+    assert outcome.text.startswith("vjp: float64")
+    assert "the gradient of w[" in outcome.text or "the gradient of x[" in outcome.text
+
+
+def test_nan_in_both_versions_agrees_and_in_one_fails():
+    def root(w, x):
+        return jnp.sqrt(x - 1.1 * w)
+
+    assert compare_outputs(comparison(root, root)).agree
+    assert not compare_outputs(comparison(root, lambda w, x: jnp.nan_to_num(root(w, x)))).agree
+
+
+def test_a_model_that_vmap_does_not_support_is_told():
+    def unbatched(w, x):
+        return jax.pure_callback(lambda v: v, jax.ShapeDtypeStruct(w.shape, w.dtype), w * x)
+
+    outcome = compare_outputs(comparison(unbatched, unbatched))
+    assert outcome.agree
+    assert "vmap: the original does not support it" in outcome.text
+
+
+def test_what_the_rewritten_version_alone_raises_fails():
+    def broken(w, x):
+        raise ValueError("no such thing")
+
+    outcome = compare_outputs(comparison(plain, broken))
+    assert not outcome.agree
+    assert "the rewritten version raised ValueError: no such thing" in outcome.text
+
+
+def test_parameters_that_are_equal_are_made_to_differ():
+    """`w` of ones hides a wrong order; the perturbed one does not."""
+    built = [
+        build(lambda f=f: (Model(jnp.ones(6), f), (jnp.ones(6),)), abstract=False)
+        for f in (lambda w, x: w * x, lambda w, x: w[::-1] * x)
+    ]
+    both = pair(*built)
+    case = Comparison(both.before, both.after, both.leaves, both.found.names, ("output",), (0,), None)
+    assert not compare_outputs(case).agree
