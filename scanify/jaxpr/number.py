@@ -43,6 +43,7 @@ class Numbering:
         self.iterations: tuple[int, ...] = ()
         self.places: dict[int, Place] = {}
         self.costs: dict[int, int] = {}
+        self.unrolled = 0
         self.scans: set[Hashable] = set()
         self._canonical = Canonical(self.jaxpr_key, table.kept_alive)
         self._keys: dict[tuple[int, bool], Hashable] = {}

@@ -14,8 +14,10 @@ from scanify.jaxpr.scan import Scan, read_scan
 if TYPE_CHECKING:
     from scanify.jaxpr.number import Numbering
 
-# A scan is unrolled up to this many equations, calls inside counted: 1,000 layers of 400 equations.
-UNROLLED_EQUATIONS = 400_000
+# Scans are unrolled up to this many equations each, calls inside counted (500 layers of 400 equations), and up to so many
+# in the whole program.
+UNROLLED_EQUATIONS = 200_000
+UNROLLED_IN_ALL = 500_000
 
 
 def _scan(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
@@ -27,15 +29,21 @@ def _scan(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int]
     scan = read_scan(equation.params)
     if scan is None:
         return None
-    if numbering.whole is None or numbering.whole:
-        key = scan_key(numbering, scan)
-        numbering.scans.add(key)
-        if numbering.whole is None or key in numbering.whole:
-            return numbering.apply(equation, key, inputs)
-    if scan.length * cost(numbering, scan.jaxpr) > UNROLLED_EQUATIONS:
+    if is_whole(numbering, scan):
+        return numbering.apply(equation, scan_key(numbering, scan), inputs)
+    price = scan.length * cost(numbering, scan.jaxpr)
+    if price > UNROLLED_EQUATIONS or numbering.unrolled + price > UNROLLED_IN_ALL:
         numbering.table.notes[f"a scan of length {scan.length} is too long to unroll: compared as a whole"] = None
         return numbering.apply(equation, scan_key(numbering, scan), inputs)
     return _unroll(numbering, equation, scan, inputs)
+
+
+def is_whole(numbering: "Numbering", scan: Scan) -> bool:
+    """Whether a scan is one node because it stands in both programs, or because all are while those are sought."""
+    if numbering.whole is None:
+        numbering.scans.add(scan_key(numbering, scan))
+        return True
+    return bool(numbering.whole) and scan_key(numbering, scan) in numbering.whole
 
 
 def scan_key(numbering: "Numbering", scan: Scan) -> Hashable:
@@ -52,6 +60,7 @@ def _unroll(numbering: "Numbering", equation: Any, scan: Scan, inputs: list[int]
     collected: dict[int, list[int]] = {}
     calls, iterations = numbering.calls, numbering.iterations
     numbering.calls = (*calls, equation)
+    numbering.unrolled += scan.length * len(body.eqns)
     for index in order:
         numbering.iterations = (*iterations, index)
         outputs = numbering.run(body, body_consts, [*consts, *carry, *(row(table, value, index) for value in xs)])
@@ -66,14 +75,17 @@ def _unroll(numbering: "Numbering", equation: Any, scan: Scan, inputs: list[int]
 
 
 def cost(numbering: "Numbering", jaxpr: Any) -> int:
-    """Equations that a jaxpr stands for when it is taken apart: a scan counts its body `length` times."""
+    """Equations that a jaxpr stands for when it is taken apart: a scan that is unrolled counts its body `length` times."""
     inner, _ = opened(jaxpr)
     known = numbering.costs.get(id(inner))
     if known is None:
         known = 0
         for equation in inner.eqns:
-            times = int(equation.params["length"]) if equation.primitive.name == "scan" else 1
-            known += 1 + times * sum(cost(numbering, child) for child in children(equation))
+            inside = sum(cost(numbering, child) for child in children(equation))
+            scan = read_scan(equation.params) if equation.primitive.name == "scan" else None
+            if scan is not None and scan.length * inside <= UNROLLED_EQUATIONS and not is_whole(numbering, scan):
+                inside *= scan.length
+            known += 1 + inside
         numbering.costs[id(inner)] = known
     return known
 

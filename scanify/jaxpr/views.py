@@ -177,7 +177,9 @@ def _join(table: Table, left: int, right: int, axis: int) -> int | None:
         return table.fill(table.fill_value(left), joined) if same else None
     a, b = peel(table, left), peel(table, right)
     if table.op[a] == table.op[b] == "slice" and table.inputs[a] == table.inputs[b]:
-        return _join_slices(table, a, b, joined, axis)
+        next_to = _join_slices(table, a, b, joined, axis)
+        if next_to is not None:
+            return next_to
     row = _repeated(table, left, axis)
     if row is not None and row == _repeated(table, right, axis):
         return broadcast(table, row, joined, [d for d in range(len(joined)) if d != axis])
@@ -315,6 +317,8 @@ SLICE_THROUGH: dict[str, Callable[[Table, int, Bounds], int | None]] = {
 
 def convert(table: Table, value: int, dtype: Any) -> int:
     """Another dtype, element by element; so a row of a converted stack is the converted row."""
+    if table.op[value] == "reshape":
+        return reshape(table, convert(table, table.inputs[value][0], dtype), table.shape[value])
     return table.node("convert_element_type", (), (value,), table.shape[value], dtype)
 
 

@@ -51,7 +51,7 @@ def explain(programs: Programs, before: Sequence[int], after: Sequence[int]) -> 
     first = min(causes, key=order)
     if dropped is not None:
         layer, leaves = dropped
-        return words.unread(layer, leaves, _reader(programs, before, leaves[0]), first.after)
+        return words.unread(layer, leaves, _reader(programs, before, leaves[0]), first.reader_after)
     return words.difference(first.before, first.after, first.reader_before, first.reader_after)
 
 

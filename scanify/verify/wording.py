@@ -43,7 +43,7 @@ class Words:
         start = "" if layer is None else f"layer {layer}: "
         return Difference(start + self._how(before, after, reader), old, new)
 
-    def unread(self, layer: int, leaves: list[int], reader: int, after: int) -> Difference:
+    def unread(self, layer: int, leaves: list[int], reader: int, after: int | None) -> Difference:
         """A layer of which the rewritten version reads nothing."""
         more = f" and {len(leaves) - 1} more of its inputs are" if len(leaves) > 1 else " is"
         what = f"layer {layer} is never applied: {self.name(leaves[0])}{more} not read"
@@ -51,7 +51,7 @@ class Words:
         return Difference(
             what,
             self.operation(reader, programs.places_before, layer),
-            self.operation(after, programs.places_after, None),
+            None if after is None else self.operation(after, programs.places_after, None),
         )
 
     def _how(self, before: int, after: int, reader: int | None) -> str:
@@ -65,6 +65,8 @@ class Words:
             return f"ends with {self.what(after)}, to which the loop then applies {self._verb(before)}"
         if reader is None and self._reads(after, before):
             return f"applies {self._verb(after)} to what the loop ends with"
+        if {old, new} <= {"fill", "const"}:
+            return f"uses {self.what(after)} where the loop uses {self.what(before)}"
         if old == new == "slice" and table.inputs[before] == table.inputs[after]:
             base = self.what(table.inputs[before][0])
             return f"takes {self._box(after)} of {base} where the loop takes {self._box(before)}"
@@ -125,8 +127,15 @@ class Words:
             return f"a constant {self.aval(node)}"
         if op == "slice":
             return f"{self._box(node)} of {self.what(table.inputs[node][0])}"
-        if op == "reshape":
+        if op in ("reshape", "convert_element_type"):
             return self.what(table.inputs[node][0])
+        if op == "broadcast":
+            return f"{self.what(table.inputs[node][0])} broadcast to {self.aval(node)}"
+        if op == "transpose":
+            return f"the transpose of {self.what(table.inputs[node][0])}"
+        if op == "concat":
+            first, last = table.inputs[node][0], table.inputs[node][-1]
+            return f"{self.what(first)} ... {self.what(last)} put together"
         return f"{self._verb(node)} {self.aval(node)}"
 
     def aval(self, node: int) -> str:
@@ -146,7 +155,10 @@ class Words:
         return Operation(text, file, line, layer)
 
     def layer(self, *nodes: int) -> int | None:
-        """The layer of the nearest input that belongs to one, looking from a node towards the inputs."""
+        """The layer of the nearest input that belongs to one, looking from a node towards the inputs.
+
+        Where there is none (what is made of keys alone), the layer that the original program reads from next.
+        """
         table = self.table
         level = set(nodes)
         seen = set(level)
@@ -157,6 +169,19 @@ class Words:
                 return max(found)
             level = {below for node in level for below in table.inputs[node]} - seen
             seen |= level
+        return self._next_layer(nodes[0])
+
+    def _next_layer(self, node: int) -> int | None:
+        started = False
+        for later in self.programs.places_before:
+            started = started or later == node
+            if not started:
+                continue
+            for below in self.table.inputs[later]:
+                if self.table.op[below] == "input":
+                    layer = self.programs.layers[int(str(self.table.params[below]))]
+                    if layer is not None:
+                        return layer
         return None
 
     def _line(self, place: Place) -> tuple[str | None, int | None]:
