@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from io import StringIO
 
 from rich import box
@@ -21,6 +22,7 @@ from scanify.verify.verdict import (
     Verdict,
     Verification,
 )
+from scanify.verify.words import FIRST_DIFFERENCE, show_difference
 
 _STYLES = {Status.PROVED: "green", Status.TESTED: "yellow", Status.FAILED: "bold red", Status.NOT_RUN: "magenta"}
 _LOOP = "(loop)"
@@ -57,8 +59,7 @@ def _print_case(case: CaseResult, console: Console) -> None:
         _print_table(case, console)
     if case.parameters is not None:
         _print_parameters(case.parameters, console)
-    for verdict, where in _remarks(case.policies):
-        _print_remark(verdict, where, console)
+    _print_remarks(case.policies, console)
     _print_findings(case, console)
     if case.output.strip() and not case.good:
         _print_output(case.output.rstrip("\n").splitlines(), console)
@@ -98,40 +99,55 @@ def _print_parameters(verdict: Verdict, console: Console) -> None:
         Status.FAILED: "the versions start from different parameters",
         Status.NOT_RUN: "the initial parameters were not compared",
     }[verdict.status]
-    reason = f": {verdict.reason}" if verdict.reason else ""
-    _paragraph(console, Text.assemble("parameters ", _status(verdict)), f"  {says}{reason}")
+    _paragraph(console, Text.assemble("parameters ", _status(verdict)), f"  {_reason(verdict) or says}")
     _print_difference(verdict.difference, console)
 
 
-def _remarks(policies: Sequence[PolicyResult]) -> list[tuple[Verdict, str]]:
-    """What there is to say on verdicts that are not plainly PROVED, each once, with all it holds for."""
-    held: dict[Verdict, dict[str, list[str]]] = {}
-    names = [policy.policy for policy in policies]
+@dataclass
+class _Remark:
+    """A verdict that is not plainly PROVED, and the policies under which the outputs, or the gradients, have it."""
+
+    verdict: Verdict
+    outputs: list[str] = field(default_factory=list)
+    gradients: list[str] = field(default_factory=list)
+
+    def where(self, policies: list[str]) -> str:
+        held = {"outputs": self.outputs, "gradients": self.gradients}
+        under = {what: _under(some, policies) for what, some in held.items() if some}
+        if len(set(under.values())) == 1:
+            return " and ".join(under) + next(iter(under.values()))
+        return "; ".join(what + some for what, some in under.items())
+
+
+def _print_remarks(policies: Sequence[PolicyResult], console: Console) -> None:
+    """What there is to say on the verdicts, each once."""
+    remarks: dict[Verdict, _Remark] = {}
     for policy in policies:
         for what, verdict in (("outputs", policy.outputs), ("gradients", policy.gradients)):
             if verdict.status is not Status.PROVED or verdict.reason:
-                held.setdefault(verdict, {}).setdefault(what, []).append(policy.policy)
-    remarks = []
-    for verdict, by_what in held.items():
-        under = {what: _under(some, names) for what, some in by_what.items()}
-        if len(set(under.values())) == 1:
-            where = " and ".join(under) + next(iter(under.values()))
-        else:
-            where = "; ".join(what + some for what, some in under.items())
-        remarks.append((verdict, where))
-    return remarks
+                remark = remarks.setdefault(verdict, _Remark(verdict))
+                getattr(remark, what).append(policy.policy)
+    wrong = {policy.policy for policy in policies if policy.outputs.difference is not None}
+    for verdict, remark in remarks.items():
+        reason = _reason(verdict)
+        where = remark.where([policy.policy for policy in policies])
+        _paragraph(console, _status(verdict), f"  {where}{': ' if reason else ''}{reason}")
+        if remark.outputs or not wrong.issuperset(remark.gradients):  # Where outputs differ, gradients differ in turn.
+            _print_difference(verdict.difference, console)
+
+
+def _reason(verdict: Verdict) -> str:
+    """The reason without the difference, which has lines of its own."""
+    if verdict.difference is None:
+        return verdict.reason
+    shown = FIRST_DIFFERENCE + show_difference(verdict.difference)
+    return verdict.reason.replace(f"; {shown}", "").replace(f" ({shown})", "").replace(shown, "").strip("; ")
 
 
 def _under(some: list[str], names: list[str]) -> str:
     if len(names) > 1 and len(some) == len(names):
         return " under every policy"
     return f" under {', '.join(some)}"
-
-
-def _print_remark(verdict: Verdict, where: str, console: Console) -> None:
-    reason = f": {verdict.reason}" if verdict.reason else ""
-    _paragraph(console, _status(verdict), f"  {where}{reason}")
-    _print_difference(verdict.difference, console)
 
 
 def _print_difference(difference: Difference | None, console: Console) -> None:
@@ -225,7 +241,8 @@ def _status(verdict: Verdict) -> Text:
 
 def _paragraph(console: Console, head: Text, rest: str) -> None:
     """A head in its style and the rest, wrapped, the second line on a little further in."""
-    for number, line in enumerate(Text.assemble(head, rest).wrap(console, max(24, console.width - 6))):
+    text = Text.assemble(head, "\n".join(line for line in rest.splitlines() if line.strip()))
+    for number, line in enumerate(text.wrap(console, max(24, console.width - 6))):
         line.rstrip()
         _line(console, Text.assemble("  " + ("" if number == 0 else "    "), line))
 

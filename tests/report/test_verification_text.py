@@ -18,6 +18,7 @@ from scanify.verify.verdict import (
     Verdict,
     Verification,
 )
+from scanify.verify.words import FIRST_DIFFERENCE, show_difference
 
 PROVED = Verdict(Status.PROVED)
 TESTED = Verdict(
@@ -100,6 +101,28 @@ def test_a_failure_shows_the_first_difference_in_both_versions_once() -> None:
     assert text.endswith("\nFAILED  1 of 1 case: cases.py:gpt\n")
 
 
+def test_a_reason_that_tells_the_difference_does_not_tell_it_twice() -> None:
+    assert FAILED.difference is not None
+    told = FIRST_DIFFERENCE + show_difference(FAILED.difference)
+    for reason in (f"values differ by 0.3; {told}", f"values differ by 0.3 ({told})"):
+        text = text_of(replace(GPT, policies=(PolicyResult("none", replace(FAILED, reason=reason), PROVED),)))
+        assert "  FAILED  outputs under none: values differ by 0.3\n    first difference: the loop multiplies" in text
+
+
+def test_where_outputs_differ_the_gradients_difference_that_follows_is_not_shown() -> None:
+    later = Verdict(Status.FAILED, "vjp differs", replace(FAILED.difference, what="the cotangents differ"))
+    both = text_of(replace(GPT, policies=(PolicyResult("none", FAILED, later),)))
+    assert "  FAILED  gradients under none: vjp differs\n" in both and "the cotangents differ" not in both
+    alone = text_of(replace(GPT, policies=(PolicyResult("none", FAILED, later), PolicyResult("full", PROVED, later))))
+    assert "first difference: the cotangents differ" in alone
+
+
+def test_a_reason_of_several_lines_is_one_paragraph() -> None:
+    verdict = Verdict(Status.FAILED, "it cannot be traced:\n\nthe carry has\nanother dtype\n")
+    text = text_of(replace(GPT, policies=(PolicyResult("none", verdict, PROVED),)))
+    assert ("  FAILED  outputs under none: it cannot be traced:\n      the carry has\n      another dtype\n") in text
+
+
 def test_an_operation_without_a_place_or_a_missing_one_is_shown_as_far_as_known() -> None:
     difference = Difference("the scan lacks an operation", Operation("sin (3,) float32"), None)
     text = text_of(replace(GPT, policies=(PolicyResult("none", replace(FAILED, difference=difference), PROVED),)))
@@ -120,7 +143,7 @@ def test_what_holds_for_outputs_here_and_gradients_there_says_both() -> None:
     none, nested = GPT.policies
     policies = (replace(none, gradients=NOT_RUN), replace(nested, outputs=NOT_RUN, gradients=NOT_RUN))
     text = text_of(replace(GPT, policies=policies))
-    assert "  NOT RUN  gradients under every policy; outputs under nested: the weights\n" in text
+    assert "  NOT RUN  outputs under nested; gradients under every policy: the weights\n" in text
     assert text.endswith("\nNOT VERIFIED  1 of 1 case: cases.py:gpt\n")
 
 
@@ -132,10 +155,7 @@ def test_a_single_policy_is_named() -> None:
 def test_different_parameters_are_said_with_their_reason() -> None:
     verdict = Verdict(Status.FAILED, "model.layers[3].weight differs by 0.25")
     text = text_of(replace(GPT, parameters=verdict))
-    assert (
-        "  parameters FAILED  the versions start from different parameters:\n"
-        "      model.layers[3].weight differs by 0.25\n"
-    ) in text
+    assert ("  parameters FAILED  model.layers[3].weight differs by 0.25\n") in text
     assert text.endswith("\nFAILED  1 of 1 case: cases.py:gpt\n")
 
 
