@@ -61,15 +61,19 @@ FORMS: dict[str, tuple[str, str, dict[str, object]]] = {
         """
         for layer, k in zip(self.layers, keys):
             x = layer(
-                x, mask[:, None, None, :, :], mask.astype("bool"), rope=keys[0].rope, k=k
+                x,
+                mask[:, None, None, :, :],
+                mask.astype("bool"),
+                p=keys[0].absolute_position,
+                k=k,
             )
         """,
         """
-        x = self.layers.fold_via(Block.__call__, in_axes=((None, None), {"rope": None, "k": 0}))(
+        x = self.layers.fold_via(Block.__call__, in_axes=((None, None), {"p": None, "k": 0}))(
             x,
             mask[:, None, None, :, :],
             mask.astype("bool"),
-            rope=keys[0].rope,
+            p=keys[0].absolute_position,
             k=keys,
         )
         """,
