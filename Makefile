@@ -43,7 +43,7 @@ matrix: .venv-311/$(STAMP) .venv-313/$(STAMP) ## the suite on jax 0.10 with Pyth
 
 precommit-test: $(VENV)/$(STAMP) ## the hooks, with the real pre-commit
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pre-commit
-	$(BIN)/python -m pytest -q tests/test_precommit.py --run-precommit
+	SCANIFY_PRECOMMIT=1 $(BIN)/python -m pytest -q tests/test_precommit.py
 
 clean: ## remove the environments and caches
 	rm -rf .venv .venv-311 .venv-313 .mypy_cache .pytest_cache .ruff_cache .coverage .coverage.*

@@ -1,0 +1,86 @@
+"""The hooks for pre-commit: what they are, and, with SCANIFY_PRECOMMIT=1, that the real pre-commit runs them.
+
+Running them installs the project into an environment of pre-commit's own, from the package index: `make precommit-test`.
+"""
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scanify.cli import run
+
+ROOT = Path(__file__).resolve().parent.parent
+MODEL = ROOT / "fixtures" / "gpt" / "before.py"
+
+
+def hooks() -> dict[str, dict[str, str]]:
+    """The hooks by id. A list of flat mappings is all the YAML there is."""
+    found: dict[str, dict[str, str]] = {}
+    for line in (ROOT / ".pre-commit-hooks.yaml").read_text().splitlines():
+        if line.lstrip().startswith("#"):
+            continue
+        key, _, value = line[2:].partition(": ")
+        if line.startswith("- "):
+            current = found.setdefault(value, {})
+        current[key] = value
+    return found
+
+
+def test_there_are_two_hooks() -> None:
+    assert set(hooks()) == {"scanify-check", "scanify-rewrite"}
+    assert all(hook["language"] == "python" and hook["types"] == "[python]" for hook in hooks().values())
+
+
+@pytest.mark.parametrize("hook", hooks())
+def test_a_hooks_entry_is_a_command_that_takes_files(
+    hook: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "plain.py").write_text("x = 1\n")
+    (tmp_path / "model.py").write_text(MODEL.read_text())
+    name, *arguments = shlex.split(hooks()[hook]["entry"])
+    assert name == "scanify"
+    assert run([*arguments, "plain.py"]) == 0
+    assert run([*arguments, "plain.py", "model.py"]) == 1
+    assert ("ArrayStacked" in (tmp_path / "model.py").read_text()) == (hook == "scanify-rewrite")
+
+
+class TestWithTheRealPreCommit:
+    @pytest.fixture
+    def repository(self, tmp_path: Path) -> Path:
+        if "SCANIFY_PRECOMMIT" not in os.environ:
+            pytest.skip("installs from the package index; `make precommit-test` runs it")
+        repository = tmp_path / "project"
+        repository.mkdir()
+        (repository / "model.py").write_text(MODEL.read_text())
+        (repository / "plain.py").write_text("x = 1\n")
+        git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", "init", "-q"], cwd=repository, check=True)
+        subprocess.run(["git", "add", "."], cwd=repository, check=True)
+        subprocess.run([*git, "commit", "-q", "-m", "models"], cwd=repository, check=True)
+        return repository
+
+    def pre_commit(self, repository: Path, hook: str, *files: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "pre_commit", "try-repo", str(ROOT), hook, "--verbose", "--files", *files]
+        cache = {"PRE_COMMIT_HOME": str(repository.parent / "cache")}
+        return subprocess.run(command, cwd=repository, capture_output=True, text=True, env={**os.environ, **cache})
+
+    def test_check_and_rewrite(self, repository: Path) -> None:
+        before = (repository / "model.py").read_text()
+        done = self.pre_commit(repository, "scanify-check", "plain.py")
+        assert (done.returncode, "Passed" in done.stdout) == (0, True), done.stdout + done.stderr
+        done = self.pre_commit(repository, "scanify-check", "plain.py", "model.py")
+        assert done.returncode == 1, done.stdout + done.stderr
+        assert "model.py:124: SCN101 loop over self.blocks can be a fold" in done.stdout
+        assert (repository / "model.py").read_text() == before
+        done = self.pre_commit(repository, "scanify-rewrite", "plain.py", "model.py")
+        assert done.returncode == 1, done.stdout + done.stderr
+        assert "files were modified by this hook" in done.stdout
+        assert "ArrayStacked" in (repository / "model.py").read_text()
+        done = self.pre_commit(repository, "scanify-rewrite", "plain.py", "model.py")
+        assert (done.returncode, "Passed" in done.stdout) == (0, True), done.stdout + done.stderr

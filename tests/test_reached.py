@@ -1,0 +1,78 @@
+"""An unsafe fix is written after verification only where a case has run the loop it is about."""
+
+from pathlib import Path
+
+import pytest
+
+from scanify.commands.cases import choose_run, reached_loops
+from scanify.config import Config
+from scanify.pipeline import Project, rewrite_sources
+
+MODEL = '''\
+import equinox as eqx
+import jax
+
+
+class Block(eqx.Module):
+    linear: eqx.nn.Linear
+
+    def __call__(self, x):
+        return x + self.linear(x)
+
+
+class Model(eqx.Module):
+    layers: list[Block]
+
+    def __init__(self, *, key):
+        self.layers = [Block(eqx.nn.Linear(4, 4, key=k)) for k in jax.random.split(key, 3)]
+
+    def __call__(self, x, act):
+        for layer in self.layers:
+            x = act(layer(x))
+        return x
+
+    def reversed(self, x, act):
+        for layer in self.layers:
+            x = layer(act(x))
+        return x
+'''
+CASES = '''\
+import jax
+import jax.numpy as jnp
+
+
+def forward(module):
+    return module.Model(key=jax.random.key(0)), (jnp.ones(4), jax.nn.relu)
+
+
+def other_method(module):
+    return module.Model(key=jax.random.key(0)).reversed, (jnp.ones(4), jax.nn.relu)
+
+
+def raises(module):
+    raise RuntimeError("no")
+'''
+FIRST, SECOND = 19, 24
+
+
+@pytest.mark.parametrize(
+    ("cases", "abstract", "lines"),
+    [
+        pytest.param(["forward"], False, {FIRST}, id="the loop of the method that the case calls"),
+        pytest.param(["forward"], True, {FIRST}, id="without weights too"),
+        pytest.param(["other_method"], False, {SECOND}, id="that of another method"),
+        pytest.param(["forward", "other_method"], False, {FIRST, SECOND}, id="of several cases together"),
+        pytest.param(["raises"], False, set(), id="none where the case raises"),
+    ],
+)
+def test_a_case_reaches(cases: list[str], abstract: bool, lines: set[int], tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "cases.py").write_text(CASES)
+    project = Project.load([tmp_path / "model.py"])
+    held = rewrite_sources(project).held
+    assert {plan.place.span.line for plan in held} == {FIRST, SECOND}
+    names = tuple(f"{tmp_path / 'cases.py'}:{case}" for case in cases)
+    run = choose_run(names, Config(tmp_path), None, None, abstract=abstract)
+    assert run is not None
+    reached = reached_loops(held, project, run)
+    assert {place.span.line for place in reached} == lines
