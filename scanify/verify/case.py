@@ -94,9 +94,11 @@ def check_returned(returned: object, spec: CaseSpec) -> tuple[Any, tuple[Any, ..
 
 
 def article(value: object) -> str:
-    """The type of `value` as it reads in a sentence: `None`, `an int`, `a list`."""
+    """The type of `value` as it reads in a sentence: `None`, `an int`, `a list`, `an array float32[4]`."""
     if value is None:
         return "None"
+    if hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, type):
+        return f"an array {value.dtype}{list(value.shape)}"
     name = f"class {value.__qualname__}" if isinstance(value, type) else type(value).__name__
     return f"{'an' if name[0] in 'aeiouAEIO' else 'a'} {name}"
 

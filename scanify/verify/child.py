@@ -130,7 +130,11 @@ class _Run:
 
     def _comparer(self) -> Callable[..., CaseResult]:
         for library in ("jax", "equinox"):  # Before the user's directories are on the path, with their `profile.py`.
-            importlib.import_module(library)
+            try:
+                importlib.import_module(library)
+            except Exception as error:
+                said = f"{type(error).__name__}: {error}"
+                raise CaseError(f"{library} is installed but does not import in {sys.executable}: {said}") from None
         module, _, name = self.request.comparer.partition(":")
         found: Callable[..., CaseResult] = getattr(importlib.import_module(module), name)
         return found

@@ -201,6 +201,9 @@ class Overlay(MetaPathFinder):
         fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> ModuleType:
+        # A library: outside the versions nothing else is loaded. Fast, for layers that import in their methods.
+        if self.current is None and level == 0 and name.partition(".")[0] in sys.modules:
+            return self._import(name, globals, locals, fromlist or (), level)
         with self._for(_version_of(globals or {})):
             return self._import(name, globals, locals, fromlist or (), level)
 
@@ -245,9 +248,7 @@ class Overlay(MetaPathFinder):
         file = vars(module).get("__file__")
         if isinstance(file, str):
             return self._owns_file(file) and not file.endswith((".so", ".pyd"))
-        spec = vars(module).get("__spec__")
-        places = list(getattr(spec, "submodule_search_locations", None) or ())
-        return any(self._owns_file(f"{place}{os.sep}_") for place in places)
+        return any(self._owns_file(f"{place}{os.sep}_") for place in _namespace_places(module))
 
     def _owns_file(self, file: str) -> bool:
         if file not in self._owned:  # Asked for every module at every switch.
@@ -268,7 +269,16 @@ class Overlay(MetaPathFinder):
         files = {name: file for name, file in found.items() if isinstance(file, str) and not self.project.owns(file)}
         self._loaded = frozenset(files.values())
         packages = {os.path.split(file)[0] for name, file in files.items() if "." not in name and _is_init(file)}
+        spread = {place for module in loaded.values() for place in _namespace_places(module)}
+        packages |= {place for place in spread if not self.project.owns(f"{place}{os.sep}_")}
         self._libraries = tuple(place for place in packages if not self.project.is_foreign(f"{place}{os.sep}_"))
+
+
+def _namespace_places(module: ModuleType) -> list[str]:
+    """The directories of a package without `__init__.py`; none for any other module."""
+    if isinstance(vars(module).get("__file__"), str):
+        return []
+    return list(getattr(vars(module).get("__spec__"), "submodule_search_locations", None) or ())
 
 
 def _is_init(file: str) -> bool:

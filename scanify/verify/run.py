@@ -131,7 +131,8 @@ def _ended(case: CaseSpec, outcome: Outcome, limits: Limits) -> str:
         )
     code = outcome.returncode
     if code is not None and code < 0:
-        how = f"its process was killed by {_signal_name(-code)}"
+        hint = "; the system may have run out of memory" if -code == signal.SIGKILL else ""
+        how = f"its process was killed by {_signal_name(-code)}{hint}"
     else:
         how = f"its process ended (exit code {code}) before the versions were compared"
     return f"{case.text}: {how}"

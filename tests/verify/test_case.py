@@ -8,6 +8,12 @@ import pytest
 from scanify.errors import ScanifyError
 from scanify.verify.case import CaseError, CaseSpec, check_returned, find_function, parse_case
 
+
+class Array:
+    shape = (8, 16)
+    dtype = "int32"
+
+
 SPEC = CaseSpec(Path("/p/cases.py"), "gpt", "cases.py:gpt")
 
 
@@ -109,6 +115,7 @@ def test_keyword_arguments_are_kept() -> None:
         ((3, ()), "with a model that can be called; got an int"),
         ((len, "abc"), "with a tuple of the call's arguments, such as (tokens,); got a str"),
         ((len, ["abc"]), "such as (tokens,); got a list"),
+        ((len, Array()), "such as (tokens,); got an array int32[8, 16]"),
         ((len, (), None), "with a dict of the call's keyword arguments; got None"),
         ((len, (), {1: 2}), "with keyword arguments by name; got the key 1"),
     ],

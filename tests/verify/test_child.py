@@ -3,6 +3,7 @@
 The cases run in this process, with a comparer that only calls both models; the child as a process is in test_run.
 """
 
+import sys
 import textwrap
 from collections.abc import Callable
 from dataclasses import replace
@@ -261,6 +262,12 @@ def test_a_defect_of_the_comparer_is_told_as_one_with_its_place(run: Run) -> Non
     error = error_of(run(comparer="broken"))
     assert error.startswith("internal error of scanify while it compared the two versions: IndexError: list index")
     assert "(written_comparers.py:" in error and "please report it" in error
+
+
+def test_a_library_that_does_not_import_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "equinox", None)
+    error = error_of(run())
+    assert error.startswith(f"equinox is installed but does not import in {sys.executable}: ModuleNotFoundError: ")
 
 
 def test_a_message_of_the_comparer_is_passed_on(run: Run) -> None:
