@@ -47,11 +47,12 @@ def call(head: str, arguments: Sequence[str], style: Style, tail: str = "") -> s
 
 def curried(head: str, first: Sequence[str], second: Sequence[str], style: Style) -> str:
     """`head(first)(second)`, broken in its last parentheses; in those before where that is not enough."""
-    last = f"({', '.join(second)})"
     whole = f"{head}({', '.join(first)})"
     if style.fits(f"{whole}("):
         return call(whole, second, style)
-    return call(head, first, style, last)
+    broken = call(head, first, style)
+    *above, last = broken.rpartition(style.newline + style.indent)
+    return "".join(above) + call(last, second, style)
 
 
 def attribute_of(text: str) -> str:

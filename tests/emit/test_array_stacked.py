@@ -63,17 +63,15 @@ FORMS: dict[str, tuple[str, str, dict[str, object]]] = {
             x = layer(
                 x,
                 mask[:, None, None, :, :],
-                mask.astype("bool"),
-                p=keys[0].absolute_position,
+                jnp.arange(mask.shape[-1], dtype=mask.dtype),
                 k=k,
             )
         """,
         """
-        x = self.layers.fold_via(Block.__call__, in_axes=((None, None), {"p": None, "k": 0}))(
+        x = self.layers.fold_via(Block.__call__, in_axes=((None, None), {"k": 0}))(
             x,
             mask[:, None, None, :, :],
-            mask.astype("bool"),
-            p=keys[0].absolute_position,
+            jnp.arange(mask.shape[-1], dtype=mask.dtype),
             k=keys,
         )
         """,
@@ -463,6 +461,21 @@ def test_a_long_stack_in_the_call_is_broken_before_the_last_parentheses(rewrite:
         x = ArrayStacked.of(self.layers, gradient_checkpointing="nested").fold_via(
             Block.__call__, in_axes=(None,)
         )(x, mask)
+        return x
+        """
+    )
+
+
+def test_a_long_stack_and_long_arguments_are_both_broken(rewrite: Callable[..., str]) -> None:
+    arguments = "x, mask[:, None, None, :, :], jnp.arange(mask.shape[-1], dtype=mask.dtype)"
+    loop = f"for layer in self.layers:\n    x = layer(\n        {arguments}\n    )\nreturn x"
+    assert rewrite(HEAD + body(loop), stack="call", remat="nested") == HEAD + body(
+        """
+        x = ArrayStacked.of(self.layers, gradient_checkpointing="nested").fold_via(
+            Block.__call__, in_axes=(None, None)
+        )(
+            x, mask[:, None, None, :, :], jnp.arange(mask.shape[-1], dtype=mask.dtype)
+        )
         return x
         """
     )
