@@ -54,7 +54,11 @@ def callee(equation: Any) -> tuple[Any, tuple[Any, ...]] | None:
     if len(called) != 1:
         return None
     jaxpr, consts = opened(called[0])
-    if len(jaxpr.constvars) != len(consts) or len(jaxpr.invars) != len(equation.invars) or len(jaxpr.outvars) != len(equation.outvars):
+    if (
+        len(jaxpr.constvars) != len(consts)
+        or len(jaxpr.invars) != len(equation.invars)
+        or len(jaxpr.outvars) != len(equation.outvars)
+    ):
         return None
     return jaxpr, consts
 

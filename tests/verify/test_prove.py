@@ -282,7 +282,11 @@ PAIRS: dict[str, tuple[Any, Any, Any]] = {
     "choice of equal values": (lambda x: jnp.where(x > 0, x, x), lambda x: x, lambda x: jnp.where(x > 0, x, -x)),
     "jit": (lambda x: jax.jit(lambda y: y * 2)(x), lambda x: x * 2, lambda x: x * 3),
     "custom derivative": (jax.nn.relu, lambda x: jnp.maximum(x, 0.0), lambda x: jnp.maximum(x, 1.0)),
-    "rounding to own precision": (lambda x: lax.reduce_precision(x, 8, 23), lambda x: x, lambda x: lax.reduce_precision(x, 8, 7)),
+    "rounding to own precision": (
+        lambda x: lax.reduce_precision(x, 8, 23),
+        lambda x: x,
+        lambda x: lax.reduce_precision(x, 8, 7),
+    ),
     "name for a policy": (lambda x: checkpoint_name(x, "a") * 2, lambda x: x * 2, lambda x: x),
     "zeros and reductions": (
         lambda x: jnp.zeros((4, 3)).sum(0) + x,
