@@ -468,7 +468,8 @@ def test_a_long_stack_in_the_call_is_broken_before_the_last_parentheses(rewrite:
 
 def test_a_long_stack_and_long_arguments_are_both_broken(rewrite: Callable[..., str]) -> None:
     arguments = "x, mask[:, None, None, :, :], jnp.arange(mask.shape[-1], dtype=mask.dtype)"
-    loop = f"for layer in self.layers:\n    x = layer(\n        {arguments}\n    )\nreturn x"
+    lines = arguments.replace(", mask[", ",\n    mask[").replace(", jnp", ",\n    jnp")
+    loop = f"for layer in self.layers:\n    x = layer({lines})\nreturn x"
     assert rewrite(HEAD + body(loop), stack="call", remat="nested") == HEAD + body(
         """
         x = ArrayStacked.of(self.layers, gradient_checkpointing="nested").fold_via(
