@@ -21,6 +21,7 @@ from scanify.analysis.plan import (
 )
 from scanify.pipeline import Outcome
 from scanify.report import check_json, check_text, diff, rewrite_text
+from scanify.report.sentences import shorten
 
 HERE = Path("/project")
 MODEL = HERE / "model.py"
@@ -156,6 +157,15 @@ class TestRewriteSummary:
 
     def test_nothing_to_rewrite(self) -> None:
         assert rewrite_text.render(Outcome(Analysis(3)), HERE, written=True) == "Nothing to rewrite in 3 files.\n"
+
+
+class TestShortening:
+    def test_only_whole_paths_below_the_folder_become_relative(self) -> None:
+        text = "`/project/a.py` and /project/b.py:3, not /old/project/c.py, /projects/d.py or x/project/e"
+        assert shorten(text, HERE) == "`a.py` and b.py:3, not /old/project/c.py, /projects/d.py or x/project/e"
+
+    def test_at_the_root_nothing_does(self) -> None:
+        assert shorten("/project/a.py", Path("/")) == "/project/a.py"
 
 
 class TestDiff:

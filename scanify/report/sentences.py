@@ -1,6 +1,7 @@
 """What is said of a loop in words, the same in every format."""
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -21,8 +22,9 @@ def shown(path: Path, folder: Path) -> str:
 
 def shorten(text: str, folder: Path) -> str:
     """`text` with the paths below `folder` in it made relative to it."""
-    prefix = str(folder)
-    return text.replace(prefix if prefix.endswith(os.sep) else prefix + os.sep, "")
+    if folder == folder.parent:  # the root: every absolute path lies below it
+        return text
+    return re.sub(rf"(?<![\w.{re.escape(os.sep)}-]){re.escape(str(folder) + os.sep)}", "", text)
 
 
 def plural(count: int, noun: str) -> str:
