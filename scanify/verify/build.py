@@ -38,9 +38,9 @@ class Built:
 def build(case: Case, *, abstract: bool) -> Built:
     """Run a case; under tracing where `abstract`, so that no array is allocated.
 
-    NumPy arrays among the arguments become jax arrays, as they would under `jax.jit`; in the model they stay as they
-    are. Raises ScanifyError where the case returns anything but `(model, args)` or `(model, args, kwargs)`, and
-    whatever the user's code raises.
+    NumPy arrays become jax arrays, as `eqx.filter_jit` makes them; those in static fields stay as they are. Raises
+    ScanifyError where the case returns anything but `(model, args)` or `(model, args, kwargs)`, or where a function
+    hides the arrays of the model; and whatever the user's code raises.
     """
     if not abstract:
         tree = _normal(case())
@@ -78,8 +78,8 @@ def _normal(returned: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         raise ScanifyError(
             f"expected a callable model, a tuple of arguments and a dict of keyword arguments, got {came}"
         )
-    args, kwargs = jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, np.ndarray) else x, (tuple(args), kwargs))
-    tree = model, args, kwargs
+    tree: tuple[Any, tuple[Any, ...], dict[str, Any]]
+    tree = jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, np.ndarray) else x, (model, tuple(args), kwargs))
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         if holds_arrays(leaf):
             part = "the model" if path == (jax.tree_util.SequenceKey(0),) else jax.tree_util.keystr(path)

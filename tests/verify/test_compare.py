@@ -146,21 +146,22 @@ def test_abstract_layers_in_reverse_order_are_not_proved(compare):
 
 
 CALL = "x = self.layers.fold_via(Block.__call__, in_axes=(None, 0))(x, mask, jax.random.split(key, 3))"
+PLAIN = "x = self.layers.fold_via(Block.__call__, in_axes=(None,))(x, mask)"
 WRONG_FORWARD = {
     "one key for all layers": (
         CALL,
         CALL.replace("(None, 0)", "(None, None)").replace("jax.random.split(key, 3)", "key"),
     ),
     "the keys in reverse": (CALL, CALL.replace("split(key, 3)", "split(key, 3)[::-1]")),
-    "a call without its mask": (CALL, CALL.replace("mask", "jnp.ones_like(mask)")),
-    "a result that is thrown away": (CALL, CALL.replace("x =", "_ =")),
-    "a mask that is scanned": (CALL, CALL.replace("(None, 0)", "(0, 0)").replace("mask", "mask[:3]")),
+    "a call without its mask": (PLAIN, PLAIN.replace("mask", "jnp.ones_like(mask)")),
+    "a result that is thrown away": (PLAIN, PLAIN.replace("x =", "_ =")),
+    "a mask that is scanned": (PLAIN, PLAIN.replace("(None,)", "(0,)").replace("mask", "mask[:3]")),
 }
 
 
 @pytest.mark.parametrize("name", WRONG_FORWARD)
 def test_a_wrong_fold_fails_outputs_and_gradients(compare, name):
-    result = compare(changed(*WRONG_FORWARD[name]), policies=("nested",))
+    result = compare(changed(*WRONG_FORWARD[name]), policies=("nested",), dropout="key" in name)
     assert result.parameters.status is Status.PROVED
     assert statuses(result) == {(Status.FAILED, Status.FAILED)}
     assert "relative difference" in result.policies[0].outputs.reason
@@ -414,3 +415,28 @@ def test_a_prover_that_stumbles_leaves_the_case_to_the_numbers(compare, monkeypa
     assert verdict.outputs.status is Status.TESTED
     assert "the prover stopped with RecursionError: too deep" in verdict.outputs.reason
     assert verdict.gradients.status is Status.TESTED
+
+
+PRINTS = SOURCE.replace(
+    "        return x + y", "        jax.debug.print('{}', y[0, 0], ordered=True)\n        return x + y"
+)
+
+
+def test_prints_in_the_same_order_are_proved(compare):
+    assert statuses(compare(REWRITE, source=PRINTS, policies=("none",), requested=None, dropout=False)) == PROVED
+
+
+def test_a_print_that_is_lost_is_not_good_though_the_values_agree(compare, capfd):
+    silent = REWRITE | {"        jax.debug.print('{}', y[0, 0], ordered=True)\n": ""}
+    verdict = compare(silent, source=PRINTS, policies=("none",), requested=None, dropout=False).policies[0].outputs
+    assert verdict.status is Status.NOT_RUN
+    assert "the values agree" in verdict.reason
+    assert "effects" in verdict.reason
+
+
+def test_numpy_arrays_of_a_model_are_parameters_like_others(compare):
+    source = SOURCE.replace("self.b = jnp.zeros(width)", "self.b = np.zeros(width, np.float32)")
+    source = source.replace("import jax\n", "import jax\nimport numpy as np\n", 1)
+    result = compare(REWRITE, source=source, policies=("none",), requested=None, dropout=False)
+    assert result.good
+    assert statuses(result) == PROVED
