@@ -467,7 +467,7 @@ def test_a_long_stack_in_the_call_is_broken_before_the_last_parentheses(rewrite:
 
 
 def test_a_long_stack_and_long_arguments_are_both_broken(rewrite: Callable[..., str]) -> None:
-    arguments = "x, mask[:, None, None, :, :], jnp.arange(mask.shape[-1], dtype=mask.dtype)"
+    arguments = "x, mask[:, None, None, None, :, :], jnp.arange(mask.shape[-1], dtype=mask.dtype)"
     lines = arguments.replace(", mask[", ",\n    mask[").replace(", jnp", ",\n    jnp")
     loop = f"for layer in self.layers:\n    x = layer({lines})\nreturn x"
     assert rewrite(HEAD + body(loop), stack="call", remat="nested") == HEAD + body(
@@ -475,7 +475,7 @@ def test_a_long_stack_and_long_arguments_are_both_broken(rewrite: Callable[..., 
         x = ArrayStacked.of(self.layers, gradient_checkpointing="nested").fold_via(
             Block.__call__, in_axes=(None, None)
         )(
-            x, mask[:, None, None, :, :], jnp.arange(mask.shape[-1], dtype=mask.dtype)
+            x, mask[:, None, None, None, :, :], jnp.arange(mask.shape[-1], dtype=mask.dtype)
         )
         return x
         """
