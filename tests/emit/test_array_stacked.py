@@ -7,7 +7,8 @@ from textwrap import dedent, indent
 
 import pytest
 
-from scanify.analysis.plan import Kind
+from scanify.analysis.facts import Place, Span
+from scanify.analysis.plan import InitStack, Kind, Wrap
 from scanify.emit import rewrite_texts
 from scanify.errors import CheckFailed, ScanifyError
 
@@ -475,7 +476,9 @@ def test_a_long_stack_and_long_arguments_are_both_broken(rewrite: Callable[..., 
         x = ArrayStacked.of(self.layers, gradient_checkpointing="nested").fold_via(
             Block.__call__, in_axes=(None, None)
         )(
-            x, mask[:, None, None, None, :, :], jnp.arange(mask.shape[-1], dtype=mask.dtype)
+            x,
+            mask[:, None, None, None, :, :],
+            jnp.arange(mask.shape[-1], dtype=mask.dtype),
         )
         return x
         """
@@ -484,9 +487,6 @@ def test_a_long_stack_and_long_arguments_are_both_broken(rewrite: Callable[..., 
 
 def test_a_list_that_touches_a_keyword(plans_of: Callable[..., list]) -> None:
     path = Path("make.py")
-    from scanify.analysis.facts import Place, Span
-    from scanify.analysis.plan import InitStack, Wrap
-
     make = "from blocks import Block\nfrom scanify.nn import ArrayStacked\n\ndef make():\n    return[Block(1)]\n"
     model = HEAD + body("for layer in self.layers:\n    x = layer(x)\nreturn x")
     start = make.index("[Block")
