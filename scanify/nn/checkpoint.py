@@ -1,0 +1,197 @@
+"""What a scan over layers keeps for its backward pass: remat policies, in haliax's words.
+
+After `haliax.ScanCheckpointPolicy` (stanford-crfm/haliax, src/haliax/_src/scan.py), which cannot be hashed; this one can,
+so it may stand in a static field.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import jax
+from jax.ad_checkpoint import checkpoint_name
+
+CARRY = "scanify.carry"
+INPUT = "scanify.input"
+
+
+def _names(field: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(one, str) for one in value):
+        raise ValueError(f"ScanCheckpointPolicy: `{field}` is a sequence of names, not {value!r}")
+    return tuple(value)
+
+
+@dataclass(frozen=True)
+class ScanCheckpointPolicy:
+    """What is kept for the backward pass of a scan over `N` layers, and what is computed again.
+
+    With `C` bytes of carry, `I` bytes of values inside one layer and `F` operations a layer, forward:
+
+    | policy                       | kept                | operations, with backward |
+    |------------------------------|---------------------|---------------------------|
+    | False                        | `N*C + N*I`         | `3*N*F`                   |
+    | True, "full", "recompute"    | `N*C + I`           | `4*N*F`                   |
+    | "nested"                     | `2*sqrt(N)*C + I`   | `5*N*F`                   |
+    | "dots"                       | `N*C` + matrix products | between the first two |
+
+    **Arguments:**
+
+    - `save_carries`: keep the carry of every layer; "offload" keeps it in host memory. False keeps only the first one:
+        the whole scan is run again when the backward pass begins.
+    - `save_inputs`: "offload" keeps what is scanned over (parameters, per-layer arguments) in host memory. True and False
+        are the same: the inputs of a scan are alive anyway.
+    - `save_block_internals`: True keeps everything inside a layer, a sequence of names what `checkpoint_name` gave those.
+    - `offload_block_internals`: names that are kept in host memory.
+    - `save_dots`: keep the results of matrix products that have no batch dimension, which is what layers compute with
+        their weights; attention scores are computed again.
+    - `prevent_cse`: see `jax.checkpoint`. False is right inside a scan, where XLA cannot undo the remat (jax#13999).
+    - `disable`: keep everything, as a scan without remat does.
+    - `simple`: plain `jax.checkpoint` around a layer; the default does the same.
+    - `nested`: a scan over chunks of layers, of which only the first carry is kept: True chooses the number of chunks from
+        the sizes of carry and parameters, a number asks for that many.
+
+    Raises ValueError for combinations that contradict each other.
+    """
+
+    save_carries: bool | Literal["offload"] = True
+    save_inputs: bool | Literal["offload"] = False
+    save_block_internals: bool | tuple[str, ...] = False
+    offload_block_internals: tuple[str, ...] = ()
+    save_dots: bool = False
+    prevent_cse: bool = False
+    disable: bool = False
+    simple: bool = False
+    nested: bool | int = False
+
+    def __post_init__(self) -> None:
+        internals = self.save_block_internals
+        if not isinstance(internals, bool):
+            object.__setattr__(self, "save_block_internals", _names("save_block_internals", internals))
+        object.__setattr__(
+            self, "offload_block_internals", _names("offload_block_internals", self.offload_block_internals)
+        )
+        for field in ("save_carries", "save_inputs"):
+            value = getattr(self, field)
+            if not isinstance(value, bool) and value != "offload":
+                raise ValueError(f'ScanCheckpointPolicy: `{field}` is True, False or "offload", not {value!r}')
+        if not isinstance(self.nested, bool) and (not isinstance(self.nested, int) or self.nested < 1):
+            raise ValueError(f"ScanCheckpointPolicy: `nested` is a bool or a number of chunks, not {self.nested!r}")
+        self._refuse_contradictions()
+
+    def _refuse_contradictions(self) -> None:
+        keeps_all = self.save_block_internals is True
+        chosen = bool(self.offload_block_internals) or self.save_dots
+        if keeps_all and chosen:
+            raise ValueError(
+                "ScanCheckpointPolicy: `save_block_internals=True` keeps everything on the device, so nothing is left "
+                "for `offload_block_internals` or `save_dots`; give the names to keep instead of True"
+            )
+        names = self.save_block_internals is not False or chosen
+        offloads = "offload" in (self.save_carries, self.save_inputs)
+        if self.simple and (names or offloads):
+            raise ValueError("ScanCheckpointPolicy: `simple` keeps carries alone; leave it out to choose what is kept")
+        if self.disable and (names or offloads or self.nested or self.simple):
+            raise ValueError("ScanCheckpointPolicy: `disable` keeps everything; leave it out to choose what is kept")
+
+    @classmethod
+    def of(cls, policy: "RematPolicy") -> "ScanCheckpointPolicy":
+        """The policy that a bool or a word stands for. Raises ValueError for an unknown one, naming the known ones."""
+        if isinstance(policy, ScanCheckpointPolicy):
+            return policy
+        if isinstance(policy, bool):
+            return cls() if policy else cls(disable=True)
+        if isinstance(policy, str) and policy in _WORDS:
+            return _WORDS[policy]
+        known = ", ".join(repr(word) for word in _WORDS)
+        raise ValueError(f"expected a remat policy: True, False, {known} or a ScanCheckpointPolicy; got {policy!r}")
+
+    @property
+    def offloads(self) -> bool:
+        """Whether anything is kept in host memory."""
+        return "offload" in (self.save_carries, self.save_inputs) or bool(self.offload_block_internals)
+
+    def checkpoint(self, body: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        """`body(carry, x)`, which keeps for its backward pass what this policy says.
+
+        The names are given inside of the checkpointed function: what is named there is kept by name, and the unnamed
+        value is not needed any more.
+        """
+        if self.disable:
+            return body
+
+        def named(carry: Any, x: Any) -> Any:
+            if self.save_carries == "offload":
+                carry = tree_checkpoint_name(carry, CARRY)
+            if self.save_inputs == "offload":
+                x = tree_checkpoint_name(x, INPUT)
+            return body(carry, x)
+
+        rematted: Callable[[Any, Any], Any] = jax.checkpoint(
+            named, policy=self._jax_policy(), prevent_cse=self.prevent_cse
+        )
+        return rematted
+
+    def _jax_policy(self) -> Any:
+        policies = jax.checkpoint_policies
+        if self.save_block_internals is True:
+            return policies.everything_saveable
+        saved = list(self.save_block_internals or ())
+        offloaded = list(self.offload_block_internals)
+        offloaded += [CARRY] if self.save_carries == "offload" else []
+        offloaded += [INPUT] if self.save_inputs == "offload" else []
+        by_name = None
+        if offloaded:
+            by_name = policies.save_and_offload_only_these_names(
+                names_which_can_be_saved=saved,
+                names_which_can_be_offloaded=offloaded,
+                offload_src="device",
+                offload_dst="pinned_host",
+            )
+        elif saved:
+            by_name = policies.save_only_these_names(*saved)
+        dots = policies.dots_with_no_batch_dims_saveable if self.save_dots else None
+        if by_name is not None and dots is not None:
+            return policies.save_from_both_policies(dots, by_name)
+        return by_name or dots
+
+
+RematPolicy: TypeAlias = bool | str | ScanCheckpointPolicy
+
+_WORDS = {
+    "full": ScanCheckpointPolicy(),
+    "recompute": ScanCheckpointPolicy(),
+    "nested": ScanCheckpointPolicy(nested=True),
+    "offload": ScanCheckpointPolicy(save_carries="offload", save_inputs="offload"),
+    "save_all": ScanCheckpointPolicy(save_block_internals=True),
+    "dots": ScanCheckpointPolicy(save_dots=True),
+}
+
+
+def tree_checkpoint_name(tree: Any, name: str) -> Any:
+    """Give every array leaf of a pytree a name that policies can refer to (`jax.ad_checkpoint.checkpoint_name`)."""
+    return jax.tree.map(lambda leaf: checkpoint_name(leaf, name) if isinstance(leaf, jax.Array) else leaf, tree)
+
+
+_OVERRIDE: ContextVar[ScanCheckpointPolicy | None] = ContextVar("scanify_remat_policy", default=None)
+
+
+@contextmanager
+def remat_policy_override(policy: RematPolicy) -> Iterator[None]:
+    """While this context is open, every stack that is traced uses `policy` instead of its own `gradient_checkpointing`.
+
+    For comparing policies without building the model again. It acts when a function is traced: one that `jax.jit` has
+    traced before keeps the policy it was traced with.
+    """
+    token = _OVERRIDE.set(ScanCheckpointPolicy.of(policy))
+    try:
+        yield
+    finally:
+        _OVERRIDE.reset(token)
+
+
+def effective_policy(policy: RematPolicy) -> ScanCheckpointPolicy:
+    """The policy to trace with: that of `remat_policy_override` where one is open."""
+    override = _OVERRIDE.get()
+    return override if override is not None else ScanCheckpointPolicy.of(policy)
