@@ -7,6 +7,8 @@ from typing import Any
 
 from jax.extend.core import ClosedJaxpr
 
+from scanify.errors import ScanifyError
+from scanify.verify.case import CaseError
 from scanify.verify.prove import Proof, prove
 from scanify.verify.verdict import Status, Verdict
 from scanify.verify.words import raised
@@ -15,10 +17,13 @@ Files = Callable[[str], str | None]
 
 
 def rewritten(what: str, act: Callable[[], Any], files: Files | None) -> Any:
-    """What `act` answers, or FAILED where the rewritten version raises and the original did not."""
+    """What `act` answers, or FAILED where the rewritten version raises and the original did not.
+
+    A mistake in the case itself is no verdict on the rewritten version, and raises.
+    """
     try:
         return act()
-    except MemoryError:
+    except (MemoryError, ScanifyError, CaseError):
         raise
     except Exception as error:  # user code may raise anything
         return Verdict(Status.FAILED, f"the rewritten version {what}: {raised(error, files)}")

@@ -36,7 +36,7 @@ def policy_name(policy: Policy) -> str:
     """The name of a policy in reports; None is the version as it is written."""
     if policy is None:
         return "as written"
-    return {True: "true", False: "none"}[policy] if isinstance(policy, bool) else policy
+    return {True: "true", False: "none"}[policy] if isinstance(policy, bool) else str(policy)
 
 
 def compare_case(

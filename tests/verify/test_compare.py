@@ -440,3 +440,27 @@ def test_numpy_arrays_of_a_model_are_parameters_like_others(compare):
     result = compare(REWRITE, source=source, policies=("none",), requested=None, dropout=False)
     assert result.good
     assert statuses(result) == PROVED
+
+
+def test_a_method_of_a_model_can_be_the_call(load_twice):
+    two = load_twice(SOURCE.replace("def __call__(self, x, mask, *,", "def apply(self, x, mask, *,"), REWRITE)
+    cases = [
+        lambda m=m: (m.Model(3, 4, key=jax.random.key(0)).apply, (jnp.ones(4), jnp.ones(4)))
+        for m in (two.before, two.after)
+    ]
+    result = compare_case("case", *cases, policies=("none",), requested=None, abstract=False, measure=False)
+    assert statuses(result) == PROVED
+    assert result.parameters.status is Status.PROVED
+
+
+def test_differences_name_the_lines_of_both_versions(compare):
+    def files(name):
+        return "model.py" if name == "model_under_test.py" else None
+
+    wrong = REWRITE | {"        return x + y\n": "        return x - y\n"}
+    result = compare(wrong, policies=("none",), files=files, dropout=False)
+    difference = result.policies[0].outputs.difference
+    line = 1 + SOURCE.splitlines().index("        return x + y")
+    assert (difference.before.file, difference.before.line) == ("model.py", line)
+    assert (difference.after.file, difference.after.line) == ("model.py", line)
+    assert f"model.py:{line}" in result.policies[0].outputs.reason
