@@ -21,11 +21,11 @@ class ArrayStacked(eqx.Module, Generic[M]):
     """A sequence of layers that are equal but for the values of their arrays, and what applies them in a scan.
 
     The program that `jax.jit` compiles holds one layer, however many there are. The interface is that of
-    `haliax.nn.ArrayStacked` (marin-community/marin, lib/haliax/src/haliax/nn/array_stacked.py); other than there, static
-    fields and plain numbers are compared, not taken from layer 0, arrays are told from other arguments by `in_axes` and
-    never by their shape, and the parameters are scanned over instead of being indexed in the body.
+    `haliax.nn.ArrayStacked` (marin-community/marin, lib/haliax/src/haliax/nn/array_stacked.py); other than there,
+    static fields and plain numbers are compared, not taken from layer 0, what is per layer is told by `in_axes` and
+    never by a shape, and the parameters are scanned over instead of being indexed in the body.
 
-    To the rest of a program it is a sequence: `len(stack)`, `stack[3]`, `stack[1:]` and `for layer in stack` give layers.
+    To the rest of a program it is a sequence: `len(stack)`, `stack[3]`, `stack[1:]`, `for layer in stack` give layers.
 
     **Fields:**
 
@@ -48,9 +48,9 @@ class ArrayStacked(eqx.Module, Generic[M]):
         - `layers`: Equinox modules, at least one, that differ only in the values of their arrays.
         - `gradient_checkpointing`: the remat policy, see `ScanCheckpointPolicy`.
 
-        **Raises** ValueError naming the key path, the layers and both values where layers differ in anything else (a static
-        field, a plain number, a shape or dtype), where a layer or an array is shared, where there is no layer; TypeError
-        where an element is no module.
+        **Raises** ValueError naming the key path, the layers and both values where layers differ in anything else (a
+        static field, a plain number, a shape or dtype), where a layer or an array is shared, where there is no layer;
+        TypeError where an element is no module.
         """
         ScanCheckpointPolicy.of(gradient_checkpointing)
         built = list(layers)
@@ -63,8 +63,8 @@ class ArrayStacked(eqx.Module, Generic[M]):
         """Build the layers stacked, by one vmapped call: `ArrayStacked.init(12, Block)(config, key=jr.split(key, 12))`.
 
         `module.init` is called where there is one, as in haliax, and the class itself otherwise. Array arguments whose
-        first axis has `num_layers` entries give each layer its own, all others are shared by all layers. With typed keys
-        it gives the very layers of a loop for the threefry generator, not for rbg, whose vmap differs.
+        first axis has `num_layers` entries give each layer its own, all others are shared by all layers. It gives the
+        very layers of a loop with keys of the threefry generator, not with keys of rbg, whose vmap differs.
 
         **Raises** ValueError where no argument differs from layer to layer though a PRNG key is among them: all layers
         would begin with the same weights.

@@ -128,7 +128,8 @@ def _stack_elements(elements: Sequence[Any], num_layers: int, what: str) -> Any:
     for index, (_, other) in enumerate(flat[1:], start=1):
         if other != treedef:
             raise ValueError(
-                f"{what}: expected elements of one structure; those of layers 0 and {index} differ: {treedef} and {other}"
+                f"{what}: expected elements of one structure; those of layers 0 and {index} differ: "
+                f"{treedef} and {other}"
             )
     leaves = []
     for position, (path, _) in enumerate(first):

@@ -1,7 +1,7 @@
 """What a scan over layers keeps for its backward pass: remat policies, in haliax's words.
 
-After `haliax.ScanCheckpointPolicy` (stanford-crfm/haliax, src/haliax/_src/scan.py), which cannot be hashed; this one can,
-so it may stand in a static field.
+After `haliax.ScanCheckpointPolicy` (stanford-crfm/haliax, src/haliax/_src/scan.py), which cannot be hashed; this one
+can, so it may stand in a static field.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,17 +40,17 @@ class ScanCheckpointPolicy:
 
     - `save_carries`: keep the carry of every layer; "offload" keeps it in host memory. False keeps only the first one:
         the whole scan is run again when the backward pass begins.
-    - `save_inputs`: "offload" keeps what is scanned over (parameters, per-layer arguments) in host memory. True and False
-        are the same: the inputs of a scan are alive anyway.
-    - `save_block_internals`: True keeps everything inside a layer, a sequence of names what `checkpoint_name` gave those.
+    - `save_inputs`: "offload" keeps what is scanned over (parameters, per-layer arguments) in host memory. True and
+        False are the same: the inputs of a scan are alive anyway.
+    - `save_block_internals`: True keeps everything inside a layer, names keep what `checkpoint_name` gave those names.
     - `offload_block_internals`: names that are kept in host memory.
     - `save_dots`: keep the results of matrix products that have no batch dimension, which is what layers compute with
         their weights; attention scores are computed again.
     - `prevent_cse`: see `jax.checkpoint`. False is right inside a scan, where XLA cannot undo the remat (jax#13999).
     - `disable`: keep everything, as a scan without remat does.
     - `simple`: plain `jax.checkpoint` around a layer; the default does the same.
-    - `nested`: a scan over chunks of layers, of which only the first carry is kept: True chooses the number of chunks from
-        the sizes of carry and parameters, a number asks for that many.
+    - `nested`: a scan over chunks of layers, of which only the first carry is kept: True chooses the number of chunks
+        from the sizes of carry and parameters, a number asks for that many.
 
     Raises ValueError for combinations that contradict each other.
     """

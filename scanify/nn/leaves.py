@@ -9,8 +9,8 @@ import numpy as np
 def is_array(leaf: Any) -> bool:
     """Whether a leaf is an array that a stack holds along a leading axis: of jax (tracers included) or of numpy.
 
-    `equinox.is_array` leaves numpy arrays out; but `equinox.filter_jit` turns those into jax arrays at its border, and a
-    leaf must be stacked on either side of it or on neither.
+    `equinox.is_array` leaves numpy arrays out; but `equinox.filter_jit` turns those into jax arrays at its border, and
+    a leaf must be stacked on either side of it or on neither.
     """
     return isinstance(leaf, jax.Array | np.ndarray)
 

@@ -80,10 +80,10 @@ def _carried_part(out: Any, carry: Any, static: Any) -> Any:
 def _changed(what: str, before: Any, after: Any, path: str) -> str:
     place = f" at {path_text(path)}" if path else ""
     return (
-        f"expected a layer to give back a carry like the one it was given; its {what} changed{place}: {before} went in, "
-        f"{after} came out. A Python loop lets the carry change from layer to layer, a scan cannot. Start with a carry of "
-        "the type that the layers give (for a promoted dtype, cast it once before the first layer: casting it back in every "
-        "layer would change the results)"
+        f"expected a layer to give back a carry like the one it was given; its {what} changed{place}: {before} went "
+        f"in, {after} came out. A Python loop lets the carry change from layer to layer, a scan cannot. Start with a "
+        "carry of the type that the layers give (for a promoted dtype, cast it once before the first layer: casting it "
+        "back in every layer would change the results)"
     )
 
 
@@ -102,9 +102,9 @@ def _chunk_size(policy: ScanCheckpointPolicy, carry: Any, xs: Any, length: int) 
 def best_chunk_size(carry_bytes: int, xs_bytes: int, length: int) -> int:
     """The chunk size that needs the least memory, by this model; `length` where a single scan is no worse.
 
-    A single scan keeps `length` carries, and in its backward pass one layer's parameters and their cotangents. Nested in
-    chunks of `s`, the outer scan keeps `length / s` carries, the chunk in hand `s` more, with `s` layers' parameters and
-    cotangents. A last chunk that is shorter makes XLA copy the parameters apart and their cotangents together.
+    A single scan keeps `length` carries, and in its backward pass one layer's parameters and their cotangents. Nested
+    in chunks of `s`, the outer scan keeps `length / s` carries, the chunk in hand `s` more, with `s` layers' parameters
+    and cotangents. A last chunk that is shorter makes XLA copy the parameters apart and their cotangents together.
     The square root rule (Chen et al., arXiv 1604.06174) is this model without parameters.
     """
     layer_bytes = xs_bytes / length
@@ -126,7 +126,7 @@ def _bytes(tree: Any) -> int:
 def _nested(
     body: Body, init: Any, xs: Any, length: int, size: int, *, unroll: int, reverse: bool, prevent_cse: bool
 ) -> tuple[Any, Any]:
-    """A scan over chunks of `size` layers, rolled, each of which keeps only its first carry; the last may be shorter."""
+    """A rolled scan over chunks of `size` layers, each of which keeps only its first carry; the last may be shorter."""
     full, rest = divmod(length, size)
 
     def chunk(count: int) -> Body:

@@ -72,9 +72,9 @@ def _refuse_sharing(layers: Sequence[Any]) -> None:
             if other[0] != index:
                 raise ValueError(
                     f"layers {other[0]} and {index} hold the same array object, at {path_text(other[1])} and "
-                    f"{path_text(path)}; a stack would give each its own copy and train them apart. Pass it to the call "
-                    "(shared, in_axes=None) instead of holding it in every layer, or copy it where the layers are meant "
-                    "to have their own"
+                    f"{path_text(path)}; a stack would give each its own copy and train them apart. Pass it to the "
+                    "call (shared, in_axes=None) instead of holding it in every layer, or copy it where the layers are "
+                    "meant to have their own"
                 )
 
 
@@ -88,9 +88,9 @@ def _same_treedef(one: Any, other: Any) -> bool:
 def _differ(path: str, mine: Any, theirs: Any, index: int) -> str:
     return (
         f"expected layers that differ only in the values of their arrays; layers 0 and {index} differ at "
-        f"{path_text(path)}: {aval_text(mine)} and {aval_text(theirs)}. A scan runs one body for all layers, so this one "
-        "would get the value of layer 0: make it an array (or an argument of the call, with in_axes=0), or keep the "
-        "Python loop"
+        f"{path_text(path)}: {aval_text(mine)} and {aval_text(theirs)}. A scan runs one body for all layers, so this "
+        "one would get the value of layer 0: make it an array (or an argument of the call, with in_axes=0), or keep "
+        "the Python loop"
     )
 
 
