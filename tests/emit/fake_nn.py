@@ -29,7 +29,7 @@ class ArrayStacked:
                 axes, named = axes
             axes = (None,) * len(args) if axes is None else axes
             assert len(axes) == len(args), f"in_axes {axes} for {len(args)} arguments"
-            assert named.keys() <= kwargs.keys(), f"in_axes {named} for {list(kwargs)}"
+            assert not named or named.keys() == kwargs.keys(), f"in_axes {named} for {list(kwargs)}"
             for index, layer in enumerate(self.layers):
                 mine = [self._at(arg, axis, index) for arg, axis in zip(args, axes, strict=True)]
                 mine_named = {name: self._at(arg, named.get(name), index) for name, arg in kwargs.items()}
