@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from scanify.jaxpr import views
 from scanify.jaxpr.calls import children, opened
+from scanify.jaxpr.combine import choose
 from scanify.jaxpr.rules_move import row
 from scanify.jaxpr.scan import Scan, read_scan
 
 if TYPE_CHECKING:
     from scanify.jaxpr.number import Numbering
 
-# Scans are unrolled up to this many equations each, calls inside counted (500 layers of 400 equations), and up to so many
-# in the whole program.
+# Scans are unrolled up to this many equations each, calls inside counted (500 layers of 400 equations), and up to so
+# many in the whole program.
 UNROLLED_EQUATIONS = 200_000
 UNROLLED_IN_ALL = 500_000
 
@@ -75,7 +76,7 @@ def _unroll(numbering: "Numbering", equation: Any, scan: Scan, inputs: list[int]
 
 
 def cost(numbering: "Numbering", jaxpr: Any) -> int:
-    """Equations that a jaxpr stands for when it is taken apart: a scan that is unrolled counts its body `length` times."""
+    """Equations that a jaxpr stands for when taken apart: a scan that is unrolled counts its body `length` times."""
     inner, _ = opened(jaxpr)
     known = numbering.costs.get(id(inner))
     if known is None:
@@ -106,12 +107,7 @@ def _cond(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int]
     if equation.effects:
         return None
     results = [numbering.run(*opened(branch), operands) for branch in branches]
-    outputs = []
-    for values in zip(*results, strict=True):
-        same = len(set(values)) == 1
-        aval = (table.shape[values[0]], table.dtype[values[0]])
-        outputs.append(values[0] if same else table.node("cond", (), (index, *values), *aval))
-    return outputs
+    return [choose(table, index, values) for values in zip(*results, strict=True)]
 
 
 CONTROL: dict[str, Callable[["Numbering", Any, list[int]], list[int] | None]] = {"scan": _scan, "cond": _cond}

@@ -180,7 +180,7 @@ def _gather(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[in
 def _scatter(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
     """`x.at[i].set(u)` and the transpose of `x[i]` (scatter-add into zeros), with one constant index that lies inside.
 
-    Adding to zeros counts as the sum of cotangents that it is (`views.add_any`); adding to anything else is left as
+    Adding to zeros counts as the sum of cotangents that it is (`combine.add_any`); adding to anything else is left as
     it is.
     """
     table, (value, indices, update) = numbering.table, inputs

@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from scanify.jaxpr import views
+from scanify.jaxpr.combine import add_any
 from scanify.jaxpr.fold import ELEMENTWISE, FOLDED_ELEMENTS, convert, fold
 
 if TYPE_CHECKING:
@@ -57,8 +58,10 @@ def _convert(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[i
 
 
 def _reduce_precision(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    """Rounding to the precision that the dtype has: nothing. `jax.checkpoint` puts it on residuals that a policy saves, so
-    that XLA keeps no excess precision (jax PR 22244)."""
+    """Rounding to the precision that the dtype has: nothing.
+
+    `jax.checkpoint` puts it on residuals that a policy saves, so that XLA keeps no excess precision (jax PR 22244).
+    """
     dtype = equation.outvars[0].aval.dtype
     asked = (equation.params["exponent_bits"], equation.params["mantissa_bits"])
     if not isinstance(dtype, np.dtype) or dtype not in PRECISION or PRECISION[dtype] != asked:
@@ -90,7 +93,7 @@ def _iota(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int]
 
 
 def _add_any(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    return [views.add_any(numbering.table, inputs)]
+    return [add_any(numbering.table, inputs)]
 
 
 VALUES: dict[str, Callable[["Numbering", Any, list[int]], list[int] | None]] = {

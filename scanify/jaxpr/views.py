@@ -3,7 +3,7 @@
 A loop reads `weights[3]`; a scan reads row 3 of `jnp.stack(weights)`, of a reshape of it into chunks, or of a sum.
 These constructors see through: slices are pushed towards the inputs, concatenations are flat lists of pieces in which
 neighbours that belong together are joined, dimensions of size 1 are spelled by one outer reshape. Every rule moves
-elements and computes none, so it is exact; the only one that is not is `add_any` (see there).
+elements and computes none, so it is exact.
 """
 
 from collections.abc import Callable, Sequence
@@ -57,7 +57,7 @@ def reshape(table: Table, value: int, shape: Shape) -> int:
 
 def _reshape_pieces(table: Table, value: int, shape: Shape) -> int | None:
     """A concatenation along an axis, reshaped so that what is left of the axis stays and rows stay whole."""
-    axis = _axis(table, value)
+    axis = axis_of(table, value)
     old = table.shape[value]
     lead = solid(old[:axis])
     at = 0
@@ -107,8 +107,15 @@ def transpose(table: Table, value: int, order: Sequence[int]) -> int:
         return table.const(table.arrays[core].transpose(core_order).reshape(shape))
     if op == "concat":
         pieces = [transpose(table, piece, core_order) for piece in table.inputs[core]]
-        return reshape(table, concat(table, pieces, core_order.index(_axis(table, core))), shape)
+        return reshape(table, concat(table, pieces, core_order.index(axis_of(table, core))), shape)
     core_shape = tuple(table.shape[core][axis] for axis in core_order)
+    if op == "broadcast":
+        places = table.params[core]
+        assert isinstance(places, tuple)
+        moved = [core_order.index(place) for place in places]
+        row_order = sorted(range(len(moved)), key=moved.__getitem__)
+        row = transpose(table, table.inputs[core][0], row_order)
+        return reshape(table, broadcast(table, row, core_shape, sorted(moved)), shape)
     return reshape(table, table.node("transpose", core_order, (core,), core_shape, table.dtype[core]), shape)
 
 
@@ -146,7 +153,7 @@ def concat(table: Table, values: Sequence[int], axis: int) -> int:
     pieces: list[int] = []
     for value in values:
         core = reshape(table, value, (*lead, table.shape[value][axis], *tail))
-        flat = table.op[core] == "concat" and _axis(table, core) == core_axis
+        flat = table.op[core] == "concat" and axis_of(table, core) == core_axis
         for piece in table.inputs[core] if flat else (core,):
             joined = _join(table, pieces[-1], piece, core_axis) if pieces else None
             if joined is None:
@@ -162,7 +169,7 @@ def concat(table: Table, values: Sequence[int], axis: int) -> int:
     return reshape(table, table.node("concat", core_axis, pieces, core_shape, table.dtype[pieces[0]]), shape)
 
 
-def _axis(table: Table, value: int) -> int:
+def axis_of(table: Table, value: int) -> int:
     axis = table.params[value]
     assert isinstance(axis, int)
     return axis
@@ -250,7 +257,7 @@ def _cut_slice(table: Table, value: int, box: Bounds) -> int:
 
 
 def _cut_concat(table: Table, value: int, box: Bounds) -> int:
-    axis = _axis(table, value)
+    axis = axis_of(table, value)
     low, high = box[axis]
     pieces, at = [], 0
     for piece in table.inputs[value]:
@@ -282,10 +289,6 @@ def _cut_reshape(table: Table, value: int, box: Bounds) -> int | None:
     return None if bounds is None else reshape(table, cut(table, inner, bounds), sizes(box))
 
 
-def _cut_sum(table: Table, value: int, box: Bounds) -> int:
-    return add_any(table, [cut(table, term, box) for term in table.inputs[value]])
-
-
 def _cut_rev(table: Table, value: int, box: Bounds) -> int:
     axes = table.params[value]
     assert isinstance(axes, tuple)
@@ -309,7 +312,6 @@ SLICE_THROUGH: dict[str, Callable[[Table, int, Bounds], int | None]] = {
     "transpose": _cut_transpose,
     "broadcast": _cut_broadcast,
     "reshape": _cut_reshape,
-    "add_any": _cut_sum,
     "rev": _cut_rev,
     "convert_element_type": _cut_convert,
 }
@@ -331,49 +333,7 @@ def reverse(table: Table, value: int, axes: Sequence[int]) -> int:
     if value in table.arrays:
         return table.const(np.flip(table.arrays[value], axes))
     if table.op[value] == "concat":
-        along = _axis(table, value)
+        along = axis_of(table, value)
         pieces = [reverse(table, piece, axes) for piece in table.inputs[value]]
         return concat(table, pieces[::-1] if along in axes else pieces, along)
     return table.node("rev", axes, (value,), shape, table.dtype[value])
-
-
-def add_any(table: Table, values: Sequence[int]) -> int:
-    """The sum of cotangents of one value, as a multiset: order and association are not kept, zeros are dropped.
-
-    The one identity here that rounding can see (and the sign of a zero: 0.0 + -0.0 is 0.0). jax specifies no order
-    for the accumulation of cotangents (`add_any` in `jax._src.ad_util`), and a scan accumulates them in a carry that
-    starts from zeros where a loop adds them up directly. It holds for the primitive `add_any` only, which no user
-    code can write; `add` is never reordered. If a term is a concatenation (cotangents of rows), the sum is taken
-    piece by piece.
-    """
-    shape, dtype = table.shape[values[0]], table.dtype[values[0]]
-    terms: list[int] = []
-    for value in values:
-        core = reshape(table, value, solid(shape))
-        terms += table.inputs[core] if table.op[core] == "add_any" else (core,)
-    terms = sorted(term for term in terms if not table.is_zero(term))
-    if not terms:
-        return table.zeros(shape, dtype)
-    if len(terms) == 1:
-        return reshape(table, terms[0], shape)
-    axes = [_axis(table, term) for term in terms if table.op[term] == "concat"]
-    if axes:
-        return reshape(table, _sum_pieces(table, terms, min(axes)), shape)
-    return reshape(table, table.node("add_any", (), terms, solid(shape), dtype), shape)
-
-
-def _sum_pieces(table: Table, terms: Sequence[int], axis: int) -> int:
-    ends: set[int] = set()
-    for term in terms:
-        if table.op[term] == "concat" and _axis(table, term) == axis:
-            at = 0
-            for piece in table.inputs[term]:
-                at += table.shape[piece][axis]
-                ends.add(at)
-    shape = table.shape[terms[0]]
-    pieces, start = [], 0
-    for stop in sorted(ends):
-        box = (*full(shape[:axis]), (start, stop), *full(shape[axis + 1 :]))
-        pieces.append(add_any(table, [cut(table, term, box) for term in terms]))
-        start = stop
-    return concat(table, pieces, axis)

@@ -2,7 +2,7 @@
 
 Both jaxprs are numbered in one table (`scanify.jaxpr`); outputs with the same number are the same expression of the
 inputs. Equal means equal as jaxprs define them: elementwise and bit for bit, but for the order in which cotangents of
-one value are summed (`scanify.jaxpr.views.add_any`). No code of the user runs, and nothing is computed but indices.
+one value are summed (`scanify.jaxpr.combine.add_any`). No code of the user runs, and nothing is computed but indices.
 """
 
 from collections.abc import Callable, Sequence

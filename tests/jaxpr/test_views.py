@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scanify.jaxpr import views
+from scanify.jaxpr.combine import add_any, choose
 from scanify.jaxpr.rules_move import put, row
 from scanify.jaxpr.shapes import full, unreshape
 from scanify.jaxpr.table import Table
@@ -43,11 +44,17 @@ def evaluate(table: Table, node: int, inputs: dict[int, Array]) -> Array:
         return np.flip(values[0], params)
     if op == "convert_element_type":
         return values[0].astype(table.dtype[node])
+    if op == "cond":
+        return values[1 + int(values[0])]
     assert op == "add_any", op
     return sum(values[1:], values[0])
 
 
-def choose(data: Any, *options: Any) -> Any:
+# The number of the input that is the index of choices, and is 1.
+INDEX = 2
+
+
+def draw(data: Any, *options: Any) -> Any:
     return data.draw(st.sampled_from(options))
 
 
@@ -55,11 +62,23 @@ def moved(data: Any, table: Table, pool: list[tuple[int, Array]]) -> tuple[int, 
     """One more value made from those in the pool, in the table and by numpy."""
     node, array = data.draw(st.sampled_from(pool))
     shape = array.shape
-    move = choose(
-        data, "reshape", "transpose", "slice", "row", "concat", "stack", "rev", "broadcast", "put", "sum", "zero"
+    move = draw(
+        data,
+        "reshape",
+        "transpose",
+        "slice",
+        "row",
+        "concat",
+        "stack",
+        "rev",
+        "broadcast",
+        "put",
+        "sum",
+        "zero",
+        "choice",
     )
     if move == "reshape":
-        new = choose(data, *factorings(array.size))
+        new = draw(data, *factorings(array.size))
         return views.reshape(table, node, new), array.reshape(new)
     if move == "transpose":
         order = tuple(data.draw(st.permutations(range(array.ndim))))
@@ -105,7 +124,9 @@ def moved(data: Any, table: Table, pool: list[tuple[int, Array]]) -> tuple[int, 
     if move == "zero":
         return table.zeros(shape, array.dtype), np.zeros(shape, array.dtype)
     other, second = data.draw(st.sampled_from(same))
-    return views.add_any(table, [node, other]), array + second
+    if move == "choice":
+        return choose(table, INDEX, [node, other]), second
+    return add_any(table, [node, other]), array + second
 
 
 def factorings(size: int) -> list[tuple[int, ...]]:
@@ -124,6 +145,8 @@ def test_every_chain_of_moves_keeps_its_value(data: Any) -> None:
     table = Table()
     arrays = {0: np.arange(12.0).reshape(4, 3) + 0.5, 1: np.arange(24.0).reshape(2, 3, 4) - 7.0}
     pool = [(table.node("input", i, (), a.shape, a.dtype), a) for i, a in arrays.items()]
+    arrays[INDEX] = np.array(1)
+    assert table.node("input", INDEX, (), (), np.dtype("int32")) == INDEX
     pool.append((table.const(np.arange(6.0)), np.arange(6.0)))
     for _ in range(data.draw(st.integers(1, 8))):
         node, array = moved(data, table, pool)
@@ -136,9 +159,9 @@ def test_every_chain_of_moves_keeps_its_value(data: Any) -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_a_box_of_a_reshape_is_found_in_what_was_reshaped_or_given_up(data: Any) -> None:
-    old = choose(data, (12,), (4, 3), (2, 2, 3), (2, 6), (1, 12), (3, 4, 2), (24,))
+    old = draw(data, (12,), (4, 3), (2, 2, 3), (2, 6), (1, 12), (3, 4, 2), (24,))
     size = int(np.prod(old))
-    new = choose(data, *factorings(size))
+    new = draw(data, *factorings(size))
     box = []
     for length in new:
         start = data.draw(st.integers(0, length - 1))
@@ -173,9 +196,8 @@ def test_sums_of_cotangents_forget_order_and_zeros_and_nothing_else() -> None:
     table = Table()
     kind = np.dtype("float32")
     a, b, c = (table.node("input", i, (), (3,), kind) for i in range(3))
-    add = views.add_any
-    assert add(table, [add(table, [a, b]), c]) == add(table, [a, add(table, [c, b])])
-    assert add(table, [a, table.zeros((3,), kind)]) == a
-    assert add(table, [a, a]) != a and add(table, [a, a]) != add(table, [a, a, a])
-    assert add(table, [a, table.fill(np.float32(-0.0), (3,))]) != a
-    assert add(table, [a, table.fill(np.float32(1.0), (3,))]) != a
+    assert add_any(table, [add_any(table, [a, b]), c]) == add_any(table, [a, add_any(table, [c, b])])
+    assert add_any(table, [a, table.zeros((3,), kind)]) == a
+    assert add_any(table, [a, a]) != a and add_any(table, [a, a]) != add_any(table, [a, a, a])
+    assert add_any(table, [a, table.fill(np.float32(-0.0), (3,))]) != a
+    assert add_any(table, [a, table.fill(np.float32(1.0), (3,))]) != a

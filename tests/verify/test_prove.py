@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from jax import lax
 from jax.ad_checkpoint import checkpoint_name
+from jax.extend.core import Primitive
 
 from scanify.errors import ScanifyError
 from scanify.verify.prove import Proof, prove
@@ -287,6 +288,16 @@ PAIRS: dict[str, tuple[Any, Any, Any]] = {
         lambda x: x,
         lambda x: lax.reduce_precision(x, 8, 7),
     ),
+    "transpose of a repeated row": (
+        lambda x: jnp.broadcast_to(x[:, 0], (3, 4)).T,
+        lambda x: jnp.stack([x[:, 0]] * 3, axis=1),
+        lambda x: jnp.stack([x[:, 0], x[:, 0], x[:, 1]], axis=1),
+    ),
+    "row of a choice": (
+        lambda x: lax.cond(x[0, 0] > 0, lambda: jnp.stack([x[0], x[1]]), lambda: x[:2] * 2)[1],
+        lambda x: lax.cond(x[0, 0] > 0, lambda: x[1], lambda: (x[:2] * 2)[1]),
+        lambda x: lax.cond(x[0, 0] > 0, lambda: x[0], lambda: (x[:2] * 2)[1]),
+    ),
     "name for a policy": (lambda x: checkpoint_name(x, "a") * 2, lambda x: x * 2, lambda x: x),
     "zeros and reductions": (
         lambda x: jnp.zeros((4, 3)).sum(0) + x,
@@ -459,6 +470,71 @@ def test_callbacks_are_equal_only_if_they_are_the_same_function() -> None:
 
     assert not same(calling(one), calling(two), X).proved
     assert same(calling(one), calling(one), X).proved
+
+
+class Sealed(tuple[Any, ...]):
+    """A hashable parameter with something inside that no rule knows."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+def test_a_parameter_that_is_not_understood_is_never_proved_even_equal_to_itself() -> None:
+    strange = Primitive("strange")
+    strange.def_abstract_eval(lambda x, **_: x)
+    odd = Sealed((np.array([object()]),))
+    proof = same(lambda x: strange.bind(x, odd=odd), lambda x: strange.bind(x, odd=odd), X)
+    assert not proof.proved and any("strange" in note for note in proof.not_understood)
+    assert same(lambda x: strange.bind(x, odd=3), lambda x: strange.bind(x, odd=3), X).proved
+    assert not same(lambda x: strange.bind(x, odd=1), lambda x: strange.bind(x, odd=True), X).proved
+    assert not same(lambda x: strange.bind(x, odd=0.0), lambda x: strange.bind(x, odd=-0.0), X).proved
+
+
+def test_a_primitive_named_like_a_normal_form_is_not_taken_for_one() -> None:
+    impostor = Primitive("concat")  # our name for a concatenation
+    impostor.def_abstract_eval(lambda x, **_: x)
+    assert not same(lambda x: impostor.bind(x)[1], lambda x: x[1], X).proved
+    assert same(lambda x: impostor.bind(x)[1], lambda x: impostor.bind(x)[1], X).proved
+
+    def strided(x: Any) -> Any:
+        return lax.slice(x, (0, 0), (4, 3), (2, 1))[1]
+
+    assert not same(strided, lambda x: x[1], X).proved
+    assert same(strided, lambda x: lax.slice(x, (0, 0), (4, 3), (2, 1))[1], X).proved
+
+
+def test_random_bits_drawn_under_another_layout_of_counters_are_not_proved() -> None:
+    def drawn(partitionable: bool) -> Any:
+        def run(key: Any) -> Any:
+            with jax.threefry_partitionable(partitionable):
+                return jax.random.bits(key, (4,))
+
+        return run
+
+    key = jax.random.key(0)
+    assert same(drawn(True), drawn(True), key).proved
+    assert not same(drawn(True), drawn(False), key).proved
+
+
+def test_a_line_in_a_function_of_jax_is_the_line_that_calls_it() -> None:
+    def twice(x: Any) -> Any:
+        x = jnp.where(x > 0, x, 1.0)
+        return jnp.where(x > 0, x, 2.0)
+
+    def wrong(x: Any) -> Any:
+        x = jnp.where(x > 0, x, 1.0)
+        return jnp.where(x > 0, x, 3.0)
+
+    difference = same(twice, wrong, X).difference
+    assert difference is not None and difference.before is not None and difference.after is not None
+    assert "float literal 3.0" in difference.what and "where the loop uses float literal 2.0" in difference.what
+    assert difference.before.line == twice.__code__.co_firstlineno + 2
+    assert difference.after.line == wrong.__code__.co_firstlineno + 2
 
 
 def test_a_weak_type_is_reported_apart_from_the_value() -> None:

@@ -1,0 +1,81 @@
+"""Normal forms of two operations that work row by row: sums of cotangents, and a choice between branches.
+
+Both go into concatenations piece by piece, so that what is computed for one layer's row is found as that row.
+"""
+
+from collections.abc import Callable, Sequence
+
+from scanify.jaxpr.shapes import Bounds, full, solid
+from scanify.jaxpr.table import Table
+from scanify.jaxpr.views import SLICE_THROUGH, axis_of, concat, cut, reshape
+
+
+def add_any(table: Table, values: Sequence[int]) -> int:
+    """The sum of cotangents of one value, as a multiset: order and association are not kept, zeros are dropped.
+
+    The one identity here that rounding can see (and the sign of a zero: 0.0 + -0.0 is 0.0). jax specifies no order
+    for the accumulation of cotangents (`add_any` in `jax._src.ad_util`), and a scan accumulates them in a carry that
+    starts from zeros where a loop adds them up directly. It holds for the primitive `add_any` only, which no user
+    code can write; `add` is never reordered.
+    """
+    shape, dtype = table.shape[values[0]], table.dtype[values[0]]
+    terms: list[int] = []
+    for value in values:
+        core = reshape(table, value, solid(shape))
+        terms += table.inputs[core] if table.op[core] == "add_any" else (core,)
+    terms = sorted(term for term in terms if not table.is_zero(term))
+    if not terms:
+        return table.zeros(shape, dtype)
+    if len(terms) == 1:
+        return reshape(table, terms[0], shape)
+    answer = _by_pieces(table, terms, lambda parts: add_any(table, parts))
+    if answer is None:
+        answer = table.node("add_any", (), terms, solid(shape), dtype)
+    return reshape(table, answer, shape)
+
+
+def choose(table: Table, index: int, values: Sequence[int]) -> int:
+    """The value that a scalar index names, as `lax.cond` and `lax.switch` choose; equal values need no choice."""
+    if len(set(values)) == 1:
+        return values[0]
+    shape, dtype = table.shape[values[0]], table.dtype[values[0]]
+    cores = [reshape(table, value, solid(shape)) for value in values]
+    answer = _by_pieces(table, cores, lambda parts: choose(table, index, parts))
+    if answer is None:
+        answer = table.node("cond", (), (index, *cores), solid(shape), dtype)
+    return reshape(table, answer, shape)
+
+
+def _by_pieces(table: Table, values: Sequence[int], combine: Callable[[list[int]], int]) -> int | None:
+    """Values of one shape combined piece by piece, where one of them is a concatenation; None where none is."""
+    axes = [axis_of(table, value) for value in values if table.op[value] == "concat"]
+    if not axes:
+        return None
+    axis = min(axes)
+    ends: set[int] = set()
+    for value in values:
+        if table.op[value] == "concat" and axis_of(table, value) == axis:
+            at = 0
+            for piece in table.inputs[value]:
+                at += table.shape[piece][axis]
+                ends.add(at)
+    shape = table.shape[values[0]]
+    pieces, start = [], 0
+    for stop in sorted(ends):
+        box = (*full(shape[:axis]), (start, stop), *full(shape[axis + 1 :]))
+        pieces.append(combine([cut(table, value, box) for value in values]))
+        start = stop
+    return concat(table, pieces, axis)
+
+
+def _cut_sum(table: Table, value: int, box: Bounds) -> int:
+    return add_any(table, [cut(table, term, box) for term in table.inputs[value]])
+
+
+def _cut_choice(table: Table, value: int, box: Bounds) -> int:
+    index, *values = table.inputs[value]
+    return choose(table, index, [cut(table, branch, box) for branch in values])
+
+
+SLICE_THROUGH["add_any"] = _cut_sum
+SLICE_THROUGH["cond"] = _cut_choice
