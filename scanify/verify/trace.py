@@ -108,8 +108,8 @@ class Traced:
     """One version under one policy.
 
     `forward`: leaves -> outputs. `gradient`: leaves, cotangents of the inexact outputs -> gradients of the inexact
-    leaves. `residuals`: what is kept between forward and backward, inputs and constants excepted. Where reverse mode
-    raises, as through a `while_loop`, `gradient` is None and `raised` what it said.
+    leaves. `residuals`: what is kept on the device between forward and backward, inputs, constants and views of them
+    excepted. Where reverse mode raises, as through a `while_loop`, `gradient` is None and `raised` what it said.
     """
 
     forward: ClosedJaxpr
@@ -122,11 +122,9 @@ class Traced:
     @property
     def saved_bytes(self) -> int | None:
         """Bytes of the residuals; None without a gradient."""
-        return (
-            None
-            if self.gradient is None
-            else sum(math.prod(aval.shape) * int(aval.dtype.itemsize) for aval in self.residuals)
-        )
+        if self.gradient is None:
+            return None
+        return sum(math.prod(aval.shape) * int(aval.dtype.itemsize) for aval in self.residuals)
 
 
 @contextlib.contextmanager
@@ -226,10 +224,19 @@ def _keep(closed: ClosedJaxpr, count: int) -> ClosedJaxpr:
     return ClosedJaxpr(closed.jaxpr.replace(outvars=closed.jaxpr.outvars[:count], debug_info=info), closed.consts)
 
 
+# What XLA makes without a copy: another shape or order of the same elements.
+_VIEWS = frozenset({"reshape", "squeeze", "expand_dims", "transpose", "copy", "copy_p"})
+
+
 def _residuals(closed: ClosedJaxpr, held: Sequence[Any], own: Sequence[Any]) -> tuple[jax.ShapeDtypeStruct, ...]:
+    """What is held, without inputs, constants and views of them (the chunks that a nested scan makes of its inputs)."""
     jaxpr = closed.jaxpr
     given = {id(var) for var in (*jaxpr.invars, *jaxpr.constvars, *own)}
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.name in _VIEWS and id(eqn.invars[0]) in given:
+            given.add(id(eqn.outvars[0]))
     found = {id(var): var for var in held if not isinstance(var, Literal) and id(var) not in given}
+    found = {key: var for key, var in found.items() if getattr(var.aval, "memory_space", None) != jax.memory.Space.Host}
     return tuple(struct(var.aval) for var in found.values())
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from scanify.nn import ArrayStacked
 from scanify.verify.build import build
+from scanify.verify.findings import remat_findings
 from scanify.verify.pair import pair
 from scanify.verify.trace import count_scans, differentiated, gradients, trace, version
 
@@ -69,6 +70,20 @@ def test_saved_bytes_of_a_scan_do_not_count_the_stacked_parameters():
     # Each of 4 layers keeps its carry, 8 floats; w is an input.
     assert full.saved_bytes == 4 * 8 * 4
     assert trace(both.after, both.avals, False).saved_bytes > full.saved_bytes
+
+
+def test_what_is_offloaded_to_the_host_does_not_count():
+    both = pair(built(False), built(True))
+    assert trace(both.after, both.avals, "offload").saved_bytes <= trace(both.after, both.avals, "full").saved_bytes
+
+
+def test_another_policy_than_the_one_asked_for_is_a_finding():
+    full, nested = (pair(built(False, n=64), built(True, policy, n=64)) for policy in ("full", "nested"))
+    asked = trace(full.after, full.avals, "nested")
+    assert asked.saved_bytes < trace(full.after, full.avals, "full").saved_bytes
+    assert remat_findings("nested", asked, trace(nested.after, nested.avals)) == ()
+    (finding,) = remat_findings("nested", asked, trace(full.after, full.avals))
+    assert "was to use remat 'nested' but does not" in finding
 
 
 def test_scans_are_counted_inside_other_calls():
