@@ -68,7 +68,7 @@ def command(
     verified = None
     if run is not None and outcome.changes:
         verified = verify_outcome(outcome, given.project, run, requested=policy, measure=measure)
-    return _finish(outcome, given.stdin, verified, diff=diff, check=check)
+    return _finish(outcome, given.stdin, verified, tried=run is not None, diff=diff, check=check)
 
 
 def _rewritten(given: Given, policy: str | None, run: CaseRun | None, *, unsafe: bool) -> Outcome:
@@ -86,14 +86,19 @@ def _rewritten(given: Given, policy: str | None, run: CaseRun | None, *, unsafe:
     return outcome(lambda plan: plan.safe or plan.place in reached) if reached else safe
 
 
-def _finish(outcome: Outcome, stdin: bytes | None, verified: "Verification | None", *, diff: bool, check: bool) -> int:
-    """Show or write the result, then sum up on standard error; answer the exit code."""
+def _finish(
+    outcome: Outcome, stdin: bytes | None, verified: "Verification | None", *, tried: bool, diff: bool, check: bool
+) -> int:
+    """Show or write the result, then sum up on standard error; answer the exit code.
+
+    `verified` is None where nothing was verified: without cases, or, where there are some (`tried`), without changes.
+    """
     from scanify.report.rewrite_text import render
 
     folder = Path.cwd()
     failed = verified is not None and not verified.good
     write = not (diff or check or failed)
-    summary = render(outcome, folder, written=write, verified=verified is not None and verified.good)
+    summary = render(outcome, folder, written=write, verified=tried and not failed)
     if diff:
         from scanify.report import diff as diff_report
 
