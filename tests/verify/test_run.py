@@ -107,6 +107,7 @@ def values(name, before, after, *, policies, requested, abstract, measure, files
 """
 
 Verify = Callable[..., Verification]
+WIDE = Limits(seconds=120)
 
 
 def snapshot(directory: Path) -> dict[str, str]:
@@ -133,7 +134,9 @@ def run(project: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: py
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     monkeypatch.chdir(project)
 
-    def run(*functions: str, limits: Limits = Limits(seconds=120), rewritten: str = REWRITTEN) -> Verification:  # noqa: B008
+    def run(
+        *functions: str, limits: Limits = WIDE, rewritten: str = REWRITTEN, comparer: str = "written_comparer:values"
+    ) -> Verification:
         before = snapshot(project)
         changes = {
             Path("pkg/model.py"): (MODEL.encode(), rewritten.encode()),
@@ -142,7 +145,13 @@ def run(project: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: py
         specs = [CaseSpec(Path("tests/cases.py"), name, f"tests/cases.py:{name}") for name in functions]
         try:
             return verify(
-                changes, specs, policies=["nested"], requested=None, limits=limits, comparer="written_comparer:values"
+                changes,
+                specs,
+                policies=["nested"],
+                requested=None,
+                measure=False,
+                limits=limits,
+                comparer=comparer,
             )
         finally:
             assert snapshot(project) == before
@@ -164,6 +173,18 @@ def test_a_project_of_several_files_is_compared_and_nothing_is_written(run: Veri
     assert case.output == "building with cpu\nbuilding with cpu\n"
     assert [step for step, _ in case.seconds] == ["import jax", "load original", "load rewritten", "total"]
     assert dict(verification.versions).keys() == {"python", "jax", "equinox", "scanify"}
+
+
+def test_the_comparer_of_scanify_proves_it_with_lines_of_the_users_files(run: Verify) -> None:
+    good, wrong = (
+        run("net", rewritten=text, comparer="scanify.verify.compare:compare_case").cases[0]
+        for text in (REWRITTEN, REWRITTEN.replace("self.layers, x", "self.layers[::-1], x"))
+    )
+    assert (good.error, good.good) == (None, True)
+    assert {good.policies[0].outputs.status, good.policies[0].gradients.status} == {Status.PROVED}
+    difference = wrong.policies[0].outputs.difference
+    assert difference is not None and difference.before is not None and difference.after is not None
+    assert {difference.before.file, difference.after.file} == {"pkg/blocks.py"}
 
 
 def test_a_wrong_rewrite_is_told_apart(run: Verify) -> None:
