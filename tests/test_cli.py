@@ -1,6 +1,7 @@
 """The command line from outside: what comes out on which stream, with which exit code, and which files change."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +67,14 @@ def forward(model: Model, x):
     return x
 """
 LINE = MODEL[: MODEL.index("for layer")].count("\n") + 1
+
+
+COMMAND = (sys.executable, "-m", "scanify")
+
+
+def environment() -> dict[str, str]:
+    """For child processes: so that they find this scanify, installed or not."""
+    return {**os.environ, "PYTHONPATH": str(Path(scanify.__file__).parents[1])}
 
 
 class Result(NamedTuple):
@@ -232,7 +241,7 @@ class TestRewrite:
     def test_standard_input_that_does_not_change_is_passed_on(self, tool: Tool, text: bytes) -> None:
         (tool.folder / "in").write_bytes(text)
         with (tool.folder / "in").open("rb") as stdin:
-            done = subprocess.run([sys.executable, "-m", "scanify", "rewrite", "-"], stdin=stdin, capture_output=True)
+            done = subprocess.run([*COMMAND, "rewrite", "-"], stdin=stdin, capture_output=True, env=environment())
         assert done.stdout == text
 
     def test_only_files_that_are_named_change(self, tool: Tool) -> None:
@@ -443,6 +452,7 @@ class TestTheProcess:
 
     def test_the_module_runs_as_the_command(self, tool: Tool) -> None:
         tool.write("model.py")
-        done = subprocess.run([sys.executable, "-m", "scanify", "check", "model.py"], capture_output=True, text=True)
+        command = [*COMMAND, "check", "model.py"]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment())
         assert (done.returncode, done.stderr) == (1, "")
         assert done.stdout.startswith("model.py:")

@@ -118,19 +118,23 @@ def verify_outcome(
     policies: Sequence[str] = REMATS,
 ) -> "Verification":
     """Verify what `outcome` would change, under all policies unless some are named."""
+    from rich.console import Console
+
+    from scanify.report.progress import progress
     from scanify.verify.run import verify
 
-    return verify(
-        outcome.changes,
-        run.cases,
-        policies=tuple(dict.fromkeys([*policies, *([requested] if requested else [])])),
-        requested=requested,
-        abstract=run.abstract,
-        measure=measure,
-        limits=run.limits,
-        target=_target(outcome.applied, project),
-        notify=lambda step: click.echo(f"scanify: {step}", err=True),
-    )
+    with progress(Console(stderr=True)) as notify:
+        return verify(
+            outcome.changes,
+            run.cases,
+            policies=tuple(dict.fromkeys([*policies, *([requested] if requested else [])])),
+            requested=requested,
+            abstract=run.abstract,
+            measure=measure,
+            limits=run.limits,
+            target=_target(outcome.applied, project),
+            notify=notify,
+        )
 
 
 def _target(plans: Sequence[Plan], project: Project) -> Path:
