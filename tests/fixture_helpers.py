@@ -61,9 +61,9 @@ class Fixture:
 
 
 FIXTURES = (
-    Fixture("gpt", ("gpt_small", "gpt_inference")),
+    Fixture("gpt", ("gpt_inference", "gpt_small")),
     Fixture("gpt", ("gpt_small",), stack="call"),
-    Fixture("llama", ("llama", "llama_training", "llama_bf16")),
+    Fixture("llama", ("llama_training", "llama", "llama_bf16")),
     Fixture("vit", ("vit",)),
     Fixture("mixer", ("mixer",)),
     Fixture("moe", ("moe",)),
