@@ -101,7 +101,9 @@ class Table:
         """The scalar of a fill node, shape ()."""
         raw = self.params[number]
         assert isinstance(raw, bytes)
-        return np.frombuffer(raw, self.dtype[number], 1).reshape(())
+        dtype = self.dtype[number]
+        # float0, the dtype of cotangents of integers, has no bytes.
+        return np.frombuffer(raw, dtype, 1).reshape(()) if dtype.itemsize else np.zeros((), dtype)
 
     def is_zero(self, number: int) -> bool:
         """Whether it is zeros whose bits are all zero: -0.0 is not such a zero."""
