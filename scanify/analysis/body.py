@@ -57,7 +57,7 @@ def body_facts(project: Project, at: Where, loop: cst.For, head: Header, layer: 
 
 def _broadcast(at: Where, names: Names, carry: Sequence[str], targets: set[str]) -> tuple[str, ...]:
     """The names of the function around that the body reads and every layer sees alike."""
-    local = at.locals() - {at.self_name}
+    local = at.locals - {at.self_name}
     return tuple(name for name in names.exposed if name in local and name not in carry and name not in targets)
 
 

@@ -9,6 +9,7 @@ from scanify.analysis.container import annotated_class, container
 from scanify.analysis.elements import ElementClass, Mixed, NotAModule, Shared, difference, element_class
 from scanify.analysis.facts import Place
 from scanify.analysis.header import Header, Part
+from scanify.analysis.layer_class import methods_called
 from scanify.analysis.layers import Built, Elsewhere, LayerList, NotLayers, Unclear
 from scanify.analysis.project import External, Project, dotted
 from scanify.analysis.where import Where
@@ -26,7 +27,8 @@ class Found:
     reason: tuple[str, str, Place | None] | None = None
 
 
-def layers_of(project: Project, at: Where, head: Header) -> Found | None:
+def layers_of(project: Project, at: Where, head: Header, loop: cst.For) -> Found | None:
+    """The first part of a head that walks modules, or that may do so for all the source shows; None where none does."""
     unclear = None
     for part in head.parts:
         if dotted(part.source) is None or not isinstance(part.target, cst.Name):
@@ -35,14 +37,17 @@ def layers_of(project: Project, at: Where, head: Header) -> Found | None:
         found = classify(project, part, layers)
         if found is not None and found.kind is not None:
             return found
-        if found is not None and unclear is None and _looks_like_layers(project, at, part):
+        if found is not None and unclear is None and _looks_like_layers(project, at, part, loop):
             unclear = found
     return unclear
 
 
-def _looks_like_layers(project: Project, at: Where, part: Part) -> bool:
-    """Where the source does not show what a list holds: an attribute of a module, whose elements the body calls."""
+def _looks_like_layers(project: Project, at: Where, part: Part, loop: cst.For) -> bool:
+    """Where the source does not show what a list holds: an attribute of a module whose elements the body calls."""
     name = dotted(part.source)
+    target = dotted(part.target)
+    if target is None or not methods_called(loop, target):
+        return False
     if name is None or at.owner is None or not name.startswith(f"{at.self_name}."):
         return False
     return is_module(project, at.owner)

@@ -224,7 +224,7 @@ class EffectFinder:
 
     def _external(self, func: cst.CSTNode) -> str | None:
         name = dotted(func)
-        if name is None or name.partition(".")[0] in self.own | self.at.locals():
+        if name is None or name.partition(".")[0] in self.own | self.at.locals:
             return None
         meaning = self.project.resolve(self.at.module, name)
         return meaning.qualname if isinstance(meaning, External) else None
@@ -243,7 +243,7 @@ class EffectFinder:
         elif root in self.own or (rest and root == self.at.self_name):
             if name == "super" or root == "super":
                 self.effects.problem("SCN212", "`super()` does not work in a local function", node)
-        elif root in self.at.locals():
+        elif root in self.at.locals:
             self._local(root, name, node)
         else:
             self._global(name, node)
@@ -258,7 +258,7 @@ class EffectFinder:
         return qualname is not None and qualname.split(".")[0] in _PURE_PACKAGES
 
     def _external_name(self, name: str) -> str | None:
-        if name.partition(".")[0] in self.own | self.at.locals():
+        if name.partition(".")[0] in self.own | self.at.locals:
             return None
         meaning = self.project.resolve(self.at.module, name)
         return meaning.qualname if isinstance(meaning, External) else None

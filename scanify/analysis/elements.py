@@ -115,7 +115,7 @@ def _called(project: Project, element: Element, call: cst.Call, depth: int) -> C
     if at.owner is not None and head == at.self_name and head:
         found = method(project, at.owner, last)
         return _returned(project, method_where(*found), found[1], depth) if found else None
-    if name.partition(".")[0] in at.locals():
+    if name.partition(".")[0] in at.locals:
         return None
     meaning = project.resolve(at.module, name)
     if is_module(project, meaning) and isinstance(meaning, Definition | External):

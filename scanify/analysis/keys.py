@@ -21,6 +21,9 @@ _KEY_FUNCTIONS = {
 }
 
 
+_MAX_NAMES = 4  # names that stand for names; more is not how keys are passed on
+
+
 class Variety(Enum):
     """How a value differs between layers: as a key does, or in a way that may change the structure."""
 
@@ -34,7 +37,7 @@ Environment = Mapping[str, Variety]
 def qualified(project: Project, at: Where, node: cst.CSTNode) -> str | None:
     """The qualified name outside the project that a dotted expression stands for, None where it is local or unknown."""
     name = dotted(node)
-    if name is None or name.partition(".")[0] in at.locals():
+    if name is None or name.partition(".")[0] in at.locals:
         return None
     meaning = project.resolve(at.module, name)
     return meaning.qualname if isinstance(meaning, External) else None
@@ -44,36 +47,37 @@ def is_key_call(project: Project, at: Where, node: cst.CSTNode) -> bool:
     return isinstance(node, cst.Call) and qualified(project, at, node.func) in _KEY_FUNCTIONS
 
 
-def is_keys(project: Project, at: Where, node: cst.CSTNode, depth: int = 0) -> bool:
-    """Whether an expression is a PRNG key or a sequence of them."""
-    if depth > 8:
-        return False
+def is_keys(project: Project, at: Where, node: cst.CSTNode, seen: frozenset[str] = frozenset()) -> bool:
+    """Whether an expression is a PRNG key or a sequence of them. `seen` are the names on the way to it."""
     match node:
         case cst.Call():
             if is_key_call(project, at, node):
                 return True
             plain = dotted(node.func) in ("list", "iter", "tuple", "next", "reversed") and bool(node.args)
-            return plain and is_keys(project, at, node.args[0].value, depth + 1)
+            return plain and is_keys(project, at, node.args[0].value, seen)
         case cst.Subscript():
-            return is_keys(project, at, node.value, depth + 1)
+            return is_keys(project, at, node.value, seen)
         case cst.Name():
-            return _named_key(project, at, node.value, depth)
+            return _named_key(project, at, node.value, seen)
         case cst.Attribute():
             return bool(_KEY_NAME.search(node.attr.value))
         case cst.IfExp():
-            return is_keys(project, at, node.body, depth + 1) or is_keys(project, at, node.orelse, depth + 1)
+            return is_keys(project, at, node.body, seen) or is_keys(project, at, node.orelse, seen)
         case _:
             return False
 
 
-def _named_key(project: Project, at: Where, name: str, depth: int) -> bool:
-    for statement in assignments(at.body(), name):
-        if isinstance(statement, cst.Assign | cst.AnnAssign) and statement.value is not None:
-            if dotted(statement.value) == name:
-                continue
-            if is_keys(project, at, statement.value, depth + 1):
-                return True
-    return bool(_KEY_NAME.search(name))
+def _named_key(project: Project, at: Where, name: str, seen: frozenset[str]) -> bool:
+    if _KEY_NAME.search(name):
+        return True
+    if name in seen or len(seen) > _MAX_NAMES:
+        return False
+    values = (
+        statement.value
+        for statement in assignments(at.body(), name)
+        if isinstance(statement, cst.Assign | cst.AnnAssign) and statement.value is not None
+    )
+    return any(is_keys(project, at, value, seen | {name}) for value in values)
 
 
 def bind_iteration(

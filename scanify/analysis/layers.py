@@ -100,11 +100,11 @@ def _display(project: Project, at: Where, value: cst.List | cst.Tuple, depth: in
 
 def _call(project: Project, at: Where, value: cst.Call, depth: int) -> Answer:
     name = dotted(value.func)
-    if name in ("list", "tuple") and name not in at.locals():
+    if name in ("list", "tuple") and name not in at.locals:
         if not value.args:
             return Built(())
         return list_value(project, at, value.args[0].value, depth + 1)
-    if name is None or name.partition(".")[0] in at.locals() - {at.self_name}:
+    if name is None or name.partition(".")[0] in at.locals - {at.self_name}:
         return _foreign_call(project, at, value)
     head, _, last = name.rpartition(".")
     if at.owner is not None and head and head == at.self_name:

@@ -45,7 +45,7 @@ def plan_loop(context: Context, module: Module, loop: cst.For) -> Plan | Refusal
     """Decide about one loop. None: it is not over modules, or asks to be left alone."""
     at = where(module, loop)
     head = header(loop)
-    found = layers_of(context.project, at, head)
+    found = layers_of(context.project, at, head, loop)
     if found is None:
         return _indexed(context, at, loop, head)
     layer = dotted(found.part.target)
@@ -201,9 +201,16 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
         broadcast=facts.broadcast,
         call=_with_owner(context.project, at, facts.call, found),
         taken=frozenset(_all_names(at.module.parsed.module)),
-        obligations=facts.obligations,
+        obligations=(*_list_obligations(found.layers), *facts.obligations),
         notes=facts.notes,
     )
+
+
+def _list_obligations(layers: LayerList) -> tuple[str, ...]:
+    """A list that comes from the caller may hold anything of its element type."""
+    if isinstance(layers.answer, Elsewhere):
+        return (f"the layers of {layers.answer.what} differ only in the values of their arrays",)
+    return ()
 
 
 def _per_layer(at: Where, head: Header, found: Found) -> tuple[PerLayer, ...]:
@@ -258,14 +265,14 @@ def _with_owner(project: Project, at: Where, call: LayerCall | None, found: Foun
     if isinstance(meaning, Definition):
         if call.method != "__call__" and not _is_plain_method(project, meaning, call.method):
             return call
-        owner = project.name_for(at.module, meaning, at.locals())
+        owner = project.name_for(at.module, meaning, at.locals)
         return replace(call, owner=owner)
     if call.method != "__call__":
         return call
     assert isinstance(found.layers.answer, Built)
     node = found.layers.answer.elements[0].node
     name = dotted(node.func) if isinstance(node, cst.Call) else None
-    if name is not None and name.partition(".")[0] not in at.locals() and project.resolve(at.module, name) == meaning:
+    if name is not None and name.partition(".")[0] not in at.locals and project.resolve(at.module, name) == meaning:
         return replace(call, owner=name)
     return call
 

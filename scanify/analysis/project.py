@@ -7,12 +7,11 @@ extra/codemods.py: match_qualname).
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 
 import libcst as cst
 
-from scanify.analysis.names import imported_names
+from scanify.analysis.names import body_of, flow, imported_names
 from scanify.source.file import Source
 from scanify.source.parse import Parsed, SyntaxProblem, parse
 
@@ -73,10 +72,13 @@ class Module:
     )
     stars: list[str] = field(default_factory=list)
 
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """Every name bound at the top level."""
-        return frozenset(self.bindings)
+    _local_names: dict[cst.FunctionDef, frozenset[str]] = field(default_factory=dict)
+
+    def local_names(self, function: cst.FunctionDef) -> frozenset[str]:
+        """The names that the statements of a function bind. Kept, since every question about a name asks it again."""
+        if function not in self._local_names:
+            self._local_names[function] = frozenset(flow(body_of(function.body)).bound)
+        return self._local_names[function]
 
 
 def dotted(node: cst.CSTNode) -> str | None:

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import libcst as cst
 
-from scanify.analysis.names import body_of, flow, imported_names, parameter_names
+from scanify.analysis.names import body_of, imported_names, parameter_names
 from scanify.analysis.project import Definition, Module
 
 
@@ -44,11 +45,12 @@ class Where:
         function = self.function
         return body_of(function.body) if function is not None else self.module.parsed.module.body
 
+    @cached_property
     def locals(self) -> frozenset[str]:
         """The names that are local to any of the functions around."""
         found: set[str] = set()
         for function in self.functions:
-            found |= parameter_names(function.params) | local_names(function)
+            found |= parameter_names(function.params) | self.module.local_names(function)
         return frozenset(found)
 
     def parameter(self, name: str) -> cst.Param | None:
@@ -58,14 +60,9 @@ class Where:
             for param in (*params.posonly_params, *params.params, *params.kwonly_params):
                 if param.name.value == name:
                     return param
-            if name in local_names(function):
+            if name in self.module.local_names(function):
                 return None
         return None
-
-
-def local_names(function: cst.FunctionDef) -> set[str]:
-    """The names that the statements of a function bind."""
-    return set(flow(body_of(function.body)).bound)
 
 
 def where(module: Module, node: cst.CSTNode) -> Where:
