@@ -124,7 +124,8 @@ class Traced:
         """Bytes of the residuals; None without a gradient."""
         if self.gradient is None:
             return None
-        return sum(math.prod(aval.shape) * int(aval.dtype.itemsize) for aval in self.residuals)
+        total: int = sum(math.prod(aval.shape) * aval.dtype.itemsize for aval in self.residuals)
+        return total
 
 
 @contextlib.contextmanager
