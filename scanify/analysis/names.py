@@ -66,21 +66,16 @@ def body_of(block: cst.BaseSuite) -> Sequence[cst.CSTNode]:
 
 
 def _statement(node: cst.CSTNode, names: Names) -> None:
+    if isinstance(node, cst.SimpleStatementLine):
+        _block(node.body, names)
+    elif isinstance(node, cst.BaseSmallStatement):
+        _small_statement(node, names)
+    else:
+        _compound_statement(node, names)
+
+
+def _compound_statement(node: cst.CSTNode, names: Names) -> None:
     match node:
-        case cst.SimpleStatementLine():
-            _block(node.body, names)
-        case cst.Assign():
-            _expression(node.value, names)
-            for target in node.targets:
-                _target(target.target, names)
-        case cst.AnnAssign():
-            if node.value is not None:
-                _expression(node.value, names)
-                _target(node.target, names)
-        case cst.AugAssign():
-            _expression(node.target, names)
-            _expression(node.value, names)
-            _target(node.target, names)
         case cst.If():
             _expression(node.test, names)
             orelse = node.orelse
@@ -104,17 +99,39 @@ def _statement(node: cst.CSTNode, names: Names) -> None:
         case cst.Try() | cst.TryStar():
             _try(node, names)
         case cst.Match():
-            _expression(node.subject, names)
-            for case in node.cases:
-                inner = _fork(names)
-                for capture in _pattern_names(case.pattern):
-                    inner.bind(capture, case)
-                if case.guard is not None:
-                    _expression(case.guard, inner)
-                _block(body_of(case.body), inner)
+            _match(node, names)
         case cst.FunctionDef() | cst.ClassDef():
             _expression(node, names)
             names.bind(node.name.value, node)
+        case _:
+            _expression(node, names)
+
+
+def _match(node: cst.Match, names: Names) -> None:
+    _expression(node.subject, names)
+    for case in node.cases:
+        inner = _fork(names)
+        for capture in _pattern_names(case.pattern):
+            inner.bind(capture, case)
+        if case.guard is not None:
+            _expression(case.guard, inner)
+        _block(body_of(case.body), inner)
+
+
+def _small_statement(node: cst.BaseSmallStatement, names: Names) -> None:
+    match node:
+        case cst.Assign():
+            _expression(node.value, names)
+            for target in node.targets:
+                _target(target.target, names)
+        case cst.AnnAssign():
+            if node.value is not None:
+                _expression(node.value, names)
+                _target(node.target, names)
+        case cst.AugAssign():
+            _expression(node.target, names)
+            _expression(node.value, names)
+            _target(node.target, names)
         case cst.Return() | cst.Raise():
             _children(node, names)
             names.ends = True
