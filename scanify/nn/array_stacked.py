@@ -1,18 +1,18 @@
 """`ArrayStacked`: equal layers held as one, applied one after another by a scan."""
 
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, overload
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from scanify.nn.axes import InAxes, split_arguments
+from scanify.nn.axes import InAxes, parameter_names, split_arguments
 from scanify.nn.checkpoint import RematPolicy, ScanCheckpointPolicy, effective_policy
-from scanify.nn.leaves import is_array
-from scanify.nn.loop import run_scan
-from scanify.nn.stacking import check_leading_axis, stack_layers, take_layer
+from scanify.nn.leaves import aval_text, is_array
+from scanify.nn.loop import Unroll, run_scan
+from scanify.nn.stacking import check_leading_axis, stack_layers, take_layer, without_layers
 
 M = TypeVar("M", bound=eqx.Module)
 
@@ -39,6 +39,11 @@ class ArrayStacked(eqx.Module, Generic[M]):
     num_layers: int = eqx.field(static=True)
     gradient_checkpointing: bool | str | ScanCheckpointPolicy = eqx.field(static=True, default=True)
 
+    def __check_init__(self) -> None:
+        ScanCheckpointPolicy.of(self.gradient_checkpointing)
+        if isinstance(self.num_layers, bool) or not isinstance(self.num_layers, int) or self.num_layers < 1:
+            raise ValueError(f"expected `num_layers` to be a number of layers, at least one, got {self.num_layers!r}")
+
     @staticmethod
     def of(layers: Iterable[M], *, gradient_checkpointing: RematPolicy = True) -> "ArrayStacked[M]":
         """Stack layers that have been built.
@@ -63,38 +68,37 @@ class ArrayStacked(eqx.Module, Generic[M]):
         """Build the layers stacked, by one vmapped call: `ArrayStacked.init(12, Block)(config, key=jr.split(key, 12))`.
 
         `module.init` is called where there is one, as in haliax, and the class itself otherwise. Array arguments whose
-        first axis has `num_layers` entries give each layer its own, all others are shared by all layers. It gives the
-        very layers of a loop with keys of the threefry generator, not with keys of rbg, whose vmap differs.
+        first axis has `num_layers` entries give each layer its own, all others are shared by all layers. With typed
+        keys it gives the very layers of a loop for the threefry generator, not for rbg, whose vmap differs. The layers
+        are built in one trace, so what is not an array is the same in all of them.
 
-        **Raises** ValueError where no argument differs from layer to layer though a PRNG key is among them: all layers
-        would begin with the same weights.
+        **Raises** ValueError where a PRNG key is not given per layer: all layers would begin with the same weights.
         """
         ScanCheckpointPolicy.of(gradient_checkpointing)
-        if num_layers < 1:
-            raise ValueError(f"expected at least one layer, got num_layers={num_layers}")
+        try:
+            count = operator.index(num_layers)
+        except TypeError:
+            raise TypeError(f"expected `num_layers` to be an integer, got {num_layers!r}") from None
+        if count < 1:
+            raise ValueError(f"expected at least one layer, got num_layers={count}")
         make: Callable[..., M] = getattr(module, "init", module)
 
         def build(*args: Any, **kwargs: Any) -> "ArrayStacked[M]":
-            def axis(leaf: Any) -> int | None:
-                return 0 if is_array(leaf) and leaf.ndim > 0 and leaf.shape[0] == num_layers else None
-
-            axes = jax.tree.map(axis, (args, kwargs))
-            if num_layers > 1 and not jax.tree.leaves(axes):
-                _refuse_one_key((args, kwargs), num_layers)
-            given, rest = eqx.partition((args, kwargs), lambda leaf: axis(leaf) == 0)
+            _refuse_one_key((args, kwargs), count)
+            given, shared = eqx.partition((args, kwargs), lambda leaf: _has_layers(leaf, count))
 
             def one(given: Any) -> M:
-                args, kwargs = eqx.combine(given, rest)
+                args, kwargs = eqx.combine(given, shared)
                 return make(*args, **kwargs)
 
-            stacked = eqx.filter_vmap(one, axis_size=num_layers)(given)
-            return ArrayStacked(stacked, num_layers, gradient_checkpointing)
+            stacked = eqx.filter_vmap(one, axis_size=count)(given)
+            return ArrayStacked(stacked, count, gradient_checkpointing)
 
         return build
 
     # -- applying the layers ----------------------------------------------------------------------------------------
 
-    def fold(self, init: Any, *args: Any, **kwargs: Any) -> Any:
+    def fold(self, init: Any, /, *args: Any, **kwargs: Any) -> Any:
         """`for layer in stack: carry = layer(carry, *args, **kwargs)`; all arguments are shared by all layers.
 
         **Raises** TypeError where a layer gives back a carry of another structure, shape or dtype than it was given.
@@ -102,7 +106,7 @@ class ArrayStacked(eqx.Module, Generic[M]):
         return self.fold_via(_call)(init, *args, **kwargs)
 
     def fold_via(
-        self, fn: Callable[..., Any], *, in_axes: InAxes = None, unroll: int = 1, reverse: bool = False
+        self, fn: Callable[..., Any], *, in_axes: InAxes = None, unroll: Unroll = None, reverse: bool = False
     ) -> Callable[..., Any]:
         """`for layer in stack: carry = fn(layer, carry, *args, **kwargs)`, as a function of the carry and arguments.
 
@@ -115,32 +119,52 @@ class ArrayStacked(eqx.Module, Generic[M]):
             pytree of arrays, a list with one pytree per layer, or None, which stays None.
         - `unroll`, `reverse`: see `jax.lax.scan`.
         """
-        scanned = self.scan_via(
-            lambda layer, carry, *args, **kwargs: (fn(layer, carry, *args, **kwargs), None),
-            in_axes=in_axes,
-            unroll=unroll,
-            reverse=reverse,
-        )
-        return lambda init, *args, **kwargs: scanned(init, *args, **kwargs)[0]
 
-    def scan(self, init: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        def with_nothing(layer: Any, carry: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, None]:
+            return fn(layer, carry, *args, **kwargs), None
+
+        scanned = self._scanner(with_nothing, parameter_names(fn, 2), in_axes, unroll, reverse)
+
+        def run(init: Any, /, *args: Any, **kwargs: Any) -> Any:
+            return scanned(init, *args, **kwargs)[0]
+
+        return run
+
+    def scan(self, init: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Like `fold` for layers that give `(carry, y)`: the last carry, and the ys stacked along a leading axis."""
         return self.scan_via(_call)(init, *args, **kwargs)
 
     def scan_via(
-        self, fn: Callable[..., tuple[Any, Any]], *, in_axes: InAxes = None, unroll: int = 1, reverse: bool = False
+        self,
+        fn: Callable[..., tuple[Any, Any]],
+        *,
+        in_axes: InAxes = None,
+        unroll: Unroll = None,
+        reverse: bool = False,
     ) -> Callable[..., tuple[Any, Any]]:
         """Like `fold_via` for functions that give `(carry, y)`: the last carry, and the ys stacked along axis 0."""
 
-        def run(init: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-            check_leading_axis(self.stacked, self.num_layers)
-            parameters, static = eqx.partition(self.stacked, is_array)
-            xs, rebuild = split_arguments(args, kwargs, in_axes, self.num_layers)
+        def pair(layer: Any, carry: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+            out = fn(layer, carry, *args, **kwargs)
+            if not isinstance(out, tuple) or len(out) != 2:
+                raise TypeError(
+                    f"expected a layer to give a pair (carry, y) to `scan`, got {type(out).__qualname__}; `fold` is "
+                    "for layers that give the carry alone"
+                )
+            return out
+
+        return self._scanner(pair, parameter_names(fn, 2), in_axes, unroll, reverse)
+
+    def _scanner(
+        self, fn: Callable[..., tuple[Any, Any]], names: Sequence[str], in_axes: InAxes, unroll: Unroll, reverse: bool
+    ) -> Callable[..., tuple[Any, Any]]:
+        def run(init: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+            parameters, with_arrays = self._parameters()
+            xs, rebuild = split_arguments(args, kwargs, in_axes, self.num_layers, names=names, layers_of=_layers_of)
 
             def body(carry: Any, x: Any) -> tuple[Any, Any]:
-                layer = eqx.combine(x[0], static)
                 layer_args, layer_kwargs = rebuild(x[1])
-                return fn(layer, carry, *layer_args, **layer_kwargs)
+                return fn(with_arrays(x[0]), carry, *layer_args, **layer_kwargs)
 
             policy = effective_policy(self.gradient_checkpointing)
             xs = jax.tree.map(jnp.asarray, (parameters, xs))
@@ -148,19 +172,26 @@ class ArrayStacked(eqx.Module, Generic[M]):
 
         return run
 
+    def _parameters(self) -> tuple[Any, Callable[[Any], M]]:
+        """The stacked arrays, and what makes a layer of one layer's arrays."""
+        check_leading_axis(self.stacked, self.num_layers)
+        parameters, static = eqx.partition(self.stacked, is_array)
+        return parameters, lambda arrays: eqx.combine(arrays, static)
+
     def vmap_via(self, fn: Callable[..., Any], *, in_axes: InAxes = None, out_axes: Any = 0) -> Callable[..., Any]:
         """`[fn(layer, *args, **kwargs) for layer in stack]` by `jax.vmap`, the results stacked along `out_axes`."""
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            check_leading_axis(self.stacked, self.num_layers)
-            parameters, static = eqx.partition(self.stacked, is_array)
-            xs, rebuild = split_arguments(args, kwargs, in_axes, self.num_layers)
+            parameters, with_arrays = self._parameters()
+            names = parameter_names(fn, 1)
+            xs, rebuild = split_arguments(args, kwargs, in_axes, self.num_layers, names=names, layers_of=_layers_of)
 
-            def one(parameters: Any, x: Any) -> Any:
+            def one(arrays: Any, x: Any) -> Any:
                 layer_args, layer_kwargs = rebuild(x)
-                return fn(eqx.combine(parameters, static), *layer_args, **layer_kwargs)
+                return fn(with_arrays(arrays), *layer_args, **layer_kwargs)
 
-            return jax.vmap(one, out_axes=out_axes)(jax.tree.map(jnp.asarray, parameters), xs)
+            mapped = jax.vmap(one, out_axes=out_axes, axis_size=self.num_layers)
+            return mapped(jax.tree.map(jnp.asarray, parameters), xs)
 
         return run
 
@@ -205,24 +236,39 @@ class ArrayStacked(eqx.Module, Generic[M]):
         return iter(self.unstacked()[::-1])
 
     def __repr__(self) -> str:
-        layer = eqx.tree_pformat(self.stacked)
+        layer = eqx.tree_pformat(jax.tree.map(without_layers, self.stacked), struct_as_array=True)
         return f"ArrayStacked({self.num_layers} x {layer}, gradient_checkpointing={self.gradient_checkpointing!r})"
 
 
-def _call(layer: Any, carry: Any, *args: Any, **kwargs: Any) -> Any:
+def _call(layer: Any, carry: Any, /, *args: Any, **kwargs: Any) -> Any:
     return layer(carry, *args, **kwargs)
 
 
+def _layers_of(value: Any) -> Any:
+    """What holds the layers along axis 0, of a value that is a stack itself: `zip(self.layers, self.norms)`."""
+    if not isinstance(value, ArrayStacked):
+        return None
+    check_leading_axis(value.stacked, value.num_layers)
+    return value.stacked
+
+
+def _has_layers(leaf: Any, num_layers: int) -> bool:
+    return is_array(leaf) and leaf.ndim > 0 and leaf.shape[0] == num_layers
+
+
 def _refuse_one_key(given: Any, num_layers: int) -> None:
+    if num_layers == 1:
+        return
+    raw_shape = (4,) if "rbg" in jax.config.jax_default_prng_impl else (2,)
     for path, leaf in jax.tree_util.tree_flatten_with_path(given)[0]:
-        if is_array(leaf) and _is_key(leaf):
+        if not is_array(leaf):
+            continue
+        typed = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+        # A raw key is as long as a stack of two (threefry) or four (rbg) layers: each would be given one number.
+        raw = leaf.dtype == jnp.uint32 and leaf.shape == raw_shape
+        if raw or (typed and not _has_layers(leaf, num_layers)):
             raise ValueError(
-                f"expected a PRNG key for each of the {num_layers} layers, got one key for all of them at "
+                f"expected a PRNG key for each of the {num_layers} layers, got {aval_text(leaf)} for all of them at "
                 f"{jax.tree_util.keystr(path)}: every layer would begin with the same weights. Pass "
                 f"jax.random.split(key, {num_layers})"
             )
-
-
-def _is_key(leaf: Any) -> bool:
-    typed = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-    return bool(typed and leaf.ndim == 0) or (leaf.dtype == jnp.uint32 and leaf.shape == (2,))

@@ -1,5 +1,6 @@
 """Arguments of a scan over layers: which are shared by all layers, and along which axis the others are taken apart."""
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -7,10 +8,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from scanify.nn.leaves import aval_text, is_array, path_text, same_leaf
+from scanify.nn.difference import first_difference
+from scanify.nn.leaves import aval_text, is_array, is_number, path_text, same_value
+from scanify.nn.stacking import stack_leaves
 
 Axis: TypeAlias = int | None
-InAxes: TypeAlias = Axis | Sequence[Axis] | tuple[Sequence[Axis], Mapping[str, Axis]]
+InAxes: TypeAlias = Axis | Sequence[Axis] | tuple[Axis | Sequence[Axis], Mapping[str, Axis]]
 
 
 def split_arguments(
@@ -45,28 +48,39 @@ def split_arguments(
 
 def normal_axes(in_axes: InAxes, count: int, names: Sequence[str]) -> tuple[tuple[Axis, ...], dict[str, Axis]]:
     """One axis for each argument. A pair whose second part is a mapping is `(args_axes, kwargs_axes)`."""
-    if in_axes is None or isinstance(in_axes, int):
-        return (in_axes,) * count, dict.fromkeys(names, in_axes)
+    kwargs_axes: Mapping[str, Any] = dict.fromkeys(names)
     args_axes: Any = in_axes
-    kwargs_axes: Mapping[str, Axis] = dict.fromkeys(names)
-    if len(in_axes) == 2 and isinstance(in_axes[1], Mapping):
+    if isinstance(in_axes, list | tuple) and len(in_axes) == 2 and isinstance(in_axes[1], Mapping):
         args_axes, kwargs_axes = in_axes[0], in_axes[1]
-        if args_axes is None or isinstance(args_axes, int):
-            args_axes = (args_axes,) * count
         if set(kwargs_axes) != set(names):
             raise TypeError(
                 f"expected one entry of `in_axes` for each keyword argument ({_listed(names)}), "
                 f"got entries for {_listed(kwargs_axes)}"
             )
+    elif not isinstance(in_axes, list | tuple):
+        kwargs_axes = dict.fromkeys(names, in_axes)
+    if not isinstance(args_axes, list | tuple):
+        args_axes = (_axis(args_axes),) * count
     if len(args_axes) != count:
         raise TypeError(
             f"expected one entry of `in_axes` for each of the {count} positional arguments after the carry, "
             f"got {len(args_axes)}: {args_axes!r}"
         )
-    for axis in (*args_axes, *kwargs_axes.values()):
-        if axis is not None and (isinstance(axis, bool) or not isinstance(axis, int)):
-            raise TypeError(f"expected the entries of `in_axes` to be None or integers, got {axis!r}")
-    return tuple(args_axes), dict(kwargs_axes)
+    return tuple(_axis(axis) for axis in args_axes), {name: _axis(axis) for name, axis in kwargs_axes.items()}
+
+
+def _axis(axis: Any) -> Axis:
+    """None or an integer, those of numpy included."""
+    if axis is None:
+        return None
+    try:
+        if isinstance(axis, bool):
+            raise TypeError
+        return operator.index(axis)
+    except TypeError:
+        raise TypeError(
+            f"expected the entries of `in_axes` to be None or integers, one for each argument, got {axis!r}"
+        ) from None
 
 
 def _listed(names: Any) -> str:
@@ -80,37 +94,38 @@ def _per_layer(value: Any, axis: Axis, num_layers: int, what: str) -> tuple[Any,
     if axis is None:
         return None, lambda _: value
     if value is None:
-        return None, lambda _: None  # `key=None` at inference (hazard: haliax raises here)
+        return None, lambda _: None  # `key=None` at inference
     if _is_sequence(value):
         if axis != 0:
             raise ValueError(f"{what}: a list with one element per layer has only axis 0, got in_axes {axis}")
-        value = _stack_elements(value, num_layers, what)
-        arrays, static = eqx.partition(value, is_array)
-    else:
-        arrays, static = eqx.partition(value, is_array)
-        _refuse_numbers(static, what)
+        arrays, static = eqx.partition(_stack_elements(list(value), num_layers, what), is_array)
+        return arrays, lambda part: eqx.combine(part, static)
+    arrays, static = eqx.partition(value, is_array)
+    _refuse_other_leaves(static, what)
     moved = jax.tree_util.tree_map_with_path(lambda path, leaf: _moved(leaf, axis, num_layers, what, path), arrays)
     return moved, lambda part: eqx.combine(part, static)
 
 
 def _is_sequence(value: Any) -> bool:
-    """A list or a plain tuple is one element per layer; a named tuple is a pytree of arrays, as a cache often is."""
-    return isinstance(value, list) or type(value) is tuple
+    """Values with one element per layer; a named tuple is a pytree of arrays, as a cache often is."""
+    return isinstance(value, list | range | eqx.nn.Sequential) or type(value) is tuple
 
 
-def _refuse_numbers(static: Any, what: str) -> None:
+def _refuse_other_leaves(static: Any, what: str) -> None:
     for path, leaf in jax.tree_util.tree_flatten_with_path(static)[0]:
-        if isinstance(leaf, bool | int | float | complex | str) or not callable(leaf):
+        if not callable(leaf):  # a module's activation function is the same for all layers
             raise TypeError(
                 f"{what}: expected arrays to take apart per layer, got {aval_text(leaf)} at "
-                f"{path_text(path)}; use in_axes None for what all layers share"
+                f"{path_text(path)}; use in_axes None for what all layers share, or a list with one element per layer"
             )
 
 
 def _moved(leaf: Any, axis: int, num_layers: int, what: str, path: Any) -> Any:
     place = f"{what}{jax.tree_util.keystr(path)}"
     if not -leaf.ndim <= axis < leaf.ndim:
-        raise ValueError(f"{place}: axis {axis} is out of range for {aval_text(leaf)}")
+        key = leaf.ndim == 0 and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+        remedy = f"; pass jax.random.split(key, {num_layers})" if key else "; use in_axes None for what all layers share"
+        raise ValueError(f"{place}: axis {axis} is out of range for {aval_text(leaf)}{remedy}")
     if leaf.shape[axis] != num_layers:
         raise ValueError(
             f"{place}: expected {num_layers} layers along axis {axis}, got {leaf.shape[axis]} ({aval_text(leaf)}); "
@@ -120,40 +135,38 @@ def _moved(leaf: Any, axis: int, num_layers: int, what: str, path: Any) -> Any:
 
 
 def _stack_elements(elements: Sequence[Any], num_layers: int, what: str) -> Any:
-    """A list with one pytree per layer as one pytree: arrays and numbers are stacked, numbers as weak-typed arrays."""
+    """A list with one pytree per layer as one pytree.
+
+    Arrays are stacked, and so are Python numbers that differ from layer to layer, as weak-typed arrays. What is the same
+    for all layers stays as it is: a number that a layer branches on does so as in the loop.
+    """
     if len(elements) != num_layers:
-        raise ValueError(f"{what}: expected one element for each of the {num_layers} layers, got {len(elements)}")
-    flat = [jax.tree_util.tree_flatten_with_path(element) for element in elements]
-    first, treedef = flat[0]
-    for index, (_, other) in enumerate(flat[1:], start=1):
-        if other != treedef:
+        raise ValueError(
+            f"{what}: expected one element for each of the {num_layers} layers, got {len(elements)}. A list or tuple "
+            "holds one element per layer; a pytree of arrays that are stacked already is a dict, named tuple or module"
+        )
+    leaves = [jax.tree.leaves(element) for element in elements]
+    varying = [
+        all(is_number(row[at]) for row in leaves if at < len(row))
+        and not all(at < len(row) and same_value(leaf, row[at]) for row in leaves)
+        for at, leaf in enumerate(leaves[0])
+    ]
+    numbered = [_with_arrays(element, varying) for element in elements]
+    for index, element in enumerate(numbered):
+        difference = first_difference(numbered[0], element)
+        if difference is not None:
             raise ValueError(
-                f"{what}: expected elements of one structure; those of layers 0 and {index} differ: "
-                f"{treedef} and {other}"
+                f"{what}: expected elements that differ only in the values of arrays and numbers; those of layers 0 and "
+                f"{index} differ at {path_text(difference.path)}: {difference}"
             )
-    leaves = []
-    for position, (path, _) in enumerate(first):
-        column = [leaves_[position][1] for leaves_, _ in flat]
-        leaves.append(_stack_column(column, f"{what}, {path_text(path)}"))
-    return jax.tree_util.tree_unflatten(treedef, leaves)
+    columns = zip(*(jax.tree.leaves(element) for element in numbered), strict=True)
+    stacked = [stack_leaves(column) if is_array(column[0]) else column[0] for column in columns]
+    return jax.tree.unflatten(jax.tree.structure(elements[0]), stacked)
 
 
-def _stack_column(column: Sequence[Any], what: str) -> Any:
-    first = column[0]
-    if all(is_array(leaf) or isinstance(leaf, bool | int | float | complex) for leaf in column):
-        arrays = [jnp.asarray(leaf) for leaf in column]
-        for index, leaf in enumerate(arrays[1:], start=1):
-            alike = (leaf.shape, leaf.dtype, leaf.weak_type) == (arrays[0].shape, arrays[0].dtype, arrays[0].weak_type)
-            if not alike:
-                raise ValueError(
-                    f"{what}: expected one shape and dtype in all layers; layers 0 and {index} have "
-                    f"{aval_text(arrays[0])} and {aval_text(leaf)}"
-                )
-        return jnp.stack(arrays)
-    for index, leaf in enumerate(column[1:], start=1):
-        if is_array(leaf) or not same_leaf(first, leaf):
-            raise ValueError(
-                f"{what}: only arrays can differ from layer to layer in a scan; layers 0 and {index} have "
-                f"{aval_text(first)} and {aval_text(leaf)}"
-            )
-    return first
+def _with_arrays(element: Any, varying: Sequence[bool]) -> Any:
+    leaves, treedef = jax.tree.flatten(element)
+    if len(leaves) != len(varying):
+        return element  # of another structure, which is told by whoever compares
+    converted = [jnp.asarray(leaf) if vary else leaf for leaf, vary in zip(leaves, varying, strict=True)]
+    return jax.tree.unflatten(treedef, converted)

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 import jax
-from jax.ad_checkpoint import checkpoint_name
+from jax.ad_checkpoint import Saveable, checkpoint_name
 
 CARRY = "scanify.carry"
 INPUT = "scanify.input"
@@ -56,7 +57,7 @@ class ScanCheckpointPolicy:
     """
 
     save_carries: bool | Literal["offload"] = True
-    save_inputs: bool | Literal["offload"] = False
+    save_inputs: bool | Literal["offload"] = True
     save_block_internals: bool | tuple[str, ...] = False
     offload_block_internals: tuple[str, ...] = ()
     save_dots: bool = False
@@ -68,7 +69,7 @@ class ScanCheckpointPolicy:
     def __post_init__(self) -> None:
         internals = self.save_block_internals
         if not isinstance(internals, bool):
-            object.__setattr__(self, "save_block_internals", _names("save_block_internals", internals))
+            object.__setattr__(self, "save_block_internals", _names("save_block_internals", internals) or False)
         object.__setattr__(
             self, "offload_block_internals", _names("offload_block_internals", self.offload_block_internals)
         )
@@ -83,13 +84,20 @@ class ScanCheckpointPolicy:
     def _refuse_contradictions(self) -> None:
         keeps_all = self.save_block_internals is True
         chosen = bool(self.offload_block_internals) or self.save_dots
-        if keeps_all and chosen:
+        offloads = "offload" in (self.save_carries, self.save_inputs)
+        if keeps_all and (chosen or offloads):
             raise ValueError(
                 "ScanCheckpointPolicy: `save_block_internals=True` keeps everything on the device, so nothing is left "
-                "for `offload_block_internals` or `save_dots`; give the names to keep instead of True"
+                "to offload or for `save_dots`; give the names to keep instead of True"
+            )
+        saved = () if isinstance(self.save_block_internals, bool) else self.save_block_internals
+        both = sorted(set(saved) & set(self.offload_block_internals))
+        if both:
+            raise ValueError(
+                f"ScanCheckpointPolicy: {both} cannot be both kept (`save_block_internals`) and kept in host memory "
+                "(`offload_block_internals`)"
             )
         names = self.save_block_internals is not False or chosen
-        offloads = "offload" in (self.save_carries, self.save_inputs)
         if self.simple and (names or offloads):
             raise ValueError("ScanCheckpointPolicy: `simple` keeps carries alone; leave it out to choose what is kept")
         if self.disable and (names or offloads or self.nested or self.simple):
@@ -112,8 +120,11 @@ class ScanCheckpointPolicy:
         """Whether anything is kept in host memory."""
         return "offload" in (self.save_carries, self.save_inputs) or bool(self.offload_block_internals)
 
-    def checkpoint(self, body: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def checkpoint(self, body: Callable[[Any, Any], Any], *, straight: bool = False) -> Callable[[Any, Any], Any]:
         """`body(carry, x)`, which keeps for its backward pass what this policy says.
+
+        `straight`: XLA will see the body as straight-line code, not in a loop, and would undo the remat (jax#13999): a
+        scan of one step has its loop taken away.
 
         The names are given inside of the checkpointed function: what is named there is kept by name, and the unnamed
         value is not needed any more.
@@ -129,32 +140,44 @@ class ScanCheckpointPolicy:
             return body(carry, x)
 
         rematted: Callable[[Any, Any], Any] = jax.checkpoint(
-            named, policy=self._jax_policy(), prevent_cse=self.prevent_cse
+            named, policy=_jax_policy(self), prevent_cse=self.prevent_cse or straight
         )
         return rematted
 
-    def _jax_policy(self) -> Any:
-        policies = jax.checkpoint_policies
-        if self.save_block_internals is True:
-            return policies.everything_saveable
-        saved = list(self.save_block_internals or ())
-        offloaded = list(self.offload_block_internals)
-        offloaded += [CARRY] if self.save_carries == "offload" else []
-        offloaded += [INPUT] if self.save_inputs == "offload" else []
-        by_name = None
-        if offloaded:
-            by_name = policies.save_and_offload_only_these_names(
-                names_which_can_be_saved=saved,
-                names_which_can_be_offloaded=offloaded,
-                offload_src="device",
-                offload_dst="pinned_host",
-            )
-        elif saved:
-            by_name = policies.save_only_these_names(*saved)
-        dots = policies.dots_with_no_batch_dims_saveable if self.save_dots else None
-        if by_name is not None and dots is not None:
-            return policies.save_from_both_policies(dots, by_name)
-        return by_name or dots
+
+@lru_cache
+def _jax_policy(policy: ScanCheckpointPolicy) -> Any:
+    """The policy as `jax.checkpoint` wants it: the same function object for the same policy, so that caches hit."""
+    policies = jax.checkpoint_policies
+    if policy.save_block_internals is True:
+        return policies.everything_saveable
+    saved = list(policy.save_block_internals or ())
+    offloaded = list(policy.offload_block_internals)
+    offloaded += [CARRY] if policy.save_carries == "offload" else []
+    offloaded += [INPUT] if policy.save_inputs == "offload" else []
+    by_name = None
+    if offloaded:
+        by_name = policies.save_and_offload_only_these_names(
+            names_which_can_be_saved=saved,
+            names_which_can_be_offloaded=offloaded,
+            offload_src="device",
+            offload_dst="pinned_host",
+        )
+    elif saved:
+        by_name = policies.save_only_these_names(*saved)
+    dots = policies.dots_with_no_batch_dims_saveable if policy.save_dots else None
+    if by_name is not None and dots is not None:
+        return _either(dots, by_name)
+    return by_name or dots
+
+
+def _either(dots: Callable[..., bool], by_name: Callable[..., Any]) -> Callable[..., Any]:
+    """`save_from_both_policies` takes only policies that answer with a bool; those that offload do not."""
+
+    def keep(prim: Any, *args: Any, **params: Any) -> Any:
+        return Saveable if dots(prim, *args, **params) else by_name(prim, *args, **params)
+
+    return keep
 
 
 RematPolicy: TypeAlias = bool | str | ScanCheckpointPolicy

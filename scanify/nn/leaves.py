@@ -1,41 +1,109 @@
-"""Which leaves are arrays, and how leaves and their places read in a message."""
+"""Which leaves are arrays, when two values are the same, and how values and their places read in a message."""
 
+import dataclasses
+import functools
+from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 
 
 def is_array(leaf: Any) -> bool:
-    """Whether a leaf is an array that a stack holds along a leading axis: of jax (tracers included) or of numpy.
+    """Whether a leaf is an array: of jax (tracers included), of numpy, or a numpy number.
 
-    `equinox.is_array` leaves numpy arrays out; but `equinox.filter_jit` turns those into jax arrays at its border, and
-    a leaf must be stacked on either side of it or on neither.
+    What `equinox.filter_jit` makes a jax array at its border; a leaf must be stacked on either side of it or on neither.
     """
-    return isinstance(leaf, jax.Array | np.ndarray)
+    return bool(eqx.is_array(leaf))
+
+
+def is_number(leaf: Any) -> bool:
+    """Whether a leaf is a Python number, which jax takes for a weak-typed array."""
+    return isinstance(leaf, bool | int | float | complex) and not is_array(leaf)
+
+
+def has_aval(leaf: Any) -> bool:
+    """An array, or a `jax.ShapeDtypeStruct`, which stands for one in a model that is built without weights."""
+    return is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)
+
+
+def aval(leaf: Any) -> tuple[tuple[int, ...], Any, bool]:
+    """Shape, dtype and whether the type is weak."""
+    return tuple(leaf.shape), leaf.dtype, bool(getattr(leaf, "weak_type", False))
 
 
 def aval_text(leaf: Any) -> str:
-    """`float32[8,64]` for arrays, the value itself for other leaves."""
-    if is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct):
-        weak = " (weak)" if getattr(leaf, "weak_type", False) else ""
-        return f"{leaf.dtype}[{','.join(str(size) for size in leaf.shape)}]{weak}"
+    """`float32[8,64]` for arrays, the class of a module, the kind of a container, the value itself for other leaves."""
+    if has_aval(leaf):
+        shape, dtype, weak = aval(leaf)
+        return f"{dtype}[{','.join(str(size) for size in shape)}]{' (weak)' if weak else ''}"
+    if isinstance(leaf, eqx.Module):
+        return f"a {type(leaf).__qualname__}"
+    if isinstance(leaf, list | tuple | dict) and not jax.tree_util.all_leaves([leaf]) and len(leaf) > 0:
+        return f"a {type(leaf).__name__} of {len(leaf)}"
     text = repr(leaf)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def path_text(path: Any) -> str:
     """A key path as Python writes it, `.attn.heads[0].weight`; "the value itself" for the empty one."""
-    return jax.tree_util.keystr(path) if isinstance(path, tuple) and path else (path or "the value itself")
+    return (jax.tree_util.keystr(path) if isinstance(path, tuple) else path) or "the value itself"
 
 
-def same_leaf(one: Any, other: Any) -> bool:
-    """Whether two leaves that are not arrays are the same value: 1, 1.0 and True are three different ones."""
+def same_value(one: Any, other: Any) -> bool:
+    """Whether two values that are no array leaves are the same for every program: 1, 1.0 and True are three values.
+
+    Containers, dataclasses and `functools.partial` are looked into; what cannot be compared is not the same.
+    """
     if one is other:
         return True
     if type(one) is not type(other):
         return False
     try:
-        return bool(one == other)
-    except Exception:  # an `__eq__` that cannot answer with a bool says nothing
+        return _same(one, other)
+    except Exception:  # an `__eq__` that raises, or that answers with something that is no bool, says nothing
         return False
+
+
+def _same(one: Any, other: Any) -> bool:
+    for kind, compare in _COMPARE:
+        if isinstance(one, kind):
+            return compare(one, other)
+    if dataclasses.is_dataclass(one):
+        compared = [field.name for field in dataclasses.fields(one) if field.compare]
+        return bool(one == other) and all(same_value(getattr(one, name), getattr(other, name)) for name in compared)
+    return bool(one == other)
+
+
+def _same_items(one: Any, other: Any) -> bool:
+    return len(one) == len(other) and all(map(same_value, one, other))
+
+
+def _same_dicts(one: Any, other: Any) -> bool:
+    return _same_items(list(one.items()), list(other.items()))
+
+
+def _same_sets(one: Any, other: Any) -> bool:
+    return bool(one == other) and sorted(map(repr, one)) == sorted(map(repr, other))
+
+
+def _same_arrays(one: Any, other: Any) -> bool:
+    if aval(one) != aval(other) or isinstance(one, jax.core.Tracer) or isinstance(other, jax.core.Tracer):
+        return False
+    return np.asarray(one).tobytes() == np.asarray(other).tobytes()
+
+
+def _same_partials(one: Any, other: Any) -> bool:
+    parts = [(part.func, part.args, part.keywords) for part in (one, other)]
+    return same_value(*parts)
+
+
+_COMPARE: tuple[tuple[Any, Callable[[Any, Any], bool]], ...] = (
+    ((float, complex), lambda one, other: repr(one) == repr(other)),  # -0.0 is not 0.0, a NaN is a NaN
+    ((tuple, list), _same_items),
+    (dict, _same_dicts),
+    ((set, frozenset), _same_sets),
+    ((np.ndarray, np.generic, jax.Array), _same_arrays),
+    (functools.partial, _same_partials),
+)

@@ -1,6 +1,5 @@
 """Many equal layers as one layer whose array leaves have a leading axis, and back."""
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -9,13 +8,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from scanify.nn.leaves import aval_text, is_array, path_text, same_leaf
+from scanify.nn.difference import first_difference
+from scanify.nn.leaves import aval_text, has_aval, is_array, path_text
 
 M = TypeVar("M", bound=eqx.Module)
 
 
 def stack_layers(layers: Sequence[M]) -> M:
     """One module with every array leaf stacked along a new leading axis, every other leaf and static field shared.
+
+    An array that is sharded over a mesh keeps its sharding; the new axis is not sharded.
 
     Raises:
         TypeError: an element is not an Equinox module.
@@ -28,30 +30,49 @@ def stack_layers(layers: Sequence[M]) -> M:
         )
     for index, layer in enumerate(layers):
         if not isinstance(layer, eqx.Module):
-            raise TypeError(f"expected layers that are equinox.Modules; layer {index} is of type {_type_name(layer)}")
+            name = f"{type(layer).__module__}.{type(layer).__qualname__}"
+            raise TypeError(f"expected layers that are equinox.Modules; layer {index} is of type {name}")
     _refuse_sharing(layers)
-    flat = [jax.tree_util.tree_flatten_with_path(layer) for layer in layers]
-    first, treedef = flat[0]
-    for index, (_, other) in enumerate(flat[1:], start=1):
-        if not _same_treedef(other, treedef):
-            raise ValueError(_differ(*_static_difference(layers[0], layers[index]), index))
-    stacked = []
-    for position, (path, leaf) in enumerate(first):
-        column = [leaves[position][1] for leaves, _ in flat]
-        _refuse_difference(path, column)
-        stacked.append(_stack(column) if is_array(leaf) else leaf)
-    result: M = jax.tree_util.tree_unflatten(treedef, stacked)
+    for index, layer in enumerate(layers):
+        difference = first_difference(layers[0], layer)
+        if difference is not None:
+            raise ValueError(
+                f"expected layers that differ only in the values of their arrays; layers 0 and {index} differ at "
+                f"{path_text(difference.path)}: {difference}. A scan runs one body for all layers, so this one would "
+                "get the value of layer 0: make it an array (or an argument of the call, with in_axes=0), or keep the "
+                "Python loop"
+            )
+    columns = zip(*(jax.tree.leaves(layer) for layer in layers), strict=True)
+    stacked = [stack_leaves(column) if has_aval(column[0]) else column[0] for column in columns]
+    result: M = jax.tree.unflatten(jax.tree.structure(layers[0]), stacked)
     return result
 
 
-def _stack(column: Sequence[Any]) -> Any:
-    if all(isinstance(leaf, np.ndarray) for leaf in column):
+def stack_leaves(column: Sequence[Any]) -> Any:
+    """Arrays of one shape and dtype stacked along a new axis 0, in the form they have: numpy, jax, or shapes only."""
+    first = column[0]
+    if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in column):
+        weak = bool(getattr(first, "weak_type", False))
+        return jax.ShapeDtypeStruct(
+            (len(column), *first.shape), first.dtype, weak_type=weak, sharding=_sharding_of_stack(column)
+        )
+    if all(isinstance(leaf, np.ndarray | np.generic) for leaf in column):
         return np.stack(column)
-    return jnp.stack(column)
+    stacked = jnp.stack(column)
+    sharding = _sharding_of_stack(column)
+    return stacked if sharding is None else jax.device_put(stacked, sharding)
 
 
-def _type_name(value: Any) -> str:
-    return f"{type(value).__module__}.{type(value).__qualname__}"
+def _sharding_of_stack(column: Sequence[Any]) -> Any:
+    """The layers' own sharding behind an axis that is not sharded; None where they have none, or different ones."""
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in column):
+        return None
+    shardings = [getattr(leaf, "sharding", None) for leaf in column]
+    first = shardings[0]
+    if not isinstance(first, jax.sharding.NamedSharding) or any(one != first for one in shardings):
+        return None
+    spec = jax.sharding.PartitionSpec(None, *first.spec)
+    return jax.sharding.NamedSharding(first.mesh, spec, memory_kind=first.memory_kind)
 
 
 def _refuse_sharing(layers: Sequence[Any]) -> None:
@@ -78,71 +99,21 @@ def _refuse_sharing(layers: Sequence[Any]) -> None:
                 )
 
 
-def _same_treedef(one: Any, other: Any) -> bool:
-    try:
-        return bool(one == other)
-    except Exception:  # static fields whose `__eq__` raises or answers with an array
-        return False
+def is_stacked(leaf: Any) -> bool:
+    """Whether a leaf of a stack has the layers along axis 0.
 
-
-def _differ(path: str, mine: Any, theirs: Any, index: int) -> str:
-    return (
-        f"expected layers that differ only in the values of their arrays; layers 0 and {index} differ at "
-        f"{path_text(path)}: {aval_text(mine)} and {aval_text(theirs)}. A scan runs one body for all layers, so this "
-        "one would get the value of layer 0: make it an array (or an argument of the call, with in_axes=0), or keep "
-        "the Python loop"
-    )
-
-
-def _refuse_difference(path: Any, column: Sequence[Any]) -> None:
-    first = column[0]
-    for index, leaf in enumerate(column[1:], start=1):
-        if is_array(first) and is_array(leaf):
-            same = (first.shape, first.dtype) == (leaf.shape, leaf.dtype)
-            same = same and getattr(first, "weak_type", False) == getattr(leaf, "weak_type", False)
-        else:
-            same = not is_array(first) and not is_array(leaf) and same_leaf(first, leaf)
-        if not same:
-            raise ValueError(_differ(jax.tree_util.keystr(path), first, leaf, index))
-
-
-def _static_difference(mine: Any, theirs: Any, path: str = "") -> tuple[str, Any, Any]:
-    """The first place where two trees of unequal structure part: key path and both values."""
-    if type(mine) is not type(theirs):
-        return path, mine, theirs
-    for step, one, other in _children(mine, theirs):
-        if not _equal(one, other):
-            return _static_difference(one, other, path + step)
-    return path, mine, theirs
-
-
-def _children(mine: Any, theirs: Any) -> list[tuple[str, Any, Any]]:
-    if dataclasses.is_dataclass(mine) and isinstance(mine, eqx.Module):
-        names = [field.name for field in dataclasses.fields(mine)]
-        return [(f".{name}", getattr(mine, name, None), getattr(theirs, name, None)) for name in names]
-    if isinstance(mine, list | tuple) and len(mine) == len(theirs):
-        return [(f"[{i}]", one, other) for i, (one, other) in enumerate(zip(mine, theirs, strict=True))]
-    if isinstance(mine, dict) and mine.keys() == theirs.keys():
-        return [(f"[{key!r}]", mine[key], theirs[key]) for key in mine]
-    return []
-
-
-def _equal(one: Any, other: Any) -> bool:
-    """Equal in structure; of arrays only that both are some."""
-    if is_array(one) and is_array(other):
-        return True
-    leaves_one, tree_one = jax.tree_util.tree_flatten(one)
-    leaves_other, tree_other = jax.tree_util.tree_flatten(other)
-    if not _same_treedef(tree_one, tree_other):
-        return False
-    pairs = zip(leaves_one, leaves_other, strict=True)
-    return all((is_array(a) and is_array(b)) or same_leaf(a, b) for a, b in pairs)
+    An array without axes is a number that all layers share: `jax.jit` makes arrays of a module's Python numbers.
+    """
+    return has_aval(leaf) and leaf.ndim > 0
 
 
 def check_leading_axis(stacked: Any, num_layers: int) -> None:
     """Raises ValueError where an array leaf does not have the layers along its first axis, as after tree surgery."""
     for path, leaf in jax.tree_util.tree_flatten_with_path(stacked)[0]:
-        if is_array(leaf) and (leaf.ndim == 0 or leaf.shape[0] != num_layers):
+        if not has_aval(leaf):
+            continue
+        shared_key = leaf.ndim == 0 and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+        if shared_key or (leaf.ndim > 0 and leaf.shape[0] != num_layers):
             raise ValueError(
                 f"expected every array of the stack to have its {num_layers} layers along axis 0; "
                 f"{jax.tree_util.keystr(path)} is {aval_text(leaf)}. Replace leaves of a stack by stacked ones "
@@ -154,11 +125,13 @@ def take_layer(stacked: M, index: Any) -> M:
     """Layer `index` of a stack; a traced index is clamped to the ends, as jax does."""
 
     def take(leaf: Any) -> Any:
-        if not is_array(leaf):
+        if not is_stacked(leaf):
             return leaf
+        if isinstance(leaf, jax.ShapeDtypeStruct):
+            return jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype, weak_type=leaf.weak_type)
         if isinstance(index, int):
             return leaf[index]
         return jax.lax.dynamic_index_in_dim(jnp.asarray(leaf), index, axis=0, keepdims=False)
 
-    layer: M = jax.tree_util.tree_map(take, stacked)
+    layer: M = jax.tree.map(take, stacked)
     return layer
