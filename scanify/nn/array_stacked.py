@@ -12,7 +12,7 @@ from scanify.nn.axes import InAxes, parameter_names, split_arguments
 from scanify.nn.checkpoint import RematPolicy, ScanCheckpointPolicy, effective_policy
 from scanify.nn.leaves import aval_text, is_array
 from scanify.nn.loop import Unroll, run_scan
-from scanify.nn.stacking import check_leading_axis, stack_layers, take_layer, without_layers
+from scanify.nn.stacking import check_leading_axis, is_stacked, stack_layers, take_layer, without_layers
 
 M = TypeVar("M", bound=eqx.Module)
 
@@ -175,7 +175,7 @@ class ArrayStacked(eqx.Module, Generic[M]):
     def _parameters(self) -> tuple[Any, Callable[[Any], M]]:
         """The stacked arrays, and what makes a layer of one layer's arrays."""
         check_leading_axis(self.stacked, self.num_layers)
-        parameters, static = eqx.partition(self.stacked, is_array)
+        parameters, static = eqx.partition(self.stacked, is_stacked)
         return parameters, lambda arrays: eqx.combine(arrays, static)
 
     def vmap_via(self, fn: Callable[..., Any], *, in_axes: InAxes = None, out_axes: Any = 0) -> Callable[..., Any]:

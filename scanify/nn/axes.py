@@ -1,5 +1,6 @@
 """Arguments of a scan over layers: which are shared by all layers, and along which axis the others are taken apart."""
 
+import inspect
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -17,25 +18,34 @@ InAxes: TypeAlias = Axis | Sequence[Axis] | tuple[Axis | Sequence[Axis], Mapping
 
 
 def split_arguments(
-    args: tuple[Any, ...], kwargs: dict[str, Any], in_axes: InAxes, num_layers: int
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    in_axes: InAxes,
+    num_layers: int,
+    *,
+    names: Sequence[str] = (),
+    layers_of: Callable[[Any], Any] = lambda value: None,
 ) -> tuple[Any, Callable[[Any], tuple[tuple[Any, ...], dict[str, Any]]]]:
     """Separate what is scanned over from what every layer sees as it is.
 
     Returns the per-layer arrays as a pytree with the layers along axis 0, and a function that gives, from one slice of
     that pytree, the arguments of one layer. Arguments with axis None are closed over, unchanged: a bool stays a bool.
+    `names` are those of the positional parameters, for messages; `layers_of` gives, for an argument that is a stack
+    itself, the module that holds its layers along axis 0, and None for all others.
 
     Raises:
         TypeError: `in_axes` does not fit the arguments, or an argument with an axis is not made of arrays.
         ValueError: an axis is out of range or has another size than `num_layers`.
     """
     args_axes, kwargs_axes = normal_axes(in_axes, len(args), list(kwargs))
-    positional = [
-        _per_layer(value, axis, num_layers, f"argument {index}")
-        for index, (value, axis) in enumerate(zip(args, args_axes, strict=True))
-    ]
-    named = {
-        name: _per_layer(value, kwargs_axes[name], num_layers, f"argument `{name}`") for name, value in kwargs.items()
-    }
+
+    def per_layer(value: Any, axis: Axis, what: str) -> tuple[Any, Rebuild]:
+        layers = None if axis is None else layers_of(value)
+        return _per_layer(value if layers is None else layers, axis, num_layers, what)
+
+    texts = [f"argument `{name}`" for name in names] + [f"argument {index}" for index in range(len(names), len(args))]
+    positional = [per_layer(*one) for one in zip(args, args_axes, texts[: len(args)], strict=True)]
+    named = {name: per_layer(value, kwargs_axes[name], f"argument `{name}`") for name, value in kwargs.items()}
     xs = [one[0] for one in positional], {name: one[0] for name, one in named.items()}
 
     def rebuild(x: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -44,6 +54,16 @@ def split_arguments(
         return rebuilt, {name: one[1](sliced_named[name]) for name, one in named.items()}
 
     return xs, rebuild
+
+
+def parameter_names(function: Callable[..., Any], skip: int) -> list[str]:
+    """The names of the positional parameters after the first `skip`, as far as they can be known."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return []
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [parameter.name for parameter in parameters if parameter.kind in positional][skip:]
 
 
 def normal_axes(in_axes: InAxes, count: int, names: Sequence[str]) -> tuple[tuple[Axis, ...], dict[str, Axis]]:
@@ -124,7 +144,9 @@ def _moved(leaf: Any, axis: int, num_layers: int, what: str, path: Any) -> Any:
     place = f"{what}{jax.tree_util.keystr(path)}"
     if not -leaf.ndim <= axis < leaf.ndim:
         key = leaf.ndim == 0 and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-        remedy = f"; pass jax.random.split(key, {num_layers})" if key else "; use in_axes None for what all layers share"
+        remedy = (
+            f"; pass jax.random.split(key, {num_layers})" if key else "; use in_axes None for what all layers share"
+        )
         raise ValueError(f"{place}: axis {axis} is out of range for {aval_text(leaf)}{remedy}")
     if leaf.shape[axis] != num_layers:
         raise ValueError(
@@ -137,8 +159,8 @@ def _moved(leaf: Any, axis: int, num_layers: int, what: str, path: Any) -> Any:
 def _stack_elements(elements: Sequence[Any], num_layers: int, what: str) -> Any:
     """A list with one pytree per layer as one pytree.
 
-    Arrays are stacked, and so are Python numbers that differ from layer to layer, as weak-typed arrays. What is the same
-    for all layers stays as it is: a number that a layer branches on does so as in the loop.
+    Arrays are stacked, and so are Python numbers that differ from layer to layer, as weak-typed arrays. What is the
+    same for all layers stays as it is: a layer can branch on it as in the loop.
     """
     if len(elements) != num_layers:
         raise ValueError(
@@ -156,8 +178,8 @@ def _stack_elements(elements: Sequence[Any], num_layers: int, what: str) -> Any:
         difference = first_difference(numbered[0], element)
         if difference is not None:
             raise ValueError(
-                f"{what}: expected elements that differ only in the values of arrays and numbers; those of layers 0 and "
-                f"{index} differ at {path_text(difference.path)}: {difference}"
+                f"{what}: expected elements that differ only in the values of arrays and numbers; those of layers 0 "
+                f"and {index} differ at {path_text(difference.path)}: {difference}"
             )
     columns = zip(*(jax.tree.leaves(element) for element in numbered), strict=True)
     stacked = [stack_leaves(column) if is_array(column[0]) else column[0] for column in columns]

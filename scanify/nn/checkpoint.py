@@ -7,7 +7,7 @@ can, so it may stand in a static field.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
@@ -16,6 +16,7 @@ from jax.ad_checkpoint import Saveable, checkpoint_name
 
 CARRY = "scanify.carry"
 INPUT = "scanify.input"
+HOST = "pinned_host"
 
 
 def _names(field: str, value: Any) -> tuple[str, ...]:
@@ -24,7 +25,7 @@ def _names(field: str, value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ScanCheckpointPolicy:
     """What is kept for the backward pass of a scan over `N` layers, and what is computed again.
 
@@ -100,8 +101,13 @@ class ScanCheckpointPolicy:
         names = self.save_block_internals is not False or chosen
         if self.simple and (names or offloads):
             raise ValueError("ScanCheckpointPolicy: `simple` keeps carries alone; leave it out to choose what is kept")
-        if self.disable and (names or offloads or self.nested or self.simple):
+        if self.disable and (names or offloads or self.nested or self.simple or not self.save_carries):
             raise ValueError("ScanCheckpointPolicy: `disable` keeps everything; leave it out to choose what is kept")
+
+    def __repr__(self) -> str:
+        """Only what is not the default, as it would be written."""
+        told = [field for field in fields(self) if getattr(self, field.name) != field.default]
+        return f"ScanCheckpointPolicy({', '.join(f'{field.name}={getattr(self, field.name)!r}' for field in told)})"
 
     @classmethod
     def of(cls, policy: "RematPolicy") -> "ScanCheckpointPolicy":
@@ -114,6 +120,12 @@ class ScanCheckpointPolicy:
             return _WORDS[policy]
         known = ", ".join(repr(word) for word in _WORDS)
         raise ValueError(f"expected a remat policy: True, False, {known} or a ScanCheckpointPolicy; got {policy!r}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of values inside a layer that it speaks of."""
+        saved = () if isinstance(self.save_block_internals, bool) else self.save_block_internals
+        return (*saved, *self.offload_block_internals)
 
     @property
     def offloads(self) -> bool:
@@ -131,6 +143,8 @@ class ScanCheckpointPolicy:
         """
         if self.disable:
             return body
+        if self.offloads:
+            _refuse_without_host_memory()
 
         def named(carry: Any, x: Any) -> Any:
             if self.save_carries == "offload":
@@ -143,6 +157,16 @@ class ScanCheckpointPolicy:
             named, policy=_jax_policy(self), prevent_cse=self.prevent_cse or straight
         )
         return rematted
+
+
+def _refuse_without_host_memory() -> None:
+    device = jax.local_devices()[0]
+    kinds = [memory.kind for memory in device.addressable_memories()]
+    if HOST not in kinds:
+        raise ValueError(
+            f"the remat policy offloads to {HOST!r} memory, which {device.platform} devices do not have (they have "
+            f"{', '.join(kinds)}); use the policy True or 'nested' here"
+        )
 
 
 @lru_cache
@@ -161,7 +185,7 @@ def _jax_policy(policy: ScanCheckpointPolicy) -> Any:
             names_which_can_be_saved=saved,
             names_which_can_be_offloaded=offloaded,
             offload_src="device",
-            offload_dst="pinned_host",
+            offload_dst=HOST,
         )
     elif saved:
         by_name = policies.save_only_these_names(*saved)

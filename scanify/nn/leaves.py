@@ -13,7 +13,7 @@ import numpy as np
 def is_array(leaf: Any) -> bool:
     """Whether a leaf is an array: of jax (tracers included), of numpy, or a numpy number.
 
-    What `equinox.filter_jit` makes a jax array at its border; a leaf must be stacked on either side of it or on neither.
+    What `equinox.filter_jit` makes a jax array at its border: a leaf must be stacked on both sides of it or on neither.
     """
     return bool(eqx.is_array(leaf))
 

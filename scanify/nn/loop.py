@@ -8,15 +8,16 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from scanify.nn.carry import Step, WeakTypeChanges, checked_step, settled, split
 from scanify.nn.checkpoint import ScanCheckpointPolicy
-from scanify.nn.leaves import aval, aval_text, first_difference, is_array, is_number, same_value
+from scanify.nn.names import warn_of_names_not_set
 
 Body = Callable[[Any, Any], tuple[Any, Any]]
 Unroll = int | bool | None
 
 
 def run_scan(
-    body: Body,
+    body: Step,
     init: Any,
     xs: Any,
     length: int,
@@ -28,33 +29,55 @@ def run_scan(
     """`lax.scan(body, init, xs, length)` under a remat policy.
 
     `init` is any pytree: its arrays and Python numbers are carried, everything else (functions, strings, static fields)
-    must come back from `body` as it went in. `xs` holds arrays only, with the layers along axis 0.
+    must come back from `body` as it went in. `xs` holds arrays only, with the layers along axis 0. Of each `y` the
+    arrays and Python numbers are stacked; functions and strings stay as they are.
 
     A weak-typed carry, such as the Python number 0.0, takes the type that the layers give it, as in a loop.
 
-    Raises TypeError where the carry changes its structure, shape or dtype on the way through a layer.
+    Raises TypeError where the carry changes its structure, shape or dtype on the way through a layer, or where `body`
+    does not give a pair.
     """
-    carried, static = eqx.partition(init, _is_carried)
-    carried = jax.tree.map(jnp.asarray, carried)
+    carry, static = split(init)
+    scan = object()
+    step = checked_step(body, static, scan)
+    unroll = 1 if unroll is None else unroll
+    try:
+        if policy.names:
+            warn_of_names_not_set(policy, step, carry, _first(xs))
+        carry, ys = _under_policy(step, carry, xs, length, policy, unroll, reverse)
+    except WeakTypeChanges as changes:
+        if changes.scan is not scan:
+            raise
+        carry = settled(body, carry, static, _first(xs), length)
+        carry, ys = _under_policy(step, carry, xs, length, policy, unroll, reverse)
+    return eqx.combine(carry, static), ys
 
-    def arrays_only(carry: Any, x: Any) -> tuple[Any, Any]:
-        out, y = body(eqx.combine(carry, static), x)
-        return _carried_part(out, eqx.combine(carry, static)), y
 
-    while True:
-        try:
-            carried, ys = _under_policy(
-                arrays_only, carried, xs, length, policy, 1 if unroll is None else unroll, reverse
-            )
-        except _StrongerTypes as stronger:
-            carried = stronger.cast(carried)
-        else:
-            return eqx.combine(carried, static), ys
+def _first(xs: Any) -> Any:
+    """What one layer sees of `xs`, as `jax.ShapeDtypeStruct`s."""
+
+    def first(x: Any) -> Any:
+        return jax.ShapeDtypeStruct(x.shape[1:], x.dtype, weak_type=bool(getattr(x, "weak_type", False)))
+
+    return jax.tree.map(first, xs)
 
 
 def _under_policy(
-    body: Body, init: Any, xs: Any, length: int, policy: ScanCheckpointPolicy, unroll: int | bool, reverse: bool
+    step: Callable[[Any, Any], tuple[Any, Any, Any]],
+    init: Any,
+    xs: Any,
+    length: int,
+    policy: ScanCheckpointPolicy,
+    unroll: int | bool,
+    reverse: bool,
 ) -> tuple[Any, Any]:
+    others: list[Any] = []  # what each y holds beside arrays: the same for all layers, which are traced once
+
+    def body(carry: Any, x: Any) -> tuple[Any, Any]:
+        carry, y, other = step(carry, x)
+        others[:] = [other]
+        return carry, y
+
     size = _chunk_size(policy, init, xs, length)
 
     def whole(carry: Any, xs: Any) -> tuple[Any, Any]:
@@ -64,7 +87,8 @@ def _under_policy(
 
     if policy.save_carries is False:
         whole = jax.checkpoint(whole)
-    return whole(init, xs)
+    carry, ys = whole(init, xs)
+    return carry, eqx.combine(ys, others[0])
 
 
 def _scan(
@@ -74,74 +98,6 @@ def _scan(
     straight = length == 1 or unroll is True or unroll == 0 or unroll >= length
     carry, ys = jax.lax.scan(remat(body, straight=straight), init, xs, length=length, unroll=unroll, reverse=reverse)
     return carry, ys
-
-
-# -- the carry ------------------------------------------------------------------------------------------------------
-
-
-class _StrongerTypes(Exception):
-    """A weak-typed carry came back strong: begin again with these dtypes, one a leaf, None for leaves that stay.
-
-    `lax.scan` begins again only where the dtype itself changes. The body would then be traced with a weak type that, in
-    a loop, only its first layer sees: float32 times bfloat16 would be bfloat16 in all layers.
-    """
-
-    def __init__(self, dtypes: list[Any]) -> None:
-        super().__init__("a carry has a weak type")
-        self.dtypes = dtypes
-
-    def cast(self, carried: Any) -> Any:
-        leaves, treedef = jax.tree.flatten(carried)
-        cast = [
-            leaf if dtype is None else jnp.asarray(leaf, dtype) for leaf, dtype in zip(leaves, self.dtypes, strict=True)
-        ]
-        return jax.tree.unflatten(treedef, cast)
-
-
-def _is_carried(leaf: Any) -> bool:
-    return is_array(leaf) or is_number(leaf)
-
-
-def _same_carry_leaf(before: Any, after: Any) -> bool:
-    if _is_carried(before) and _is_carried(after):
-        return True
-    return same_value(before, after)
-
-
-def _carried_part(out: Any, carry: Any) -> Any:
-    """The arrays of a new carry, once they are known to fit the old one's."""
-    found = first_difference(carry, out, _same_carry_leaf)
-    if found:
-        path, before, after = found
-        raise TypeError(_changed(path, _sketch(before), _sketch(after)))
-    befores, treedef = jax.tree_util.tree_flatten_with_path(eqx.filter(carry, _is_carried))
-    afters = [jnp.asarray(leaf) for leaf in jax.tree.leaves(eqx.filter(out, _is_carried))]
-    dtypes: list[Any] = []
-    for (path, before), after in zip(befores, afters, strict=True):
-        old, new = aval(before), aval(after)
-        stronger = old[2] and not new[2] and old[0] == new[0] and jnp.result_type(before, after) == new[1]
-        if old != new and not stronger:
-            raise TypeError(_changed(jax.tree_util.keystr(path), aval_text(before), aval_text(after)))
-        dtypes.append(new[1] if stronger else None)
-    if any(dtype is not None for dtype in dtypes):
-        raise _StrongerTypes(dtypes)
-    return jax.tree.unflatten(treedef, afters)
-
-
-def _sketch(value: Any) -> str:
-    if jax.tree_util.all_leaves([value]):
-        return aval_text(value)
-    return str(eqx.tree_pformat(value, short_arrays=True, width=60))
-
-
-def _changed(path: str, before: str, after: str) -> str:
-    place = f"at {path} " if path else ""
-    return (
-        f"expected a layer to give back a carry like the one it was given; {place}{before} went in, "
-        f"{after} came out. A Python loop lets the carry change from layer to layer, a scan cannot. Where only the "
-        "first layer changes it, apply that layer before the scan; or start with the carry that the layers give. "
-        "(Casting it back in every layer would make the error go away and change the results.)"
-    )
 
 
 # -- nested ---------------------------------------------------------------------------------------------------------

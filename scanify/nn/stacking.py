@@ -121,6 +121,13 @@ def check_leading_axis(stacked: Any, num_layers: int) -> None:
             )
 
 
+def without_layers(leaf: Any) -> Any:
+    """Shape and dtype of a leaf in one layer of the stack."""
+    if not is_stacked(leaf):
+        return leaf
+    return jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype, weak_type=bool(getattr(leaf, "weak_type", False)))
+
+
 def take_layer(stacked: M, index: Any) -> M:
     """Layer `index` of a stack; a traced index is clamped to the ends, as jax does."""
 
@@ -128,7 +135,7 @@ def take_layer(stacked: M, index: Any) -> M:
         if not is_stacked(leaf):
             return leaf
         if isinstance(leaf, jax.ShapeDtypeStruct):
-            return jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype, weak_type=leaf.weak_type)
+            return without_layers(leaf)
         if isinstance(index, int):
             return leaf[index]
         return jax.lax.dynamic_index_in_dim(jnp.asarray(leaf), index, axis=0, keepdims=False)
