@@ -11,7 +11,7 @@ from scanify.errors import ScanifyError
 
 STACKS = ("init", "call")
 # The remat policies by their names on the command line: "none" is a scan without rematerialisation.
-REMATS = ("none", "full", "nested", "offload", "save_all")
+REMATS = ("none", "full", "nested", "offload", "save_all", "dots")
 # The other names that ScanCheckpointPolicy has for the same: False and True.
 SYNONYMS = {"false": "none", "true": "full"}
 KEYS = ("cases", "exclude", "remat", "stack")

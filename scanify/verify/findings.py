@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from scanify.verify.limits import human_bytes
 from scanify.verify.trace import Traced, count_scans
 from scanify.verify.verdict import Verdict
 
 
 def _residuals(traced: Traced) -> Counter[tuple[tuple[int, ...], str]]:
     return Counter((tuple(aval.shape), str(aval.dtype)) for aval in traced.residuals)
+
+
+def _size(traced: Traced) -> str:
+    return human_bytes(traced.saved_bytes or 0)
 
 
 def remat_findings(policy: str, wanted: Traced | Verdict, written: Traced | Verdict) -> tuple[str, ...]:
@@ -21,7 +26,7 @@ def remat_findings(policy: str, wanted: Traced | Verdict, written: Traced | Verd
         return ()
     text = (
         f"the rewritten source was to use remat {policy!r} but does not: as written it saves "
-        f"{written.saved_bytes} bytes between forward and backward, and {wanted.saved_bytes} under that policy; "
+        f"{_size(written)} between forward and backward, and {_size(wanted)} under that policy; "
         "look for a gradient_checkpointing that is missing or another one"
     )
     return (text,)
@@ -35,10 +40,11 @@ def remat_notes(policy: str, traced: Traced, without: Traced | Verdict | None, o
     notes = []
     if traced.gradient is None or original.gradient is None:
         return ()
-    if isinstance(without, Traced) and without is not traced and _residuals(traced) == _residuals(without):
-        notes.append(f"remat {policy!r} changes nothing: {traced.saved_bytes} bytes are saved with and without it")
+    other = isinstance(without, Traced) and without is not traced and policy != "save_all"  # which is to save all
+    if other and isinstance(without, Traced) and _residuals(traced) == _residuals(without):
+        notes.append(f"remat {policy!r} changes nothing: {_size(traced)} are saved with and without it")
     if (traced.saved_bytes or 0) > (original.saved_bytes or 0):
-        notes.append(f"saves {traced.saved_bytes} bytes where the original saves {original.saved_bytes}")
+        notes.append(f"saves {_size(traced)} where the original saves {_size(original)}")
     return tuple(notes)
 
 
