@@ -34,8 +34,13 @@ check: $(VENV)/$(STAMP) ## lint, types and the rule catalogue
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_rules.py
 
-bench: $(VENV)/$(STAMP) ## what is timed: start of the command, unrelated code
+bench: $(VENV)/bench ## what is timed: start of the command, and stacks of layers against loops (ARGS="--layers 4,12")
 	$(BIN)/python tests/benchmarks/start.py
+	$(BIN)/python -m tests.benchmarks.runtime $(ARGS)
+
+$(VENV)/bench: $(VENV)/$(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
+	@touch $@
 
 matrix: .venv-311/$(STAMP) .venv-313/$(STAMP) ## the suite on jax 0.10 with Python 3.11 and on jax 0.12 with Python 3.13
 	.venv-311/bin/python -m pytest -q $(ARGS)

@@ -1,0 +1,55 @@
+"""`python -m tests.benchmarks.runtime`: measure, and write the figures to a folder."""
+
+import argparse
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+import jax
+
+from tests.benchmarks.runtime.block import SIZES, batch, layers
+from tests.benchmarks.runtime.contenders import POLICIES, contenders
+from tests.benchmarks.runtime.measure import Figures, compiled, interleaved_steps
+from tests.benchmarks.runtime.tables import markdown, plot, write_json
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.runtime", description=__doc__)
+    parser.add_argument("--layers", default="4,12,24,48,61,96", help="numbers of layers, with commas between")
+    parser.add_argument("--sizes", default=",".join(one.name for one in SIZES), help="which is heavy")
+    parser.add_argument("--policies", default=",".join(POLICIES))
+    parser.add_argument("--loop-up-to", type=int, default=48, help="above this, the loop is left out")
+    parser.add_argument("--rounds", type=int, default=5, help="interleaved steps that the median is taken of")
+    parser.add_argument("--out", type=Path, default=Path("build/bench"))
+    return parser.parse_args()
+
+
+def main() -> None:
+    given = arguments()
+    device = jax.devices()[0]
+    machine = {
+        "device": f"{device.device_kind} ({device.platform})",
+        "python": f"Python {platform.python_version()}",
+        **{name: f"{name} {version(name)}" for name in ("jax", "equinox")},
+    }
+    rows: list[Figures] = []
+    given.out.mkdir(parents=True, exist_ok=True)
+    for sizes in (one for one in SIZES if one.name in given.sizes.split(",")):
+        x = batch(sizes)
+        for count in (int(one) for one in given.layers.split(",")):
+            runs = []
+            ways = contenders(layers(sizes, count), tuple(given.policies.split(",")), count <= given.loop_up_to)
+            for contender in ways:
+                figures, executable = compiled(contender, sizes.name, count, x)
+                runs.append((figures, executable, contender.parameters))
+                print(f"{sizes.name} {count}: {figures.contender} {figures.policy} compiled in {figures.compile:.1f} s")
+            interleaved_steps(runs, x, given.rounds)
+            rows += [figures for figures, _, _ in runs]
+            write_json(rows, machine, given.out / "runtime.json")
+            (given.out / "runtime.md").write_text(markdown(rows, machine))
+    plot(rows, given.out / "runtime.png")
+    print(f"\n{markdown(rows, machine)}\nwritten to {given.out}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""The ways to apply a list of layers that are compared, each as parameters and a function of them and the input."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from scanify.nn import ArrayStacked
+
+POLICIES = ("none", "full", "nested", "offload", "save_all", "dots")
+_OURS = {"none": False, "full": True}
+_HALIAX = {"none": False, "full": True, "nested": "nested", "offload": "offload", "save_all": "save_all"}
+
+
+@dataclass(frozen=True)
+class Contender:
+    """`apply(parameters, x)` applies all layers. `policy` is what it keeps for the backward pass."""
+
+    name: str
+    policy: str
+    parameters: Any
+    apply: Callable[[Any, Any], Any]
+
+
+def contenders(layers: list[eqx.Module], policies: tuple[str, ...], loop: bool) -> Iterator[Contender]:
+    """Every way there is here, the Python loop first (where it is asked for: it takes minutes to compile)."""
+    if loop:
+        yield _loop(layers)
+    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[eqx.filter(one, eqx.is_array) for one in layers])
+    static = eqx.filter(layers[0], eqx.is_array, inverse=True)
+    for policy in policies:
+        scan = _by_hand(policy, len(layers))
+        if scan is not None:
+            yield Contender("by hand", policy, stacked, _scanning(scan, static))
+        yield _ours(layers, policy)
+        if policy in _HALIAX and find_spec("haliax") is not None:
+            yield _haliax(layers, policy)
+    yield Contender("eqx.internal", "checkpointed", stacked, _scanning(_equinox, static))
+
+
+def _loop(layers: list[eqx.Module]) -> Contender:
+    parameters, static = eqx.partition(layers, eqx.is_array)
+
+    def apply(parameters: Any, x: Any) -> Any:
+        for layer in eqx.combine(parameters, static):
+            x = layer(x)
+        return x
+
+    return Contender("loop", "none", parameters, apply)
+
+
+Scan = Callable[[Callable[[Any, Any], tuple[Any, None]], Any, Any], Any]
+
+
+def _scanning(scan: Scan, static: Any) -> Callable[[Any, Any], Any]:
+    return lambda parameters, x: scan(lambda carry, one: (eqx.combine(one, static)(carry), None), x, parameters)
+
+
+def _by_hand(policy: str, count: int) -> Scan | None:
+    """What one writes oneself; nested with a rolled outer scan, for the largest chunk up to the square root."""
+    policies = jax.checkpoint_policies
+    chosen = {"full": None, "save_all": policies.everything_saveable, "dots": policies.dots_with_no_batch_dims_saveable}
+    if policy == "none":
+        return lambda body, x, xs: jax.lax.scan(body, x, xs)[0]
+    if policy in chosen:
+        return lambda body, x, xs: jax.lax.scan(jax.checkpoint(body, policy=chosen[policy], prevent_cse=False), x, xs)[
+            0
+        ]
+    if policy != "nested":
+        return None
+    chunk = max(size for size in range(1, int(count**0.5) + 1) if count % size == 0)
+
+    def nested(body: Any, x: Any, xs: Any) -> Any:
+        inner = jax.checkpoint(body, prevent_cse=False)
+        outer = jax.checkpoint(lambda x, xs: (jax.lax.scan(inner, x, xs)[0], None), prevent_cse=False)
+        return jax.lax.scan(outer, x, jax.tree.map(lambda leaf: leaf.reshape(-1, chunk, *leaf.shape[1:]), xs))[0]
+
+    return nested
+
+
+def _equinox(body: Any, x: Any, xs: Any) -> Any:
+    import equinox.internal as eqxi
+
+    return eqxi.scan(body, x, xs, kind="checkpointed")[0]
+
+
+def _ours(layers: list[eqx.Module], policy: str) -> Contender:
+    stack = ArrayStacked.of(layers, gradient_checkpointing=_OURS.get(policy, policy))
+    parameters, static = eqx.partition(stack, eqx.is_array)
+    return Contender("scanify", policy, parameters, lambda p, x: eqx.combine(p, static).fold(x))
+
+
+def _haliax(layers: list[eqx.Module], policy: str) -> Contender:
+    from haliax.nn import ArrayStacked as Theirs
+
+    def pick(index: Any) -> Any:
+        leaves = [eqx.filter(one, eqx.is_array) for one in layers]
+        arrays = jax.tree.map(lambda *column: jnp.stack(column)[index], *leaves)
+        return eqx.combine(arrays, eqx.filter(layers[0], eqx.is_array, inverse=True))
+
+    module = type("Picked", (), {"init": staticmethod(pick)})
+    stack = Theirs.init(len(layers), module, gradient_checkpointing=_HALIAX[policy])(jnp.arange(len(layers)))
+    parameters, static = eqx.partition(stack, eqx.is_array)
+    return Contender("haliax", policy, parameters, lambda p, x: eqx.combine(p, static).fold(x))
