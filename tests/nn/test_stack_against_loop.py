@@ -35,14 +35,13 @@ class Block(eqx.Module):
     out: jax.Array
     scale: jax.Array
     table: np.ndarray
-    key: jax.Array
     activation: Callable[..., Any]
     eps: float
     nothing: None
     name: str = eqx.field(static=True)
 
     def __init__(self, *, key: Any) -> None:
-        a, b, c, self.key = jr.split(key, 4)
+        a, b, c = jr.split(key, 3)
         self.linear = eqx.nn.Linear(D, 2 * D, key=a)
         self.out = jr.normal(b, (D, 2 * D))
         self.scale = 1 + jr.normal(c)
@@ -54,7 +53,7 @@ class Block(eqx.Module):
 
     def __call__(self, x: Any, mask: Any = None, *, key: Any = None) -> Any:
         y = self.out @ self.activation(self.linear(x)) * self.scale + self.eps * jnp.sin(x)
-        y = y + 0.1 * jr.normal(self.key, y.shape) + 0.01 * self.table
+        y = y + 0.01 * self.table
         if key is not None:
             y = jnp.where(jr.bernoulli(key, 0.5, y.shape), y, 0)
         return x + (y if mask is None else y * mask)
@@ -117,8 +116,13 @@ def truth(count: int) -> Any:
     return _TRUTH[count]
 
 
-@pytest.mark.parametrize("count", COUNTS)
-@pytest.mark.parametrize("policy", POLICIES)
+def pairs() -> list[tuple[str, int]]:
+    """Every count with the policies that have a name of their own, two with those that combine."""
+    plain = ("no remat", "full", "nested", "dots", "offload", "save_all")
+    return [(policy, count) for policy in POLICIES for count in (COUNTS if policy in plain else (2, 7))]
+
+
+@pytest.mark.parametrize(("policy", "count"), pairs())
 def test_values_and_gradients_are_those_of_the_loop(policy: str, count: int) -> None:
     stack = ArrayStacked.of(blocks(count), gradient_checkpointing=POLICIES[policy])
     x, mask, keys = jnp.arange(1.0, D + 1), jnp.linspace(0, 1, D), jr.split(jr.key(1), count)
@@ -227,6 +231,21 @@ def test_every_layer_has_its_own_dropout_key(make_key: Any, count: int) -> None:
 
 
 @pytest.mark.parametrize("make_key", [jr.key, jr.PRNGKey], ids=["typed key", "raw key"])
+def test_layers_that_hold_keys_are_stacked(make_key: Any) -> None:
+    class Holds(eqx.Module):
+        key: jax.Array
+
+        def __call__(self, x: Any) -> Any:
+            return x + jr.normal(self.key, x.shape)
+
+    layers = [Holds(make_key(seed)) for seed in range(3)]
+    stack = ArrayStacked.of(layers)
+    assert stack.stacked.key.dtype == layers[0].key.dtype
+    assert_close(stack.fold(jnp.zeros(2)), loop_plain(layers, jnp.zeros(2)))
+    assert jnp.array_equal(jr.key_data(stack[1].key), jr.key_data(layers[1].key))
+
+
+@pytest.mark.parametrize("make_key", [jr.key, jr.PRNGKey], ids=["typed key", "raw key"])
 @pytest.mark.parametrize("policy", ["no remat", "full", "nested", "offload"])
 def test_a_key_that_is_split_in_the_loop_is_carried(make_key: Any, policy: str) -> None:
     class Chain(eqx.Module):
@@ -280,18 +299,14 @@ def test_state_is_carried() -> None:
 
 
 @pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float32, jnp.complex64])
-def test_the_models_own_dtype_is_kept_bit_for_bit(dtype: Any) -> None:
+def test_the_models_own_dtype_is_kept(dtype: Any) -> None:
     layers = [Numbered(jnp.asarray(1 + i / 8, dtype), 0.5) for i in range(6)]
     x = jnp.arange(1, 5).astype(dtype)
-    for policy in (False, True, "nested"):
-        got = ArrayStacked.of(layers, gradient_checkpointing=policy).fold(x)
-        expected = jax.jit(lambda x: loop_plain(layers, x))(x)
-        assert got.dtype == expected.dtype == dtype
-        np.testing.assert_allclose(
-            np.asarray(got, np.complex128),
-            np.asarray(expected, np.complex128),
-            rtol=3e-2 if dtype == jnp.bfloat16 else 1e-6,
-        )
+    with jax.disable_jit():  # one operation after the other: jit may keep bfloat16 in a wider type in between
+        expected = loop_plain(layers, x)
+        got = ArrayStacked.of(layers).fold(x)
+    assert got.dtype == expected.dtype == dtype
+    assert np.asarray(got).tobytes() == np.asarray(expected).tobytes()
 
 
 def test_integer_arrays_and_functions_have_no_gradient() -> None:
