@@ -29,11 +29,11 @@ def split(tree: Any) -> tuple[Any, Any]:
     return jax.tree.map(jnp.asarray, arrays), static
 
 
-def checked_step(body: Step, static: Any, scan: object) -> Callable[[Any, Any], tuple[Any, Any, Any]]:
+def checked_step(body: Step, static: Any, scan: object | None) -> Callable[[Any, Any], tuple[Any, Any, Any]]:
     """`body` on the arrays of a carry: new arrays, the arrays of y, and the leaves of y that are none.
 
     The step raises TypeError where the new carry has another structure, other leaves that are no arrays, or arrays of
-    another shape or dtype, and WeakTypeChanges where that is a matter of a weak type.
+    another shape or dtype, and WeakTypeChanges where that is a matter of a weak type, unless `scan` is None.
     """
 
     def step(carry: Any, x: Any) -> tuple[Any, Any, Any]:
@@ -44,17 +44,15 @@ def checked_step(body: Step, static: Any, scan: object) -> Callable[[Any, Any], 
                 "functions that give the carry alone"
             )
         arrays, rest = split(result[0])
-        difference = first_difference(eqx.combine(carry, static), eqx.combine(arrays, rest), weak=False)
-        if difference is not None and not _weak_number(difference):
-            raise TypeError(_changed(difference))
-        if difference is not None or _weak_types(carry) != _weak_types(arrays):
+        _refuse_change(eqx.combine(carry, static), eqx.combine(arrays, rest))
+        if scan is not None and _avals(carry) != _avals(arrays):
             raise WeakTypeChanges(scan)
         return arrays, *split(result[1])
 
     return step
 
 
-def settled(body: Step, carry: Any, static: Any, x: Any, length: int) -> Any:
+def settled(body: Step, carry: Any, static: Any, x: Any) -> Any:
     """The carry in the type that it settles into, for carries that begin with a weak type.
 
     `0.0 + loss` is weak before the first layer and strong after it. A scan has one type for all layers; with it the
@@ -67,15 +65,16 @@ def settled(body: Step, carry: Any, static: Any, x: Any, length: int) -> Any:
     while _avals(traces[-1].carry) != _avals(types[-1]) and len(types) < _ROUNDS:
         types.append(traces[-1].carry)
         traces.append(_traced(body, types[-1], static, x))
-    last = traces[-1]
-    settles = _avals(last.carry) == _avals(types[-1])
-    if not settles or any(trace.operations != last.operations or trace.y != last.y for trace in traces):
-        difference = first_difference(carry, last.carry) or Difference("", carry, last.carry)
+    settles = _avals(traces[-1].carry) == _avals(types[-1])
+    cast = jax.tree.map(_cast, carry, types[-1])
+    scanned = _traced(body, cast, static, x)
+    if not settles or any((one.operations, one.y) != (scanned.operations, scanned.y) for one in traces):
+        difference = first_difference(carry, traces[-1].carry) or Difference("", carry, traces[-1].carry)
         raise TypeError(
             f"{_changed(difference)} The layers compute something else for the type of the first carry (weak, as that "
             "of a Python number) than for that of the later ones: write the first one as an array with a dtype"
         )
-    return jax.tree.map(_cast, carry, types[-1])
+    return cast
 
 
 _ROUNDS = 4  # weak to strong, integer to float, float to complex
@@ -94,9 +93,7 @@ def _traced(body: Step, carry: Any, static: Any, x: Any) -> _Trace:
     def arrays_only(carry: Any, x: Any) -> Any:
         out, y = body(eqx.combine(carry, static), x)
         arrays, rest = split(out)
-        difference = first_difference(eqx.combine(carry, static), eqx.combine(arrays, rest), weak=False)
-        if difference is not None and not _weak_number(difference):
-            raise TypeError(_changed(difference))
+        _refuse_change(eqx.combine(carry, static), eqx.combine(arrays, rest))
         return arrays, split(y)[0]
 
     jaxpr, shapes = jax.make_jaxpr(arrays_only, return_shape=True)(carry, x)
@@ -105,14 +102,18 @@ def _traced(body: Step, carry: Any, static: Any, x: Any) -> _Trace:
     return _Trace(new, _avals(y, 2), _operations(jaxpr.jaxpr))
 
 
-def _weak_number(difference: Difference) -> bool:
-    """Whether a weak-typed array came back as an array of the same shape and another dtype."""
-    one, other = difference.one, difference.other
+def _refuse_change(before: Any, after: Any) -> None:
+    """Raises TypeError for every change of a carry that is not one of a weak type."""
+    if jax.tree.structure(before) == jax.tree.structure(after):
+        before = jax.tree.map(lambda one, other: other if _may_follow(one, other) else one, before, after)
+    difference = first_difference(before, after, weak=False)
+    if difference is not None:
+        raise TypeError(_changed(difference))
+
+
+def _may_follow(one: Any, other: Any) -> bool:
+    """Whether `one` is a weak-typed array and `other` an array of the same shape."""
     return is_array(one) and is_array(other) and aval(one)[0] == aval(other)[0] and aval(one)[2]
-
-
-def _weak_types(tree: Any) -> list[bool]:
-    return [aval(leaf)[2] for leaf in jax.tree.leaves(tree)]
 
 
 def _avals(tree: Any, count: int = 3) -> list[Any]:
@@ -120,8 +121,8 @@ def _avals(tree: Any, count: int = 3) -> list[Any]:
 
 
 def _cast(leaf: Any, like: Any) -> Any:
-    if aval(leaf) == aval(like):
-        return leaf
+    if leaf.dtype == like.dtype and (like.weak_type or not aval(leaf)[2]):
+        return leaf  # what comes back weak stays strong: the programs are the same, and jax cannot cast it
     if not like.weak_type:
         return jax.lax.convert_element_type(leaf, like.dtype)
     # jax has no public cast to a weak type; a Python number gives its own.

@@ -45,11 +45,12 @@ def run_scan(
         if policy.names:
             warn_of_names_not_set(policy, step, carry, _first(xs))
         carry, ys = _under_policy(step, carry, xs, length, policy, unroll, reverse)
+        return eqx.combine(carry, static), ys
     except WeakTypeChanges as changes:
         if changes.scan is not scan:
             raise
-        carry = settled(body, carry, static, _first(xs), length)
-        carry, ys = _under_policy(step, carry, xs, length, policy, unroll, reverse)
+    carry = settled(body, carry, static, _first(xs))
+    carry, ys = _under_policy(checked_step(body, static, None), carry, xs, length, policy, unroll, reverse)
     return eqx.combine(carry, static), ys
 
 

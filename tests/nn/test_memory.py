@@ -1,0 +1,107 @@
+"""Temporary memory of compiled gradients on a CPU: what remat promises, held to a scan written by hand."""
+
+import functools
+import math
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scanify.nn import ArrayStacked, ScanCheckpointPolicy
+from scanify.nn.loop import best_chunk_size
+
+
+class Block(eqx.Module):
+    up: Any
+    down: Any
+
+    def __call__(self, x: Any) -> Any:
+        return x + jax.nn.gelu(x @ self.up) @ self.down
+
+
+def shapes(count: int, width: int, batch: int) -> tuple[Block, Any]:
+    up, down = (count, width, 4 * width), (count, 4 * width, width)
+    block = Block(jax.ShapeDtypeStruct(up, jnp.float32), jax.ShapeDtypeStruct(down, jnp.float32))
+    return block, jax.ShapeDtypeStruct((batch, width), jnp.float32)
+
+
+def temporaries(function: Any, *args: Any) -> int:
+    compiled = jax.jit(jax.grad(lambda *args: (function(*args) ** 2).sum())).lower(*args).compile()
+    return int(compiled.memory_analysis().temp_size_in_bytes)
+
+
+@functools.cache
+def stacked(policy: Any, count: int, width: int, batch: int) -> int:
+    """Bytes of temporaries of a gradient through a stack."""
+    block, x = shapes(count, width, batch)
+    return temporaries(lambda stack, x: stack.fold(x), ArrayStacked(block, count, policy), x)
+
+
+def by_hand(remat: bool, count: int, width: int, batch: int) -> int:
+    def step(x: Any, block: Any) -> Any:
+        return block(x), None
+
+    body = jax.checkpoint(step, prevent_cse=False) if remat else step
+    block, x = shapes(count, width, batch)
+    return temporaries(lambda block, x: jax.lax.scan(body, x, block)[0], block, x)
+
+
+ACTIVATIONS, PARAMETERS = (64, 64, 4096), (48, 256, 64)
+
+
+@pytest.mark.parametrize("remat", [True, False])
+@pytest.mark.parametrize("size", [ACTIVATIONS, PARAMETERS], ids=["activations", "parameters"])
+def test_a_stack_needs_no_more_than_a_scan_by_hand(size: Any, remat: bool) -> None:
+    assert stacked(remat, *size) <= 1.02 * by_hand(remat, *size)
+
+
+@pytest.mark.parametrize(
+    "size",
+    [ACTIVATIONS, (61, 64, 4096), (47, 64, 4096), PARAMETERS, (47, 256, 64), (47, 128, 1024)],
+    ids=["activations", "61 layers", "47 layers", "parameters", "47 layers of parameters", "47 layers of both"],
+)
+def test_nested_never_needs_more_than_simple_remat(size: Any) -> None:
+    assert stacked("nested", *size) <= stacked(True, *size)
+
+
+def test_nested_needs_at_most_half_of_simple_remat_where_activations_are_large() -> None:
+    assert stacked("nested", *ACTIVATIONS) <= 0.5 * stacked(True, *ACTIVATIONS)
+
+
+@pytest.mark.parametrize("count", [47, 61])
+def test_nested_saves_memory_for_a_prime_number_of_layers(count: int) -> None:
+    assert stacked("nested", count, 64, 4096) <= 0.6 * stacked(True, count, 64, 4096)
+
+
+def test_dots_needs_less_than_no_remat_and_more_than_full() -> None:
+    size = (16, 64, 1024)
+    assert stacked(True, *size) < stacked("dots", *size) < 0.7 * stacked(False, *size)
+
+
+def test_a_number_of_chunks_is_taken_at_its_word() -> None:
+    """Two chunks of 32 keep 2 + 32 carries of a MB, eight chunks of 8 keep 8 + 8."""
+    two, eight = (stacked(ScanCheckpointPolicy(nested=chunks), *ACTIVATIONS) for chunks in (2, 8))
+    assert 15e6 < two - eight < 30e6
+
+
+class TestTheChoiceOfChunks:
+    @pytest.mark.parametrize("length", [9, 16, 64, 100])
+    def test_without_parameters_it_is_the_square_root(self, length: int) -> None:
+        assert best_chunk_size(10**6, 0, length) == math.isqrt(length)
+
+    def test_where_parameters_outweigh_carries_it_is_one_scan(self) -> None:
+        assert best_chunk_size(10**3, 48 * 10**6, 48) == 48
+
+    @given(st.integers(0, 10**9), st.integers(0, 10**9), st.integers(1, 200))
+    def test_it_is_a_number_of_layers(self, carry: int, xs: int, length: int) -> None:
+        assert 1 <= best_chunk_size(carry, xs, length) <= length
+
+    @given(st.integers(1, 10**6), st.integers(2, 300))
+    def test_it_keeps_about_twice_the_square_root_of_carries(self, carry: int, length: int) -> None:
+        size = best_chunk_size(carry, 0, length)
+        kept = length if size == length else math.ceil(length / size) + size
+        assert kept <= 2 * math.sqrt(length) + 1
