@@ -4,3 +4,6 @@ from scanify.nn.array_stacked import ArrayStacked as ArrayStacked
 from scanify.nn.checkpoint import ScanCheckpointPolicy as ScanCheckpointPolicy
 from scanify.nn.checkpoint import remat_policy_override as remat_policy_override
 from scanify.nn.checkpoint import tree_checkpoint_name as tree_checkpoint_name
+from scanify.nn.functional import fold as fold
+from scanify.nn.functional import map as map
+from scanify.nn.functional import scan as scan

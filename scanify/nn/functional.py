@@ -1,0 +1,193 @@
+"""`fold`, `scan` and `map` over the first axis of arrays: a loop over time steps, chunks or layers, with remat.
+
+In the manner of `haliax.fold`, `haliax.scan` and `haliax.map` (stanford-crfm/haliax, src/haliax/_src/scan.py), on
+positional axes: the function and how to run it come first, the values in a second call.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from scanify.nn.array_stacked import ArrayStacked
+from scanify.nn.axes import parameter_names
+from scanify.nn.checkpoint import RematPolicy, ScanCheckpointPolicy
+from scanify.nn.leaves import aval_text, is_array
+from scanify.nn.loop import Unroll, run_scan
+from scanify.nn.stacking import check_leading_axis, is_stacked
+
+
+def scan(
+    f: Callable[..., tuple[Any, Any]],
+    length: int | None = None,
+    *,
+    remat: RematPolicy = False,
+    unroll: Unroll = 1,
+    reverse: bool = False,
+) -> Callable[..., tuple[Any, Any]]:
+    """`scan(f)(init, xs)` is this loop, compiled as one step:
+
+        carry, ys = init, []
+        for x in xs:
+            carry, y = f(carry, x)
+            ys.append(y)
+        return carry, jnp.stack(ys)
+
+    **Arguments:**
+
+    - `f`: takes the carry and an element of `xs`, and gives `(carry, y)`. The carry keeps its structure, shapes and
+        dtypes.
+    - `length`: how many steps; needed only where nothing is scanned over, as in `scan(f, 100)(init, None)`.
+    - `remat`: what is kept for the backward pass: False (everything), True, "nested", "dots", "offload", "save_all" or
+        a `ScanCheckpointPolicy`.
+    - `unroll`, `reverse`: see `jax.lax.scan`.
+
+    **Returns** a function of `(init, *xs, **xs)`. The arrays in `xs`, each of shape `(length, ...)`, are taken apart
+    along axis 0; an `ArrayStacked` gives its layers. What has no axis is the same in all steps: numbers, functions,
+    None. It gives the last carry, and the ys, each array of shape `(length, ...)`.
+
+    **Raises** ValueError where lengths differ or are not known, for one typed PRNG key where each step needs its own,
+    and for an unknown `remat`; TypeError where `f` gives no pair or a carry unlike the one it was given.
+    """
+    return _scanner(f, parameter_names(f, 1), length, remat, unroll, reverse)
+
+
+def fold(
+    f: Callable[..., Any],
+    length: int | None = None,
+    *,
+    remat: RematPolicy = False,
+    unroll: Unroll = 1,
+    reverse: bool = False,
+) -> Callable[..., Any]:
+    """`fold(f)(init, xs)` is this loop, compiled as one step; arguments and errors are those of `scan`:
+
+    carry = init
+    for x in xs:
+        carry = f(carry, x)
+    return carry
+    """
+
+    def with_nothing(carry: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, None]:
+        return f(carry, *args, **kwargs), None
+
+    scanned = _scanner(with_nothing, parameter_names(f, 1), length, remat, unroll, reverse)
+
+    def run(init: Any, /, *xs: Any, **named: Any) -> Any:
+        return scanned(init, *xs, **named)[0]
+
+    return run
+
+
+def map(
+    f: Callable[..., Any],
+    length: int | None = None,
+    *,
+    remat: RematPolicy = False,
+    unroll: Unroll = 1,
+    reverse: bool = False,
+) -> Callable[..., Any]:
+    """`map(f)(xs)` is `jnp.stack([f(x) for x in xs])`, one element after the other.
+
+    `jax.vmap` is faster, and holds the intermediate values of all elements at once; this holds those of one (without a
+    gradient, or with `remat=True`). Arguments and errors are those of `scan`.
+    """
+
+    def without_carry(carry: None, /, *args: Any, **kwargs: Any) -> tuple[None, Any]:
+        return None, f(*args, **kwargs)
+
+    scanned = _scanner(without_carry, parameter_names(f, 0), length, remat, unroll, reverse)
+
+    def run(*xs: Any, **named: Any) -> Any:
+        return scanned(None, *xs, **named)[1]
+
+    return run
+
+
+def _scanner(
+    f: Callable[..., tuple[Any, Any]],
+    names: list[str],
+    length: int | None,
+    remat: RematPolicy,
+    unroll: Unroll,
+    reverse: bool,
+) -> Callable[..., tuple[Any, Any]]:
+    policy = ScanCheckpointPolicy.of(remat)
+    _check_length(length)
+
+    def run(init: Any, /, *xs: Any, **named: Any) -> tuple[Any, Any]:
+        whole = jax.tree.map(_layers, (xs, named), is_leaf=_is_stack)
+        steps = _length(whole, length, names)
+        scanned, same = eqx.partition(whole, is_stacked)
+
+        def body(carry: Any, x: Any) -> Any:
+            args, kwargs = eqx.combine(x, same)
+            return f(carry, *args, **kwargs)
+
+        # A scan of no steps keeps nothing, under any policy.
+        used = policy if steps else ScanCheckpointPolicy(disable=True)
+        arrays = jax.tree.map(jnp.asarray, scanned)
+        return run_scan(body, init, arrays, steps, policy=used, unroll=unroll, reverse=reverse)
+
+    return run
+
+
+def _is_stack(value: Any) -> bool:
+    return isinstance(value, ArrayStacked)
+
+
+def _layers(value: Any) -> Any:
+    if not isinstance(value, ArrayStacked):
+        return value
+    check_leading_axis(value.stacked, value.num_layers)
+    return value.stacked
+
+
+def _check_length(length: Any) -> None:
+    if length is None:
+        return
+    if isinstance(length, bool) or not isinstance(length, int):
+        raise TypeError(
+            f"expected `length` to be a number of steps or None, got {aval_text(length)}; the values to scan over are "
+            "given in the second call: scan(f)(init, xs)"
+        )
+    if length < 0:
+        raise ValueError(f"expected `length` to be a number of steps, got {length}")
+
+
+def _length(whole: Any, length: int | None, names: list[str]) -> int:
+    """How many steps: the size of axis 0 of all arrays. Raises ValueError where they do not agree, or there is none."""
+    told = None if length is None else ("`length`", length)
+    for path, leaf in jax.tree_util.tree_flatten_with_path(whole)[0]:
+        if not is_array(leaf):
+            continue
+        place = _place(path, names)
+        if not is_stacked(leaf):
+            if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+                raise ValueError(
+                    f"{place}: expected a PRNG key for each step, got one ({aval_text(leaf)}), which every step would "
+                    "use again. Pass jax.random.split(key, length), or carry the key and split it in each step"
+                )
+            continue
+        if told is None:
+            told = place, leaf.shape[0]
+        elif told[1] != leaf.shape[0]:
+            raise ValueError(
+                f"{place}: expected {told[1]} steps along axis 0, as {told[0]} has, got {leaf.shape[0]} "
+                f"({aval_text(leaf)}). What all steps share is closed over by the function"
+            )
+    if told is None:
+        raise ValueError("expected arrays to scan over, got none, so the number of steps is not known; give `length`")
+    return told[1]
+
+
+def _place(path: Any, names: list[str]) -> str:
+    """`argument `x`.weight`: the path begins with 0 for positional arguments and 1 for those given by name."""
+    kind, first, *rest = path
+    if kind.idx == 1:
+        name = f"`{first.key}`"
+    else:
+        name = f"`{names[first.idx]}`" if first.idx < len(names) else str(first.idx)
+    return f"argument {name}{jax.tree_util.keystr(tuple(rest))}"
