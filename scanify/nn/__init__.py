@@ -7,3 +7,5 @@ from scanify.nn.checkpoint import tree_checkpoint_name as tree_checkpoint_name
 from scanify.nn.functional import fold as fold
 from scanify.nn.functional import map as map
 from scanify.nn.functional import scan as scan
+from scanify.nn.state_dict import from_state_dict as from_state_dict
+from scanify.nn.state_dict import to_state_dict as to_state_dict

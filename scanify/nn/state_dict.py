@@ -1,0 +1,187 @@
+"""Arrays of a model by name, with a name for each layer of a stack: `layers.3.attn.weight`.
+
+The names are those of the same model with a list of layers where it has a stack, so that checkpoints go both ways.
+`haliax.nn.Stacked` names its layers so too (stanford-crfm/haliax, src/haliax/nn/scan.py, `_unstack_state_dict`).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from scanify.nn.array_stacked import ArrayStacked
+from scanify.nn.leaves import aval, aval_text, has_aval
+from scanify.nn.stacking import check_leading_axis, stack_leaves, take_layer
+
+T = TypeVar("T")
+
+_SHOWN = 5  # names in a message
+
+
+def to_state_dict(tree: T, prefix: str = "", *, stacked: bool = False) -> dict[str, Any]:
+    """The arrays of a pytree by name: field names, keys and indices on the way to them, with dots between.
+
+    **Arguments:**
+
+    - `tree`: a stack, or any pytree that holds stacks, such as a model.
+    - `prefix`: what all names begin with: `to_state_dict(model.layers, "layers")`.
+    - `stacked`: False for a name for each layer, `layers.3.attn.weight` of shape `(...)`, as a list of layers has;
+        True for one for all of them, `layers.attn.weight` of shape `(num_layers, ...)`.
+
+    Numbers, functions and static fields are no part of it. Works under `jax.jit` and `jax.eval_shape`, and on
+    `jax.ShapeDtypeStruct`s.
+
+    **Raises** ValueError where two arrays would have the same name, where an array of a stack does not have the layers
+    along axis 0, and where there is no name: the tree is an array itself, and `prefix` is empty.
+    """
+    found: dict[str, Any] = {}
+    for name, leaf in _named(tree, prefix, stacked):
+        if name in found:
+            raise ValueError(f"two arrays have the name {name!r}: {aval_text(found[name])} and {aval_text(leaf)}")
+        found[name] = leaf
+    return found
+
+
+def from_state_dict(tree: T, state_dict: Mapping[str, Any], prefix: str = "", *, stacked: bool = False) -> T:
+    """`tree` with its arrays replaced by those of `state_dict`; the inverse of `to_state_dict`.
+
+    **Arguments:**
+
+    - `tree`: what to fill, with arrays or `jax.ShapeDtypeStruct`s (`eqx.filter_eval_shape`) of the shapes and dtypes
+        that are expected. Numpy arrays stay such; all others become jax arrays, sharded as those that they replace.
+    - `state_dict`: arrays by name. Names that do not begin with `prefix` and a dot are of no concern here.
+    - `prefix`, `stacked`: those that it was made with.
+
+    **Raises** ValueError naming the names that are missing, those that are not of this tree (a 13th layer for a stack
+    of 12), and those whose arrays have another shape or dtype. Nothing is cast, left out, or used twice.
+    """
+    shapes = jax.tree.map(_shape, tree)
+    expected = to_state_dict(shapes, prefix, stacked=stacked)
+    arrays = {name: _array(value) for name, value in state_dict.items() if _is_under(name, prefix)}
+    if set(expected) != set(arrays):
+        other_form = to_state_dict(shapes, prefix, stacked=not stacked)
+        raise ValueError(_other_names(expected, arrays, other_form, stacked))
+    wrong = [name for name in expected if aval(expected[name])[:2] != aval(arrays[name])[:2]]
+    if wrong:
+        told = [f"{name!r}: expected {aval_text(expected[name])}, got {aval_text(arrays[name])}" for name in wrong]
+        raise ValueError(f"arrays of another shape or dtype than the model's: {_some(told, '; ')}")
+    filled = _fill(shapes, arrays, prefix, stacked)
+    result: T = jax.tree.map(_like, tree, filled)
+    return result
+
+
+def _named(tree: Any, prefix: str, stacked: bool, within: bool = False) -> Iterator[tuple[str, Any]]:
+    """`within`: the arrays have the axis of a stack around them, before those of their own."""
+    for path, leaf in jax.tree_util.tree_flatten_with_path(tree, is_leaf=_is_stack)[0]:
+        name = _name(prefix, path)
+        if isinstance(leaf, ArrayStacked):
+            if not within:
+                _check(leaf)
+            if stacked:
+                yield from _named(leaf.stacked, name, stacked, within=True)
+                continue
+            for index in range(leaf.num_layers):
+                yield from _named(take_layer(leaf.stacked, index), _joined(name, str(index)), stacked)
+        elif has_aval(leaf):
+            if not name:
+                raise ValueError("expected a `prefix`: the tree is an array itself, which has no name of its own")
+            yield name, leaf
+
+
+def _fill(shapes: Any, given: Mapping[str, Any], prefix: str, stacked: bool) -> Any:
+    """`shapes` with the arrays of `given` in place of the `jax.ShapeDtypeStruct`s, those of stacks stacked."""
+
+    def fill(path: Any, leaf: Any) -> Any:
+        name = _name(prefix, path)
+        if not isinstance(leaf, ArrayStacked):
+            return given[name] if has_aval(leaf) else leaf
+        if stacked:
+            layers = jax.tree.leaves(_fill(leaf.stacked, given, name, stacked))
+        else:
+            each = [
+                jax.tree.leaves(_fill(take_layer(leaf.stacked, index), given, _joined(name, str(index)), stacked))
+                for index in range(leaf.num_layers)
+            ]
+            columns = zip(jax.tree.leaves(leaf.stacked), *each, strict=True)
+            layers = [stack_leaves(column) if has_aval(shape) else shape for shape, *column in columns]
+        return jax.tree.unflatten(jax.tree.structure(leaf), layers)
+
+    return jax.tree_util.tree_map_with_path(fill, shapes, is_leaf=_is_stack)
+
+
+def _is_stack(value: Any) -> bool:
+    return isinstance(value, ArrayStacked)
+
+
+def _check(stack: ArrayStacked[Any]) -> None:
+    check_leading_axis(stack.stacked, stack.num_layers)
+    for path, leaf in jax.tree_util.tree_flatten_with_path(stack.stacked)[0]:
+        if has_aval(leaf) and leaf.ndim == 0:
+            raise ValueError(
+                f"expected every array of the stack to have its {stack.num_layers} layers along axis 0; "
+                f"{jax.tree_util.keystr(path)} is {aval_text(leaf)}. jax.jit makes arrays of a model's numbers; "
+                "equinox.filter_jit leaves them as they are"
+            )
+
+
+def _name(prefix: str, path: Any) -> str:
+    name = prefix
+    for key in path:
+        for attribute in ("name", "idx", "key"):
+            if hasattr(key, attribute):
+                name = _joined(name, str(getattr(key, attribute)))
+                break
+        else:
+            raise TypeError(f"expected keys of fields, dicts or sequences, got {key!r} of {type(key).__qualname__}")
+    return name
+
+
+def _joined(prefix: str, part: str) -> str:
+    return f"{prefix}.{part}" if prefix else part
+
+
+def _is_under(name: str, prefix: str) -> bool:
+    return not prefix or name == prefix or name.startswith(f"{prefix}.")
+
+
+def _other_names(
+    expected: Mapping[str, Any], given: Mapping[str, Any], other_form: Mapping[str, Any], stacked: bool
+) -> str:
+    missing = [name for name in expected if name not in given]
+    unexpected = [name for name in given if name not in expected]
+    told = []
+    if missing:
+        told.append(f"{len(missing)} of {len(expected)} names are missing: {_some(map(repr, missing))}")
+    if unexpected:
+        told.append(f"{len(unexpected)} names are not of this model: {_some(map(repr, unexpected))}")
+    hint = f". These are names with stacked={not stacked}" if any(name in other_form for name in unexpected) else ""
+    return f"{'; '.join(told)}{hint}"
+
+
+def _some(texts: Any, between: str = ", ") -> str:
+    listed = list(texts)
+    more = f"{between}and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
+    return between.join(listed[:_SHOWN]) + more
+
+
+def _shape(leaf: Any) -> Any:
+    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if has_aval(leaf) else leaf
+
+
+def _array(value: Any) -> Any:
+    return value if has_aval(value) else np.asarray(value)
+
+
+def _like(leaf: Any, value: Any) -> Any:
+    """`value` in the form of the leaf that it replaces."""
+    if not has_aval(leaf):
+        return leaf
+    if isinstance(leaf, np.ndarray | np.generic):
+        return np.asarray(value)
+    sharding = None if isinstance(leaf, jax.core.Tracer) else getattr(leaf, "sharding", None)
+    if isinstance(sharding, jax.sharding.NamedSharding):
+        return jax.device_put(value, sharding)
+    array = jnp.asarray(value)
+    return array if array.dtype == leaf.dtype else np.asarray(value)  # a float64 without x64 stays as it is
