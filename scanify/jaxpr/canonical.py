@@ -2,10 +2,12 @@
 
 Python's own equality will not do: True == 1 == 1.0, 0.0 == -0.0, and a NaN is not itself. Every value is tagged with
 its type, floats go by their bits, arrays by dtype, shape and bytes. Functions are equal if they are the same object,
-or run the same code over the same globals with equal captured values. What is none of these raises `NotUnderstood`.
+or run the same code over the same globals with equal captured values and keep nothing from one call to the next. What
+is none of these raises `NotUnderstood`.
 """
 
 import dataclasses
+import dis
 import enum
 import functools
 import struct
@@ -91,20 +93,27 @@ class Canonical:
 
     def _callable(self, value: Any) -> Hashable:
         if isinstance(value, functools.partial):
-            return ("partial", self.key(value.func), self.key(value.args), self.key(value.keywords))
+            named = tuple(value.keywords.items())
+            return ("partial", self.key(value.func), self._bound(value.args), self._bound(named))
         if isinstance(value, types.MethodType):
-            return ("method", self.key(value.__func__), self.key(value.__self__))
-        if isinstance(value, types.FunctionType):
+            return ("method", self.key(value.__func__), self._bound(value.__self__))
+        if not isinstance(value, types.FunctionType) or keeps_state(value):
+            return self._same(value)
+        try:
             cells = tuple(cell.cell_contents for cell in value.__closure__ or ())
-            where = (self._same(value.__code__), self._same(value.__globals__))
-            self._captured += 1
-            try:
-                bound = tuple(self.key(part) for part in (value.__defaults__, cells))
-                named = tuple((k, self.key(v)) for k, v in (value.__kwdefaults__ or {}).items())
-            finally:
-                self._captured -= 1
-            return ("function", where, bound, named)
-        return self._same(value)
+        except ValueError as error:
+            raise NotUnderstood(f"a function that is not defined yet ({value.__qualname__})") from error
+        where = (self._same(value.__code__), self._same(value.__globals__))
+        named = tuple((value.__kwdefaults__ or {}).items())
+        return ("function", where, self._bound(value.__defaults__), self._bound(cells), self._bound(named))
+
+    def _bound(self, value: Any) -> Hashable:
+        """What a function has been given to keep: where that can be written to, it is itself and no equal."""
+        self._captured += 1
+        try:
+            return self.key(value)
+        finally:
+            self._captured -= 1
 
     def _other(self, value: Any) -> Hashable:
         """Objects of jax that define their own equality are trusted with it; any other is equal only to itself."""
@@ -120,6 +129,31 @@ class Canonical:
     def _same(self, value: Any) -> Hashable:
         self._alive.append(value)
         return ("identity", id(value))
+
+
+# What writes to a name that a function closes over, or to an attribute, which a function has too.
+_WRITES = {"STORE_DEREF", "DELETE_DEREF", "STORE_ATTR", "DELETE_ATTR"}
+_WRITERS = {"setattr", "delattr", "vars", "__dict__", "__setattr__"}
+
+
+def keeps_state(function: types.FunctionType) -> bool:
+    """Whether a call may change what the next call of the same function does, and of no other with equal contents.
+
+    Such is a callback that counts its calls in a name of the function around it, or in an attribute of itself.
+    """
+    if function.__dict__:
+        return True
+    free = set(function.__code__.co_freevars)
+    waiting = [function.__code__]
+    while free and waiting:
+        code = waiting.pop()
+        waiting += [const for const in code.co_consts if isinstance(const, types.CodeType)]
+        if not _WRITERS.isdisjoint(code.co_names):
+            return True
+        for step in dis.get_instructions(code):
+            if step.opname in _WRITES and (step.opname.endswith("ATTR") or step.argval in free):
+                return True
+    return False
 
 
 def _own(kind: type) -> set[str]:

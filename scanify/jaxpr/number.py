@@ -27,17 +27,24 @@ RULES: dict[str, Rule] = {**MOVES, **VALUES, **CONTROL}
 # name.
 RESERVED = {*SLICE_THROUGH, "input", "bound", "out", "token", "fresh", "key", "empty"}
 
+# No functions of their operands, though they have no effects: `lax.rng_uniform` draws from a generator of the device.
+STATEFUL = {"rng_uniform"}
+
 
 class Numbering:
     """One program, read into a table that other programs share.
 
     `whole` holds the keys of scans that are one node each (`scan_key`); None: every scan is. All other scans are
-    unrolled.
+    unrolled. `cotangents`: whether adding to zeros, as the transpose of `x[i]` does, counts as the sum of cotangents
+    that it is, in which the sign of a zero is not kept (`scanify.jaxpr.combine.add_any`).
     """
 
-    def __init__(self, table: Table, whole: frozenset[Hashable] | None = frozenset()) -> None:
+    def __init__(
+        self, table: Table, whole: frozenset[Hashable] | None = frozenset(), *, cotangents: bool = False
+    ) -> None:
         self.table = table
         self.whole = whole
+        self.cotangents = cotangents
         self.token = table.node("token", "start", (), (), None)
         self.calls: tuple[Any, ...] = ()
         self.iterations: tuple[int, ...] = ()
@@ -92,6 +99,8 @@ class Numbering:
 
     def generic(self, equation: Any, inputs: list[int]) -> list[int]:
         """A primitive without a rule: equal to itself on equal operands with equal parameters."""
+        if equation.primitive.name in STATEFUL:
+            return self.unknown(equation, inputs, f"{equation.primitive.name}: gives another value every time")
         params = {name: value for name, value in equation.params.items() if name not in IRRELEVANT}
         if equation.primitive.name.startswith(("random", "threefry", "rng")):
             # How threefry lays out its counters: the same operands give other bits, and no parameter says so.
@@ -128,10 +137,12 @@ class Numbering:
     def constant(self, value: Any, aval: Any) -> int:
         """The node of a literal or of an array that the trace closed over."""
         shape, dtype = _shape_dtype(aval)
+        if "Ref" in type(aval).__name__:
+            return self.table.fresh("a mutable array that the trace closed over", (), shape, dtype)
         if isinstance(dtype, np.dtype):
             try:
                 return self.table.const(np.asarray(value, dtype).reshape(shape))
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 return self.table.fresh(f"a constant of type {type(value).__name__}", (), shape, dtype)
         data = getattr(value, "_base_array", None)
         if data is None:

@@ -181,9 +181,14 @@ def _scatter(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[i
     """`x.at[i].set(u)` and the transpose of `x[i]` (scatter-add into zeros), with one constant index that lies inside.
 
     Adding to zeros counts as the sum of cotangents that it is (`combine.add_any`); adding to anything else is left as
-    it is.
+    it is. 0.0 + -0.0 is 0.0, so that holds among cotangents only (`Numbering.cotangents`), for users write `.at[i].add`
+    too.
     """
     table, (value, indices, update) = numbering.table, inputs
+    adds = equation.primitive.name == "scatter-add"
+    # `x.at[i].apply(f)` is a scatter of another function, too: `scatter_apply` in jax/_src/lax/slicing.py.
+    if not adds and equation.params["update_jaxpr"] is not None:
+        return None
     numbers, shape = equation.params["dimension_numbers"], table.shape[value]
     known = table.value(indices)
     window = [d for d in range(len(shape)) if d not in numbers.inserted_window_dims]
@@ -201,7 +206,7 @@ def _scatter(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[i
         return None
     box = tuple((start, start + size) for start, size in zip(starts, part, strict=True))
     update = views.reshape(table, update, tuple(part))
-    if equation.primitive.name == "scatter-add" and not table.is_zero(views.cut(table, value, box)):
+    if adds and not (numbering.cotangents and table.is_zero(views.cut(table, value, box))):
         return None
     return [put(table, value, update, box)]
 

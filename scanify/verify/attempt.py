@@ -35,10 +35,11 @@ def proof_of(
     names: Sequence[str] = (),
     layers: Sequence[int | None] = (),
     files: Files | None = None,
+    gradients: bool = False,
 ) -> Proof:
     """`prove`, where a program that the prover stumbles over is not proved, and so is left to the other checks."""
     try:
-        return prove(before, after, inputs=names, layers=layers, files=files)
+        return prove(before, after, inputs=names, layers=layers, files=files, gradients=gradients)
     except MemoryError:
         raise
     except Exception as error:

@@ -171,15 +171,15 @@ class _Case:
             return Verdict(Status.FAILED, f"the rewritten version cannot be differentiated: {traced.raised}")
         if [(a.shape, a.dtype) for a in before.in_avals] != [(a.shape, a.dtype) for a in after.in_avals]:
             return Verdict(Status.NOT_RUN, "the outputs differ in shape or dtype, so their cotangents do too")
-        proof = self.proof(shared, before, after)
+        proof = self.proof(shared, before, after, gradients=True)
         return self.verdict(shared, proof, policy, compare_gradients)
 
-    def proof(self, shared: _Shared, before: ClosedJaxpr, after: ClosedJaxpr) -> Proof:
+    def proof(self, shared: _Shared, before: ClosedJaxpr, after: ClosedJaxpr, *, gradients: bool = False) -> Proof:
         names = [*shared.both.found.names, *(f"cotangent of {name}" for name in shared.comparison.outputs)]
         layers = [*shared.both.found.layers, *(None for _ in shared.comparison.outputs)]
         count = len(before.in_avals)
         with self.step("prove"):
-            return proof_of(before, after, names[:count], layers[:count], self.files)
+            return proof_of(before, after, names[:count], layers[:count], self.files, gradients)
 
     def verdict(self, shared: _Shared, proof: Proof, policy: Policy, test: Callable[[Comparison], Outcome]) -> Verdict:
         if proof.proved:

@@ -49,6 +49,7 @@ def prove(
     inputs: Sequence[str] = (),
     layers: Sequence[int | None] = (),
     files: Files | None = None,
+    gradients: bool = False,
 ) -> Proof:
     """Compares two `ClosedJaxpr`s with the same inputs.
 
@@ -58,6 +59,7 @@ def prove(
         inputs: the key path of each input, `.blocks[3].attn.weight`.
         layers: the index of the layer that each input belongs to, or None.
         files: the name to show for a file of the user's source, or None for a file that is not (default: show none).
+        gradients: the programs compute derivatives in reverse mode, so that adding to zeros is a sum of cotangents.
 
     Raises:
         ScanifyError: the programs have different inputs or numbers of outputs, so there is nothing to compare.
@@ -66,10 +68,10 @@ def prove(
     table = Table()
     names = tuple(inputs) or tuple(f"input {index}" for index in range(len(before.in_avals)))
     describe = _Describe(names, tuple(layers) or (None,) * len(names), files)
-    shared = _shared_scans(table, before, after)
-    proof = _attempt(table, before, after, describe, shared)
+    shared = _shared_scans(table, before, after, gradients)
+    proof = _attempt(table, before, after, describe, shared, gradients)
     if not proof.proved and shared:
-        proof = _attempt(table, before, after, describe, frozenset())
+        proof = _attempt(table, before, after, describe, frozenset(), gradients)
     return proof
 
 
@@ -104,19 +106,19 @@ def _check(before: Any, after: Any, inputs: Sequence[str], layers: Sequence[int 
             raise ScanifyError(f"expected {what} to name all {len(old)} inputs, got {len(given)}")
 
 
-def _read(table: Table, program: Any, whole: frozenset[Any] | None) -> tuple[Numbering, list[int]]:
-    numbering = Numbering(table, whole)
+def _read(table: Table, program: Any, whole: frozenset[Any] | None, gradients: bool) -> tuple[Numbering, list[int]]:
+    numbering = Numbering(table, whole, cotangents=gradients)
     leaves = [
         table.node("input", index, (), tuple(aval.shape), aval.dtype) for index, aval in enumerate(program.in_avals)
     ]
     return numbering, numbering.run(program.jaxpr, program.consts, leaves)
 
 
-def _shared_scans(table: Table, before: Any, after: Any) -> frozenset[Any]:
+def _shared_scans(table: Table, before: Any, after: Any, gradients: bool) -> frozenset[Any]:
     """Scans that stand in both programs: they need not be unrolled to be compared (`scanify.jaxpr.rules_control`)."""
     if not (_has_scan(before.jaxpr) and _has_scan(after.jaxpr)):
         return frozenset()
-    return frozenset(_read(table, before, None)[0].scans & _read(table, after, None)[0].scans)
+    return frozenset(_read(table, before, None, gradients)[0].scans & _read(table, after, None, gradients)[0].scans)
 
 
 def _has_scan(jaxpr: Any) -> bool:
@@ -134,9 +136,11 @@ def _has_scan(jaxpr: Any) -> bool:
     return False
 
 
-def _attempt(table: Table, before: Any, after: Any, describe: _Describe, whole: frozenset[Any]) -> Proof:
-    old, left = _read(table, before, whole)
-    new, right = _read(table, after, whole)
+def _attempt(
+    table: Table, before: Any, after: Any, describe: _Describe, whole: frozenset[Any], gradients: bool
+) -> Proof:
+    old, left = _read(table, before, whole, gradients)
+    new, right = _read(table, after, whole, gradients)
     equal = tuple(a == b for a, b in zip(left, right, strict=True))
     effects = old.token == new.token
     avals = tuple(_aval(a) == _aval(b) for a, b in zip(before.out_avals, after.out_avals, strict=True))

@@ -24,6 +24,30 @@ def add(n: Any) -> Any:
     return lambda x: x + n
 
 
+def counter() -> Any:
+    calls = 0
+
+    def count(x: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return x * calls
+
+    return count
+
+
+def counter_inside() -> Any:
+    count = counter()
+    return lambda x: count(x) + 1
+
+
+def counter_in_attribute() -> Any:
+    def count(x: Any) -> Any:
+        count.calls = getattr(count, "calls", 0) + 1  # type: ignore[attr-defined]
+        return x * count.calls  # type: ignore[attr-defined]
+
+    return count
+
+
 DIFFERENT = {
     "a boolean and a number": (True, 1),
     "an integer and a float": (1, 1.0),
@@ -36,6 +60,10 @@ DIFFERENT = {
     "text and bytes": ("a", b"a"),
     "functions that captured other numbers": (add(1), add(True)),
     "functions that captured two lists": (add([]), add([])),
+    "functions that count their calls": (counter(), counter()),
+    "functions that call one that counts": (counter_inside(), counter_inside()),
+    "functions that count in an attribute": (counter_in_attribute(), counter_in_attribute()),
+    "partials that keep two lists": (functools.partial(max, []), functools.partial(max, [])),
     "partials": (functools.partial(max, 1), functools.partial(max, 2)),
     "keys in another order": ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
     "precisions": (lax.Precision.HIGH, lax.Precision.HIGHEST),
@@ -78,6 +106,18 @@ def test_a_function_that_captures_itself_has_a_key() -> None:
         return countdown(n - 1) if n else 0
 
     assert maker().key(countdown) is not None
+
+
+def test_a_function_whose_name_has_no_value_yet_is_not_understood() -> None:
+    def outer() -> Any:
+        inner = lambda: later  # noqa: E731
+        make = maker()
+        with pytest.raises(NotUnderstood, match="not defined yet"):
+            make.key(inner)
+        later = 1
+        return later
+
+    outer()
 
 
 def test_an_array_of_objects_is_not_understood() -> None:
