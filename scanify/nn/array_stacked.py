@@ -1,5 +1,6 @@
 """`ArrayStacked`: equal layers held as one, applied one after another by a scan."""
 
+import inspect
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, overload
@@ -9,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from scanify.nn.axes import InAxes, parameter_names, split_arguments
+from scanify.nn.carry import split
 from scanify.nn.checkpoint import RematPolicy, ScanCheckpointPolicy, effective_policy
 from scanify.nn.leaves import aval_text, is_array
 from scanify.nn.loop import Unroll, run_scan
@@ -67,10 +69,10 @@ class ArrayStacked(eqx.Module, Generic[M]):
     ) -> Callable[..., "ArrayStacked[M]"]:
         """Build the layers stacked, by one vmapped call: `ArrayStacked.init(12, Block)(config, key=jr.split(key, 12))`.
 
-        `module.init` is called where there is one, as in haliax, and the class itself otherwise. Array arguments whose
-        first axis has `num_layers` entries give each layer its own, all others are shared by all layers. With typed
-        keys it gives the very layers of a loop for the threefry generator, not for rbg, whose vmap differs. The layers
-        are built in one trace, so what is not an array is the same in all of them.
+        `module.init` is called where it is a static or class method, as in haliax, and the class itself otherwise.
+        Array arguments whose first axis has `num_layers` entries give each layer its own, all others are shared by all
+        layers. It gives the very layers of a loop with keys of the threefry generator, not with keys of rbg, whose vmap
+        differs. The layers are built in one trace, so what is not an array is the same in all of them.
 
         **Raises** ValueError where a PRNG key is not given per layer: all layers would begin with the same weights.
         """
@@ -81,7 +83,8 @@ class ArrayStacked(eqx.Module, Generic[M]):
             raise TypeError(f"expected `num_layers` to be an integer, got {num_layers!r}") from None
         if count < 1:
             raise ValueError(f"expected at least one layer, got num_layers={count}")
-        make: Callable[..., M] = getattr(module, "init", module)
+        own = inspect.getattr_static(module, "init", None)
+        make: Callable[..., M] = module.init if isinstance(own, staticmethod | classmethod) else module
 
         def build(*args: Any, **kwargs: Any) -> "ArrayStacked[M]":
             _refuse_one_key((args, kwargs), count)
@@ -98,12 +101,14 @@ class ArrayStacked(eqx.Module, Generic[M]):
 
     # -- applying the layers ----------------------------------------------------------------------------------------
 
-    def fold(self, init: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """`for layer in stack: carry = layer(carry, *args, **kwargs)`; all arguments are shared by all layers.
+    def fold(self, init: Any, /, *args: Any, in_axes: InAxes = None, unroll: Unroll = None, **kwargs: Any) -> Any:
+        """`for layer in stack: carry = layer(carry, *args, **kwargs)`; arguments are shared by all layers.
+
+        `in_axes` and `unroll` are those of `fold_via`.
 
         **Raises** TypeError where a layer gives back a carry of another structure, shape or dtype than it was given.
         """
-        return self.fold_via(_call)(init, *args, **kwargs)
+        return self.fold_via(_call, in_axes=in_axes, unroll=unroll)(init, *args, **kwargs)
 
     def fold_via(
         self, fn: Callable[..., Any], *, in_axes: InAxes = None, unroll: Unroll = None, reverse: bool = False
@@ -130,9 +135,11 @@ class ArrayStacked(eqx.Module, Generic[M]):
 
         return run
 
-    def scan(self, init: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    def scan(
+        self, init: Any, /, *args: Any, in_axes: InAxes = None, unroll: Unroll = None, **kwargs: Any
+    ) -> tuple[Any, Any]:
         """Like `fold` for layers that give `(carry, y)`: the last carry, and the ys stacked along a leading axis."""
-        return self.scan_via(_call)(init, *args, **kwargs)
+        return self.scan_via(_call, in_axes=in_axes, unroll=unroll)(init, *args, **kwargs)
 
     def scan_via(
         self,
@@ -186,12 +193,16 @@ class ArrayStacked(eqx.Module, Generic[M]):
             names = parameter_names(fn, 1)
             xs, rebuild = split_arguments(args, kwargs, in_axes, self.num_layers, names=names, layers_of=_layers_of)
 
+            others: list[Any] = []  # what a result holds beside arrays: the same for all layers
+
             def one(arrays: Any, x: Any) -> Any:
                 layer_args, layer_kwargs = rebuild(x)
-                return fn(with_arrays(arrays), *layer_args, **layer_kwargs)
+                result, other = split(fn(with_arrays(arrays), *layer_args, **layer_kwargs))
+                others[:] = [other]
+                return result
 
             mapped = jax.vmap(one, out_axes=out_axes, axis_size=self.num_layers)
-            return mapped(jax.tree.map(jnp.asarray, parameters), xs)
+            return eqx.combine(mapped(jax.tree.map(jnp.asarray, parameters), xs), others[0])
 
         return run
 

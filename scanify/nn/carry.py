@@ -104,11 +104,18 @@ def _traced(body: Step, carry: Any, static: Any, x: Any) -> _Trace:
 
 def _refuse_change(before: Any, after: Any) -> None:
     """Raises TypeError for every change of a carry that is not one of a weak type."""
-    if jax.tree.structure(before) == jax.tree.structure(after):
+    if _same_structure(before, after):
         before = jax.tree.map(lambda one, other: other if _may_follow(one, other) else one, before, after)
     difference = first_difference(before, after, weak=False)
     if difference is not None:
         raise TypeError(_changed(difference))
+
+
+def _same_structure(before: Any, after: Any) -> bool:
+    try:
+        return bool(jax.tree.structure(before) == jax.tree.structure(after))
+    except Exception:  # static fields that cannot be compared
+        return False
 
 
 def _may_follow(one: Any, other: Any) -> bool:

@@ -1,40 +1,71 @@
 """Whether the names that a remat policy speaks of are given to anything in the layers."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 
 from scanify.jaxpr.calls import children
 from scanify.nn.checkpoint import ScanCheckpointPolicy
 
 
 def warn_of_names_not_set(policy: ScanCheckpointPolicy, step: Callable[..., Any], carry: Any, x: Any) -> None:
-    """Warn of names in `save_block_internals` and `offload_block_internals` that no `checkpoint_name` gives: they would
-    be kept by a policy that keeps nothing (AI-Hypercomputer/maxtext#4990: memory to the byte the same, and no message).
+    """Warn of names in `save_block_internals` and `offload_block_internals` that no `checkpoint_name` gives.
 
-    One layer is traced once more for it. A function with a derivative of its own hides the names in that, so that
-    nothing is said where there is one.
+    A policy with such names keeps less than it says, and nothing shows it but the memory, which is that of another
+    policy to the byte (AI-Hypercomputer/maxtext#4990). One layer is traced once more for it; where functions have
+    derivatives of their own, which may name values too, the derivative of the layer is traced as well.
     """
-    found = set(_names(jax.make_jaxpr(lambda carry, x: step(carry, x)[:2])(carry, x).jaxpr))
+    found, hidden = _names(jax.make_jaxpr(lambda carry, x: step(carry, x)[:2])(carry, x).jaxpr)
+    if hidden and not found.issuperset(policy.names):
+        in_derivative = _names_of_derivative(step, carry, x)
+        if in_derivative is None:
+            return
+        found |= in_derivative
     missing = [name for name in policy.names if name not in found]
-    if missing and None not in found:
-        named = ", ".join(repr(name) for name in sorted(filter(None, found))) or "none"
+    if missing:
+        given = ", ".join(map(repr, sorted(found))) or "none"
         warnings.warn(
             f"the remat policy names {', '.join(map(repr, missing))}, which nothing in the layers is called, so it "
-            f"keeps less than it says; names that are given: {named}. Name values with "
+            f"keeps less than it says; names that are given: {given}. Name values with "
             "jax.ad_checkpoint.checkpoint_name or scanify.nn.tree_checkpoint_name",
             stacklevel=2,
         )
 
 
-def _names(jaxpr: Any) -> Iterator[str | None]:
-    """The names given in a jaxpr and in those inside of it; None where a custom derivative may hide some."""
+def _names(jaxpr: Any) -> tuple[set[str], bool]:
+    """The names given in a jaxpr and in those inside of it, and whether functions have derivatives of their own."""
+    found: set[str] = set()
+    hidden = False
     for equation in jaxpr.eqns:
         if equation.primitive.name == "name":
-            yield equation.params["name"]
-        elif equation.primitive.name.startswith(("custom_vjp", "custom_jvp")):
-            yield None
+            found.add(equation.params["name"])
+        hidden |= equation.primitive.name.startswith(("custom_vjp", "custom_jvp"))
         for child in children(equation):
-            yield from _names(getattr(child, "jaxpr", child))
+            more, below = _names(getattr(child, "jaxpr", child))
+            found |= more
+            hidden |= below
+    return found, hidden
+
+
+def _names_of_derivative(step: Callable[..., Any], carry: Any, x: Any) -> set[str] | None:
+    """The names given where a layer is traced for its backward pass; None where it has none."""
+
+    def forward(inexact: Any, rest: Any) -> Any:
+        def outputs(inexact: Any) -> Any:
+            return [out for out in jax.tree.leaves(step(*eqx.combine(inexact, rest))[:2]) if _is_inexact(out)]
+
+        out, pull = jax.vjp(outputs, inexact)
+        return out, jax.tree.leaves(pull)
+
+    try:
+        return _names(jax.make_jaxpr(forward)(*eqx.partition((carry, x), _is_inexact)).jaxpr)[0]
+    except Exception:  # a layer that has no derivative is not kept for one: it may still be run forward
+        return None
+
+
+def _is_inexact(leaf: Any) -> bool:
+    return bool(jnp.issubdtype(leaf.dtype, jnp.inexact))

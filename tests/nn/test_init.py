@@ -1,0 +1,130 @@
+"""Layers that are built stacked, by one vmapped call, against layers that are built one after another."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+from scanify.nn import ArrayStacked
+
+N = 3
+
+
+class Block(eqx.Module):
+    linear: eqx.nn.Linear
+    norm: eqx.nn.LayerNorm
+    dropout: eqx.nn.Dropout
+    table: np.ndarray
+    scale: Any
+    act: Any
+
+    def __init__(self, width: int, rate: float = 0.5, scale: Any = 1.0, *, key: Any) -> None:
+        self.linear = eqx.nn.Linear(width, width, key=key)
+        self.norm = eqx.nn.LayerNorm(width)
+        self.dropout = eqx.nn.Dropout(rate)
+        self.table = np.arange(width)
+        self.scale = scale
+        self.act = jnp.tanh
+
+    def __call__(self, x: Any) -> Any:
+        return self.act(self.linear(self.norm(x))) * self.scale + self.table
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal to the bit, a numpy array and a jax array of one dtype and shape being the same."""
+    one, other = (jax.tree.map(lambda leaf: jnp.asarray(leaf) if eqx.is_array(leaf) else leaf, v) for v in (one, other))
+    return bool(eqx.tree_equal(one, other))
+
+
+@pytest.mark.parametrize("make_key", [jr.key, jr.PRNGKey], ids=["typed keys", "raw keys"])
+def test_layers_are_those_of_a_loop_for_threefry_keys(make_key: Any) -> None:
+    keys = jr.split(make_key(0), N)
+    built = ArrayStacked.init(N, Block, gradient_checkpointing="nested")(4, rate=0.25, key=keys)
+    assert same(built, ArrayStacked.of([Block(4, rate=0.25, key=key) for key in keys], gradient_checkpointing="nested"))
+
+
+def test_each_layer_has_its_own_entry_of_an_array_and_shares_what_is_none() -> None:
+    keys, scales = jr.split(jr.key(0), N), jnp.arange(1.0, N + 1)
+    built = ArrayStacked.init(N, Block)(4, scale=scales, key=keys)
+    assert same(
+        built, ArrayStacked.of([Block(4, scale=scale, key=key) for scale, key in zip(scales, keys, strict=True)])
+    )
+    assert built.stacked.dropout.p == 0.5
+
+
+def test_init_of_the_class_is_called_where_there_is_one() -> None:
+    class WithInit(eqx.Module):
+        weight: jax.Array
+
+        @staticmethod
+        def init(weight: Any) -> Any:
+            return WithInit(weight * 2)
+
+        def __call__(self, carry: Any, layer_scale: Any, mask: Any) -> Any:
+            return carry + self.weight * layer_scale + jnp.sum(mask)
+
+    weight = jnp.arange(8.0).reshape(4, 2)
+    stack = ArrayStacked.init(4, WithInit)(weight=weight)
+    np.testing.assert_array_equal(stack.stacked.weight, 2 * weight)
+    scale, mask = jnp.array([1.0, 2.0, 3.0, 4.0]), jnp.ones((4, 4))
+    got = stack.fold_via(WithInit.__call__, in_axes=(0, None))(jnp.zeros(2), scale, mask)
+    np.testing.assert_array_equal(got, (2 * weight * scale[:, None]).sum(0) + 4 * 16)
+
+
+def test_an_init_that_is_a_method_is_not_the_constructor() -> None:
+    class Resets(eqx.Module):
+        w: jax.Array
+
+        def init(self, key: Any) -> Any:
+            return Resets(jr.normal(key))
+
+    assert ArrayStacked.init(N, Resets)(jnp.arange(3.0)).stacked.w.shape == (N,)
+
+
+def test_a_stack_is_built_without_weights() -> None:
+    stack = eqx.filter_eval_shape(lambda key: ArrayStacked.init(N, Block)(4, key=jr.split(key, N)), jr.key(0))
+    assert stack.stacked.linear.weight.shape == (N, 4, 4)
+    assert isinstance(stack[1].linear.weight, jax.ShapeDtypeStruct)
+    assert stack[1].linear.weight.shape == (4, 4)
+    assert "Linear" in repr(stack)
+    out = eqx.filter_eval_shape(lambda stack, x: stack.fold(x), stack, jax.ShapeDtypeStruct((4,), jnp.float32))
+    assert out.shape == (4,)
+
+
+def test_a_single_layer_takes_a_single_key() -> None:
+    assert ArrayStacked.init(1, Block)(4, key=jr.key(0)).stacked.linear.weight.shape == (1, 4, 4)
+
+
+def test_a_stack_of_stacks_is_built_and_applied() -> None:
+    class Group(eqx.Module):
+        inner: ArrayStacked[Block]
+
+        def __init__(self, key: Any) -> None:
+            self.inner = ArrayStacked.of([Block(4, key=one) for one in jr.split(key, 2)])
+
+        def __call__(self, x: Any) -> Any:
+            return self.inner.fold(x)
+
+    keys = jr.split(jr.key(0), N)
+    x = expected = jnp.arange(4.0)
+    for key in keys:
+        for one in jr.split(key, 2):
+            expected = Block(4, key=one)(expected)
+    built = ArrayStacked.init(N, Group)(keys)
+    assert same(built, ArrayStacked.of([Group(key) for key in keys]))
+    np.testing.assert_allclose(built.fold(x), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_a_number_of_layers_below_one_is_refused(count: int) -> None:
+    with pytest.raises(ValueError, match=f"expected at least one layer, got num_layers={count}"):
+        ArrayStacked.init(count, Block)
+
+
+def test_an_unknown_policy_is_refused_before_anything_is_built() -> None:
+    with pytest.raises(ValueError, match="'nestd'"):
+        ArrayStacked.init(N, Block, gradient_checkpointing="nestd")
