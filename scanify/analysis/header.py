@@ -4,7 +4,11 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from scanify.analysis.project import dotted
+from scanify.analysis.project import Project, dotted
+from scanify.analysis.where import Where, builtin_called
+
+
+_WALKERS = ("reversed", "list", "tuple", "iter")
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,23 +35,23 @@ class Header:
     indexed: tuple[cst.BaseExpression, ...] = field(default=())
 
 
-def header(loop: cst.For) -> Header:
+def header(project: Project, at: Where, loop: cst.For) -> Header:
     """Read the head of a loop. What is not understood is said in `problem`."""
-    return _read(loop.target, loop.iter)
+    return _read(project, at, loop.target, loop.iter)
 
 
-def _read(target: cst.BaseExpression, walked: cst.BaseExpression) -> Header:
-    name = dotted(walked.func) if isinstance(walked, cst.Call) else None
+def _read(project: Project, at: Where, target: cst.BaseExpression, walked: cst.BaseExpression) -> Header:
+    name = builtin_called(project, at, walked)
     if isinstance(walked, cst.Call) and name == "zip":
-        return _zip(target, walked)
+        return _zip(project, at, target, walked)
     if isinstance(walked, cst.Call) and name == "enumerate" and walked.args:
         if isinstance(target, cst.Tuple | cst.List) and len(target.elements) == 2:
-            inner = _read(target.elements[1].value, walked.args[0].value)
+            inner = _read(project, at, target.elements[1].value, walked.args[0].value)
             return Header(inner.parts, target.elements[0].value, inner.problem)
         return Header((), problem="the target of `enumerate` is not a pair")
     if isinstance(walked, cst.Call) and name == "range":
         return Header((), target, indexed=tuple(_measured(walked)))
-    part = _part(target, walked)
+    part = _part(project, at, target, walked)
     return Header((part,))
 
 
@@ -61,7 +65,7 @@ def _measured(call: cst.Call) -> list[cst.BaseExpression]:
     return found
 
 
-def _zip(target: cst.BaseExpression, call: cst.Call) -> Header:
+def _zip(project: Project, at: Where, target: cst.BaseExpression, call: cst.Call) -> Header:
     sources = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
     if any(arg.star for arg in call.args):
         return Header((), problem="`zip` is given a starred argument")
@@ -69,13 +73,15 @@ def _zip(target: cst.BaseExpression, call: cst.Call) -> Header:
         return Header((), problem="the targets do not match what `zip` walks")
     if any(isinstance(element, cst.StarredElement) for element in target.elements):
         return Header((), problem="a target of `zip` is starred")
-    parts = [_part(element.value, source) for element, source in zip(target.elements, sources, strict=True)]
+    pairs = zip(target.elements, sources, strict=True)
+    parts = [_part(project, at, element.value, source) for element, source in pairs]
     return Header(tuple(parts))
 
 
-def _part(target: cst.BaseExpression, whole: cst.BaseExpression) -> Part:
+def _part(project: Project, at: Where, target: cst.BaseExpression, whole: cst.BaseExpression) -> Part:
+    name = builtin_called(project, at, whole)
     match whole:
-        case cst.Call(args=[argument]) if (name := dotted(whole.func)) in ("reversed", "list", "tuple", "iter"):
+        case cst.Call(args=[cst.Arg(star="", keyword=None) as argument]) if name in _WALKERS:
             return Part(target, argument.value, whole, f"`{name}(...)`")
         case cst.Call(func=cst.Attribute(attr=cst.Name(value=("values" | "items" | "keys") as name))) if not whole.args:
             assert isinstance(whole.func, cst.Attribute)

@@ -12,7 +12,7 @@ from scanify.analysis.keys import Variety, bind_iteration, culprit, is_keys
 from scanify.analysis.names import flow, target_names
 from scanify.analysis.plan import After, Wrap
 from scanify.analysis.project import Definition, External, Project, dotted
-from scanify.analysis.where import Where, assignments, blocks, method_where
+from scanify.analysis.where import Where, assignments, blocks, builtin_called, method_where
 
 _MAX_DEPTH = 8
 
@@ -100,9 +100,12 @@ def _display(project: Project, at: Where, value: cst.List | cst.Tuple, depth: in
 
 def _call(project: Project, at: Where, value: cst.Call, depth: int) -> Answer:
     name = dotted(value.func)
-    if name in ("list", "tuple") and name not in at.locals:
+    builtin = builtin_called(project, at, value)
+    if builtin in ("list", "tuple"):
         if not value.args:
             return Built(())
+        if value.args[0].star:
+            return _unknown(at, value)
         return list_value(project, at, value.args[0].value, depth + 1)
     if name is None or name.partition(".")[0] in at.locals - {at.self_name}:
         return _foreign_call(project, at, value)
@@ -115,7 +118,7 @@ def _call(project: Project, at: Where, value: cst.Call, depth: int) -> Answer:
         return _factory(project, method_where(meaning, meaning.node), depth)
     if isinstance(meaning, External) and meaning.qualname.split(".")[0] in ("jax", "numpy", "math"):
         return NotLayers()
-    if name in ("range", "zip", "enumerate", "map", "dict", "set", "sorted", "str", "int", "open", "vars", "dir"):
+    if builtin in ("range", "zip", "enumerate", "map", "dict", "set", "sorted", "str", "int", "open", "vars", "dir"):
         return NotLayers()
     return _unknown(at, value)
 

@@ -28,7 +28,7 @@ from scanify.analysis.plan import (
 )
 from scanify.analysis.project import Definition, Module, Project, dotted
 from scanify.analysis.uses import other_use
-from scanify.analysis.where import Where, where
+from scanify.analysis.where import Where, builtin_called, where
 
 StackChoice = Literal["init", "call"] | None
 
@@ -44,7 +44,7 @@ class Context:
 def plan_loop(context: Context, module: Module, loop: cst.For) -> Plan | Refusal | None:
     """Decide about one loop. None: it is not over modules, or asks to be left alone."""
     at = where(module, loop)
-    head = header(loop)
+    head = header(context.project, at, loop)
     found = layers_of(context.project, at, head, loop)
     if found is None:
         return _indexed(context, at, loop, head)
@@ -93,7 +93,7 @@ def _head_problem(project: Project, at: Where, head: Header, found: Found, loop:
 
 
 def _walked_problem(project: Project, at: Where, part: Part) -> tuple[str, str] | None:
-    name = dotted(part.whole.func) if isinstance(part.whole, cst.Call) else None
+    name = builtin_called(project, at, part.whole)
     if name == "range":
         return "SCN208", "the body uses the layer's index"
     if name in ("zip", "enumerate", "map", "filter", "iter"):

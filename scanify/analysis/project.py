@@ -5,6 +5,7 @@ it, or for nothing we can show. Where several bindings are possible the answer i
 extra/codemods.py: match_qualname).
 """
 
+import builtins
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from scanify.source.file import Source
 from scanify.source.parse import Parsed, SyntaxProblem, parse
 
 _MAX_HOPS = 16  # re-exports that go round in circles end here
+_BUILTINS = frozenset(dir(builtins))
 
 
 @dataclass(frozen=True)
@@ -173,24 +175,31 @@ class Project:
                 return self._inside(submodule, tail, hops + 1)
         return found
 
+    def is_builtin(self, module: Module, name: str) -> bool:
+        """Whether a name that no function around binds is Python's own, as `zip` is unless the module binds it."""
+        if name not in _BUILTINS or name in module.bindings:
+            return False
+        return not any(True for _ in self._star_meanings(module, name, 0))
+
     def _binding(self, module: Module, name: str, hops: int) -> "Meaning | Module | None":
-        found = module.bindings.get(name)
-        if found is None:
-            return self._from_star(module, name, hops)
-        meanings = [self._meaning(module, binding, hops) for binding in found]
+        meanings = [self._meaning(module, binding, hops) for binding in module.bindings.get(name, ())]
+        meanings += self._star_meanings(module, name, hops)
+        if not meanings:
+            return None
         first = meanings[0]
         # Two bindings of one name: which one holds depends on the run, unless they are the same thing.
         if any(not _same(first, other) for other in meanings[1:]):
             return None
         return first
 
-    def _from_star(self, module: Module, name: str, hops: int) -> "Meaning | Module | None":
-        for origin in module.stars:
-            if hops < _MAX_HOPS and (target := self._named(origin, module)) is not None:
+    def _star_meanings(self, module: Module, name: str, hops: int) -> "Iterator[Meaning | Module | None]":
+        """What `name` stands for in the modules of the project that are imported with a star, where they bind it."""
+        for origin in module.stars if not name.startswith("_") and hops < _MAX_HOPS else ():
+            target = self._named(origin, module)
+            if target is not None and (name in target.bindings or target.stars):
                 found = self._binding(target, name, hops + 1)
-                if found is not None:
-                    return found
-        return None
+                if found is not None or name in target.bindings:
+                    yield found
 
     def _meaning(
         self,
@@ -264,9 +273,12 @@ def _top_level(body: Iterable[cst.CSTNode]) -> Iterator[cst.CSTNode]:
             case cst.If():
                 if statement.orelse is not None:
                     yield from _top_level([statement.orelse])
-            case cst.Else() | cst.With() | cst.Finally() | cst.ExceptHandler() | cst.For() | cst.While():
+            case cst.For() | cst.With():
+                yield statement
                 yield from _top_level(statement.body.body)
-            case cst.Try():
+            case cst.Else() | cst.Finally() | cst.ExceptHandler() | cst.ExceptStarHandler() | cst.While():
+                yield from _top_level(statement.body.body)
+            case cst.Try() | cst.TryStar():
                 yield from _top_level([*statement.body.body, *statement.handlers])
                 for rest in (statement.orelse, statement.finalbody):
                     if rest is not None:
@@ -308,6 +320,13 @@ def _bind(module: Module, statement: cst.CSTNode, package: str) -> None:
         case cst.AugAssign():
             for name in _assigned(statement.target):
                 add(name, None)
+        case cst.For():
+            for name in _assigned(statement.target):
+                add(name, None)
+        case cst.With():
+            for item in statement.items:
+                for name in _assigned(item.asname.name) if item.asname is not None else ():
+                    add(name, None)
         case _:
             pass
 

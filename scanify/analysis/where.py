@@ -7,7 +7,7 @@ from functools import cached_property
 import libcst as cst
 
 from scanify.analysis.names import body_of, imported_names, parameter_names
-from scanify.analysis.project import Definition, Module
+from scanify.analysis.project import Definition, Module, Project, dotted
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +76,14 @@ def where(module: Module, node: cst.CSTNode) -> Where:
             owner = Definition(module, above)
             break
     return Where(module, tuple(functions), owner)
+
+
+def builtin_called(project: Project, at: Where, node: cst.CSTNode) -> str | None:
+    """The name of Python's own function that a call calls, None for all else: a module may have a `zip` of its own."""
+    name = dotted(node.func) if isinstance(node, cst.Call) else None
+    if name is None or name in at.locals or not project.is_builtin(at.module, name):
+        return None
+    return name
 
 
 def method_where(owner: Definition, method: cst.FunctionDef) -> Where:
