@@ -7,7 +7,6 @@ import libcst as cst
 from scanify.analysis.project import Project, dotted
 from scanify.analysis.where import Where, builtin_called
 
-
 _WALKERS = ("reversed", "list", "tuple", "iter")
 
 

@@ -1,0 +1,71 @@
+"""Code that asks which object it has: in a scan every layer, carry and xs is one tracer for all turns of the loop."""
+
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from scanify.analysis.effects import Problem
+from scanify.analysis.project import Project, dotted
+from scanify.analysis.where import Where, builtin_called
+
+_NUMBER_TYPES = frozenset("int float bool complex Number Integral Real ndarray generic".split())
+
+
+def identity_problems(
+    project: Project, at: Where, statements: Sequence[cst.CSTNode], layer: str, own: frozenset[str]
+) -> list[Problem]:
+    """Comparisons and calls in a body whose answer is another one in a scan.
+
+    `own` are the names that the loop binds: objects of the loop's turns.
+    """
+    found: list[Problem] = []
+    for node in _nodes(statements):
+        match node:
+            case cst.Comparison():
+                found.extend(_comparison(node, layer, own))
+            case cst.Call() if _tells_apart(project, at, node, layer, own):
+                found.append(_problem(node))
+            case _:
+                pass
+    return found
+
+
+def _tells_apart(project: Project, at: Where, node: cst.Call, layer: str, own: frozenset[str]) -> bool:
+    name = builtin_called(project, at, node)
+    given = dotted(node.args[0].value) if node.args else None
+    if given not in own:
+        return False
+    if name == "isinstance":
+        return len(node.args) == 2 and _number_type(node.args[1].value)
+    return name in ("id", "hash") or (name == "type" and given != layer)
+
+
+def _comparison(node: cst.Comparison, layer: str, own: frozenset[str]) -> Iterator[Problem]:
+    left = node.left
+    for target in node.comparisons:
+        right = target.comparator
+        sides = (dotted(left), dotted(right))
+        same = isinstance(target.operator, cst.Is | cst.IsNot)
+        # What is None is so in every turn, or the scan says that the structure differs.
+        if "None" not in sides and ((same and own & set(sides)) or layer in sides):
+            yield _problem(node)
+        left = right
+
+
+def _problem(node: cst.CSTNode) -> Problem:
+    text = cst.Module([]).code_for_node(node)
+    return Problem("SCN208", f"`{text}` tells the turns of the loop apart, which are one in a scan", node)
+
+
+def _number_type(node: cst.CSTNode) -> bool:
+    if isinstance(node, cst.Tuple):
+        return any(_number_type(element.value) for element in node.elements)
+    if isinstance(node, cst.BinaryOperation):
+        return _number_type(node.left) or _number_type(node.right)
+    return (dotted(node) or "").rpartition(".")[2] in _NUMBER_TYPES
+
+
+def _nodes(nodes: Sequence[cst.CSTNode]) -> Iterator[cst.CSTNode]:
+    for node in nodes:
+        yield node
+        yield from _nodes(node.children)

@@ -1,0 +1,154 @@
+"""What a loop's carries are before the first layer: nothing yet, Python numbers, arrays of numpy."""
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from scanify.analysis.effects import Problem
+from scanify.analysis.keys import qualified
+from scanify.analysis.names import Names, flow, parameter_names
+from scanify.analysis.project import Project, dotted
+from scanify.analysis.where import Where, assignments, blocks, builtin_called
+
+_NUMBER_TYPES = frozenset("int float bool complex".split())
+_NUMBER_MAKERS = frozenset("len int float bool complex abs round sum ord".split())
+
+
+def starts(at: Where, loop: cst.For, carry: Sequence[str], names: Names) -> list[Problem]:
+    """Carries that have no value, or no array, before the first layer."""
+    problems = []
+    for name in carry:
+        node = names.exposed[name]
+        if not _defined_before(at, loop, name):
+            problems.append(Problem("SCN210", f"`{name}` has no value before the loop", node))
+            continue
+        values = values_before(at, loop, name)
+        last = values[-1] if values else None
+        if last is not None and dotted(last) == "None":
+            problems.append(Problem("SCN210", f"`{name}` is None before the first layer", node))
+        elif isinstance(last, cst.List | cst.Tuple | cst.Dict) and not last.elements:
+            problems.append(Problem("SCN206", f"`{name}` starts empty and grows with every layer", node))
+    return problems
+
+
+def _defined_before(at: Where, loop: cst.For, name: str) -> bool:
+    function = at.function
+    if function is not None and name in parameter_names(function.params):
+        return True
+    start = at.module.parsed.span(loop).start
+    around = any(isinstance(above, cst.For | cst.While) for above in at.module.parsed.ancestors(loop))
+    for statement in assignments(at.body(), name):
+        span = at.module.parsed.span(statement)
+        if span.end <= start or (isinstance(statement, cst.For | cst.With) and span.start < start) or around:
+            return True
+    return _walrus_before(at, loop, name)
+
+
+def _walrus_before(at: Where, loop: cst.For, name: str) -> bool:
+    before = []
+    for statement in at.body():
+        if statement is loop:
+            break
+        before.append(statement)
+    return name in flow(before).bound
+
+
+def values_before(at: Where, loop: cst.For, name: str) -> list[cst.BaseExpression]:
+    """The values that a name may be assigned before the loop, in source order; those of tuples by their place."""
+    start = at.module.parsed.span(loop).start
+    found: list[cst.BaseExpression] = []
+    for statement in assignments(at.body(), name):
+        if at.module.parsed.span(statement).end > start:
+            continue
+        if isinstance(statement, cst.Assign):
+            for target in statement.targets:
+                found.extend(_matched(target.target, statement.value, name))
+        elif isinstance(statement, cst.AnnAssign | cst.AugAssign) and statement.value is not None:
+            found.append(statement.value)
+    return found
+
+
+def _matched(target: cst.CSTNode, value: cst.BaseExpression, name: str) -> list[cst.BaseExpression]:
+    """What of `value` goes to `name`, where that can be seen."""
+    if dotted(target) == name:
+        return [value]
+    if not isinstance(target, cst.Tuple | cst.List) or not isinstance(value, cst.Tuple | cst.List):
+        return []
+    if any(isinstance(one, cst.StarredElement) for one in (*target.elements, *value.elements)):
+        return []
+    pairs = zip(target.elements, value.elements, strict=False)
+    return [found for one, other in pairs for found in _matched(one.value, other.value, name)]
+
+
+def start_obligations(project: Project, at: Where, loop: cst.For, carry: Sequence[str]) -> list[str]:
+    """What a run must show of carries that a loop leaves Python numbers or numpy arrays, and a scan does not."""
+    found = []
+    for name in carry:
+        values = values_before(at, loop, name)
+        if any(_number(project, at, value) for value in values) or _number_parameter(at, name):
+            found.append(f"`{name}` keeps its dtype, though it starts as a Python number")
+        elif any(_numpy(project, at, value) for value in values):
+            found.append(f"`{name}` keeps its dtype, though it starts as an array of numpy")
+    return found
+
+
+def changed_in_place(
+    project: Project, at: Where, loop: cst.For, carry: Sequence[str], statements: Sequence[cst.CSTNode]
+) -> list[Problem]:
+    """`h += layer(x)` where `h` is an array of numpy: whoever else holds the array sees it change."""
+    found = []
+    for statement in blocks(statements):
+        name = dotted(statement.target) if isinstance(statement, cst.AugAssign) else None
+        if name not in carry or name is None:
+            continue
+        if any(_numpy(project, at, value) for value in values_before(at, loop, name)) or _numpy_parameter(at, name):
+            found.append(Problem("SCN207", f"`{name}` is an array of numpy, which is changed in place", statement))
+    return found
+
+
+def _number(project: Project, at: Where, value: cst.BaseExpression) -> bool:
+    match value:
+        case cst.BaseNumber():
+            return True
+        case cst.UnaryOperation():
+            return _number(project, at, value.expression)
+        case cst.BinaryOperation():
+            return _number(project, at, value.left) and _number(project, at, value.right)
+        case cst.IfExp():
+            return _number(project, at, value.body) or _number(project, at, value.orelse)
+        case cst.Call():
+            name = qualified(project, at, value.func) or ""
+            return builtin_called(project, at, value) in _NUMBER_MAKERS or name.startswith("math.")
+        case _:
+            name = dotted(value) or ""
+            return name in ("True", "False") or (qualified(project, at, value) or "").startswith("math.")
+
+
+def _number_parameter(at: Where, name: str) -> bool:
+    parameter = at.parameter(name)
+    if parameter is None:
+        return False
+    default = parameter.default
+    if isinstance(default, cst.UnaryOperation):
+        default = default.expression
+    if isinstance(default, cst.BaseNumber) or (default is not None and dotted(default) in ("True", "False")):
+        return True
+    return _annotation(parameter) in _NUMBER_TYPES
+
+
+def _annotation(parameter: cst.Param) -> str | None:
+    if parameter.annotation is None:
+        return None
+    annotation = parameter.annotation.annotation
+    if isinstance(annotation, cst.SimpleString) and isinstance(annotation.evaluated_value, str):
+        return annotation.evaluated_value
+    return dotted(annotation)
+
+
+def _numpy(project: Project, at: Where, value: cst.BaseExpression) -> bool:
+    return isinstance(value, cst.Call) and (qualified(project, at, value.func) or "").startswith("numpy.")
+
+
+def _numpy_parameter(at: Where, name: str) -> bool:
+    parameter = at.parameter(name)
+    return parameter is not None and (_annotation(parameter) or "").rpartition(".")[2] == "ndarray"
