@@ -129,6 +129,33 @@ def test_values_and_gradients_are_those_of_the_loop(policy: str, count: int) -> 
     assert_close(value_and_grads(fold, stack, x, mask, keys), truth(count))
 
 
+@pytest.mark.parametrize(
+    ("count", "chunks"), [(2, 2), (3, 2), (4, 3), (6, 3), (7, 3), (7, 6), (7, 7), (7, 100), (47, 7), (61, 8), (61, 60)]
+)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_chunks_of_any_number_and_a_shorter_last_one_are_in_order(count: int, chunks: int, reverse: bool) -> None:
+    layers = [Numbered(jnp.float64(1 + (i % 7) / 8), 0.5) for i in range(count)]
+    policy, x = ScanCheckpointPolicy(nested=chunks), jnp.arange(1.0, 4)
+
+    def step(layer: Any, x: Any) -> Any:
+        return layer(x), x
+
+    def stacked(weights: Any, x: Any) -> Any:
+        stack = ArrayStacked(Numbered(weights, 0.5), count, policy)
+        out, ys = stack.scan_via(step, reverse=reverse)(x)
+        return jnp.sum(out**2), ys
+
+    def looped(weights: Any, x: Any) -> Any:
+        ys: list[Any] = [None] * count
+        for index in reversed(range(count)) if reverse else range(count):
+            x, ys[index] = step(Numbered(weights[index], 0.5), x)
+        return jnp.sum(x**2), jnp.stack(ys)
+
+    weights = jnp.stack([layer.w for layer in layers])
+    mine = jax.value_and_grad(stacked, argnums=(0, 1), has_aux=True)(weights, x)
+    assert_close(mine, jax.value_and_grad(looped, argnums=(0, 1), has_aux=True)(weights, x))
+
+
 @pytest.mark.parametrize("policy", ["no remat", "full", "nested", "dots"])
 def test_tangents_are_those_of_the_loop(policy: str) -> None:
     layers, x, mask, keys = blocks(7), jnp.arange(1.0, D + 1), jnp.linspace(0, 1, D), jr.split(jr.key(1), 7)
