@@ -41,9 +41,9 @@ def run_scan(
     scan = object()
     step = checked_step(body, static, scan)
     unroll = 1 if unroll is None else unroll
+    if policy.names:
+        warn_of_names_not_set(policy, checked_step(body, static, None), carry, _first(xs))
     try:
-        if policy.names:
-            warn_of_names_not_set(policy, step, carry, _first(xs))
         carry, ys = _under_policy(step, carry, xs, length, policy, unroll, reverse)
         return eqx.combine(carry, static), ys
     except WeakTypeChanges as changes:

@@ -65,6 +65,13 @@ def test_every_name_that_nobody_sets_is_told_and_every_one_that_is_set() -> None
             fold(step, policy)
 
 
+def test_names_are_looked_for_where_a_number_settles_too() -> None:
+    layers = [Layer(jnp.float32(i)) for i in range(3)]
+    stack = ArrayStacked.of(layers, gradient_checkpointing=ScanCheckpointPolicy(save_block_internals=("a",)))
+    with pytest.warns(UserWarning, match="names 'a'"):
+        assert stack.fold_via(lambda layer, x: x + layer.w)(0) == 3.0
+
+
 def test_names_of_an_override_are_looked_for_too() -> None:
     with (
         remat_policy_override(ScanCheckpointPolicy(save_block_internals=("a",))),
