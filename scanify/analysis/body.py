@@ -7,8 +7,10 @@ import libcst as cst
 
 from scanify.analysis.around import captures, caught, lost_values
 from scanify.analysis.effects import EffectFinder, Problem
+from scanify.analysis.fresh import fresh_names
 from scanify.analysis.header import Header
 from scanify.analysis.identity import identity_problems
+from scanify.analysis.keys import qualified
 from scanify.analysis.names import Names, body_of, flow, reads, target_names
 from scanify.analysis.plan import Argument, LayerCall
 from scanify.analysis.project import Project, dotted
@@ -36,7 +38,7 @@ def body_facts(project: Project, at: Where, loop: cst.For, head: Header, layer: 
     targets = set(target_names(loop.target))
     carry = tuple(name for name in names.exposed if name in names.bound and name not in targets)
     own = frozenset(names.bound) | targets
-    fresh = frozenset(names.bound) - set(carry)
+    fresh = fresh_names(statements, lambda node: qualified(project, at, node)) - set(carry)
     effects = EffectFinder(project, at, own, fresh).body(statements)
     problems = [*effects.problems, *_rebound_targets(names, targets)]
     problems += identity_problems(project, at, statements, layer, own)

@@ -60,7 +60,7 @@ def class_of(project: Project, at: Where, node: cst.CSTNode, depth: int = 0) -> 
         return _class_of_name(project, at, node.value, depth)
     if isinstance(node, cst.Attribute):
         owner = class_of(project, at, node.value, depth + 1)
-        return _class_of_attribute(project, owner, node.attr.value, depth) if owner is not None else None
+        return class_of_attribute(project, owner, node.attr.value, depth) if owner is not None else None
     if isinstance(node, cst.Call):
         return _class(element_class(project, Element(node, at)))
     return None
@@ -87,7 +87,8 @@ def _class_of_name(project: Project, at: Where, name: str, depth: int) -> Defini
     return class_of(project, scope, bound[0].value, depth + 1)
 
 
-def _class_of_attribute(project: Project, owner: Definition, attribute: str, depth: int) -> Definition | None:
+def class_of_attribute(project: Project, owner: Definition, attribute: str, depth: int = 0) -> Definition | None:
+    """The class of the project that an attribute of a class's instances is an instance of, None where not shown."""
     stores = attribute_assignments(project, owner, attribute)
     if len(stores) == 1:
         return class_of(project, stores[0].at, stores[0].value, depth + 1)

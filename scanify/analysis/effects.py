@@ -4,74 +4,29 @@ Under `lax.scan` a body is traced once, so whatever Python does beside computing
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import libcst as cst
 
-from scanify.analysis.classes import is_module
+from scanify.analysis.calls import CallFinder, Effects, Problem
+from scanify.analysis.fresh import fresh_names
+from scanify.analysis.keys import qualified
 from scanify.analysis.names import body_of, flow, parameter_names, target_names
-from scanify.analysis.project import Definition, External, Project, dotted
-from scanify.analysis.where import Where, assignments, method_where
+from scanify.analysis.project import Project, dotted
+from scanify.analysis.where import Where
 
-_PURE_BUILTINS = frozenset(
-    "abs all any bool bytes callable complex dict divmod enumerate filter float frozenset getattr hasattr hash id int "
-    "isinstance issubclass len list map max min object pow range repr reversed round set slice sorted str sum tuple "
-    "type zip".split()
-)
-_IMPURE_BUILTINS = frozenset(
-    "next print input open exec eval compile setattr delattr globals locals vars iter breakpoint __import__".split()
-)
-_PURE_PACKAGES = frozenset(
-    "jax equinox numpy math operator functools einops jaxtyping typing dataclasses optax".split()
-)
-_IMPURE_NAMES = ("numpy.random", "random", "time", "os", "sys", "logging", "warnings", "secrets", "uuid", "datetime")
-_MUTATORS = frozenset(
-    "append extend insert pop popitem remove discard clear add update setdefault sort reverse write send "
-    "appendleft popleft".split()
-)
-_CHECKPOINTS = frozenset(("jax.checkpoint", "jax.remat", "equinox.filter_checkpoint", "jax.ad_checkpoint.checkpoint"))
-_MAX_DEPTH = 3
+__all__ = ["EffectFinder", "Effects", "Problem", "dotted_or", "function_effects"]
 
 
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """Why a body cannot be rewritten: the rule, the reason in words, and the node it points to."""
-
-    rule: str
-    reason: str
-    node: cst.CSTNode
-
-
-@dataclass
-class Effects:
-    """What was found in a body: problems in source order, and what only a run can show."""
-
-    problems: list[Problem] = field(default_factory=list)
-    obligations: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    def problem(self, rule: str, reason: str, node: cst.CSTNode) -> None:
-        self.problems.append(Problem(rule, reason, node))
-
-    def oblige(self, text: str) -> None:
-        if text not in self.obligations:
-            self.obligations.append(text)
-
-
-class EffectFinder:
-    """Walks the statements of one body (or, for helper functions, of one function) and collects its effects.
-
-    `fresh` are the names whose objects are made in the body itself: changing those in place is nobody else's matter.
-    """
-
-    def __init__(self, project: Project, at: Where, own: frozenset[str], fresh: frozenset[str], depth: int = 0) -> None:
-        self.project, self.at, self.own, self.fresh, self.depth = project, at, own, fresh, depth
-        self.effects = Effects()
+class EffectFinder(CallFinder):
+    """Walks the statements of one body (or, for helper functions, of one function) and collects its effects."""
 
     def body(self, statements: Sequence[cst.CSTNode]) -> Effects:
         for statement in statements:
             self._statement(statement)
         return self.effects
+
+    def effects_of(self, inside: Where, function: cst.FunctionDef) -> Effects:
+        return function_effects(self.project, inside, function, self.seen)
 
     # -- statements ---------------------------------------------------------------------------------------------
 
@@ -86,8 +41,12 @@ class EffectFinder:
                 self._expression(node.value)
                 for target in node.targets:
                     self._store(target.target)
+                if len(node.targets) == 1 and _grows(node.targets[0].target, node.value):
+                    self._collects(node.targets[0].target, node)
             case cst.AnnAssign():
-                if node.value is not None:
+                if node.value is None:
+                    self._unsupported(node)  # in a local function it would make the name local
+                else:
                     self._expression(node.value)
                 self._store(node.target)
             case cst.AugAssign():
@@ -122,15 +81,47 @@ class EffectFinder:
 
     def _unsupported(self, node: cst.CSTNode) -> None:
         words = {"FunctionDef": "a function definition", "ClassDef": "a class definition", "ImportFrom": "an import"}
+        words["AnnAssign"] = "an annotation without a value"
         name = type(node).__name__
         what = words.get(name, f"`{name.lower().removesuffix('star')}`")
         if isinstance(node, cst.Global | cst.Nonlocal):
             self.effects.problem("SCN207", f"{what} makes the body write to names around it", node)
         else:
             self.effects.problem("SCN212", f"{what} stands in the body", node)
+        if isinstance(node, cst.FunctionDef):
+            self._inner_function(node)
+        elif isinstance(node, cst.BaseCompoundStatement) and not isinstance(node, cst.ClassDef):
+            for child in node.children:
+                self._anything(child)
+
+    def _anything(self, node: cst.CSTNode) -> None:
+        """A part of a statement that is not supported itself: helpers may hold it."""
+        if isinstance(node, cst.BaseStatement | cst.BaseSmallStatement):
+            self._statement(node)
+        elif isinstance(node, cst.BaseExpression):
+            self._expression(node)
+        else:
+            for child in node.children:
+                self._anything(child)
+
+    def _inner_function(self, node: cst.FunctionDef) -> None:
+        """A function made in the code is taken to be called there."""
+        statements = body_of(node.body)
+        names = parameter_names(node.params) | set(flow(statements).bound)
+        inside = Where(self.at.module, (node, *self.at.functions), self.at.owner)
+        fresh = (self.fresh - names) | fresh_names(statements, self.external)
+        inner = EffectFinder(self.project, inside, self.own | names, fresh, self.seen)
+        self._take(inner.body(statements))
+
+    def _take(self, inner: Effects) -> None:
+        self.effects.problems.extend(inner.problems)
+        self.effects.notes.extend(inner.notes)
+        for text in inner.obligations:
+            self.effects.oblige(text)
 
     def _inner_loop(self, node: cst.For) -> None:
-        inner = EffectFinder(self.project, self.at, self.own, self.fresh, self.depth)
+        self._store(node.target)
+        inner = EffectFinder(self.project, self.at, self.own, self.fresh, self.seen)
         inner.body(body_of(node.body))
         for problem in inner.effects.problems:
             # `break` and `continue` end the inner loop, which stays a Python loop inside the body.
@@ -142,7 +133,7 @@ class EffectFinder:
     def _with(self, node: cst.With) -> None:
         for item in node.items:
             call = item.item
-            name = self._external(call.func) if isinstance(call, cst.Call) else None
+            name = self.external(call.func) if isinstance(call, cst.Call) else None
             if name not in ("jax.named_scope", "jax.profiler.annotate_function", "jax.default_matmul_precision"):
                 self.effects.problem("SCN212", f"`with {dotted_or(call)}` would be entered once, not per layer", node)
             self._expression(call)
@@ -162,9 +153,10 @@ class EffectFinder:
                 else:
                     self._collects(func.value, node)
                 return
-            name = self._external(func)
+            name = self.external(func)
             if name is not None and name.startswith("jax.debug."):
                 self._expression(value)  # an effect that scan keeps, once a layer and in order
+                self.effects.notes.append(f"`{dotted(func)}` runs again where the backward pass runs a layer again")
                 return
             self.effects.problem("SCN207", f"`{dotted_or(func)}(...)` is called for its effect alone", node)
             return
@@ -195,13 +187,15 @@ class EffectFinder:
     def _expression(self, node: cst.CSTNode) -> None:
         match node:
             case cst.Call():
-                self._call(node)
+                self.call(node)
             case cst.Yield() | cst.Await():
                 self.effects.problem("SCN205", f"`{type(node).__name__.lower()}` leaves the body in the middle", node)
             case cst.ListComp() | cst.GeneratorExp() | cst.SetComp() | cst.DictComp():
                 level: cst.CompFor | None = node.for_in
                 names: set[str] = set()
                 while level is not None:
+                    if level.asynchronous is not None:
+                        self.effects.problem("SCN205", "`async for` leaves the body in the middle", node)
                     names |= set(target_names(level.target))
                     level = level.inner_for_in
                 self._scoped(node, names)
@@ -215,101 +209,37 @@ class EffectFinder:
             self._expression(child)
 
     def _scoped(self, node: cst.CSTNode, names: set[str]) -> None:
-        inner = EffectFinder(self.project, self.at, self.own | names, self.fresh, self.depth)
+        inner = EffectFinder(self.project, self.at, self.own | names, self.fresh - names, self.seen)
         for child in node.children:
             inner._expression(child)
-        self.effects.problems.extend(inner.effects.problems)
-        for text in inner.effects.obligations:
-            self.effects.oblige(text)
+        self._take(inner.effects)
 
-    def _external(self, func: cst.CSTNode) -> str | None:
-        name = dotted(func)
-        if name is None or name.partition(".")[0] in self.own | self.at.locals:
-            return None
-        meaning = self.project.resolve(self.at.module, name)
-        return meaning.qualname if isinstance(meaning, External) else None
 
-    def _call(self, node: cst.Call) -> None:
-        func = node.func
-        name = dotted(func)
-        if name is None:
-            self._call_of_value(func, node)
-            return
-        root, _, rest = name.partition(".")
-        last = name.rpartition(".")[2]
-        if rest and last in _MUTATORS and root not in self.fresh and not self._pure_external(name):
-            # `x.at[i].add(y)` has no dotted name, so it does not come here
-            self.effects.problem("SCN207", f"`{name}(...)` changes an object around the body", node)
-        elif root in self.own or (rest and root == self.at.self_name):
-            if name == "super" or root == "super":
-                self.effects.problem("SCN212", "`super()` does not work in a local function", node)
-        elif root in self.at.locals:
-            self._local(root, name, node)
-        else:
-            self._global(name, node)
+def function_effects(
+    project: Project, inside: Where, function: cst.FunctionDef, seen: set[cst.CSTNode] | None = None
+) -> Effects:
+    """The effects of calling a function: those of its statements and of what its decorators make of it."""
+    statements = body_of(function.body)
+    own = frozenset(flow(statements).bound) | parameter_names(function.params)
+    finder = EffectFinder(project, inside, own, frozenset(), seen)
+    finder.fresh = fresh_names(statements, lambda node: qualified(project, inside, node)) - parameter_names(
+        function.params
+    )
+    for decorator in function.decorators:
+        finder.decorator(decorator.decorator, function.name.value)
+    return finder.body(statements)
 
-    def _call_of_value(self, func: cst.CSTNode, node: cst.Call) -> None:
-        """A call of something that has no name: `jax.vmap(layer)(x)`, `x.at[i].set(y)`, `self.table[0](x)`."""
-        if isinstance(func, cst.Call) and dotted(func.func) == "super":
-            self.effects.problem("SCN212", "`super()` does not work in a local function", node)
 
-    def _pure_external(self, name: str) -> bool:
-        qualname = self._external_name(name)
-        return qualname is not None and qualname.split(".")[0] in _PURE_PACKAGES
-
-    def _external_name(self, name: str) -> str | None:
-        if name.partition(".")[0] in self.own | self.at.locals:
-            return None
-        meaning = self.project.resolve(self.at.module, name)
-        return meaning.qualname if isinstance(meaning, External) else None
-
-    def _local(self, root: str, name: str, node: cst.Call) -> None:
-        """A call through a local name of the function around: a helper defined there, an array's method, or unknown."""
-        bound = assignments(self.at.body(), root)
-        if name == root and len(bound) == 1 and isinstance(bound[0], cst.FunctionDef):
-            self._helper(name, Where(self.at.module, (bound[0], *self.at.functions), self.at.owner), bound[0], node)
-        elif name == root or name.rpartition(".")[2] in ("split", "next", "get", "draw", "sample"):
-            self.effects.oblige(f"calling `{name}` has no side effects")
-
-    def _global(self, name: str, node: cst.Call) -> None:
-        meaning = self.project.resolve(self.at.module, name)
-        if isinstance(meaning, External):
-            self._external_call(meaning.qualname, name, node)
-        elif isinstance(meaning, Definition):
-            if isinstance(meaning.node, cst.FunctionDef):
-                self._helper(name, method_where(meaning, meaning.node), meaning.node, node)
-            elif not is_module(self.project, meaning):
-                self.effects.oblige(f"making a `{name}` has no side effects")
-        elif name in _IMPURE_BUILTINS:
-            self.effects.problem("SCN207", f"`{name}(...)` acts outside of the body", node)
-        elif name == "super":
-            self.effects.problem("SCN212", "`super()` does not work in a local function", node)
-        elif name not in _PURE_BUILTINS and not name.endswith(("Error", "Exception")):
-            self.effects.oblige(f"calling `{name}` has no side effects")
-
-    def _external_call(self, qualname: str, name: str, node: cst.Call) -> None:
-        if qualname.startswith(tuple(f"{one}." for one in _IMPURE_NAMES)):
-            self.effects.problem("SCN207", f"`{name}(...)` acts outside of the body", node)
-        elif qualname in _CHECKPOINTS:
-            self.effects.notes.append(f"the body has its own `{name}`, inside the remat of the stack")
-        elif qualname.split(".")[0] not in _PURE_PACKAGES:
-            self.effects.oblige(f"calling `{name}` has no side effects")
-
-    def _helper(self, name: str, inside: Where, function: cst.FunctionDef, node: cst.Call) -> None:
-        """A helper of the project is as pure as its own statements."""
-        if self.depth >= _MAX_DEPTH:
-            self.effects.oblige(f"calling `{name}` has no side effects")
-            return
-        statements = body_of(function.body)
-        bound = frozenset(flow(statements).bound)
-        params = frozenset(parameter_names(function.params))
-        finder = EffectFinder(self.project, inside, bound | params, bound - params, self.depth + 1)
-        found = finder.body(statements)
-        impure = [one for one in found.problems if one.rule in ("SCN206", "SCN207")]
-        if impure:
-            self.effects.problem("SCN207", f"`{name}` has a side effect: {impure[0].reason}", node)
-        for text in found.obligations:
-            self.effects.oblige(text)
+def _grows(target: cst.CSTNode, value: cst.BaseExpression) -> bool:
+    """`hs = hs + [x]`, `hs = (*hs, x)`."""
+    name = dotted(target)
+    if isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.Add):
+        return any(
+            dotted(one) == name and _is_list(other)
+            for one, other in ((value.left, value.right), (value.right, value.left))
+        )
+    starred = value.elements if isinstance(value, cst.List | cst.Tuple) else ()
+    return any(isinstance(one, cst.StarredElement) and dotted(one.value) == name for one in starred)
 
 
 def _is_list(node: cst.CSTNode) -> bool:

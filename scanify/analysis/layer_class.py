@@ -2,11 +2,11 @@
 
 import libcst as cst
 
-from scanify.analysis.classes import bases, method
-from scanify.analysis.effects import EffectFinder
+from scanify.analysis.calls import called
+from scanify.analysis.classes import bases
+from scanify.analysis.effects import function_effects
 from scanify.analysis.elements import ElementClass
 from scanify.analysis.facts import Place
-from scanify.analysis.names import body_of, flow, parameter_names
 from scanify.analysis.project import Definition, External, Project, dotted
 from scanify.analysis.where import method_where
 
@@ -17,7 +17,7 @@ Reason = tuple[str, str, Place | None]
 
 
 def methods_called(loop: cst.For, layer: str) -> tuple[str, ...]:
-    """The methods of the layer that a loop's body calls: `__call__` for `layer(x)`."""
+    """What the body calls of the layer: `__call__` for `layer(x)`, `attn.proj` for `layer.attn.proj(x)`."""
     found: list[str] = []
     _collect(loop.body, layer, found)
     return tuple(dict.fromkeys(found))
@@ -25,45 +25,53 @@ def methods_called(loop: cst.For, layer: str) -> tuple[str, ...]:
 
 def _collect(node: cst.CSTNode, layer: str, found: list[str]) -> None:
     if isinstance(node, cst.Call):
-        name = dotted(node.func)
-        if name == layer or any(dotted(arg.value) == layer for arg in node.args):
-            found.append("__call__")  # `jax.checkpoint(layer)(x)` calls it as well
-        elif name is not None and name.startswith(f"{layer}.") and name.count(".") == 1:
-            found.append(name.rpartition(".")[2])
+        # A method given to a function is called there: `jax.checkpoint(layer)(x)`, `jax.vmap(layer.norm)(x)`.
+        for one in (node.func, *(arg.value for arg in node.args)):
+            name = dotted(one)
+            if name == layer:
+                found.append("__call__")
+            elif name is not None and name.startswith(f"{layer}."):
+                found.append(name.removeprefix(f"{layer}."))
     for child in node.children:
         _collect(child, layer, found)
 
 
 def layer_problem(project: Project, kind: ElementClass | None, methods: tuple[str, ...]) -> Reason | None:
     """A side effect in a method that the loop calls, or state that equinox keeps outside of the module."""
+    if kind is not None and isinstance(kind.meaning, External) and kind.meaning.qualname in _STATEFUL:
+        return "SCN203", f"`{kind.name}` holds a `StateIndex`, which differs in every layer", None
     if kind is None or not isinstance(kind.meaning, Definition):
         return None
     stateful = _stateful(project, kind.meaning, set())
     if stateful is not None:
         reason = f"`{kind.name}` holds a `{stateful}`, whose index differs in every layer"
         return "SCN203", reason, kind.meaning.module.parsed.place(kind.meaning.node.name)
+    seen: set[cst.CSTNode] = set()
     for name in methods:
-        problem = _side_effect(project, kind.meaning, name)
+        problem = _side_effect(project, kind.meaning, name, seen)
         if problem is not None:
             return problem
     return None
 
 
-def _side_effect(project: Project, owner: Definition, name: str) -> Reason | None:
-    found = method(project, owner, name)
-    if found is None:
+def _side_effect(project: Project, owner: Definition, name: str, seen: set[cst.CSTNode]) -> Reason | None:
+    found = called(project, owner, name.split("."))
+    if found is None or found[1] in seen:
         return None
     home, function = found
-    inside = method_where(home, function)
-    statements = body_of(function.body)
-    params = frozenset(parameter_names(function.params))
-    bound = frozenset(flow(statements).bound)
-    effects = EffectFinder(project, inside, bound | params, bound - params, depth=1).body(statements)
-    for problem in effects.problems:
+    seen.add(function)
+    for problem in function_effects(project, method_where(home, function), function, seen).problems:
         if problem.rule in ("SCN206", "SCN207"):
             what = problem.reason if problem.rule == "SCN207" else problem.reason.replace("every layer", "outside")
-            return "SCN207", f"`{owner.name}.{name}` has a side effect: {what}", home.module.parsed.place(problem.node)
+            at = None if isinstance(problem.node, cst.Call) and not _stands(home, problem.node) else problem.node
+            place = home.module.parsed.place(at if at is not None else function.name)
+            return "SCN207", f"`{owner.name}.{name}` has a side effect: {what}", place
     return None
+
+
+def _stands(home: Definition, node: cst.CSTNode) -> bool:
+    """Whether a node stands in the file: a decorator's call does not."""
+    return home.module.parsed.parent(node) is not None
 
 
 def _stateful(project: Project, definition: Definition, seen: set[int]) -> str | None:
