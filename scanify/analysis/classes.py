@@ -28,6 +28,7 @@ class Declaration:
 
     owner: Definition
     annotation: cst.BaseExpression
+    value: cst.BaseExpression | None = None
 
 
 def is_module(project: Project, meaning: object, depth: int = 0) -> bool:
@@ -56,15 +57,16 @@ def bases(project: Project, definition: Definition) -> list[Definition | Externa
 
 
 def lineage(project: Project, definition: Definition, depth: int = 0) -> list[Definition]:
-    """A class and the classes of the project it inherits from, nearest first (depth first, as far as it matters)."""
+    """A class and the classes of the project it inherits from, in the order in which Python looks for a method.
+
+    Depth first with the last of each kept, as Python 2.2 had it: it differs from C3 only where C3 finds no order.
+    """
     found = [definition]
     if depth < _MAX_DEPTH:
-        known = {id(definition.node)}
         for base in bases(project, definition):
-            for one in lineage(project, base, depth + 1) if isinstance(base, Definition) else []:
-                if id(one.node) not in known:
-                    known.add(id(one.node))
-                    found.append(one)
+            more = lineage(project, base, depth + 1) if isinstance(base, Definition) else []
+            nodes = {id(one.node) for one in more}
+            found = [one for one in found if id(one.node) not in nodes] + more
     return found
 
 
@@ -114,7 +116,7 @@ def declarations(project: Project, definition: Definition, attribute: str) -> li
     for owner in lineage(project, definition):
         assert isinstance(owner.node, cst.ClassDef)
         found.extend(
-            Declaration(owner, statement.annotation.annotation)
+            Declaration(owner, statement.annotation.annotation, statement.value)
             for statement in blocks(body_of(owner.node.body))
             if isinstance(statement, cst.AnnAssign) and dotted(statement.target) == attribute
         )

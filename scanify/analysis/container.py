@@ -33,7 +33,10 @@ def _name(project: Project, at: Where, name: str, depth: int) -> LayerList:
             return LayerList(Unclear(f"`{name}` is not a list built in this project"), at)
         scope = Where(meaning.module)
     bound = assignments(scope.body(), name)
-    alias = bound[0].value if len(bound) == 1 and isinstance(bound[0], cst.Assign) else None
+    alias = None
+    if len(bound) == 1 and isinstance(bound[0], cst.Assign):
+        plain = any(dotted(target.target) == name for target in bound[0].targets)
+        alias = bound[0].value if plain else None
     if isinstance(alias, cst.Attribute) and scope.parameter(name) is None:
         return container(project, scope, alias, depth + 1)  # `layers = self.layers`
     return LayerList(local_list(project, scope, name, depth), scope)

@@ -1,6 +1,6 @@
 """From the expression a loop walks to the list of layers: where it is built, of what, and whether all are alike."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -196,6 +196,8 @@ def filled(
     calls = appended(project, at.body(), target)
     if not isinstance(answer, Built):
         return answer
+    if isinstance(value, cst.Name) and (later := _changed_later(at, statement, value.value)) is not None:
+        return Unclear(f"`{value.value}` is still used as a list after it became the layers", at=_place(at, later))
     if not calls:
         if not answer.elements:
             return Unclear("the list is empty when it is built", at=_place(at, statement))
@@ -209,6 +211,33 @@ def filled(
     if last is None:
         return Unclear("the list is filled in another block than the one that makes it", at=_place(at, calls[-1]))
     return Built((*answer.elements, *added), _after(at, last, target))
+
+
+def _changed_later(at: Where, statement: cst.CSTNode, name: str) -> cst.CSTNode | None:
+    """A mention of a name, after a statement that gave its list away, that may change the list."""
+    parsed = at.module.parsed
+    around = any(isinstance(above, cst.For | cst.While) for above in parsed.ancestors(statement))
+    start = 0 if around else parsed.span(statement).end
+    for node in _mentions(at.body(), name):
+        above = parsed.parent(node)
+        if parsed.span(node).start < start or parsed.parent(above or node) is statement or above is statement:
+            continue
+        if isinstance(above, cst.AssignTarget | cst.For | cst.CompFor):
+            continue
+        call = parsed.parent(above) if isinstance(above, cst.Arg) else None
+        if call is None or not isinstance(call, cst.Call) or dotted(call.func) not in ("len", "zip", "enumerate"):
+            return node
+    return None
+
+
+def _mentions(nodes: Sequence[cst.CSTNode], name: str) -> Iterator[cst.Name]:
+    for node in nodes:
+        if isinstance(node, cst.Name) and node.value == name:
+            yield node
+        elif not isinstance(node, cst.Attribute):
+            yield from _mentions(node.children, name)
+        else:
+            yield from _mentions([node.value], name)
 
 
 def _appended_element(project: Project, at: Where, call: cst.Call) -> Element:

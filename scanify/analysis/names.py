@@ -111,7 +111,7 @@ def _match(node: cst.Match, names: Names) -> None:
     _expression(node.subject, names)
     for case in node.cases:
         inner = _fork(names)
-        for capture in _pattern_names(case.pattern):
+        for capture in pattern_names(case.pattern):
             inner.bind(capture, case)
         if case.guard is not None:
             _expression(case.guard, inner)
@@ -206,12 +206,13 @@ def _try(node: cst.Try | cst.TryStar, names: Names) -> None:
             _maybe(names, [], body_of(rest.body))
 
 
-def _pattern_names(pattern: cst.CSTNode) -> list[str]:
+def pattern_names(pattern: cst.CSTNode) -> list[str]:
+    """The names that a pattern of `match` captures."""
     found = []
     if isinstance(pattern, cst.MatchAs | cst.MatchStar) and pattern.name is not None:
         found.append(pattern.name.value)
     for child in pattern.children:
-        found.extend(_pattern_names(child))
+        found.extend(pattern_names(child))
     return found
 
 

@@ -14,8 +14,9 @@ from scanify.analysis.facts import Place, Span
 from scanify.analysis.header import Header, Part, header
 from scanify.analysis.layer_class import layer_problem, methods_called
 from scanify.analysis.layers import Built, Elsewhere, LayerList
-from scanify.analysis.names import body_of, flow
+from scanify.analysis.names import body_of, flow, target_names
 from scanify.analysis.plan import (
+    After,
     Annotation,
     Body,
     CallStack,
@@ -27,10 +28,12 @@ from scanify.analysis.plan import (
     Refusal,
 )
 from scanify.analysis.project import Definition, Module, Project, dotted
-from scanify.analysis.uses import other_use
-from scanify.analysis.where import Where, builtin_called, where
+from scanify.analysis.uses import may_be_replaced, other_use
+from scanify.analysis.where import Where, assignments, builtin_called, where
 
 StackChoice = Literal["init", "call"] | None
+
+_LAZY = frozenset("iter zip map filter enumerate reversed dict set frozenset str".split())
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +86,12 @@ def _head_problem(project: Project, at: Where, head: Header, found: Found, loop:
         return "SCN213", f"the layers are walked through {found.part.form}", place(found.part.whole)
     if head.index is not None and set(flow([cst.Expr(head.index)]).exposed) & set(flow(body_of(loop.body)).exposed):
         return "SCN208", f"the body uses the layer's index `{dotted(head.index)}`", place(loop.iter)
+    names = target_names(loop.target)
+    if names.count(dotted(found.part.target) or "") > 1:
+        return "SCN213", f"`{dotted(found.part.target)}` is bound twice by the loop", place(loop.target)
     for part in head.parts:
+        if not _plain(part.target):
+            return "SCN207", f"`{_code(part.target)}` is assigned in every turn of the loop", place(part.target)
         if part is found.part:
             continue
         reason = _walked_problem(project, at, part)
@@ -100,13 +108,38 @@ def _walked_problem(project: Project, at: Where, part: Part) -> tuple[str, str] 
         return "SCN213", f"`{name}` is walked beside the layers"
     if part.form is not None and part.form not in ("a slice", "`list(...)`", "`tuple(...)`"):
         return "SCN213", f"a value is walked beside the layers through {part.form}"
-    if isinstance(part.whole, cst.Dict | cst.DictComp | cst.GeneratorExp):
-        return "SCN213", "what is walked beside the layers is not an array or a list"
+    for value in (part.whole, *_assigned(at, part.whole)):
+        lazy = builtin_called(project, at, value) in _LAZY
+        if lazy or isinstance(value, cst.Dict | cst.DictComp | cst.Set | cst.SetComp | cst.GeneratorExp):
+            return "SCN213", "what is walked beside the layers is not an array or a list"
+        if isinstance(value, cst.BaseString):
+            return "SCN213", "a string is walked beside the layers"
     if dotted(part.source) is not None:
         other = classify(project, part, container(project, at, part.source))
         if other is not None and other.kind is not None:
             return "SCN213", f"`{dotted(part.source)}` is a second list of layers"
     return None
+
+
+def _assigned(at: Where, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """The values that a name is assigned in the function."""
+    name = dotted(node)
+    return [
+        statement.value
+        for statement in (assignments(at.body(), name) if name is not None else ())
+        if isinstance(statement, cst.Assign) and any(dotted(target.target) == name for target in statement.targets)
+    ]
+
+
+def _plain(target: cst.BaseExpression) -> bool:
+    """Whether a target binds names and does nothing else."""
+    if isinstance(target, cst.Tuple | cst.List):
+        return all(_plain(element.value) for element in target.elements)
+    return isinstance(target, cst.Name)
+
+
+def _code(node: cst.CSTNode) -> str:
+    return cst.Module([]).code_for_node(node)
 
 
 def _first_problem(facts: BodyFacts, found: Found) -> Reason | None:
@@ -183,7 +216,7 @@ def _subscripts(node: cst.CSTNode, index: str) -> list[cst.Subscript]:
 
 
 def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found, facts: BodyFacts) -> Plan | Refusal:
-    stack = _stack(context, at, found)
+    stack = _stack(context, at, loop, found)
     if not isinstance(stack, InitStack | CallStack):
         rule, reason, place, remedy = stack
         return _refusal(at, loop, head, found, facts, rule, reason, place, remedy)
@@ -199,7 +232,7 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
         stack=stack,
         xs=_per_layer(at, head, found),
         broadcast=facts.broadcast,
-        call=_with_owner(context.project, at, facts.call, found),
+        call=_with_owner(context.project, at, facts.call, found, stack),
         taken=frozenset(_all_names(at.module.parsed.module)),
         obligations=(*_list_obligations(found.layers), *facts.obligations),
         notes=facts.notes,
@@ -218,7 +251,9 @@ def _per_layer(at: Where, head: Header, found: Found) -> tuple[PerLayer, ...]:
     return tuple(PerLayer(code(part.target), code(part.whole)) for part in head.parts if part is not found.part)
 
 
-def _stack(context: Context, at: Where, found: Found) -> InitStack | CallStack | tuple[str, str, Place | None, str]:
+def _stack(
+    context: Context, at: Where, loop: cst.For, found: Found
+) -> InitStack | CallStack | tuple[str, str, Place | None, str]:
     answer = found.layers.answer
     if context.stack == "call":
         return CallStack("asked for")
@@ -233,11 +268,32 @@ def _stack(context: Context, at: Where, found: Found) -> InitStack | CallStack |
     if site.place.path not in context.project.given:
         remedy = f"give `{site.place.path}` too, or use `--stack call`"
         return "SCN201", f"the list is built in `{site.place.path}`, which was not given", site.place, remedy
+    if site.place.path == at.module.path and at.function is found.layers.scope.function and at.function is not None:
+        start = at.module.parsed.span(loop).start
+        if isinstance(site, After) and start < site.place.span.end:
+            return "SCN214", "the loop runs before the list is complete", site.place, "use `--stack call`"
+    held = _held(context.project, found.layers)
+    if held is not None:
+        return held
     name = dotted(found.part.source) or ""
     use = other_use(context.project, found.layers, name)
     if use is not None:
         return "SCN214", use.reason, use.place, "use `--stack call`, which leaves the list as it is"
     return InitStack((site,), _annotations(context.project, found.layers))
+
+
+def _held(project: Project, layers: LayerList) -> tuple[str, str, Place | None, str] | None:
+    """A field that does not keep what is assigned to it, or hides it from gradients."""
+    if layers.owner is None or layers.attribute is None:
+        return None
+    for declared in declarations(project, layers.owner, layers.attribute):
+        for arg in declared.value.args if isinstance(declared.value, cst.Call) else ():
+            keyword = arg.keyword.value if arg.keyword is not None else ""
+            if keyword == "converter" or (keyword == "static" and dotted(arg.value) != "False"):
+                place = declared.owner.module.parsed.place(declared.value or declared.annotation)
+                reason = f"the field `{layers.attribute}` has `{keyword}={_code(arg.value)}`"
+                return "SCN214", reason, place, "use `--stack call`"
+    return None
 
 
 def _annotations(project: Project, layers: LayerList) -> tuple[Annotation, ...]:
@@ -251,15 +307,19 @@ def _annotations(project: Project, layers: LayerList) -> tuple[Annotation, ...]:
         bare = (dotted(plain) or "").rpartition(".")[2] in LIST_TYPES
         if element is None and not bare:
             continue
-        text = cst.Module([]).code_for_node(element) if element is not None else None
+        text = _code(element) if element is not None else None
         place = declared.owner.module.parsed.place(annotation)
         found.append(Annotation(place, text, isinstance(annotation, cst.SimpleString)))
     return tuple(found)
 
 
-def _with_owner(project: Project, at: Where, call: LayerCall | None, found: Found) -> LayerCall | None:
+def _with_owner(
+    project: Project, at: Where, call: LayerCall | None, found: Found, stack: InitStack | CallStack
+) -> LayerCall | None:
     """Name the class whose method the call runs, where every layer is shown to be of exactly that class."""
     if call is None or found.kind is None or not found.kind.exact:
+        return call
+    if isinstance(stack, CallStack) and may_be_replaced(project, found.layers):
         return call
     meaning = found.kind.meaning
     if isinstance(meaning, Definition):

@@ -13,9 +13,7 @@ from scanify.analysis.layers import LayerList
 from scanify.analysis.project import Definition, Module, Project, dotted
 from scanify.analysis.where import Where, where
 
-_SEQUENCE_READERS = frozenset(
-    "len list tuple enumerate zip reversed iter sum any all min max sorted next print repr str".split()
-)
+_SEQUENCE_READERS = frozenset("len list tuple enumerate zip reversed iter sum any all min max sorted next".split())
 
 
 @dataclass(frozen=True)
@@ -42,8 +40,10 @@ def _attribute_use(project: Project, layers: LayerList, owner: Definition, attri
             relation = _relation(project, at, node, owner)
             if relation == "other":
                 continue
-            reason = _bad(module, node) if relation == "ours" else _in_tree_at(module, node)
+            reason = _bad(module, node)
             elsewhere = at.function is not layers.scope.function
+            if reason is None and relation == "ours" and elsewhere and _assigned(module, node):
+                reason = f"`{dotted(node)}` is assigned here too"
             if reason is None and relation == "ours" and elsewhere and _grows(module, node):
                 reason = "`.append` makes the list longer after it was built"
             if reason is not None:
@@ -54,6 +54,21 @@ def _attribute_use(project: Project, layers: LayerList, owner: Definition, attri
                 if found is not None:
                     return found
     return None
+
+
+def may_be_replaced(project: Project, layers: LayerList) -> bool:
+    """Whether the given files put other layers in place of those that the class builds: then their class is unknown."""
+    if layers.owner is None or layers.attribute is None:
+        return False
+    for module in project.given_with(f".{layers.attribute}"):
+        for node in _attributes(module.parsed.module, layers.attribute):
+            if _in_tree_at(module, node) is not None:
+                return True
+            at = where(module, node)
+            elsewhere = at.function is not layers.scope.function
+            if elsewhere and _assigned(module, node) and _relation(project, at, node, layers.owner) != "other":
+                return True
+    return False
 
 
 def _relation(project: Project, at: Where, node: cst.Attribute, owner: Definition) -> str:
@@ -132,6 +147,11 @@ def _bad(module: Module, node: cst.CSTNode) -> str | None:
             return "the list itself is returned"
         case _:
             return "the list itself is a value here"
+
+
+def _assigned(module: Module, node: cst.CSTNode) -> bool:
+    parent = module.parsed.parent(node)
+    return isinstance(parent, cst.AssignTarget | cst.AnnAssign) and parent.target is node
 
 
 def _grows(module: Module, node: cst.CSTNode) -> bool:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from scanify.analysis.names import body_of, imported_names, parameter_names
+from scanify.analysis.names import body_of, imported_names, parameter_names, pattern_names
 from scanify.analysis.project import Definition, Module, Project, dotted
 
 
@@ -38,7 +38,10 @@ class Where:
             return None
         params = self.functions[-1].params
         first = [*params.posonly_params, *params.params][:1]
-        return first[0].name.value if first else None
+        name = first[0].name.value if first else None
+        if name is None or any(name in self.module.local_names(function) for function in self.functions):
+            return None  # `self = self.inner` makes it another object
+        return None if any(name in parameter_names(inner.params) for inner in self.functions[:-1]) else name
 
     def body(self) -> Sequence[cst.CSTNode]:
         """The statements of the innermost function, or of the module."""
@@ -123,8 +126,33 @@ def assignments(statements: Sequence[cst.CSTNode], name: str) -> list[cst.CSTNod
             case cst.FunctionDef() | cst.ClassDef():
                 if statement.name.value == name:
                     found.append(statement)
+            case cst.Del():
+                if name in _names(statement.target):
+                    found.append(statement)
+            case cst.ExceptHandler() | cst.ExceptStarHandler():
+                if statement.name is not None and name in _names(statement.name.name):
+                    found.append(statement)
+            case cst.MatchCase():
+                if name in pattern_names(statement.pattern):
+                    found.append(statement)
             case _:
                 pass
+        if name in _walruses(statement) and statement not in found:
+            found.append(statement)
+    return found
+
+
+def _walruses(statement: cst.CSTNode) -> set[str]:
+    """The names that `:=` binds in the expressions of one statement, without the statements in it."""
+    found: set[str] = set()
+    for child in statement.children:
+        if isinstance(child, cst.BaseSuite | cst.FunctionDef | cst.ClassDef | cst.Lambda | cst.BaseStatement):
+            continue
+        if isinstance(child, cst.Else | cst.Finally | cst.ExceptHandler | cst.ExceptStarHandler | cst.MatchCase):
+            continue
+        if isinstance(child, cst.NamedExpr) and isinstance(child.target, cst.Name):
+            found.add(child.target.value)
+        found |= _walruses(child)
     return found
 
 
