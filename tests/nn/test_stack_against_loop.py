@@ -117,9 +117,11 @@ def truth(count: int) -> Any:
 
 
 def pairs() -> list[tuple[str, int]]:
-    """Every count with the policies that have a name of their own, two with those that combine."""
-    plain = ("no remat", "full", "nested", "dots", "offload", "save_all")
-    return [(policy, count) for policy in POLICIES for count in (COUNTS if policy in plain else (2, 7))]
+    """Every count with the policies that shape the loop, fewer with those that change what a layer keeps."""
+    counts: dict[str, tuple[int, ...]] = dict.fromkeys(POLICIES, (7,))
+    counts |= dict.fromkeys(("dots", "offload", "save_all"), (1, 4, 7))
+    counts |= dict.fromkeys(("no remat", "full", "nested"), COUNTS)
+    return [(policy, count) for policy in POLICIES for count in counts[policy]]
 
 
 @pytest.mark.parametrize(("policy", "count"), pairs())
