@@ -9,7 +9,7 @@ from scanify.analysis.container import annotated_class, container
 from scanify.analysis.elements import ElementClass, Mixed, NotAModule, Shared, difference, element_class
 from scanify.analysis.facts import Place
 from scanify.analysis.header import Header, Part
-from scanify.analysis.layer_class import methods_called
+from scanify.analysis.layer_class import is_applied
 from scanify.analysis.layers import Built, Elsewhere, LayerList, NotLayers, Unclear
 from scanify.analysis.project import External, Project, dotted
 from scanify.analysis.where import Where
@@ -46,7 +46,7 @@ def _looks_like_layers(project: Project, at: Where, part: Part, loop: cst.For) -
     """Where the source does not show what a list holds: an attribute of a module whose elements the body calls."""
     name = dotted(part.source)
     target = dotted(part.target)
-    if target is None or not methods_called(loop, target):
+    if target is None or not is_applied(loop, target):
         return False
     if name is None or at.owner is None or not name.startswith(f"{at.self_name}."):
         return False

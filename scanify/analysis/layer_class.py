@@ -23,6 +23,21 @@ def methods_called(loop: cst.For, layer: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def is_applied(loop: cst.For, target: str) -> bool:
+    """Whether the body calls what the loop walks, a method of it, or gives it to a function."""
+    return _applied(loop.body, target)
+
+
+def _applied(node: cst.CSTNode, target: str) -> bool:
+    if isinstance(node, cst.Call):
+        name = dotted(node.func) or ""
+        if name == target or (name.startswith(f"{target}.") and name.count(".") == 1):
+            return True
+        if any(dotted(arg.value) == target for arg in node.args):
+            return True
+    return any(_applied(child, target) for child in node.children)
+
+
 def _collect(node: cst.CSTNode, layer: str, found: list[str]) -> None:
     if isinstance(node, cst.Call):
         # A method given to a function is called there: `jax.checkpoint(layer)(x)`, `jax.vmap(layer.norm)(x)`.

@@ -181,6 +181,12 @@ class Project:
             return False
         return not any(True for _ in self._star_meanings(module, name, 0))
 
+    def is_import(self, module: Module, name: str) -> bool:
+        """Whether a module's name comes from imports alone and stands for no object that this project makes."""
+        bound = module.bindings.get(name, [])
+        imported = bool(bound) and all(isinstance(one, _Import) for one in bound)
+        return imported and not isinstance(self.resolve(module, name), Assigned)
+
     def _binding(self, module: Module, name: str, hops: int) -> "Meaning | Module | None":
         meanings = [self._meaning(module, binding, hops) for binding in module.bindings.get(name, ())]
         meanings += self._star_meanings(module, name, hops)

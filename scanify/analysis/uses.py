@@ -75,7 +75,8 @@ def _relation(project: Project, at: Where, node: cst.Attribute, owner: Definitio
     """Whether an attribute is that of our class ("ours"), surely that of another ("other"), or cannot be told."""
     found = class_of(project, at, node.value)
     if found is None:
-        return "unknown"
+        root = (dotted(node.value) or "").partition(".")[0]
+        return "other" if root not in at.locals and project.is_import(at.module, root) else "unknown"
     mine = [one.node for one in lineage(project, found)]
     theirs = [one.node for one in lineage(project, owner)]
     return "ours" if owner.node in mine or found.node in theirs else "other"
