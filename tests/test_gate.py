@@ -21,6 +21,8 @@ from scanify.source.gate import may_hold_layer_loop
         "for layer in layers:\n    outs.append(layer(x))",
         "for i in range(3):\n    x = self.layers[i](x)",
         "for layer in layers:\n    x, state = layer.step(x, state)",
+        "for layer in layers:\n    x: Array = layer.step(x)",
+        "for layer in layers:\n    h = layer.attn(x)\n    x = x + h",
         "def f[T](x: T):\n    for layer in layers:\n        x = layer(x)",
         "for x in\n",
     ],

@@ -85,7 +85,7 @@ def _relation(project: Project, at: Where, node: cst.Attribute, owner: Definitio
 def _attributes(node: cst.CSTNode, attribute: str) -> Iterator[cst.Attribute]:
     if isinstance(node, cst.Attribute) and node.attr.value == attribute:
         yield node
-    for child in node.children:
+    for child in node.children if not isinstance(node, cst.Import | cst.ImportFrom) else ():
         yield from _attributes(child, attribute)
 
 

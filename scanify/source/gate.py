@@ -32,13 +32,17 @@ def may_hold_layer_loop(text: str) -> bool:
 
 def _applies_its_target(loop: ast.For | ast.AsyncFor) -> bool:
     targets = _names(loop.target)
+    bound: set[str] = set()
+    given: set[str] = set()
     for statement in loop.body:
         for node in ast.walk(statement):
-            if isinstance(node, ast.Call) and _applies(node, targets):
-                return True
-            if isinstance(node, ast.Assign | ast.AugAssign) and _rebinds_through(node, targets):
-                return True
-    return False
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                bound.add(node.id)
+            elif isinstance(node, ast.Call):
+                if _applies(node, targets):
+                    return True
+                given |= _given_with(node, targets)
+    return bool(bound & given)
 
 
 def _applies(call: ast.Call, targets: set[str]) -> bool:
@@ -54,20 +58,15 @@ def _applies(call: ast.Call, targets: set[str]) -> bool:
             return False
 
 
-def _rebinds_through(node: ast.Assign | ast.AugAssign, targets: set[str]) -> bool:
-    """`x = layer.method(x)`, `x = apply(layer, x)`: a call that reads the target and the name that is bound."""
-    bound = {name for target in _targets(node) for name in _names(target)}
-    for call in ast.walk(node.value):
-        if isinstance(call, ast.Call):
-            values = list(_values(call))
-            through = _root(call.func) in targets or any(_root(value) in targets for value in values)
-            if through and bound & {name for value in values for name in _names(value)}:
-                return True
-    return False
+def _given_with(call: ast.Call, targets: set[str]) -> set[str]:
+    """The names that a call reads beside the target, in `layer.norm(x)` and `apply(layer, x)`.
 
-
-def _targets(node: ast.Assign | ast.AugAssign) -> list[ast.expr]:
-    return node.targets if isinstance(node, ast.Assign) else [node.target]
+    Where the body binds one of them too, as in `h = layer.norm(x); x = x + h`, it may be a carry.
+    """
+    values = list(_values(call))
+    if _root(call.func) in targets or any(_root(value) in targets for value in values):
+        return {name for value in values for name in _names(value)} - targets
+    return set()
 
 
 def _values(call: ast.Call) -> Iterator[ast.expr]:
