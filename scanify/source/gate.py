@@ -41,8 +41,11 @@ def _applies_its_target(loop: ast.For | ast.AsyncFor) -> bool:
             elif isinstance(node, ast.Call):
                 if _applies(node, targets):
                     return True
-                given |= _given_with(node, targets)
-    return bool(bound & given)
+                if _root(node.func) in targets:  # `h = layer.norm(x)`, and `x = x + h` in another statement
+                    given |= {name for value in _values(node) for name in _names(value)}
+            elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and _rebinds_through(node, targets):
+                return True
+    return bool(bound & given - targets)
 
 
 def _applies(call: ast.Call, targets: set[str]) -> bool:
@@ -58,15 +61,20 @@ def _applies(call: ast.Call, targets: set[str]) -> bool:
             return False
 
 
-def _given_with(call: ast.Call, targets: set[str]) -> set[str]:
-    """The names that a call reads beside the target, in `layer.norm(x)` and `apply(layer, x)`.
+def _rebinds_through(node: ast.Assign | ast.AugAssign | ast.AnnAssign, targets: set[str]) -> bool:
+    """`x = apply(layer, x)`: a call that is given the target and the name that is bound."""
+    bound = {name for target in _targets(node) for name in _names(target)}
+    for call in ast.walk(node.value) if node.value is not None else ():
+        if isinstance(call, ast.Call):
+            values = list(_values(call))
+            through = any(_root(value) in targets for value in values)
+            if through and bound & {name for value in values for name in _names(value)}:
+                return True
+    return False
 
-    Where the body binds one of them too, as in `h = layer.norm(x); x = x + h`, it may be a carry.
-    """
-    values = list(_values(call))
-    if _root(call.func) in targets or any(_root(value) in targets for value in values):
-        return {name for value in values for name in _names(value)} - targets
-    return set()
+
+def _targets(node: ast.Assign | ast.AugAssign | ast.AnnAssign) -> list[ast.expr]:
+    return node.targets if isinstance(node, ast.Assign) else [node.target]
 
 
 def _values(call: ast.Call) -> Iterator[ast.expr]:
