@@ -4,6 +4,7 @@ In the manner of `haliax.fold`, `haliax.scan` and `haliax.map` (stanford-crfm/ha
 positional axes: the function and how to run it come first, the values in a second call.
 """
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ import jax.numpy as jnp
 from scanify.nn.array_stacked import ArrayStacked
 from scanify.nn.axes import parameter_names
 from scanify.nn.checkpoint import RematPolicy, ScanCheckpointPolicy
-from scanify.nn.leaves import aval_text, is_array
+from scanify.nn.leaves import aval_text, is_array, is_number
 from scanify.nn.loop import Unroll, run_scan
 from scanify.nn.stacking import check_leading_axis, is_stacked
 
@@ -115,7 +116,7 @@ def _scanner(
     reverse: bool,
 ) -> Callable[..., tuple[Any, Any]]:
     policy = ScanCheckpointPolicy.of(remat)
-    _check_length(length)
+    length = _checked_length(length)
 
     def run(init: Any, /, *xs: Any, **named: Any) -> tuple[Any, Any]:
         whole = jax.tree.map(_layers, (xs, named), is_leaf=_is_stack)
@@ -145,20 +146,26 @@ def _layers(value: Any) -> Any:
     return value.stacked
 
 
-def _check_length(length: Any) -> None:
+def _checked_length(length: Any) -> int | None:
     if length is None:
-        return
-    if isinstance(length, bool) or not isinstance(length, int):
+        return None
+    try:
+        if isinstance(length, bool):
+            raise TypeError
+        count = operator.index(length)
+    except TypeError:
         raise TypeError(
             f"expected `length` to be a number of steps or None, got {aval_text(length)}; the values to scan over are "
             "given in the second call: scan(f)(init, xs)"
-        )
-    if length < 0:
-        raise ValueError(f"expected `length` to be a number of steps, got {length}")
+        ) from None
+    if count < 0:
+        raise ValueError(f"expected `length` to be a number of steps, got {count}")
+    return count
 
 
 def _length(whole: Any, length: int | None, names: list[str]) -> int:
     """How many steps: the size of axis 0 of all arrays. Raises ValueError where they do not agree, or there is none."""
+    _refuse_numbers(whole, names)
     told = None if length is None else ("`length`", length)
     for path, leaf in jax.tree_util.tree_flatten_with_path(whole)[0]:
         if not is_array(leaf):
@@ -181,6 +188,21 @@ def _length(whole: Any, length: int | None, names: list[str]) -> int:
     if told is None:
         raise ValueError("expected arrays to scan over, got none, so the number of steps is not known; give `length`")
     return told[1]
+
+
+def _refuse_numbers(whole: Any, names: list[str]) -> None:
+    """A list of numbers has an element for each step to Python, and no axis to jax."""
+
+    def is_numbers(value: Any) -> bool:
+        sequence = type(value) in (list, tuple) and value is not whole[0] and len(value) > 0
+        return sequence and all(is_number(one) for one in value)
+
+    for path, value in jax.tree_util.tree_flatten_with_path(whole, is_leaf=is_numbers)[0]:
+        if is_numbers(value):
+            raise ValueError(
+                f"{_place(path, names)}: expected arrays to scan over, got a {type(value).__name__} of "
+                f"{len(value)} numbers; pass jnp.asarray(...) of it"
+            )
 
 
 def _place(path: Any, names: list[str]) -> str:

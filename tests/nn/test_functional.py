@@ -1,11 +1,9 @@
 """`fold`, `scan` and `map` compute what the Python loops of their docstrings compute, values and gradients."""
 
-import builtins
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import hypothesis.extra.numpy as hnp
 import hypothesis.strategies as st
 import jax
@@ -16,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 
 import scanify.nn as snn
-from scanify.nn import ArrayStacked, ScanCheckpointPolicy, remat_policy_override, tree_checkpoint_name
+from scanify.nn import ScanCheckpointPolicy, tree_checkpoint_name
 
 POLICIES: dict[str, Any] = {
     "no remat": False,
@@ -88,7 +86,7 @@ def test_a_scan_keeps_running_statistics_and_gives_those_of_every_step(policy: s
     assert_close(means, jnp.cumsum(xs, 0) / jnp.arange(1, TIME + 1)[:, None])
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", ["no remat", "full", "nested"])
 def test_a_fold_gives_the_last_statistics_alone(policy: str) -> None:
     xs = data()
     last = snn.fold(lambda state, x: running_stats(state, x)[0], remat=POLICIES[policy])(start(), xs)
@@ -125,6 +123,44 @@ def test_a_brownian_motion_takes_a_key_for_each_step() -> None:
 def test_a_map_adds_one_to_every_element() -> None:
     xs = jr.normal(jr.key(0), (TIME,))
     assert_close(snn.map(lambda x: x + 1)(xs), xs + 1)
+
+
+def test_a_scan_over_three_numbers_gives_their_sum_and_each_plus_two() -> None:
+    total, ys = snn.scan(lambda x, y: (x + y, y + 2))(0, jnp.asarray([1, 2, 3]))
+    assert int(total) == 6 and ys.tolist() == [3, 4, 5]
+
+
+class Decoder(NamedTuple):
+    input_norm: Any
+    q_proj: Any
+    down_proj: Any
+
+
+def decoder(params: Decoder, seq: Any, key: Any) -> Any:
+    h = jnp.einsum("td,dhk->thk", seq * params.input_norm, params.q_proj).reshape(seq.shape[0], -1)
+    kept = jr.bernoulli(key, 0.5, h.shape)
+    return seq + jnp.where(kept, jax.nn.relu(h), 0) @ params.down_proj
+
+
+@pytest.mark.parametrize("policy", ["no remat", "nested"])
+def test_named_tuples_of_stacked_parameters_are_scanned_with_a_key_split_on_the_way(policy: str) -> None:
+    a, b, c = jr.split(jr.key(6), 3)
+    shapes = (5, FEATURES), (5, FEATURES, 2, 3), (5, 6, FEATURES)
+    params = Decoder(*(jr.normal(key, shape) for key, shape in zip((a, b, c), shapes, strict=True)))
+
+    def inner(state: Any, layer: Any) -> Any:
+        key, seq = state
+        assert isinstance(layer, Decoder) and layer.q_proj.shape == (FEATURES, 2, 3)
+        key, now = jr.split(key)
+        return (key, decoder(layer, seq, now)), None
+
+    def last(run: Callable[..., Any], params: Any) -> Any:
+        return run((jr.key(7), jnp.ones((3, FEATURES))), params)[0][1]
+
+    scanned = snn.scan(inner, remat=POLICIES[policy])
+    mine = jax.jit(jax.value_and_grad(lambda params: last(scanned, params).sum()))(params)
+    expected = jax.value_and_grad(lambda params: last(lambda i, x: loop(inner, i, x), params).sum())(params)
+    assert_close(mine, expected)
 
 
 @pytest.mark.parametrize(
@@ -172,8 +208,8 @@ def pytree_step(carry: Any, x: Any) -> Any:
     return {"state": state, "seen": seen + 1}, (state.sum(), {"seen": seen})
 
 
-WAYS = [(policy, 1, reverse) for policy in POLICIES for reverse in (False, True)]
-WAYS += [(policy, unroll, True) for policy in ("no remat", "full", "nested") for unroll in (3, True)]
+WAYS = [(policy, 1, False) for policy in POLICIES]
+WAYS += [(policy, unroll, True) for policy in ("full", "nested") for unroll in (1, 3, True)]
 
 
 def pytree_inputs() -> Any:
@@ -203,7 +239,7 @@ def test_pytrees_are_scanned_as_a_loop_would(policy: str, unroll: int, reverse: 
     assert_close(results_and_gradient(scanned), pytree_truth(reverse))
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     xs=hnp.arrays(np.float64, st.integers(1, 9).flatmap(lambda n: st.just((n, 2))), elements=st.floats(-2, 2)),
     policy=st.sampled_from([False, True, "nested", ScanCheckpointPolicy(nested=2)]),
@@ -218,7 +254,7 @@ def test_every_length_is_the_loop_forwards_and_backwards(xs: Any, policy: Any, r
     assert_close(mine, loop(step, jnp.ones(2), jnp.asarray(xs), reverse=reverse))
 
 
-@pytest.mark.parametrize("policy", ["no remat", "full", "nested"])
+@pytest.mark.parametrize("policy", ["no remat", "full"])
 def test_a_map_is_a_list_of_calls_and_so_is_its_gradient(policy: str) -> None:
     xs, ys = data(), jr.normal(jr.key(3), (TIME, 2))
 
@@ -274,127 +310,3 @@ def test_the_program_does_not_grow_with_the_number_of_steps() -> None:
         return len(jax.jit(run).lower(jnp.ones(2), jnp.ones((count, 2))).as_text().splitlines())
 
     assert lines(8) == lines(64)
-
-
-# -- what is scanned over, and what every step shares ------------------------------------------------------------------
-
-
-class Cell(eqx.Module):
-    weight: Any
-    activation: Callable[..., Any]
-    scale: float
-
-    def __call__(self, x: Any) -> Any:
-        return self.activation(self.weight @ x) * self.scale
-
-
-def cells(count: int) -> list[Cell]:
-    return [Cell(jr.normal(key, (FEATURES, FEATURES)), jnp.tanh, 0.5) for key in jr.split(jr.key(4), count)]
-
-
-def test_a_stack_of_layers_gives_its_layers() -> None:
-    x = jnp.ones(FEATURES)
-
-    def step(x: Any, layer: Any) -> Any:
-        assert isinstance(layer, Cell) and layer.scale == 0.5 and type(layer.scale) is float
-        return layer(x)
-
-    assert_close(snn.fold(step)(x, ArrayStacked.of(cells(5))), folded(step, x, cells(5)))
-
-
-def test_functions_numbers_and_arrays_without_axes_are_the_same_in_every_step() -> None:
-    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves) if eqx.is_array(leaves[0]) else leaves[0], *cells(5))
-    x, gain = jnp.ones(FEATURES), jnp.asarray(0.7)
-    mine = snn.fold(lambda x, layer, gain: layer(x) * gain)(x, stacked, gain)
-    assert_close(mine, folded(lambda x, layer: layer(x) * gain, x, cells(5)))
-
-
-def test_arguments_by_position_and_by_name_are_taken_apart_alike() -> None:
-    def step(carry: Any, x: Any, *, y: Any) -> Any:
-        return carry * x + y, carry
-
-    xs, ys = data(), jnp.arange(TIME)
-    mine = snn.scan(step)(jnp.ones(FEATURES), xs, y=ys)
-    assert_close(mine, loop(lambda c, x: step(c, x[0], y=x[1]), jnp.ones(FEATURES), (xs, ys)))
-
-
-def test_numpy_arrays_are_taken_apart_as_those_of_jax() -> None:
-    assert_close(snn.map(lambda x: x * 2)(np.arange(6).reshape(3, 2)), jnp.arange(6).reshape(3, 2) * 2)
-
-
-@pytest.mark.parametrize("policy", [False, True, "nested"])
-def test_no_steps_give_the_carry_back_and_empty_ys(policy: Any) -> None:
-    carry, ys = snn.scan(lambda c, x: (c + x, c * x), remat=policy)(jnp.ones(3), jnp.zeros((0, 3)))
-    assert_close(carry, jnp.ones(3))
-    assert ys.shape == (0, 3)
-
-
-def test_a_length_alone_calls_the_function_with_the_carry_alone() -> None:
-    assert float(snn.fold(lambda c: c * 2, 5)(jnp.ones(()))) == 32
-    assert snn.map(lambda: jnp.ones(2), 3)().shape == (3, 2)
-
-
-def test_remat_is_off_by_default_and_a_policy_for_stacks_does_not_reach_here() -> None:
-    def program() -> str:
-        return str(
-            jax.make_jaxpr(jax.grad(lambda c, xs: snn.fold(complex_step)(c, xs).sum()))(jnp.ones(2), jnp.ones((3, 2)))
-        )
-
-    plain = program()
-    assert "checkpoint" not in plain and "remat" not in plain
-    with remat_policy_override(True):
-        assert program() == plain
-
-
-# -- errors -------------------------------------------------------------------------------------------------------------
-
-
-def add(carry: Any, x: Any) -> Any:
-    return carry + x["w"] if isinstance(x, dict) else carry + x
-
-
-@pytest.mark.parametrize(
-    ("run", "error", "message"),
-    [
-        (lambda: snn.fold(add)(0.0, None), ValueError, "expected arrays to scan over, got none.*give `length`"),
-        (lambda: snn.fold(add)(0.0, 1.0), ValueError, "expected arrays to scan over, got none"),
-        (
-            lambda: snn.fold(add)(0.0, {"v": jnp.ones(3), "w": jnp.ones((4, 2))}),
-            ValueError,
-            r"argument `x`\['w'\]: expected 3 steps along axis 0, as argument `x`\['v'\] has, got 4 \(float64\[4,2\]\)",
-        ),
-        (
-            lambda: snn.fold(add, 3)(0.0, jnp.ones(4)),
-            ValueError,
-            "argument `x`: expected 3 steps along axis 0, as `length` has, got 4",
-        ),
-        (
-            lambda: snn.fold(lambda c, *, key: c, 3)(0.0, key=jr.key(0)),
-            ValueError,
-            r"argument `key`: expected a PRNG key for each step, got one.*jax.random.split\(key, length\)",
-        ),
-        (lambda: snn.fold(add, remat="most"), ValueError, "expected a remat policy: True, False, 'full'.*got 'most'"),
-        (lambda: snn.fold(add, -1), ValueError, "expected `length` to be a number of steps, got -1"),
-        (lambda: snn.fold(add, jnp.ones(3)), TypeError, r"expected `length`.*got float64\[3\].*scan\(f\)\(init, xs\)"),
-        (lambda: snn.scan(add)(0.0, jnp.ones(3)), TypeError, r"expected the function of a scan to give a pair"),
-        (
-            lambda: snn.fold(lambda c, x: (c, x))(jnp.ones(()), jnp.ones(3)),
-            TypeError,
-            "expected a layer to give back a carry like the one it was given",
-        ),
-    ],
-    ids=["none", "number", "lengths", "length", "one key", "policy", "negative", "array", "no pair", "carry"],
-)
-def test_a_mistake_is_named(run: Callable[..., Any], error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        run()
-
-
-def test_a_stack_after_tree_surgery_is_refused() -> None:
-    stack = eqx.tree_at(lambda s: s.stacked.weight, ArrayStacked.of(cells(3)), jnp.ones((FEATURES, FEATURES)))
-    with pytest.raises(ValueError, match="expected every array of the stack to have its 3 layers along axis 0"):
-        snn.fold(lambda x, layer: layer(x))(jnp.ones(FEATURES), stack)
-
-
-def test_the_builtin_map_is_left_alone() -> None:
-    assert snn.map is not builtins.map and list(map(abs, [-1])) == [1]

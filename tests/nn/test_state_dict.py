@@ -108,7 +108,7 @@ def test_a_model_with_a_stack_has_the_names_and_arrays_of_the_one_with_a_list() 
 
 
 @pytest.mark.parametrize("stacked", [False, True])
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(count=st.integers(1, 12), prefix=st.sampled_from(["", "layers", "model.layers"]))
 def test_what_was_named_is_loaded_again(stacked: bool, count: int, prefix: str) -> None:
     here, there = ArrayStacked.of(blocks(count, 1)), ArrayStacked.of(blocks(count, 2))
