@@ -113,14 +113,12 @@ Rebuild: TypeAlias = Callable[[Any], Any]
 def _per_layer(value: Any, axis: Axis, num_layers: int, what: str) -> tuple[Any, Rebuild]:
     if axis is None:
         return None, lambda _: value
-    if value is None:
-        return None, lambda _: None  # `key=None` at inference
     if _is_sequence(value):
         if axis != 0:
             raise ValueError(f"{what}: a list with one element per layer has only axis 0, got in_axes {axis}")
         arrays, static = eqx.partition(_stack_elements(list(value), num_layers, what), is_array)
         return arrays, lambda part: eqx.combine(part, static)
-    arrays, static = eqx.partition(value, is_array)
+    arrays, static = eqx.partition(value, is_array)  # of None, as `key=None` at inference, nothing: it stays None
     _refuse_other_leaves(static, what)
     moved = jax.tree_util.tree_map_with_path(lambda path, leaf: _moved(leaf, axis, num_layers, what, path), arrays)
     return moved, lambda part: eqx.combine(part, static)
