@@ -111,13 +111,14 @@ class _Case:
         )
         shared = _Shared(both, original, comparison)
         results = tuple(self.policy(shared, policy, traces) for policy in self.policies)
-        found = [t for t in traces.values() if isinstance(t, Traced)]
+        asked = [traces[self.key(p)] for p in self.policies]
+        found = [t for t in asked if isinstance(t, Traced)]
         return CaseResult(
             self.name,
             parameters,
             results,
             self.costs(shared, original, None, original=True),
-            self.case_findings(shared, found, traces),
+            self.case_findings(shared, found, traces, results),
             tuple(self.spent.items()),
         )
 
@@ -131,8 +132,8 @@ class _Case:
         return repr(policy_of(policy))
 
     def wanted(self) -> list[Policy]:
-        """The policies to trace: those asked for, and what the findings are measured against."""
-        extra: list[Policy] = [] if self.requested is None else [None, self.requested, False]
+        """The policies to trace: those asked for, what is written, and what the findings are measured against."""
+        extra: list[Policy] = [None] if self.requested is None else [None, self.requested, False]
         return list({self.key(p): p for p in [*self.policies, *extra]}.values())
 
     def traced(self, both: Pair, policy: Policy) -> Traced | Verdict:
@@ -205,13 +206,29 @@ class _Case:
             return measured(program, shared.both.avals, traced, policy_of(policy))
 
     def case_findings(
-        self, shared: _Shared, found: Sequence[Traced], traces: dict[str, Traced | Verdict]
+        self,
+        shared: _Shared,
+        found: Sequence[Traced],
+        traces: dict[str, Traced | Verdict],
+        results: Sequence[PolicyResult],
     ) -> tuple[str, ...]:
         findings = [*nothing_scanned(shared.original, found, shared.both.found.stacks)]
         if self.requested is not None and self.key(self.requested) not in map(self.key, self.policies):
             wanted = traces[self.key(self.requested)]
             findings += remat_findings(policy_name(self.requested), wanted, traces[self.key(None)])
+        if all(result.outputs.good and result.gradients.good for result in results):
+            findings += self.written(shared, traces)
         return tuple(findings)
+
+    def written(self, shared: _Shared, traces: dict[str, Traced | Verdict]) -> list[str]:
+        """What is wrong with the source as it is written, where it is not among the policies: they override it."""
+        traced = traces[self.key(None)]
+        if self.key(None) in map(self.key, self.policies):
+            return []
+        if isinstance(traced, Verdict):
+            return [f"as it is written, {traced.reason}"]
+        verdicts = {"outputs": self.outputs(shared, traced, None), "gradients": self.gradients(shared, traced, None)}
+        return [f"as it is written, the {name} differ: {v.reason}" for name, v in verdicts.items() if not v.good]
 
 
 @dataclass(frozen=True, eq=False)

@@ -160,6 +160,16 @@ PAIRS: dict[str, tuple[Function, Function, Any]] = {
     ),
     "outputs that change places": (lambda m: (m[0], m[1]), lambda m: (m[1], m[0]), M),
     "conjugates": (lambda c: c, jnp.conj, jnp.arange(3) + 1j),
+    "branches": (
+        lambda v: lax.cond(v[0] > 0, lambda: v * 2, lambda: v * 3),
+        lambda v: lax.cond(v[0] > 0, lambda: v * 4, lambda: v * 3),
+        V,
+    ),
+    "a condition": (
+        lambda v: lax.cond(v[0] > 0, lambda: v * 2, lambda: v * 3),
+        lambda v: lax.cond(v[1] > 0, lambda: v * 2, lambda: v * 3),
+        V,
+    ),
     "turns of a loop": (
         lambda v: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * 2), (0, v))[1],
         lambda v: lax.while_loop(lambda c: c[0] < 4, lambda c: (c[0] + 1, c[1] * 2), (0, v))[1],
