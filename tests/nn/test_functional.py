@@ -142,10 +142,9 @@ def decoder(params: Decoder, seq: Any, key: Any) -> Any:
     return seq + jnp.where(kept, jax.nn.relu(h), 0) @ params.down_proj
 
 
-@pytest.mark.parametrize("policy", ["no remat", "nested"])
-def test_named_tuples_of_stacked_parameters_are_scanned_with_a_key_split_on_the_way(policy: str) -> None:
+def test_named_tuples_of_stacked_parameters_are_scanned_with_a_key_split_on_the_way() -> None:
     a, b, c = jr.split(jr.key(6), 3)
-    shapes = (5, FEATURES), (5, FEATURES, 2, 3), (5, 6, FEATURES)
+    shapes = (4, FEATURES), (4, FEATURES, 2, 3), (4, 6, FEATURES)
     params = Decoder(*(jr.normal(key, shape) for key, shape in zip((a, b, c), shapes, strict=True)))
 
     def inner(state: Any, layer: Any) -> Any:
@@ -157,10 +156,10 @@ def test_named_tuples_of_stacked_parameters_are_scanned_with_a_key_split_on_the_
     def last(run: Callable[..., Any], params: Any) -> Any:
         return run((jr.key(7), jnp.ones((3, FEATURES))), params)[0][1]
 
-    scanned = snn.scan(inner, remat=POLICIES[policy])
-    mine = jax.jit(jax.value_and_grad(lambda params: last(scanned, params).sum()))(params)
-    expected = jax.value_and_grad(lambda params: last(lambda i, x: loop(inner, i, x), params).sum())(params)
-    assert_close(mine, expected)
+    def result(run: Callable[..., Any]) -> Any:
+        return jax.jit(jax.value_and_grad(lambda params: last(run, params).sum()))(params)
+
+    assert_close(result(snn.scan(inner, remat="nested")), result(lambda init, xs: loop(inner, init, xs)))
 
 
 @pytest.mark.parametrize(
@@ -179,7 +178,7 @@ def test_an_internal_that_is_saved_is_not_computed_again(saved: tuple[str, ...],
     pull = jax.vjp(total, init, xs)[1]
     program = str(jax.make_jaxpr(pull)(jnp.ones(())))
     assert program.count("= sin ") == sines
-    assert_close(pull(jnp.ones(())), jax.grad(lambda i, x: folded(complex_step, i, x).sum(), (0, 1))(init, xs))
+    assert_close(pull(jnp.ones(())), jax.jit(jax.grad(lambda i, x: folded(complex_step, i, x).sum(), (0, 1)))(init, xs))
 
 
 def folded(f: Callable[..., Any], carry: Any, xs: Any) -> Any:
@@ -273,7 +272,7 @@ def test_a_map_holds_the_intermediate_values_of_one_element_where_vmap_holds_all
         return jnp.linalg.inv(jnp.outer(x, x) + jnp.eye(x.size)).sum()
 
     def temporaries(run: Callable[..., Any]) -> int:
-        compiled = jax.jit(run).lower(jnp.ones((64, 128))).compile()
+        compiled = jax.jit(run).lower(jnp.ones((32, 48))).compile()
         return int(compiled.memory_analysis().temp_size_in_bytes)
 
     grown = temporaries(jax.vmap(wide))
