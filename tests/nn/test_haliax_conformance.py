@@ -69,6 +69,30 @@ def test_init_with_a_key_for_each_layer_builds_the_layers_of_the_loop(both: Any)
     assert_close(list(stack.unstacked()), [Mixer.init(key=key) for key in keys])
 
 
+class Scaled(eqx.Module):
+    """The block of haliax's page on Stacked: a configuration for all layers, a number and a key for each."""
+
+    mixer: Mixer
+    scale: jax.Array
+    width: int = eqx.field(static=True)
+
+    @staticmethod
+    def init(config: dict[str, int], *, scale: Any, key: Any) -> "Scaled":
+        return Scaled(Mixer.init(key=key), scale, config["width"])
+
+    def __call__(self, x: Any) -> Any:
+        return x + self.scale * self.mixer(x) / self.width
+
+
+def test_the_example_of_the_page_on_stacked(both: Any) -> None:
+    config, scale, keys = {"width": D}, jnp.arange(float(N)), jr.split(jr.key(4), N)
+    blocks = both.ArrayStacked.init(N, Scaled)(config, scale=scale, key=keys)
+    layers = [Scaled.init(config, scale=scale[i], key=keys[i]) for i in range(N)]
+    assert blocks.stacked.width == D
+    assert_close(blocks.fold(X), loop(layers, X, lambda layer, x, i: layer(x)))
+    assert_close(blocks.vmap_via(Scaled.__call__)(X), jnp.stack([layer(X) for layer in layers]))
+
+
 def test_no_layers_are_refused(both: Any) -> None:
     with pytest.raises(ValueError, match="num_layers"):
         both.ArrayStacked.init(0, Block)
