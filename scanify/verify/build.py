@@ -93,7 +93,10 @@ def _normal(returned: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
 
 
 def holds_arrays(leaf: Any) -> bool:
-    """Whether a function that is a leaf of a pytree closes over arrays, as `jax.vmap(model)` does."""
+    """Whether a function that is a leaf of a pytree closes over arrays, as `jax.vmap(model)` does.
+
+    An object that can be called and is no pytree hides the arrays in its attributes in the same way.
+    """
     todo: list[Any] = [leaf]
     seen: set[int] = set()
     while todo:
@@ -106,7 +109,8 @@ def holds_arrays(leaf: Any) -> bool:
         elif callable(value) and not isinstance(value, type):
             wrapped = getattr(value, "__wrapped__", None)
             cells = [cell_contents(cell) for cell in getattr(value, "__closure__", None) or ()]
-            inner = (wrapped, cells, getattr(value, "__defaults__", None), getattr(value, "__self__", None))
+            given = [getattr(value, name, None) for name in ("__defaults__", "__kwdefaults__", "__self__", "__dict__")]
+            inner = (wrapped, cells, given)
         else:
             continue
         leaves = jax.tree.leaves(inner)

@@ -16,6 +16,7 @@ from scanify.verify.build import Case, build
 from scanify.verify.correspond import Correspondence, Mismatch, correspond
 from scanify.verify.findings import nothing_scanned, remat_findings, remat_notes
 from scanify.verify.measure import from_trace, measured
+from scanify.verify.mixed import check_not_mixed
 from scanify.verify.numeric import Comparison, Outcome, compare_gradients, compare_outputs
 from scanify.verify.pair import Pair, pair
 from scanify.verify.parameters import same_parameters
@@ -100,6 +101,8 @@ class _Case:
         if not original.outputs.avals:
             raise ScanifyError("expected the call of the model to return arrays, got none: there is nothing to compare")
         traces = {self.key(p): self.traced(both, p) for p in self.wanted()}
+        for each in traces.values():
+            check_not_mixed(original.forward, each.forward if isinstance(each, Traced) else None, self.files)
         comparison = Comparison(
             both.before,
             both.after,

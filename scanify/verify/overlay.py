@@ -23,7 +23,8 @@ from typing import Any
 
 from scanify.verify.project import Project, below, module_name
 
-_REWRITTEN = " (rewritten)"
+# What the `co_filename` of rewritten code ends with.
+REWRITTEN = " (rewritten)"
 
 
 @dataclass(eq=False)
@@ -75,7 +76,7 @@ class Overlay(MetaPathFinder):
     def __init__(self, project: Project, originals: Mapping[Path, bytes], rewritten: Mapping[Path, bytes]) -> None:
         self.project = project
         self.original = Version("original", _by_real_path(originals))
-        self.rewritten = Version("rewritten", _by_real_path(rewritten), _REWRITTEN)
+        self.rewritten = Version("rewritten", _by_real_path(rewritten), REWRITTEN)
         self.current: Version | None = None
         self._import = builtins.__import__
         self._import_module = importlib.import_module
@@ -128,7 +129,7 @@ class Overlay(MetaPathFinder):
     def files(self, name: str) -> str | None:
         """How to show the file with the `co_filename` `name`; None where it is not the user's."""
         if name not in self._displayed:
-            path = name.removesuffix(_REWRITTEN)
+            path = name.removesuffix(REWRITTEN)
             owned = path.startswith(os.sep) and self._owns_file(path)
             self._displayed[name] = self.project.display(path) if owned else None
         return self._displayed[name]

@@ -68,6 +68,8 @@ def _same(a: Any, b: Any, seen: _Seen) -> bool:
         return list(map(repr, a)) == list(map(repr, b)) and _all(a.values(), b.values(), seen)
     if isinstance(a, list | tuple):
         return _all(a, b, seen)
+    if isinstance(a, set | frozenset):
+        return len(a) == len(b) and all(any(_same(x, y, seen) for y in b) for x in a)
     return _same_object(a, b, seen)
 
 
@@ -83,7 +85,8 @@ def _same_function(a: types.FunctionType, b: types.FunctionType, seen: _Seen) ->
     if "<lambda>" in a.__qualname__ and not _same_code(a.__code__, b.__code__):
         return False
     cells = [[cell_contents(cell) for cell in f.__closure__ or ()] for f in (a, b)]
-    return _all(cells[0], cells[1], seen) and _same(a.__defaults__, b.__defaults__, seen)
+    kept = [(f.__defaults__, f.__kwdefaults__) for f in (a, b)]
+    return _all(cells[0], cells[1], seen) and _same(kept[0], kept[1], seen)
 
 
 def cell_contents(cell: types.CellType) -> Any:
@@ -108,7 +111,9 @@ def _all(a: Iterable[Any], b: Iterable[Any], seen: _Seen) -> bool:
 
 
 def _same_object(a: Any, b: Any, seen: _Seen) -> bool:
-    if isinstance(a, int | str | bytes | np.dtype | np.generic) or is_key(a):
+    if isinstance(a, np.generic):
+        return bool(a.dtype == b.dtype and a.tobytes() == b.tobytes())
+    if isinstance(a, int | str | bytes | np.dtype) or is_key(a):
         return bool(a == b)
     try:
         if bool(a == b):

@@ -355,11 +355,27 @@ def test_a_jitted_call_is_traced_anew_under_each_policy(compare):
     assert saved["nested"] < saved["none"]
 
 
+class Plain:
+    """No pytree: jax does not see what it holds."""
+
+    def __init__(self, model):
+        self.models = [model]
+
+    def __call__(self, x, mask):
+        return self.models[0](x, mask)
+
+
 @pytest.mark.parametrize("abstract", [False, True], ids=["concrete", "abstract"])
 @pytest.mark.parametrize(
     "wrap",
-    [jax.vmap, jax.jit, lambda model: lambda x, mask: model(x, mask), lambda model: functools.partial(jax.vmap(model))],
-    ids=["vmap", "jit", "a lambda", "a partial"],
+    [
+        jax.vmap,
+        jax.jit,
+        lambda model: lambda x, mask: model(x, mask),
+        lambda model: functools.partial(jax.vmap(model)),
+        Plain,
+    ],
+    ids=["vmap", "jit", "a lambda", "a partial", "an object"],
 )
 def test_parameters_hidden_in_a_function_are_a_mistake(load_twice, wrap, abstract):
     two = load_twice(SOURCE, REWRITE)

@@ -3,6 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -211,10 +212,12 @@ def test_the_static_field_of_one_layer_is_told(two):
         lambda m: object(),
         lambda m: jnp.float32,
         lambda m: {"kind": m.Kind.LOCAL, "rates": (1, 2.0)},
+        lambda m: frozenset({m.Kind.LOCAL, m.Kind.GLOBAL}),
+        lambda m: np.float32("nan"),
     ],
     ids=[
         "a function", "an enum", "an object", "nested objects", "a class", "a partial", "a lambda", "a NaN",
-        "a sentinel", "a dtype", "a dict",
+        "a sentinel", "a dtype", "a dict", "a set", "a NaN of NumPy",
     ],
 )  # fmt: skip
 def test_a_module_loaded_twice_holds_equal_values(two, value):
@@ -236,10 +239,14 @@ def test_a_module_loaded_twice_holds_equal_values(two, value):
         (lambda m: 1, lambda m: 1.0),
         (lambda m: "a", lambda m: "b"),
         (lambda m: m.Kind, lambda m: m.Rate),
+        (lambda m: frozenset({m.Kind.LOCAL, 1}), lambda m: frozenset({m.Kind.GLOBAL, 1})),
+        (lambda m: np.float32(0.0), lambda m: np.float32(-0.0)),
+        (lambda m: eval("lambda *, k=1: k", vars(m)), lambda m: eval("lambda *, k=2: k", vars(m))),
     ],
     ids=[
         "a function and a class", "enums", "objects", "partials", "lambdas of other code",
         "lambdas of other closures", "signed zeros", "an int and a bool", "an int and a float", "strings", "classes",
+        "sets", "signed zeros of NumPy", "defaults by name",
     ],
 )  # fmt: skip
 def test_values_that_differ_are_told_apart(two, one, other):
