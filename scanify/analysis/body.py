@@ -39,7 +39,7 @@ def body_facts(project: Project, at: Where, loop: cst.For, head: Header, layer: 
     carry = tuple(name for name in names.exposed if name in names.bound and name not in targets)
     own = frozenset(names.bound) | targets
     fresh = fresh_names(statements, lambda node: qualified(project, at, node)) - set(carry)
-    effects = EffectFinder(project, at, own, fresh).body(statements)
+    effects = EffectFinder(project, at, own, fresh, layers=frozenset((layer,))).body(statements)
     problems = [*effects.problems, *_rebound_targets(names, targets)]
     problems += identity_problems(project, at, statements, layer, own)
     problems += lost_values(project, at, loop, names, targets, carry)

@@ -68,7 +68,8 @@ class CallFinder:
     """The part of the search for effects that looks at calls.
 
     `own` are the names that the code binds itself; `fresh` those whose objects are surely made by it: changing those
-    in place is nobody else's matter. `seen` are the functions that were followed already.
+    in place is nobody else's matter. `seen` are the functions that were followed already; the methods of `layers` are
+    looked at elsewhere.
     """
 
     def __init__(
@@ -78,9 +79,11 @@ class CallFinder:
         own: frozenset[str],
         fresh: frozenset[str],
         seen: set[cst.CSTNode] | None = None,
+        layers: frozenset[str] = frozenset(),
     ) -> None:
         self.project, self.at, self.own, self.fresh = project, at, own, fresh
         self.seen: set[cst.CSTNode] = seen if seen is not None else set()
+        self.layers = layers
         self.effects = Effects()
 
     def effects_of(self, inside: Where, function: cst.FunctionDef) -> Effects:
@@ -111,7 +114,7 @@ class CallFinder:
         elif rest and root == self.at.self_name:
             self._method(self.at.owner, name, node)
         elif root in self.own:
-            if rest and rest.count(".") == 0:
+            if rest and "." not in rest and root not in self.layers:
                 self._unknown_method(name, node)
         elif root in self.at.locals:
             self._local(root, name, node)

@@ -110,7 +110,7 @@ class EffectFinder(CallFinder):
         names = parameter_names(node.params) | set(flow(statements).bound)
         inside = Where(self.at.module, (node, *self.at.functions), self.at.owner)
         fresh = (self.fresh - names) | fresh_names(statements, self.external)
-        inner = EffectFinder(self.project, inside, self.own | names, fresh, self.seen)
+        inner = EffectFinder(self.project, inside, self.own | names, fresh, self.seen, self.layers - names)
         self._take(inner.body(statements))
 
     def _take(self, inner: Effects) -> None:
@@ -121,7 +121,7 @@ class EffectFinder(CallFinder):
 
     def _inner_loop(self, node: cst.For) -> None:
         self._store(node.target)
-        inner = EffectFinder(self.project, self.at, self.own, self.fresh, self.seen)
+        inner = EffectFinder(self.project, self.at, self.own, self.fresh, self.seen, self.layers)
         inner.body(body_of(node.body))
         for problem in inner.effects.problems:
             # `break` and `continue` end the inner loop, which stays a Python loop inside the body.
@@ -209,7 +209,8 @@ class EffectFinder(CallFinder):
             self._expression(child)
 
     def _scoped(self, node: cst.CSTNode, names: set[str]) -> None:
-        inner = EffectFinder(self.project, self.at, self.own | names, self.fresh - names, self.seen)
+        own, fresh = self.own | names, self.fresh - names
+        inner = EffectFinder(self.project, self.at, own, fresh, self.seen, self.layers - names)
         for child in node.children:
             inner._expression(child)
         self._take(inner.effects)
