@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import libcst as cst
 
@@ -137,9 +138,19 @@ def assignments(statements: Sequence[cst.CSTNode], name: str) -> list[cst.CSTNod
                     found.append(statement)
             case _:
                 pass
-        if name in _walruses(statement) and statement not in found:
+        if name in _walruses_of(statement) and statement not in found:
             found.append(statement)
     return found
+
+
+# Every question about a name asks it of every statement again.
+_WALRUSES: WeakKeyDictionary[cst.CSTNode, set[str]] = WeakKeyDictionary()
+
+
+def _walruses_of(statement: cst.CSTNode) -> set[str]:
+    if statement not in _WALRUSES:
+        _WALRUSES[statement] = _walruses(statement)
+    return _WALRUSES[statement]
 
 
 def _walruses(statement: cst.CSTNode) -> set[str]:
