@@ -1,6 +1,7 @@
 """What rewritten models import: stacks of equal layers, applied by a scan. Needs jax and equinox, nothing else."""
 
 from scanify.nn.array_stacked import ArrayStacked as ArrayStacked
+from scanify.nn.block_seq import BlockSeq as BlockSeq
 from scanify.nn.checkpoint import ScanCheckpointPolicy as ScanCheckpointPolicy
 from scanify.nn.checkpoint import remat_policy_override as remat_policy_override
 from scanify.nn.checkpoint import tree_checkpoint_name as tree_checkpoint_name

@@ -1,0 +1,198 @@
+"""Applying traced layers in their order: scans where the cover says so, one after another elsewhere."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from scanify.jaxpr.calls import children
+from scanify.nn.checkpoint import ScanCheckpointPolicy
+from scanify.nn.cover import Item, Period, Run
+from scanify.nn.layer_inputs import Inputs, Shared
+from scanify.nn.layer_programs import Step
+from scanify.nn.literals import Place, replay, stacked_constants, with_type
+from scanify.nn.loop import Unroll, run_scan
+from scanify.nn.skeleton import Constant
+
+Body = Callable[[Any, Any], tuple[Any, Any]]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What the layers at `positions` gave beside the carry: arrays with a leading axis for the positions."""
+
+    positions: tuple[int, ...]
+    arrays: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Applier:
+    """Applies the items of a cover to a carry, a flat list of arrays."""
+
+    steps: Sequence[Step]
+    cover: Sequence[Item]
+    policy: ScanCheckpointPolicy
+    unroll: Unroll
+    reverse: bool
+
+    def __call__(self, carry: list[Any]) -> tuple[list[Any], list[Piece]]:
+        inputs = Inputs([[ref for at in _positions(item) for ref in self.steps[at].refs] for item in self.cover])
+        pieces: list[Piece] = []
+        items = list(enumerate(self.cover))
+        for part, item in reversed(items) if self.reverse else items:
+            if isinstance(item, Period):
+                carry, found = self._period(item, carry, inputs, part)
+                pieces += found
+                continue
+            body, xs = _layers([self.steps[at] for at in _positions(item)], (item.count,), inputs, part)
+            carry, arrays = self._apply(body, carry, xs, item, self.policy, straight=True)
+            pieces.append(Piece(_positions(item), tuple(arrays)))
+        return carry, sorted(pieces, key=lambda piece: piece.positions)
+
+    def _apply(
+        self, body: Body, carry: list[Any], xs: Any, run: Run, policy: ScanCheckpointPolicy, *, straight: bool
+    ) -> tuple[list[Any], list[Any]]:
+        """A run by a scan; a single layer, whose `xs` have a leading axis of 1, as it is."""
+        policy = self._with_names(policy, self.steps[run.start])
+        if run.count > 1:
+            carry, ys = run_scan(body, carry, xs, run.count, policy=policy, unroll=self.unroll, reverse=self.reverse)
+            return carry, list(ys)
+        one = policy.checkpoint(body, straight=straight)
+        carry, ys = one(carry, jax.tree.map(lambda x: x[0], xs))
+        return carry, [y[None] for y in ys]
+
+    def _period(self, period: Period, carry: list[Any], inputs: Inputs, part: int) -> tuple[list[Any], list[Piece]]:
+        """A scan over periods, in whose body the runs of one period follow one another."""
+        inner = dataclasses.replace(self.policy, nested=False, save_carries=self.policy.save_carries or True)
+        bodies, xs = [], []
+        for run in period.runs:
+            starts = range(run.start, run.start + period.size * period.count, period.size)
+            steps = [self.steps[start + at] for start in starts for at in range(run.count)]
+            body, columns = _layers(steps, (period.count, run.count), inputs, part)
+            bodies.append(body)
+            xs.append(columns)
+
+        def whole(carry: Any, xs: Any) -> tuple[Any, Any]:
+            ys: list[Any] = [None] * len(bodies)
+            order = range(len(bodies))
+            for at in reversed(order) if self.reverse else order:
+                carry, ys[at] = self._apply(bodies[at], carry, xs[at], period.runs[at], inner, straight=False)
+            return carry, ys
+
+        outer = _outer(self.policy)
+        carry, ys = run_scan(whole, carry, xs, period.count, policy=outer, unroll=self.unroll, reverse=self.reverse)
+        return carry, _pieces(period, ys)
+
+    def _with_names(self, policy: ScanCheckpointPolicy, step: Step) -> ScanCheckpointPolicy:
+        """The policy without names that this layer does not give: another layer may."""
+        if not policy.names:
+            return policy
+        given = names_given(step.program.jaxpr)
+        if None in given:
+            return policy
+        kept = policy.save_block_internals
+        return dataclasses.replace(
+            policy,
+            save_block_internals=kept if isinstance(kept, bool) else tuple(name for name in kept if name in given),
+            offload_block_internals=tuple(name for name in policy.offload_block_internals if name in given),
+        )
+
+
+def names_given(jaxpr: Any) -> set[str | None]:
+    """What `checkpoint_name` names in a jaxpr; with None where a function with its own derivative may hide some."""
+    found: set[str | None] = set()
+    for equation in jaxpr.eqns:
+        if equation.primitive.name == "name":
+            found.add(equation.params["name"])
+        elif equation.primitive.name.startswith(("custom_vjp", "custom_jvp")):
+            found.add(None)
+        for child in children(equation):
+            found |= names_given(getattr(child, "jaxpr", child))
+    return found
+
+
+def _outer(policy: ScanCheckpointPolicy) -> ScanCheckpointPolicy:
+    """Of a scan over periods: each layer has its own remat, so that it keeps what a loop of such layers does."""
+    if policy.nested or not policy.save_carries:
+        return ScanCheckpointPolicy(
+            nested=policy.nested, save_carries=policy.save_carries, prevent_cse=policy.prevent_cse
+        )
+    return ScanCheckpointPolicy(disable=True)
+
+
+def _positions(item: Item) -> tuple[int, ...]:
+    count = item.size * item.count if isinstance(item, Period) else item.count
+    return tuple(range(item.start, item.start + count))
+
+
+def _pieces(period: Period, ys: Sequence[Sequence[Any]]) -> list[Piece]:
+    """What the layers of all periods gave: one piece where all give the same, else a piece for each run and period."""
+    kinds = [[(y.shape[2:], y.dtype) for y in arrays] for arrays in ys]
+    if all(kind == kinds[0] for kind in kinds):
+        joined = [jnp.concatenate(column, axis=1) for column in zip(*ys, strict=True)]
+        return [Piece(_positions(period), tuple(y.reshape(-1, *y.shape[2:]) for y in joined))]
+    found = []
+    for run, arrays in zip(period.runs, ys, strict=True):
+        for at in range(period.count):
+            start = run.start + at * period.size
+            positions = tuple(range(start, start + run.count))
+            found.append(Piece(positions, tuple(y[at] for y in arrays)))
+    return found
+
+
+def _layers(steps: Sequence[Step], shape: tuple[int, ...], inputs: Inputs, part: int) -> tuple[Body, Any]:
+    """The one body of equal layers, and what it scans over, with leading axes `shape`."""
+    columns = [inputs.many(refs, shape, part) for refs in zip(*(step.refs for step in steps), strict=True)]
+    lifted = stacked_constants([step.program.constants for step in steps])
+    numbers = {_name(place): jnp.asarray(value.reshape(*shape)) for place, value in lifted.items()}
+    constants = {one.place: one for one in steps[0].program.constants if one.place in lifted}
+    scanned = [column for column in columns if not isinstance(column, Shared)]
+    return _body(steps[0], columns, constants), (scanned, numbers)
+
+
+def map_layers(steps: Sequence[Step]) -> list[Any]:
+    """What layers without a carry give, stacked in their order: one `jax.vmap` for each kind, wherever they stand."""
+    members: dict[int, list[int]] = {}
+    for position, step in enumerate(steps):
+        members.setdefault(step.kind, []).append(position)
+    inputs = Inputs([[ref for at in positions for ref in steps[at].refs] for positions in members.values()])
+    found: list[list[Any]] = []
+    for part, positions in enumerate(members.values()):
+        body, xs = _layers([steps[at] for at in positions], (len(positions),), inputs, part)
+        mapped = jax.vmap(lambda x, body=body: body([], x)[1], axis_size=len(positions))
+        found.append(mapped(xs))
+    order = np.argsort([at for positions in members.values() for at in positions])
+    columns = [column[0] if len(column) == 1 else jnp.concatenate(column) for column in zip(*found, strict=True)]
+    in_order = np.array_equal(order, np.arange(len(order)))
+    return columns if in_order else [column[order] for column in columns]
+
+
+def _name(place: Place) -> str:
+    return ".".join(map(str, place))
+
+
+def _body(step: Step, columns: Sequence[Any], constants: dict[Place, Constant]) -> Body:
+    program = step.program
+
+    def body(carry: Any, x: Any) -> tuple[Any, Any]:
+        scanned, numbers = x
+        waiting = iter(scanned)
+        arrays = []
+        for ref, column in zip(step.refs, columns, strict=True):
+            array = column.array if isinstance(column, Shared) else next(waiting)
+            arrays.append(_weak(array) if ref.struct().weak_type else array)
+        given = {place: with_type(numbers[_name(place)], constant) for place, constant in constants.items()}
+        return step.parts(replay(program.jaxpr, program.consts, [*carry, *arrays], given))
+
+    return body
+
+
+def _weak(array: Any) -> Any:
+    """Stacking makes weak types strong."""
+    if getattr(array, "weak_type", False):
+        return array
+    return jax.lax.convert_element_type_p.bind(array, new_dtype=array.dtype, weak_type=True, sharding=None)

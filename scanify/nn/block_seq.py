@@ -1,0 +1,227 @@
+"""`BlockSeq`: a sequence of layers that need not be equal, of which what is equal is applied by scans."""
+
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Generic, TypeVar, overload
+
+import equinox as eqx
+import jax
+
+from scanify.nn.array_stacked import ArrayStacked
+from scanify.nn.axes import InAxes, parameter_names
+from scanify.nn.checkpoint import RematPolicy, ScanCheckpointPolicy, effective_policy
+from scanify.nn.cover import cheapest_cover
+from scanify.nn.describe import describe
+from scanify.nn.layer_call import Call, TracedCall, as_pair, as_scan, trace_call
+from scanify.nn.layer_inputs import Ref
+from scanify.nn.layer_programs import Kinds
+from scanify.nn.layer_store import Place, check_stacks, fill, store
+from scanify.nn.leaves import has_aval
+from scanify.nn.loop import Unroll
+from scanify.nn.stacking import without_layers
+
+M = TypeVar("M", bound=eqx.Module)
+
+
+class BlockSeq(eqx.Module, Generic[M]):
+    """A sequence of layers, each of which may be of its own kind, applied as a Python loop applies them.
+
+    What a loop computes is what it computes. Layers that are equal are scanned over: all of them, or in periods (five
+    local, one global, and again), or in segments (three dense, 58 with experts); what remains is applied in sequence.
+    So the traced program grows with the number of layers that differ.
+
+    Two layers are equal where they are traced to the same program, for the carry and the arguments of the call: a
+    field that is not read does not separate them, nor does a function made anew for each, nor a drop rate under
+    inference. Numbers that stand in the program as operands may differ, as drop rates do in training: they become
+    arrays. Each layer whose fields differ is traced once for each call that is traced, in the order of the loop,
+    whatever is scanned over later; prints and other effects of tracing happen then.
+
+    The interface is that of `ArrayStacked`, and so is the form of its arrays: **stacked**. Arrays of layers of the
+    same class with arrays of the same shapes are stacked along a leading axis, in the order of the sequence, whether
+    or not the layers turn out to be equal in a call. Where they do not, a call takes the stack apart again: a copy.
+
+    A layer that stands in the sequence more than once (`[block] * 12`) is kept once, and so is an array that several
+    layers hold: its gradient is the sum over its places, and it stays one after an update. In a list, the copies of an
+    Equinox module would come apart at the first update.
+
+    **Fields:**
+
+    - `stacks`: modules with the stacked arrays, one for each set of shapes; `None` in place of other leaves.
+    - `rests`: the layers without those arrays, each object once. A `StateIndex` is kept here in one piece.
+    - `places`, `order`: which arrays belong to which layer, and which layer stands at each position.
+    - `gradient_checkpointing`: the remat policy, see `ScanCheckpointPolicy`; single layers are rematted too.
+    """
+
+    stacks: tuple[Any, ...]
+    rests: tuple[Any, ...]
+    places: tuple[Place, ...] = eqx.field(static=True)
+    order: tuple[int, ...] = eqx.field(static=True)
+    gradient_checkpointing: bool | str | ScanCheckpointPolicy = eqx.field(static=True, default=True)
+
+    @staticmethod
+    def of(layers: Iterable[M], *, gradient_checkpointing: RematPolicy = True) -> "BlockSeq[M]":
+        """A sequence of layers that have been built.
+
+        **Raises** TypeError where an element is no Equinox module; ValueError where there is none, or where layers
+        share an array that has another place in each.
+        """
+        ScanCheckpointPolicy.of(gradient_checkpointing)
+        kept = store(list(layers))
+        return BlockSeq(kept.stacks, kept.rests, kept.places, kept.order, gradient_checkpointing)
+
+    def describe(self) -> str:
+        """What is found where fields and leaves alone are compared: `48 layers: 8 x (5 x Local + Global)`.
+
+        In one call more layers may be equal, see `describe_via`.
+        """
+        kinds = Kinds()
+        layers = self._layers(lambda array, row: Ref(array, row).struct())
+        return self._in_words(tuple(map(kinds.of, layers)))
+
+    def describe_via(self, fn: Callable[..., Any], *, in_axes: InAxes = None) -> Callable[..., str]:
+        """What `fold_via(fn, in_axes=in_axes)` scans over for the given carry and arguments, in words."""
+
+        def run(init: Any, /, *args: Any, **kwargs: Any) -> str:
+            traced = self._trace(as_scan(fn), init, args, kwargs, in_axes=in_axes, names=parameter_names(fn, 2))
+            return self._in_words(traced.kinds)
+
+        return run
+
+    def _in_words(self, kinds: tuple[int, ...]) -> str:
+        text = describe(cheapest_cover(kinds), kinds, self._layers(lambda array, row: Ref(array, row).struct()))
+        again = len(self.order) - len(self.rests)
+        return text + (f"; {again} of them stand at an earlier position too" if again else "")
+
+    # -- applying the layers ----------------------------------------------------------------------------------------
+
+    def fold(self, init: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """`for layer in layers: carry = layer(carry, *args, **kwargs)`; all arguments are shared by all layers."""
+        return self.fold_via(_call)(init, *args, **kwargs)
+
+    def fold_via(
+        self, fn: Callable[..., Any], *, in_axes: InAxes = None, unroll: Unroll = None, reverse: bool = False
+    ) -> Callable[..., Any]:
+        """`for layer in layers: carry = fn(layer, carry, *args, **kwargs)`, as a function of the carry and arguments.
+
+        `in_axes` is that of `ArrayStacked.fold_via`. With axis 0 a list has one element for each layer, which may
+        differ in shape and structure. The carry may change its shape and dtype from layer to layer.
+        """
+
+        def run(init: Any, /, *args: Any, **kwargs: Any) -> Any:
+            names = parameter_names(fn, 2)
+            traced = self._trace(as_scan(fn), init, args, kwargs, in_axes=in_axes, names=names, reverse=reverse)
+            return traced.apply(effective_policy(self.gradient_checkpointing), unroll)[0]
+
+        return run
+
+    def scan(self, init: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """Like `fold` for layers that give `(carry, y)`: the last carry, and the ys stacked along a leading axis."""
+        return self.scan_via(_call)(init, *args, **kwargs)
+
+    def scan_via(
+        self,
+        fn: Callable[..., tuple[Any, Any]],
+        *,
+        in_axes: InAxes = None,
+        unroll: Unroll = None,
+        reverse: bool = False,
+    ) -> Callable[..., tuple[Any, Any]]:
+        """Like `fold_via` for functions that give `(carry, y)`: the last carry, and the ys stacked along axis 0.
+
+        **Raises** ValueError where layers give ys that cannot be stacked.
+        """
+
+        def run(init: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+            names = parameter_names(fn, 2)
+            traced = self._trace(as_pair(fn), init, args, kwargs, in_axes=in_axes, names=names, reverse=reverse)
+            carry, pieces = traced.apply(effective_policy(self.gradient_checkpointing), unroll)
+            return carry, traced.stacked(pieces)
+
+        return run
+
+    def vmap_via(self, fn: Callable[..., Any], *, in_axes: InAxes = None, out_axes: Any = 0) -> Callable[..., Any]:
+        """`[fn(layer, *args, **kwargs) for layer in layers]`, the results stacked along `out_axes`.
+
+        Equal layers are applied by one `jax.vmap`, wherever they stand.
+        """
+
+        def call(layer: Any, carry: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+            return carry, fn(layer, *args, **kwargs)
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            traced = self._trace(call, None, args, kwargs, in_axes=in_axes, names=parameter_names(fn, 1))
+            return jax.vmap(lambda y: y, out_axes=out_axes, axis_size=len(self))(traced.mapped())
+
+        return run
+
+    def _trace(
+        self, call: Call, init: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any
+    ) -> TracedCall:
+        check_stacks(self.stacks, self.places)
+        return trace_call(call, init, args, kwargs, layers=self._layers(Ref), layers_of=_layers_of, **options)
+
+    def _layers(self, make: Callable[..., Any]) -> list[Any]:
+        """The layer at each position, with `make(stacked array, row)` or `make(array)` in place of its arrays."""
+        stacks = [jax.tree.leaves(stack) for stack in self.stacks]
+        built = []
+        for rest, place in zip(self.rests, self.places, strict=True):
+            arrays = zip(stacks[place.stack], place.rows, strict=True)
+            others = jax.tree.map(lambda leaf: make(leaf, None) if has_aval(leaf) else leaf, rest)
+            built.append(fill(others, [make(array, row) for array, row in arrays]))
+        return [built[which] for which in self.order]
+
+    # -- a sequence of layers ---------------------------------------------------------------------------------------
+
+    def get_layer(self, index: Any) -> M:
+        """Layer `index` as a module of its own. Negative indices count from the end; IndexError beyond the ends."""
+        position = operator.index(index)
+        if not -len(self) <= position < len(self):
+            raise IndexError(f"layer {position} is out of range: the sequence has {len(self)} layers")
+        check_stacks(self.stacks, self.places)
+        which = self.order[position]
+        place = self.places[which]
+        arrays = jax.tree.leaves(self.stacks[place.stack])
+        layer: M = fill(self.rests[which], [_row(array, row) for array, row in zip(arrays, place.rows, strict=True)])
+        return layer
+
+    def unstacked(self) -> tuple[M, ...]:
+        """All layers, each as a module of its own; a layer that stands at several positions is one object."""
+        first = {which: self.get_layer(self.order.index(which)) for which in range(len(self.rests))}
+        return tuple(first[which] for which in self.order)
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    @overload
+    def __getitem__(self, index: slice) -> list[M]: ...
+
+    @overload
+    def __getitem__(self, index: Any) -> M: ...
+
+    def __getitem__(self, index: Any) -> M | list[M]:
+        """A layer, or for a slice a list of layers, as of the list that the sequence stands for."""
+        if isinstance(index, slice):
+            return list(self.unstacked()[index])
+        return self.get_layer(index)
+
+    def __iter__(self) -> Iterator[M]:
+        return iter(self.unstacked())
+
+    def __reversed__(self) -> Iterator[M]:
+        return iter(self.unstacked()[::-1])
+
+    def __repr__(self) -> str:
+        return f"BlockSeq({self.describe()}, gradient_checkpointing={self.gradient_checkpointing!r})"
+
+
+def _call(layer: Any, carry: Any, /, *args: Any, **kwargs: Any) -> Any:
+    return layer(carry, *args, **kwargs)
+
+
+def _layers_of(value: Any) -> Any:
+    """The layers of an argument that is a sequence of layers itself: `zip(self.layers, self.norms)`."""
+    return list(value) if isinstance(value, ArrayStacked | BlockSeq) else None
+
+
+def _row(array: Any, row: int) -> Any:
+    return without_layers(array) if isinstance(array, jax.ShapeDtypeStruct) else array[row]

@@ -1,0 +1,77 @@
+"""When two calls of functions with derivative rules of their own have the same rules.
+
+jax keeps a rule in an equation as a function that it makes anew for each trace, around the function that
+`jax.custom_jvp` or `jax.custom_vjp` was given. Two are the same where those given functions are, and what jax has put
+around them: `process_custom_jvp_call` in `jax/_src/interpreters/partial_eval.py`, jax 0.10 and 0.12.
+"""
+
+from collections.abc import Hashable
+from typing import Any
+
+import jax
+
+from scanify.jaxpr.canonical import Canonical, NotUnderstood
+
+# The captured variable of jax's function that holds the rule, by the parameter of the equation.
+_HELD = {"jvp_jaxpr_fun": "jvp", "fwd_jaxpr_thunk": "fwd"}
+_RULES = {"custom_jvp_call": ("jvp_jaxpr_fun",), "custom_vjp_call": ("fwd_jaxpr_thunk", "bwd")}
+# The parameters that `rule_key` speaks for. `out_trees` is the output tree of the primal function and of its rule.
+RULES = ("jvp_jaxpr_fun", "fwd_jaxpr_thunk", "bwd", "out_trees")
+_TREE = type(jax.tree.structure(0))
+
+
+def rule_key(equation: Any, canonical: Canonical) -> Hashable:
+    """A key, equal only for the same rules; None where the equation has none.
+
+    Raises:
+        NotUnderstood: jax keeps the rules in another form than is known here.
+    """
+    names = _RULES.get(equation.primitive.name)
+    if names is None:
+        return None
+    if not all(name in equation.params for name in names):
+        raise NotUnderstood(f"the rules of {equation.primitive.name}")
+    return tuple(_wrapped(_held(name, equation.params[name]), canonical) for name in names)
+
+
+def _held(name: str, value: Any) -> Any:
+    held = _HELD.get(name)
+    if held is None:
+        return value
+    thunk = _captured(getattr(value, "f", value)).get("fn")
+    rule = _captured(thunk).get(held)
+    if rule is None:
+        raise NotUnderstood(f"the rule in {name}")
+    return rule
+
+
+def _captured(function: Any) -> dict[str, Any]:
+    cells = getattr(function, "__closure__", None) or ()
+    names = function.__code__.co_freevars if cells else ()
+    return {name: cell.cell_contents for name, cell in zip(names, cells, strict=True)}
+
+
+def _wrapped(rule: Any, canonical: Canonical) -> Hashable:
+    """A `WrappedFun`: a function and transformations `(function, arguments)` around it."""
+    if not hasattr(rule, "transforms") or not hasattr(rule, "f"):
+        return canonical.key(rule)
+    around = tuple(
+        (canonical.key(transform), tuple(_argument(one, canonical) for one in arguments))
+        for transform, arguments in rule.transforms
+    )
+    return (canonical.key(rule.f), around)
+
+
+def _argument(value: Any, canonical: Canonical) -> Hashable:
+    if isinstance(value, _TREE):
+        return ("tree", value, str(value))
+    if callable(value) and getattr(value, "__module__", "").startswith("jax._src"):
+        # What jax wants to know later of the primal function (its output tree), which is compared by itself.
+        return ("jax", canonical.key(value.__code__) if hasattr(value, "__code__") else type(value).__name__)
+    if type(value).__module__.startswith("jax._src") and type(value).__name__ == "Store":
+        return "store"
+    if isinstance(value, tuple | list):
+        return tuple(_argument(one, canonical) for one in value)
+    if type(value).__name__ == "ShapedArray":
+        return str(value)
+    return canonical.key(value)

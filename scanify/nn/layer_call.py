@@ -1,0 +1,152 @@
+"""One call of a sequence of layers: traced, covered by scans, applied."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from scanify.nn.apply_cover import Applier, Piece, map_layers, names_given
+from scanify.nn.axes import InAxes
+from scanify.nn.carry import split
+from scanify.nn.checkpoint import ScanCheckpointPolicy
+from scanify.nn.cover import cheapest_cover
+from scanify.nn.difference import first_difference
+from scanify.nn.layer_programs import Step, trace_layers
+from scanify.nn.leaves import has_aval, path_text
+from scanify.nn.loop import Unroll
+from scanify.nn.per_layer import per_layer_arguments
+from scanify.nn.state_parts import StateParts, state_parts
+
+Call = Callable[..., tuple[Any, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class TracedCall:
+    """The layers as traced for the carry and the arguments of a call."""
+
+    steps: Sequence[Step]
+    parts: StateParts | None
+    init: Any
+    reverse: bool
+
+    @property
+    def kinds(self) -> tuple[int, ...]:
+        """What each layer is: equal numbers for what one scan can apply."""
+        return tuple(step.kind for step in self.steps)
+
+    def apply(self, policy: ScanCheckpointPolicy, unroll: Unroll) -> tuple[Any, list[Piece]]:
+        """The last carry, and what the layers gave beside it."""
+        _warn_of_names(policy, self.steps)
+        parts = self.parts
+        carry = jax.tree.leaves(split(self.init if parts is None else parts.rest)[0])
+        applier = Applier(self.steps, cheapest_cover(self.kinds), policy, unroll, self.reverse)
+        carry, pieces = applier(carry)
+        last = self.steps[0 if self.reverse else -1].program
+        new = last.result([*carry, *last.outs[len(carry) :]])[0]
+        return (new if parts is None else self._with_state(parts, new, pieces)), pieces
+
+    def stacked(self, pieces: Sequence[Piece]) -> Any:
+        """The ys of all layers, stacked along axis 0."""
+        first, treedef, static = self._ys()
+        columns = []
+        for at in range(len(first)):
+            column = [piece.arrays[at] for piece in pieces]
+            columns.append(column[0] if len(column) == 1 else jnp.concatenate(column))
+        return eqx.combine(jax.tree.unflatten(treedef, columns), static)
+
+    def mapped(self) -> Any:
+        """The ys of all layers, stacked along axis 0, where no carry goes through them."""
+        _, treedef, static = self._ys()
+        return eqx.combine(jax.tree.unflatten(treedef, map_layers(self.steps)), static)
+
+    def _ys(self) -> tuple[list[Any], Any, Any]:
+        ys = [step.program.result(step.program.outs)[1] for step in self.steps]
+        for index, y in enumerate(ys):
+            difference = first_difference(ys[0], y, weak=False)
+            if difference is not None:
+                raise ValueError(
+                    f"expected layers whose results can be stacked; those of layers 0 and {index} differ at "
+                    f"{path_text(difference.path)}: {difference}. Give them one shape and dtype, or collect them in a "
+                    "Python loop"
+                )
+        arrays, static = eqx.partition(ys[0], has_aval)
+        leaves, treedef = jax.tree.flatten(arrays)
+        return leaves, treedef, static
+
+    def _with_state(self, parts: StateParts, rest: Any, pieces: Sequence[Piece]) -> Any:
+        entries: dict[Any, Any] = {}
+        for piece in pieces:
+            for at, position in enumerate(piece.positions):
+                step = self.steps[position]
+                carried = step.program.outs[: step.carried]
+                values = step.program.result([*carried, *(array[at] for array in piece.arrays)])[2]
+                entries.update(zip(step.markers, values, strict=True))
+        return parts.carry_with_state(rest, parts.whole(entries))
+
+
+def trace_call(
+    call: Call,
+    init: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    layers: Sequence[Any],
+    in_axes: InAxes,
+    names: Sequence[str],
+    layers_of: Callable[[Any], Any],
+    reverse: bool = False,
+) -> TracedCall:
+    """Trace `call(layer, carry, *args, **kwargs)`, which gives `(carry, y)`, for each of `layers`.
+
+    Raises as `per_layer_arguments` and as the layers do.
+    """
+    own, with_shared = per_layer_arguments(args, kwargs, in_axes, len(layers), names=names, layers_of=layers_of)
+
+    def one(layer: Any, carry: Any, arguments: Any) -> tuple[Any, Any]:
+        args, kwargs = with_shared(arguments)
+        return call(layer, carry, *args, **kwargs)
+
+    order = range(len(layers))[::-1] if reverse else range(len(layers))
+    parts = state_parts(init, layers)
+    steps = trace_layers(one, init, list(zip(layers, own, strict=True)), order, parts)
+    return TracedCall(steps, parts, init, reverse)
+
+
+def _warn_of_names(policy: ScanCheckpointPolicy, steps: Sequence[Step]) -> None:
+    """Names that a policy speaks of and no layer gives: it would keep less than it says."""
+    if not policy.names:
+        return
+    programs = {id(step.program): step.program for step in steps}.values()
+    given = set().union(*(names_given(program.jaxpr) for program in programs))
+    missing = [name for name in policy.names if name not in given]
+    if missing and None not in given:
+        known = ", ".join(repr(name) for name in sorted(filter(None, given))) or "none"
+        warnings.warn(
+            f"the remat policy names {', '.join(map(repr, missing))}, which nothing in the layers is called, so it "
+            f"keeps less than it says; names that are given: {known}",
+            stacklevel=4,
+        )
+
+
+def as_scan(fn: Callable[..., Any]) -> Call:
+    """A layer that gives the carry alone, with None for y."""
+    return lambda layer, carry, *args, **kwargs: (fn(layer, carry, *args, **kwargs), None)
+
+
+def as_pair(fn: Callable[..., Any]) -> Call:
+    """A layer that gives `(carry, y)`. Raises TypeError where it gives anything else."""
+
+    def pair(layer: Any, carry: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        out = fn(layer, carry, *args, **kwargs)
+        if not isinstance(out, tuple) or len(out) != 2:
+            raise TypeError(
+                f"expected a layer to give a pair (carry, y) to `scan`, got {type(out).__qualname__}; `fold` is for "
+                "layers that give the carry alone"
+            )
+        return out
+
+    return pair

@@ -1,0 +1,114 @@
+"""A sequence of layers traced for one call: each layer that differs in more than arrays once, in the order of the loop.
+
+A layer is traced for the carry that the layer before it gives, so a carry may change its shape or dtype on the way, as
+in a loop.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+
+from scanify.nn.carry import split
+from scanify.nn.difference import first_difference
+from scanify.nn.layer_inputs import Ref
+from scanify.nn.leaves import has_aval
+from scanify.nn.program import Program, struct, trace
+from scanify.nn.state_parts import StateParts
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One layer of the sequence: its program, the arrays it reads after the carry, and which layers do the same."""
+
+    program: Program
+    refs: tuple[Ref, ...]
+    kind: int
+    carried: int
+    markers: tuple[Any, ...]
+
+    def parts(self, arrays: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """What the program gives: the arrays of the carry, and all others."""
+        return list(arrays[: self.carried]), list(arrays[self.carried :])
+
+
+class Kinds:
+    """Numbers for pytrees, equal where they differ in no more than the values of arrays."""
+
+    def __init__(self) -> None:
+        self._known: list[Any] = []
+
+    def of(self, tree: Any) -> int:
+        """The number of a pytree, whose arrays may be `jax.ShapeDtypeStruct`s."""
+        for index, known in enumerate(self._known):
+            if first_difference(known, tree) is None:
+                return index
+        self._known.append(tree)
+        return len(self._known) - 1
+
+
+Call = Callable[[Any, Any, Any], Any]
+
+
+def trace_layers(
+    call: Call, carry: Any, layers: Sequence[tuple[Any, Any]], order: Sequence[int], parts: StateParts | None
+) -> list[Step]:
+    """The steps, in the order of the sequence.
+
+    `call(layer, carry, arguments)` gives `(carry, y)`; `layers` has, for each position, the layer and its own
+    arguments, with a `Ref` for each array; `order` is the order in which the layers are applied.
+    """
+    inputs, carries, others = Kinds(), Kinds(), Kinds()
+    programs: dict[tuple[int, int], Program] = {}
+    bodies: dict[Any, int] = {}
+    steps: list[Step | None] = [None] * len(layers)
+    current = _structs(carry if parts is None else parts.rest)
+    for position in order:
+        state = {} if parts is None else parts.entries[position]
+        entries = [jax.tree.map(Ref, value) for value in state.values()]
+        tree = (*layers[position], entries)
+        refs = tuple(leaf for leaf in jax.tree.leaves(tree) if isinstance(leaf, Ref))
+        kind = inputs.of(_shapes(tree))
+        which = (kind, carries.of(current))
+        if which not in programs:
+            programs[which] = _trace_one(call, tree, current, tuple(state), parts)
+        program = programs[which]
+        new, y, values = program.result(program.outs)
+        body = (program.key, which[1], carries.of(new), others.of((y, values)))
+        number = bodies.setdefault(body, len(bodies))
+        carried = sum(map(has_aval, jax.tree.leaves(new)))
+        steps[position] = Step(program, refs, number, carried, tuple(state))
+        current = new
+    return [step for step in steps if step is not None]
+
+
+def _trace_one(call: Call, tree: Any, carry: Any, markers: tuple[Any, ...], parts: StateParts | None) -> Program:
+    leaves, treedef = jax.tree.flatten(tree)
+    holes = [index for index, leaf in enumerate(leaves) if isinstance(leaf, Ref)]
+    carry_arrays, carry_static = eqx.partition(carry, has_aval)
+    carry_leaves, carry_def = jax.tree.flatten(carry_arrays)
+
+    def fn(arrays: Sequence[Any]) -> Any:
+        carry = eqx.combine(jax.tree.unflatten(carry_def, arrays[: len(carry_leaves)]), carry_static)
+        filled = list(leaves)
+        for hole, array in zip(holes, arrays[len(carry_leaves) :], strict=True):
+            filled[hole] = array
+        layer, arguments, entries = jax.tree.unflatten(treedef, filled)
+        if parts is None:
+            return (*call(layer, carry, arguments), [])
+        new, y = call(layer, parts.carry_with(carry, markers, entries), arguments)
+        rest, values = parts.taken_from(new, markers)
+        return rest, y, values
+
+    return trace(fn, [*carry_leaves, *(leaves[hole].struct() for hole in holes)])
+
+
+def _shapes(tree: Any) -> Any:
+    return jax.tree.map(lambda leaf: leaf.struct() if isinstance(leaf, Ref) else leaf, tree)
+
+
+def _structs(carry: Any) -> Any:
+    arrays, static = split(carry)
+    return eqx.combine(jax.tree.map(struct, arrays), static)

@@ -1,0 +1,142 @@
+"""How the layers of a `BlockSeq` are kept: arrays stacked where their shapes agree, everything else layer by layer."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+
+from scanify.nn.leaves import aval, aval_text, has_aval, path_text
+from scanify.nn.stacking import stack_leaves
+
+
+@jax.tree_util.register_static
+@dataclass(frozen=True)
+class Hole:
+    """Stands in a layer for an array that is kept in a stack."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the arrays of a layer are: entry `rows[i]` of array `i` of stack `stack`."""
+
+    stack: int
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Store:
+    """`stacks`: modules with arrays alone, a leading axis added. `rests`: the layers, each object once, with holes for
+    those arrays. `places`: one for each of `rests`. `order`: which of `rests` stands at each position."""
+
+    stacks: tuple[Any, ...]
+    rests: tuple[Any, ...]
+    places: tuple[Place, ...]
+    order: tuple[int, ...]
+
+
+def store(layers: Sequence[Any]) -> Store:
+    """Take layers apart. A layer that stands in the sequence more than once, and an array that layers share, are kept
+    once.
+
+    Raises:
+        TypeError: an element is not an Equinox module.
+        ValueError: there is no layer, or layers share an array that does not have the same place in both.
+    """
+    if not layers:
+        raise ValueError("expected at least one layer, got an empty list; leave the sequence out where there is none")
+    unique: dict[int, int] = {}
+    for index, layer in enumerate(layers):
+        if not isinstance(layer, eqx.Module):
+            name = f"{type(layer).__module__}.{type(layer).__qualname__}"
+            raise TypeError(f"expected layers that are equinox.Modules; layer {index} is of type {name}")
+        unique.setdefault(id(layer), index)
+    first = sorted(unique.values())
+    order = tuple(first.index(unique[id(layer)]) for layer in layers)
+    groups: dict[Any, list[int]] = {}
+    for which, index in enumerate(first):
+        groups.setdefault(_signature(layers[index]), []).append(which)
+    stacks: list[Any] = []
+    places: dict[int, Place] = {}
+    homes: dict[int, tuple[Any, int]] = {}
+    for members in groups.values():
+        built = [layers[first[which]] for which in members]
+        _refuse_moved(built, [first[which] for which in members], len(stacks), homes)
+        columns = [_once(column) for column in zip(*(_arrays(layer) for layer in built), strict=True)]
+        arrays = iter([stack_leaves(kept) for kept, _ in columns])
+        stacks.append(jax.tree.map(lambda leaf: next(arrays) if has_aval(leaf) else None, built[0], is_leaf=_is_index))  # noqa: B023
+        for at, which in enumerate(members):
+            places[which] = Place(len(stacks) - 1, tuple(rows[at] for _, rows in columns))
+    rests = tuple(_with_holes(layers[index]) for index in first)
+    return Store(tuple(stacks), rests, tuple(places[which] for which in range(len(first))), order)
+
+
+def fill(rest: Any, arrays: Sequence[Any]) -> Any:
+    """A layer with its arrays put back (or what stands for them)."""
+    leaves, treedef = jax.tree.flatten(rest, is_leaf=lambda leaf: isinstance(leaf, Hole))
+    waiting = iter(arrays)
+    return jax.tree.unflatten(treedef, [next(waiting) if isinstance(leaf, Hole) else leaf for leaf in leaves])
+
+
+def check_stacks(stacks: Sequence[Any], places: Sequence[Place]) -> None:
+    """Raises ValueError where an array of a stack does not have its layers along axis 0, as after tree surgery."""
+    for which, stack in enumerate(stacks):
+        rows = [place.rows for place in places if place.stack == which]
+        found = jax.tree_util.tree_flatten_with_path(stack)[0]
+        if len(found) != len(rows[0]):
+            raise ValueError(f"expected {len(rows[0])} arrays in stack {which}, as when it was built, got {len(found)}")
+        for (path, leaf), column in zip(found, zip(*rows, strict=True), strict=True):
+            count = max(column) + 1
+            if not has_aval(leaf) or leaf.ndim == 0 or leaf.shape[0] != count:
+                raise ValueError(
+                    f"expected an array with {count} layers along axis 0 at .stacks[{which}]{path_text(path)}, got "
+                    f"{aval_text(leaf)}. Replace leaves of a stack by stacked ones"
+                )
+
+
+def _is_index(leaf: Any) -> bool:
+    """A `StateIndex` stays in one piece, as `equinox.nn.make_with_state` and `equinox.nn.State` look for it."""
+    return isinstance(leaf, eqx.nn.StateIndex)
+
+
+def _flat(layer: Any) -> Iterator[tuple[Any, Any]]:
+    yield from jax.tree_util.tree_flatten_with_path(layer, is_leaf=_is_index)[0]
+
+
+def _arrays(layer: Any) -> list[Any]:
+    return [leaf for _, leaf in _flat(layer) if has_aval(leaf)]
+
+
+def _signature(layer: Any) -> Any:
+    return type(layer), tuple((path_text(path), *aval(leaf)) for path, leaf in _flat(layer) if has_aval(leaf))
+
+
+def _with_holes(layer: Any) -> Any:
+    return jax.tree.map(lambda leaf: Hole() if has_aval(leaf) else leaf, layer, is_leaf=_is_index)
+
+
+def _once(column: Sequence[Any]) -> tuple[list[Any], list[int]]:
+    """Arrays, each object once, and which of them stands at each place."""
+    seen: dict[int, int] = {}
+    kept: list[Any] = []
+    for array in column:
+        if id(array) not in seen:
+            seen[id(array)] = len(kept)
+            kept.append(array)
+    return kept, [seen[id(array)] for array in column]
+
+
+def _refuse_moved(layers: Sequence[Any], indices: Sequence[int], stack: int, homes: dict[int, tuple[Any, int]]) -> None:
+    for layer, index in zip(layers, indices, strict=True):
+        for path, leaf in _flat(layer):
+            if not has_aval(leaf) or not eqx.is_inexact_array(leaf):
+                continue
+            home = (stack, path_text(path))
+            other = homes.setdefault(id(leaf), (home, index))
+            if other != (home, index) and other[0] != home and other[1] != index:
+                raise ValueError(
+                    f"layers {other[1]} and {index} hold the same array object, at {other[0][1]} and {home[1]}; it "
+                    "cannot be kept once where its places differ. Pass it to the call (shared, in_axes=None) instead "
+                    "of holding it in the layers, or copy it where the layers are meant to have their own"
+                )

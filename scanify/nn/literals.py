@@ -1,0 +1,64 @@
+"""Running a traced layer again, with some of the numbers that stand in it given from outside.
+
+A number that is an operand of a primitive can be an input as well: the primitive computes the same from both. A number
+that is a parameter of a primitive (an axis, an exponent) cannot, and is never one of these.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from scanify.jaxpr.calls import opened
+from scanify.nn.skeleton import Constant
+
+Place = tuple[int, ...]
+
+
+def replay(jaxpr: Any, consts: Sequence[Any], arrays: Sequence[Any], given: Mapping[Place, Any]) -> list[Any]:
+    """What the jaxpr computes of `arrays`, with the scalars in `given` in the places of its own."""
+    if not given:
+        return list(jax.core.eval_jaxpr(jaxpr, consts, *arrays))
+    values: dict[Any, Any] = {}
+    values.update(zip(jaxpr.constvars, consts, strict=True))
+    values.update(zip(jaxpr.invars, arrays, strict=True))
+
+    def read(atom: Any) -> Any:
+        return atom.val if hasattr(atom, "val") else values[atom]
+
+    inside: dict[int, dict[Place, Any]] = {}
+    for place, value in given.items():
+        inside.setdefault(place[0], {})[place[1:]] = value
+    for index, equation in enumerate(jaxpr.eqns):
+        changed = inside.get(index, {})
+        operands = [changed.get((at,), None) if (at,) in changed else read(a) for at, a in enumerate(equation.invars)]
+        deeper = {place: value for place, value in changed.items() if len(place) > 1}
+        with equation.ctx.manager:
+            if deeper:
+                inner, inner_consts = opened(equation.params["jaxpr"])
+                results: Any = replay(inner, inner_consts, operands, deeper)
+            else:
+                results = equation.primitive.bind(*operands, **equation.primitive.get_bind_params(equation.params))
+        results = results if equation.primitive.multiple_results else [results]
+        values.update(zip(equation.outvars, results, strict=True))
+    return [read(out) for out in jaxpr.outvars]
+
+
+def stacked_constants(columns: Sequence[Sequence[Constant]]) -> dict[Place, np.ndarray[Any, Any]]:
+    """Of constants of equal programs, a sequence per layer, those that differ, stacked by their place."""
+    found: dict[Place, np.ndarray[Any, Any]] = {}
+    for row in zip(*columns, strict=True):
+        if any(one.bits != row[0].bits for one in row):
+            found[row[0].place] = np.stack([one.value for one in row])
+    return found
+
+
+def with_type(value: Any, constant: Constant) -> Any:
+    """A scalar with the weak type that the constant has whose place it takes."""
+    array = jnp.asarray(value)
+    if not constant.weak_type or getattr(array, "weak_type", False):
+        return array
+    # jax.lax.convert_element_type has no way to ask for a weak type; the primitive has.
+    return jax.lax.convert_element_type_p.bind(array, new_dtype=array.dtype, weak_type=True, sharding=None)

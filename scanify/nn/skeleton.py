@@ -1,0 +1,189 @@
+"""A jaxpr as a key: equal for two jaxprs only where they are the same program but for the values of scalar operands.
+
+This is stricter than the value numbering of `scanify.jaxpr.number`, which says when two programs have equal values: one
+scan must also have the derivatives, the remat and the names of both. So equations are compared one by one, in order;
+nothing is folded or left out but what no result reads.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from scanify.jaxpr.calls import opened
+from scanify.jaxpr.canonical import Canonical, NotUnderstood
+from scanify.nn.derivative_rules import RULES, rule_key
+
+# Constants of a program that are larger than this are the same only if they are one object.
+COMPARED_BYTES = 1 << 20
+
+# Calls through which a scalar operand can be followed: `jit` computes what its jaxpr computes, and so do its
+# derivatives. Not so `cond`, `scan` or custom derivatives, which have parameters that speak of their operands.
+TRANSPARENT = ("jit", "pjit")
+
+# What says how something is called, and nothing about what it does.
+NAMES = {"jit": ("name",), "pjit": ("name",)}
+
+
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """A number that stands in a jaxpr as scalar operand.
+
+    `place` are the equation's index, and that of an equation in its jaxpr, and so on; the last entry is the index of
+    the operand.
+    """
+
+    place: tuple[int, ...]
+    value: np.ndarray[Any, Any]
+    weak_type: bool
+
+    @property
+    def bits(self) -> bytes:
+        """What two constants must have in common to be the same; 0.0 is not -0.0."""
+        return self.value.tobytes()
+
+
+def skeleton(jaxpr: Any, consts: Sequence[Any]) -> tuple[Hashable, tuple[Constant, ...]]:
+    """The key of an open jaxpr, and the scalar operands that the key says nothing about but their types.
+
+    The key holds what it compares by identity, so that it may be kept. Where the jaxpr has parameters whose meaning is
+    not known the key is equal to no other.
+    """
+    alive: list[Any] = []
+    reader = _Reader(alive)
+    try:
+        key = reader.jaxpr(jaxpr, consts, (), [True] * len(jaxpr.outvars))
+    except NotUnderstood:
+        return _Unlike(), ()
+    return _Key(key, alive), tuple(reader.constants)
+
+
+def live(jaxpr: Any, used: Sequence[bool]) -> tuple[dict[int, list[bool]], list[bool]]:
+    """The equations that the used results need, or that have effects, with which of their results are needed; and
+    which inputs are."""
+    needed = {id(out) for out, use in zip(jaxpr.outvars, used, strict=True) if use}
+    found: dict[int, list[bool]] = {}
+    for index in range(len(jaxpr.eqns) - 1, -1, -1):
+        equation = jaxpr.eqns[index]
+        outs = [id(out) in needed for out in equation.outvars]
+        if not any(outs) and not equation.effects:
+            continue
+        found[index] = outs
+        reads = [True] * len(equation.invars)
+        if equation.primitive.name in TRANSPARENT:
+            reads = live(opened(equation.params["jaxpr"])[0], outs)[1]
+        needed |= {id(atom) for atom, read in zip(equation.invars, reads, strict=True) if read}
+    return found, [id(invar) in needed for invar in jaxpr.invars]
+
+
+class _Unlike:
+    """A key that is equal to itself alone."""
+
+
+class _Key:
+    """A key with the objects whose identities are in it."""
+
+    def __init__(self, key: Hashable, alive: list[Any]) -> None:
+        self.key, self.alive = key, alive
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+class _Reader:
+    def __init__(self, alive: list[Any]) -> None:
+        self.alive = alive
+        self.constants: list[Constant] = []
+        self._canonical = Canonical(self._inner, alive)
+
+    def _inner(self, jaxpr: Any) -> Hashable:
+        """A jaxpr in a parameter, in which every number counts."""
+        inner, consts = opened(jaxpr)
+        return self.jaxpr(inner, consts, None, [True] * len(inner.outvars))
+
+    def jaxpr(
+        self, jaxpr: Any, consts: Sequence[Any], place: tuple[int, ...] | None, used: Sequence[bool]
+    ) -> Hashable:
+        """The key of the results that are used. `place` is where the jaxpr stands; None where its scalar operands
+        cannot be taken out."""
+        read, _ = live(jaxpr, used)
+        numbers: dict[Any, Hashable] = {}
+        for constvar, const in zip(jaxpr.constvars, consts, strict=True):
+            numbers[constvar] = _Lazy(lambda const=const: self._const(const))  # type: ignore[misc]
+        for invar in jaxpr.invars:
+            numbers[invar] = (len(numbers), _aval(invar.aval))
+        rows = []
+        for index, equation in enumerate(jaxpr.eqns):
+            if index not in read:
+                continue
+            at = None if place is None else (*place, index)
+            operands = tuple(self._atom(numbers, atom, at, which) for which, atom in enumerate(equation.invars))
+            params = self._params(equation, at, read[index])
+            outs = tuple(_aval(out.aval) for out in equation.outvars)
+            for out in equation.outvars:
+                numbers[out] = len(numbers)
+            self.alive.append(equation.ctx)  # one object for all equal contexts
+            rows.append((id(equation.primitive), operands, params, outs, id(equation.ctx)))
+        results = tuple(
+            self._atom(numbers, out, None, 0) if use else None for out, use in zip(jaxpr.outvars, used, strict=True)
+        )
+        return (len(jaxpr.invars), tuple(rows), results)
+
+    def _atom(self, numbers: dict[Any, Hashable], atom: Any, place: tuple[int, ...] | None, which: int) -> Hashable:
+        if not hasattr(atom, "val"):
+            number = numbers[atom]
+            return number() if isinstance(number, _Lazy) else number
+        kind = _aval(atom.aval)
+        value = atom.val
+        if not isinstance(atom.aval.dtype, np.dtype):
+            return ("literal", kind, self._const(value))
+        if place is not None and atom.aval.shape == ():
+            array = np.asarray(value, dtype=atom.aval.dtype)
+            self.constants.append(Constant((*place, which), array, bool(atom.aval.weak_type)))
+            return ("constant", kind)
+        return ("literal", kind, np.asarray(value, dtype=atom.aval.dtype).tobytes())
+
+    def _params(self, equation: Any, place: tuple[int, ...] | None, used: Sequence[bool]) -> Hashable:
+        name = equation.primitive.name
+        rules = rule_key(equation, self._canonical)
+        found: list[Hashable] = [rules]
+        for key, value in sorted(equation.params.items()):
+            if key in NAMES.get(name, ()) or (rules is not None and key in RULES):
+                continue
+            if name in TRANSPARENT and key == "jaxpr":
+                inner, consts = opened(value)
+                found.append((key, self.jaxpr(inner, consts, place, used)))
+            else:
+                found.append((key, self._canonical.key(value)))
+        return tuple(found)
+
+    def _const(self, const: Any) -> Hashable:
+        self.alive.append(const)
+        plain = isinstance(const, np.ndarray | np.generic | jax.Array) and not isinstance(const, jax.core.Tracer)
+        if not plain or not isinstance(const.dtype, np.dtype) or const.nbytes > COMPARED_BYTES:
+            return ("const", id(const))
+        if isinstance(const, jax.Array) and not const.is_fully_addressable:
+            return ("const", id(const))
+        return ("const", const.dtype, const.shape, np.asarray(const).tobytes())
+
+
+class _Lazy:
+    """A constant that is looked at where it is read: one that nothing reads makes no difference."""
+
+    def __init__(self, key: Callable[[], Hashable]) -> None:
+        self._key = key
+        self._found: Hashable = None
+
+    def __call__(self) -> Hashable:
+        if self._found is None:
+            self._found = self._key()
+        return self._found
+
+
+def _aval(aval: Any) -> Hashable:
+    return (getattr(aval, "shape", None), str(getattr(aval, "dtype", aval)), bool(getattr(aval, "weak_type", False)))
