@@ -17,6 +17,7 @@ PYTHON_313 ?= $(call find_python,python3.13,sys.version_info[:2] == (3$(comma) 1
 comma := ,
 
 VENV := .venv
+PARALLEL := --numprocesses auto --dist worksteal
 STAMP := installed
 BIN := $(VENV)/bin
 
@@ -27,7 +28,7 @@ demo: $(VENV)/$(STAMP) ## rewrite a GPT in a temporary folder and prove the rewr
 	@demo/run $(abspath $(BIN))
 
 test: $(VENV)/$(STAMP) ## the test suite, with the coverage gate
-	$(BIN)/python -m pytest --cov --cov-report=term --cov-fail-under=90 $(ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=term --cov-fail-under=90 $(ARGS)
 
 check: $(VENV)/$(STAMP) ## lint, types and the rule catalogue
 	$(BIN)/ruff check .
@@ -43,8 +44,8 @@ $(VENV)/bench: $(VENV)/$(STAMP)
 	@touch $@
 
 matrix: .venv-311/$(STAMP) .venv-313/$(STAMP) ## the suite on jax 0.10 with Python 3.11 and on jax 0.12 with Python 3.13
-	.venv-311/bin/python -m pytest -q $(ARGS)
-	.venv-313/bin/python -m pytest -q $(ARGS)
+	.venv-311/bin/python -m pytest -q $(PARALLEL) $(ARGS)
+	.venv-313/bin/python -m pytest -q $(PARALLEL) $(ARGS)
 
 precommit-test: $(VENV)/$(STAMP) ## the hooks, with the real pre-commit
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pre-commit

@@ -141,7 +141,9 @@ class ScanCheckpointPolicy:
         The names are given inside of the checkpointed function: what is named there is kept by name, and the unnamed
         value is not needed any more.
         """
-        if self.disable:
+        # To keep everything is not to remat. `everything_saveable` rounds what it keeps with reduce_precision, which
+        # jax 0.10 and 0.12 refuse for complex values (a Fourier layer's, say).
+        if self.disable or self.save_block_internals is True:
             return body
         if self.offloads:
             _refuse_without_host_memory()
@@ -173,8 +175,6 @@ def _refuse_without_host_memory() -> None:
 def _jax_policy(policy: ScanCheckpointPolicy) -> Any:
     """The policy as `jax.checkpoint` wants it: the same function object for the same policy, so that caches hit."""
     policies = jax.checkpoint_policies
-    if policy.save_block_internals is True:
-        return policies.everything_saveable
     saved = list(policy.save_block_internals or ())
     offloaded = list(policy.offload_block_internals)
     offloaded += [CARRY] if policy.save_carries == "offload" else []
