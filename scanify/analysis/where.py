@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from weakref import WeakKeyDictionary
+from functools import cached_property, lru_cache
 
 import libcst as cst
 
@@ -143,14 +142,9 @@ def assignments(statements: Sequence[cst.CSTNode], name: str) -> list[cst.CSTNod
     return found
 
 
-# Every question about a name asks it of every statement again.
-_WALRUSES: WeakKeyDictionary[cst.CSTNode, set[str]] = WeakKeyDictionary()
-
-
-def _walruses_of(statement: cst.CSTNode) -> set[str]:
-    if statement not in _WALRUSES:
-        _WALRUSES[statement] = _walruses(statement)
-    return _WALRUSES[statement]
+@lru_cache(maxsize=4096)  # every question about a name asks it of every statement again
+def _walruses_of(statement: cst.CSTNode) -> frozenset[str]:
+    return frozenset(_walruses(statement))
 
 
 def _walruses(statement: cst.CSTNode) -> set[str]:
