@@ -154,6 +154,12 @@ class CallFinder:
                 self.effects.problem("SCN207", f"`{text}(...)` changes an object around the body", node)
             elif isinstance(func.value, cst.Call) and dotted(func.value.func) == "super":
                 self.effects.problem("SCN212", "`super()` does not work in a local function", node)
+            elif func.attr.value not in _PURE_METHODS and not _is_at(func.value):
+                self.effects.oblige(f"calling `{cst.Module([]).code_for_node(func)}` has no side effects")
+        elif isinstance(func, cst.Subscript):
+            root = (dotted(func.value) or "").partition(".")[0]
+            if root in self.at.locals - self.own - {self.at.self_name}:  # `functions[0](x)`, not `self.norms[0](x)`
+                self.effects.oblige(f"calling `{cst.Module([]).code_for_node(func)}` has no side effects")
 
     def _pure_external(self, func: cst.CSTNode) -> bool:
         qualname = self.external(func)

@@ -36,6 +36,8 @@ BODIES = {
     "an iterator moves by its dunder method": "x = layer(x, key=keys.__next__())",
     "a generator of random numbers is drawn from": "x = layer(x) + mask.normal()",
     "a generator of random numbers of the model is drawn from": "x = layer(x) + self.rng.normal()",
+    "a generator of random numbers in a dict is drawn from": "x = layer(x) + mask['rng'].normal()",
+    "a function in a dict is called": "x = layer(x) + mask['f'](x)",
     "a function that prints is mapped": "y = [*map(print, [1])]\nx = layer(x)",
     "an asynchronous comprehension stands in the body": "y = [a async for a in keys]\nx = layer(x)",
     "a nested loop assigns to the model": "for self.q in range(3):\n    pass\nx = layer(x)",
