@@ -48,8 +48,8 @@ def fold(op: str, values: list[Array], dtype: Any) -> Array | None:
     function = ELEMENTWISE.get(op)
     if function is None or not exact(dtype) or not all(exact(value.dtype) for value in values):
         return None
-    if op == "clamp" and not np.all(values[0] <= values[2]):
-        return None  # XLA leaves it open which end wins
+    if op == "clamp" and (dtype == np.bool_ or not np.all(values[0] <= values[2])):
+        return None  # XLA orders booleans by the sign of one bit, and leaves it open which end wins where they cross
     with np.errstate(over="ignore"):
         answer = function(*(np.atleast_1d(value) for value in values))
     if answer.dtype != dtype:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from scanify.jaxpr.table import Table
 from scanify.verify.verdict import Difference
 from scanify.verify.wording import Programs, Words
 
@@ -18,6 +19,8 @@ PAIRS = 400_000
 
 # Operations that only move elements: what reads through them is the operation to show.
 MOVING = {"reshape", "slice", "transpose", "broadcast", "concat", "rev", "convert_element_type", "out"}
+
+GIVEN = {"input", "fill", "const", "key", "bound", "token", "fresh", "empty"}
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,16 @@ class Cause:
     after: int
     reader_before: int | None
     reader_after: int | None
+
+
+def computes(table: Table, node: int) -> bool:
+    """Whether a node is an operation of the program that computes, not a value it is given and no move of elements."""
+    return table.op[node] not in MOVING | GIVEN
+
+
+def by_itself(table: Table, cause: Cause) -> bool:
+    """Whether the operations that differ are those to show, and not what reads them."""
+    return cause.reader_before is not None and computes(table, cause.before) and computes(table, cause.after)
 
 
 def explain(programs: Programs, before: Sequence[int], after: Sequence[int]) -> Difference | None:
@@ -44,7 +57,7 @@ def explain(programs: Programs, before: Sequence[int], after: Sequence[int]) -> 
     last = len(rank)
 
     def order(cause: Cause) -> tuple[int, int, int]:
-        reader = cause.before if cause.reader_before is None else cause.reader_before
+        reader = cause.before if cause.reader_before is None or by_itself(table, cause) else cause.reader_before
         plain = table.op[cause.before] in ("input", "fill", "const", "slice")
         return rank.get(reader, last), 0 if plain else 1, cause.before
 
@@ -52,7 +65,8 @@ def explain(programs: Programs, before: Sequence[int], after: Sequence[int]) -> 
     if dropped is not None:
         layer, leaves = dropped
         return words.unread(layer, leaves, _reader(programs, before, leaves[0]), first.reader_after)
-    return words.difference(first.before, first.after, first.reader_before, first.reader_after)
+    shown = (first.before, first.after) if by_itself(table, first) else (first.reader_before, first.reader_after)
+    return words.difference(first.before, first.after, first.reader_before, *shown)
 
 
 def _causes(programs: Programs, before: Sequence[int], after: Sequence[int]) -> list[Cause]:
@@ -66,7 +80,7 @@ def _causes(programs: Programs, before: Sequence[int], after: Sequence[int]) -> 
         below = _below(programs, b, a)
         if below is None:
             causes.append(pair)
-            continue
+            below = _alongside(programs, b, a)
         moving = table.op[b] in MOVING
         readers = (pair.reader_before, pair.reader_after) if moving else (b, a)
         for left, right in below:
@@ -88,6 +102,28 @@ def _below(programs: Programs, before: int, after: int) -> list[tuple[int, int]]
     if len(left) != len(right) or any(table.shape[b] != table.shape[a] for b, a in zip(left, right, strict=True)):
         return None
     return [(b, a) for b, a in zip(left, right, strict=True) if b != a] or None
+
+
+def _alongside(programs: Programs, before: int, after: int) -> list[tuple[int, int]]:
+    """What to compare below two operations that differ: where the programs go on alike, an earlier one may differ, too.
+
+    A stack of layers with another activation, or with an operation more or less, differs in every layer, and the first
+    is the one to show. Nothing is compared but what is the same operation in both.
+    """
+    table = programs.table
+    if not (computes(table, before) and computes(table, after)):
+        return []
+    left, right = table.inputs[before], table.inputs[after]
+    pairs = [(b, a) for b, a in zip(left, right, strict=False) if b != a]
+    if len(left) == len(right) and all(_alike(table, b, a) for b, a in pairs):
+        return pairs
+    skipped = [(b, after) for b in left] + [(before, a) for a in right]
+    return [(b, a) for b, a in skipped if b != a and _alike(table, b, a)]
+
+
+def _alike(table: Table, before: int, after: int) -> bool:
+    same = table.op[before] == table.op[after] and table.shape[before] == table.shape[after]
+    return same and (computes(table, before) or table.op[before] in MOVING)
 
 
 def _reached(programs: Programs, roots: Sequence[int]) -> set[int]:

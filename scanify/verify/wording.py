@@ -32,11 +32,16 @@ class Words:
         self.programs = programs
         self.table = programs.table
 
-    def difference(self, before: int, after: int, reader: int | None, other: int | None) -> Difference:
-        """How the node `after` differs from `before`, which it stands for; `reader` and `other` read them."""
+    def difference(
+        self, before: int, after: int, reader: int | None, shown: int | None, other: int | None
+    ) -> Difference:
+        """How the node `after` differs from `before`, which it stands for and which `reader` reads (None: an output).
+
+        `shown` and `other` are the operations to show of the two programs, where those are not the nodes themselves.
+        """
         programs = self.programs
-        layer = self.layer(before if reader is None else reader, before)
-        old = self.operation(before if reader is None else reader, programs.places_before, layer)
+        layer = self.layer(before if shown is None else shown, before)
+        old = self.operation(before if shown is None else shown, programs.places_before, layer)
         new = self.operation(after if other is None else other, programs.places_after, self.layer(after, after))
         if other is not None:
             new = Operation(new.text, new.file, new.line, layer)

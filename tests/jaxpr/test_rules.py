@@ -335,6 +335,15 @@ def test_the_nodes_of_a_program_mean_what_it_computes(seed: int) -> None:
     assert disagreement(seed, list(MOVES)) is None
 
 
+@pytest.mark.parametrize(
+    ("low", "high"), [(np.array(False), np.array(True)), (np.int32(3), np.int32(1))], ids=["booleans", "crossed ends"]
+)
+def test_a_clamp_that_is_not_surely_the_one_of_numpy_is_not_folded(low: Any, high: Any) -> None:
+    assert fold.fold("clamp", [np.asarray(low), np.ones(3, low.dtype), np.asarray(high)], low.dtype) is None
+    ends = [np.asarray(end, np.int32) for end in (0, 4, 2)]
+    np.testing.assert_array_equal(fold.fold("clamp", ends, np.dtype(np.int32)), [2])
+
+
 def _turned_twice(table: Any, value: int, box: Any) -> int:
     return views.reverse(table, views.cut(table, table.inputs[value][0], box), table.params[value])
 
