@@ -30,6 +30,19 @@ def identity_problems(
     return found
 
 
+def compared(nodes: Sequence[cst.CSTNode], names: frozenset[str]) -> cst.CSTNode | None:
+    """The first place in some code that asks which object one of `names` is: a stack makes its layers anew."""
+    for node in _nodes(nodes):
+        if isinstance(node, cst.Comparison):
+            sides = {dotted(one) for one in (node.left, *(target.comparator for target in node.comparisons))}
+            if sides & names and "None" not in sides:
+                return node
+        asked = node.args if isinstance(node, cst.Call) and dotted(node.func) == "id" else ()
+        if any(dotted(arg.value) in names for arg in asked):
+            return node
+    return None
+
+
 def _tells_apart(project: Project, at: Where, node: cst.Call, layer: str, own: frozenset[str]) -> bool:
     name = builtin_called(project, at, node)
     given = dotted(node.args[0].value) if node.args else None

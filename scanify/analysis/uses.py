@@ -9,7 +9,9 @@ from scanify.analysis.classes import lineage
 from scanify.analysis.container import class_of
 from scanify.analysis.effects import dotted_or
 from scanify.analysis.facts import Place
+from scanify.analysis.identity import compared
 from scanify.analysis.layers import LayerList
+from scanify.analysis.names import target_names
 from scanify.analysis.project import Definition, Module, Project, dotted
 from scanify.analysis.where import Where, where
 
@@ -129,6 +131,8 @@ def _bad(module: Module, node: cst.CSTNode) -> str | None:
     parent = module.parsed.parent(node)
     if (found := _in_tree_at(module, node)) is not None:
         return found
+    if (found := _told_apart(module, node)) is not None:
+        return found
     match parent:
         case cst.Subscript():
             return _stored(module, parent, "an element of the list is assigned")
@@ -153,6 +157,28 @@ def _bad(module: Module, node: cst.CSTNode) -> str | None:
 def _assigned(module: Module, node: cst.CSTNode) -> bool:
     parent = module.parsed.parent(node)
     return isinstance(parent, cst.AssignTarget | cst.AnnAssign) and parent.target is node
+
+
+def _told_apart(module: Module, node: cst.CSTNode) -> str | None:
+    """Whether code asks which object a layer is: `layer is self.layers[-1]`, and loops that compare their layer."""
+    below = node
+    for above in module.parsed.ancestors(node):
+        if isinstance(above, cst.BaseStatement | cst.SimpleStatementLine | cst.CompFor):
+            body: list[cst.CSTNode] = []
+            if isinstance(above, cst.For) and below is above.iter:
+                body = [above.body]
+            elif isinstance(above, cst.CompFor) and (whole := module.parsed.parent(above)) is not None:
+                body = [child for child in whole.children if child is not above] + list(above.ifs)
+            names = target_names(above.target) if isinstance(above, cst.For | cst.CompFor) else []
+            found = compared(body, frozenset(names))
+            return f"`{module.parsed.code(found)}` compares layers as objects" if found is not None else None
+        if isinstance(below, cst.Subscript) and below.value is node:
+            one = isinstance(above, cst.Comparison | cst.ComparisonTarget)
+            call = module.parsed.parent(above) if isinstance(above, cst.Arg) else None
+            if one or (isinstance(call, cst.Call) and dotted(call.func) == "id"):
+                return "an element of the list is compared as an object"
+        below = above
+    return None
 
 
 def _grows(module: Module, node: cst.CSTNode) -> bool:

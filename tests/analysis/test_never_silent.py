@@ -271,6 +271,21 @@ def test_a_use_of_the_list_of_a_model_that_has_no_type_is_taken_to_be_ours() -> 
     assert safe(f"import package.layers.parts as model\n{model()}{use.replace('def penalty(model)', 'def penalty()')}")
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        "for layer in self.layers:\n    if layer is self.norm:\n        break",
+        "for i, layer in enumerate(self.layers):\n    if id(layer) == id(mask):\n        break",
+        "n = [layer for layer in self.layers if layer is not mask]",
+        "n = mask is self.layers[0]",
+    ],
+)
+def test_no_safe_fix_where_other_code_asks_which_object_a_layer_is(use: str) -> None:
+    # The stack makes its layers anew whenever it is asked for them.
+    assert not safe(model(after=f"{use}\nreturn x"))
+    assert safe(model(after="n = self.layers[0].linear is None\nreturn x"))
+
+
 @pytest.mark.parametrize("option", ["converter=tuple", "static=True"])
 def test_a_field_that_would_not_keep_the_stack_is_seen(option: str) -> None:
     text = model().replace("layers: list[Block]", f"layers: list[Block] = eqx.field({option})")
