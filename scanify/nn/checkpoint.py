@@ -175,7 +175,8 @@ def _refuse_without_host_memory() -> None:
 def _jax_policy(policy: ScanCheckpointPolicy) -> Any:
     """The policy as `jax.checkpoint` wants it: the same function object for the same policy, so that caches hit."""
     policies = jax.checkpoint_policies
-    saved = list(policy.save_block_internals or ())
+    internals = policy.save_block_internals
+    saved = [] if isinstance(internals, bool) else list(internals)
     offloaded = list(policy.offload_block_internals)
     offloaded += [CARRY] if policy.save_carries == "offload" else []
     offloaded += [INPUT] if policy.save_inputs == "offload" else []
