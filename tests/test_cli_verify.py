@@ -78,7 +78,7 @@ class TestRewrite:
         assert (before, after) == (MODEL.encode(), (tmp_path / "model.py").read_bytes())
         assert before != after
         assert (call["cases"], call["requested"], call["target"]) == (["cases.py:f"], "nested", tmp_path / "model.py")
-        assert call["policies"] == ("none", "full", "nested", "offload", "save_all")
+        assert call["policies"] == ("none", "full", "nested", "offload", "save_all", "dots")
 
     @pytest.mark.parametrize("options", [[], ["--diff"], ["--check"], ["--unsafe"]], ids=str)
     def test_a_rewrite_that_fails_is_3_and_not_written(

@@ -152,5 +152,5 @@ def _field(project: Project, owner: Definition, attribute: str) -> LayerList:
         reason = f"`{owner.name}` does not show where `{attribute}` comes from"
         return LayerList(Unclear(reason), inside, owner, attribute)
     home = Where(declared[0].owner.module)
-    answer = Elsewhere(declared[0].annotation, home, f"the field `{attribute}`, set by the caller")
+    answer = Elsewhere(declared[0].annotation, home, f"the field `{attribute}` that the caller sets")
     return LayerList(answer, home, owner, attribute)
