@@ -7,7 +7,6 @@ import libcst as cst
 
 from scanify.analysis.classes import is_module, method
 from scanify.analysis.keys import Variety, first_culprit, is_keys
-from scanify.analysis.names import body_of
 from scanify.analysis.project import Definition, External, Project, dotted
 from scanify.analysis.where import Where, assignments, blocks, method_where
 
@@ -226,9 +225,3 @@ def appended(project: Project, statements: Sequence[cst.CSTNode], target: str) -
             if name is not None and name.rpartition(".")[0] == target:
                 found.append(statement.value)
     return found
-
-
-def body_statements(node: cst.CSTNode) -> Sequence[cst.CSTNode]:
-    """The statements of a compound statement's own suite."""
-    suite = getattr(node, "body", None)
-    return body_of(suite) if isinstance(suite, cst.BaseSuite) else ()
