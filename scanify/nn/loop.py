@@ -118,14 +118,15 @@ def best_chunk_size(carry_bytes: int, xs_bytes: int, length: int) -> int:
 
     A single scan keeps `length` carries, and in its backward pass one layer's parameters and their cotangents. Nested
     in chunks of `s`, the outer scan keeps `length / s` carries, the chunk in hand `s` more, with `s` layers' parameters
-    and cotangents. A last chunk that is shorter makes XLA copy the parameters apart and their cotangents together. The
-    square root rule (Chen et al., arXiv 1604.06174) is this model without parameters.
+    and cotangents. A last chunk that is shorter makes XLA copy the parameters of the others (on a CPU, 61 layers of
+    0.13 MB needed 8 MB more than the model gives without this term). The square root rule (Chen et al., arXiv
+    1604.06174) is this model without parameters.
     """
     layer_bytes = xs_bytes / length
 
     def cost(size: int) -> float:
         full, rest = divmod(length, size)
-        copies = 2 * xs_bytes if rest else 0
+        copies = xs_bytes if rest else 0
         return (full + bool(rest) + size) * carry_bytes + 2 * size * layer_bytes + copies
 
     simple = length * carry_bytes + 2 * layer_bytes

@@ -10,7 +10,8 @@ import jax
 from tests.benchmarks.runtime.block import SIZES, batch, layers
 from tests.benchmarks.runtime.contenders import POLICIES, contenders
 from tests.benchmarks.runtime.measure import Figures, compiled, interleaved_steps
-from tests.benchmarks.runtime.tables import markdown, plot, write_json
+from tests.benchmarks.runtime.plots import plot
+from tests.benchmarks.runtime.tables import markdown, write_json
 
 
 def arguments() -> argparse.Namespace:
@@ -19,7 +20,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--sizes", default=",".join(one.name for one in SIZES), help="which is heavy")
     parser.add_argument("--policies", default=",".join(POLICIES))
     parser.add_argument("--loop-up-to", type=int, default=48, help="above this, the loop is left out")
-    parser.add_argument("--rounds", type=int, default=5, help="interleaved steps that the median is taken of")
+    parser.add_argument("--rounds", type=int, default=5, help="the fewest interleaved steps that a median is taken of")
+    parser.add_argument("--seconds", type=float, default=20, help="more rounds are run until this time has passed")
     parser.add_argument("--out", type=Path, default=Path("build/bench"))
     return parser.parse_args()
 
@@ -42,8 +44,9 @@ def main() -> None:
             for contender in ways:
                 figures, executable = compiled(contender, sizes.name, count, x)
                 runs.append((figures, executable, contender.parameters))
-                print(f"{sizes.name} {count}: {figures.contender} {figures.policy} compiled in {figures.compile:.1f} s")
-            interleaved_steps(runs, x, given.rounds)
+                done = f"{sizes.name} {count}: {figures.contender} {figures.policy}"
+                print(f"{done} compiled in {figures.compile:.1f} s", flush=True)
+            interleaved_steps(runs, x, given.rounds, given.seconds)
             rows += [figures for figures, _, _ in runs]
             write_json(rows, machine, given.out / "runtime.json")
             (given.out / "runtime.md").write_text(markdown(rows, machine))

@@ -1,4 +1,4 @@
-"""The layer that is measured: a pre-norm transformer block, and the sizes it is measured at."""
+"""The layers that are measured: a pre-norm transformer block and an MLP, and the sizes they are measured at."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 @dataclass(frozen=True)
 class Sizes:
-    """Width, heads, batch and sequence length of one measurement; float32 throughout."""
+    """Width, heads, batch and sequence length of one measurement; float32 throughout. Without heads it is an MLP."""
 
     name: str
     dim: int
@@ -18,11 +18,27 @@ class Sizes:
     length: int
 
 
-# Parameters outweigh the carry (3 MB a layer against 8 KB), and the other way round (0.2 MB against 0.5 MB).
+# Transformer blocks whose parameters outweigh the carry (3 MB a layer against 8 KB) and whose activations do (0.2 MB
+# of parameters; a carry of 0.5 MB and, in the backward pass of one layer, some 34 MB beside it), and an MLP of which
+# little but the carry is kept (0.1 MB of parameters, a carry of 1 MB).
 SIZES = (
     Sizes("parameters", dim=256, heads=4, batch=1, length=8),
     Sizes("activations", dim=64, heads=4, batch=16, length=128),
+    Sizes("carries", dim=64, heads=0, batch=1, length=4096),
 )
+
+
+class MLP(eqx.Module):
+    up: jax.Array
+    down: jax.Array
+
+    def __init__(self, sizes: Sizes, *, key):
+        up, down = jax.random.split(key)
+        self.up = jax.random.normal(up, (sizes.dim, 4 * sizes.dim)) / sizes.dim**0.5
+        self.down = jax.random.normal(down, (4 * sizes.dim, sizes.dim)) / (4 * sizes.dim) ** 0.5
+
+    def __call__(self, x):
+        return x + jax.nn.gelu(x @ self.up) @ self.down
 
 
 class Block(eqx.Module):
@@ -56,8 +72,8 @@ class Block(eqx.Module):
         return x + jax.vmap(self.down)(jax.nn.gelu(jax.vmap(self.up)(jax.vmap(self.norm2)(x))))
 
 
-def layers(sizes: Sizes, count: int) -> list[Block]:
-    return [Block(sizes, key=key) for key in jax.random.split(jax.random.key(0), count)]
+def layers(sizes: Sizes, count: int) -> list[Block] | list[MLP]:
+    return [(Block if sizes.heads else MLP)(sizes, key=key) for key in jax.random.split(jax.random.key(0), count)]
 
 
 def batch(sizes: Sizes) -> jax.Array:

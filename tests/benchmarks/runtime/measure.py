@@ -1,5 +1,7 @@
 """Figures of one contender: seconds to trace, lower and compile, lines of StableHLO, bytes kept and needed, steps."""
 
+import hashlib
+import re
 import statistics
 import time
 from collections.abc import Sequence
@@ -15,7 +17,10 @@ from tests.benchmarks.runtime.contenders import Contender
 
 @dataclass
 class Figures:
-    """Seconds and bytes; `step` is the median of the interleaved runs, None until they are done."""
+    """Seconds and bytes; `step` is the median of `rounds` interleaved runs, None until they are done.
+
+    `program` is a digest of the StableHLO: where two are equal, XLA is given the same program.
+    """
 
     sizes: str
     layers: int
@@ -25,9 +30,11 @@ class Figures:
     lower: float
     compile: float
     stablehlo_lines: int
+    program: str
     saved_bytes: int
     temp_bytes: int
     step: float | None = None
+    rounds: int = 0
 
     def row(self) -> dict[str, Any]:
         return asdict(self)
@@ -46,7 +53,7 @@ def compiled(contender: Contender, sizes: str, count: int, x: jax.Array) -> tupl
     after_lower = time.perf_counter()
     executable = lowered.compile()
     after_compile = time.perf_counter()
-    memory = executable.memory_analysis()
+    memory, text = executable.memory_analysis(), lowered.as_text()
     figures = Figures(
         sizes,
         count,
@@ -55,11 +62,17 @@ def compiled(contender: Contender, sizes: str, count: int, x: jax.Array) -> tupl
         after_trace - start,
         after_lower - after_trace,
         after_compile - after_lower,
-        len(lowered.as_text().splitlines()),
+        len(text.splitlines()),
+        digest(text),
         saved_bytes(loss, contender.parameters, x),
         int(memory.temp_size_in_bytes),
     )
     return figures, executable
+
+
+def digest(stablehlo: str) -> str:
+    """Of a program without the names of its results, which are key paths of the parameters."""
+    return hashlib.sha256(re.sub(r'jax\.result_info = "[^"]*"', "", stablehlo).encode()).hexdigest()[:16]
 
 
 def saved_bytes(loss: Any, parameters: Any, x: Any) -> int:
@@ -71,14 +84,24 @@ def saved_bytes(loss: Any, parameters: Any, x: Any) -> int:
     return sum(aval.size * aval.dtype.itemsize for aval in kept.values() if hasattr(aval, "dtype"))
 
 
-def interleaved_steps(runs: Sequence[tuple[Figures, Any, Any]], x: jax.Array, rounds: int) -> None:
-    """Median seconds of a step of each, one after another and round after round, so that all see the same machine."""
+def interleaved_steps(runs: Sequence[tuple[Figures, Any, Any]], x: jax.Array, rounds: int, budget: float) -> None:
+    """Median seconds of a step of each, one after another and round after round, so that all see the same machine.
+
+    At least `rounds` rounds, and more until `budget` seconds have passed. The order turns around in every other round:
+    what runs behind a step with large buffers waits for them to be given back.
+    """
     seconds: list[list[float]] = [[] for _ in runs]
-    for turn in range(rounds + 1):
-        for position, (_, executable, parameters) in enumerate(runs):
+    begin = time.perf_counter()
+    turn = 0
+    while turn <= rounds or time.perf_counter() - begin < budget:
+        order = range(len(runs))
+        for position in reversed(order) if turn % 2 else order:
+            _, executable, parameters = runs[position]
             start = time.perf_counter()
             jax.block_until_ready(executable(parameters, x))
             if turn:  # the first round warms up
                 seconds[position].append(time.perf_counter() - start)
+        turn += 1
     for (figures, _, _), mine in zip(runs, seconds, strict=True):
         figures.step = statistics.median(mine)
+        figures.rounds = len(mine)

@@ -1,4 +1,4 @@
-"""The figures as JSON, as a Markdown table and as plots."""
+"""The figures as JSON and as Markdown tables."""
 
 import json
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ def markdown(rows: Sequence[Figures], machine: dict[str, str]) -> str:
         lines += ["| | remat | StableHLO lines | trace + lower s | compile s | saved MB | temp MB | step |"]
         lines += ["|---|---|---:|---:|---:|---:|---:|---:|"]
         lines += [_line(row, base) for row in group] + [""]
-    return "\n".join(lines)
+    return "\n".join([*lines, ratios(rows)])
 
 
 def _line(row: Figures, base: float | None) -> str:
@@ -37,33 +37,52 @@ def _line(row: Figures, base: float | None) -> str:
     return "| " + " | ".join(str(cell) for cell in cells) + " |"
 
 
-def plot(rows: Sequence[Figures], path: Path) -> None:
-    """Compile seconds, program size and temporaries against the number of layers, a line for each way."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    shown = {"compile": "compile, s", "stablehlo_lines": "StableHLO lines", "temp_bytes": "temporaries, bytes"}
-    kinds = list(dict.fromkeys(row.sizes for row in rows))
-    figure, axes = plt.subplots(len(kinds), len(shown), figsize=(14, 4.2 * len(kinds)), squeeze=False)
-    for line, kind in zip(axes, kinds, strict=True):
-        for axis, (field, title) in zip(line, shown.items(), strict=True):
-            for name, policy in _shown_ways(rows):
-                points = [(r.layers, getattr(r, field)) for r in rows if _is(r, kind, name, policy)]
-                if points:
-                    style = "--" if name != "scanify" else "-"
-                    axis.plot(*zip(*sorted(points), strict=True), style, marker="o", ms=3, label=f"{name}, {policy}")
-            axis.set(title=f"{title}, {kind} heavy", xlabel="layers", yscale="log")
-            axis.grid(alpha=0.3)
-    axes[0][0].legend(fontsize=7)
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
+def ratios(rows: Sequence[Figures]) -> str:
+    """What the figures say of ours, a row for each size and number of layers; below 1 is better for ours."""
+    lines = [
+        "## Ours against the others",
+        "",
+        "A dash where one of the two was not run. For steps the largest ratio of all policies.",
+        "",
+    ]
+    lines += ["| layers | heavy in | " + " | ".join(_RATIOS) + " | same program as by hand |"]
+    lines += ["|---:|---|" + "---:|" * len(_RATIOS) + "---|"]
+    for sizes, count in dict.fromkeys((row.sizes, row.layers) for row in rows):
+        found = {(row.contender, row.policy): row for row in rows if (row.sizes, row.layers) == (sizes, count)}
+        cells = [_ratio(found, field, pairs) for field, pairs in _RATIOS.values()]
+        cells.append(", ".join(policy for policy in _BY_HAND if _same_program(found, policy)) or "-")
+        lines.append(f"| {count} | {sizes} | " + " | ".join(cells) + " |")
+    return "\n".join([*lines, ""])
 
 
-def _shown_ways(rows: Sequence[Figures]) -> list[tuple[str, str]]:
-    return list(dict.fromkeys((row.contender, row.policy) for row in rows if row.policy not in ("offload", "save_all")))
+_Way = tuple[str, str]
+_LOOP = ("loop", "none")
+_BY_HAND = ("none", "full", "nested", "save_all", "dots")
+_RATIOS: dict[str, tuple[str, tuple[tuple[_Way, _Way], ...]]] = {
+    "compile, full / loop": ("compile", ((("scanify", "full"), _LOOP),)),
+    "temp, none / by hand": ("temp_bytes", ((("scanify", "none"), ("by hand", "none")),)),
+    "temp, full / by hand": ("temp_bytes", ((("scanify", "full"), ("by hand", "full")),)),
+    "temp, nested / full": ("temp_bytes", ((("scanify", "nested"), ("scanify", "full")),)),
+    "temp, nested / haliax nested": ("temp_bytes", ((("scanify", "nested"), ("haliax", "nested")),)),
+    "step, nested / full": ("step", ((("scanify", "nested"), ("scanify", "full")),)),
+    "temp, dots / loop": ("temp_bytes", ((("scanify", "dots"), _LOOP),)),
+    "step, dots / loop": ("step", ((("scanify", "dots"), _LOOP),)),
+    "step, ours / by hand": ("step", tuple((("scanify", policy), ("by hand", policy)) for policy in _BY_HAND)),
+}
 
 
-def _is(row: Figures, kind: str, name: str, policy: str) -> bool:
-    return (row.sizes, row.contender, row.policy) == (kind, name, policy)
+def _ratio(found: dict[_Way, Figures], field: str, pairs: Sequence[tuple[_Way, _Way]]) -> str:
+    known = [
+        (getattr(found[ours], field) / getattr(found[other], field), ours[1])
+        for ours, other in pairs
+        if ours in found and other in found
+    ]
+    if not known:
+        return "-"
+    ratio, policy = max(known)
+    return f"{ratio:.3f}" + (f" ({policy})" if len(pairs) > 1 else "")
+
+
+def _same_program(found: dict[_Way, Figures], policy: str) -> bool:
+    ours, by_hand = found.get(("scanify", policy)), found.get(("by hand", policy))
+    return ours is not None and by_hand is not None and ours.program == by_hand.program
