@@ -74,6 +74,7 @@ class PolicyResult:
     """The verdicts of the rewritten version under one remat policy, by the name it has on the command line.
 
     `findings` are wrong and make the verification fail; `notes` are worth knowing and do not.
+    `changed` says whether the policy keeps other residuals than a scan without remat does; None: not known.
     """
 
     policy: str
@@ -82,15 +83,24 @@ class PolicyResult:
     measured: Measurement = Measurement()
     findings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    changed: bool | None = None
 
 
 @dataclass(frozen=True)
 class CaseResult:
     """One case: are the initial parameters the same, and each policy's verdicts.
 
+    A case that gives sizes to sweep has one result for each; `variant` holds the arguments it was called with, by name
+    and in words. `layers` is the number of layers that the rewritten version scans over.
+
+    Once for all policies, because remat does not matter to them: `tangents` compares forward derivatives (jvp),
+    `batched` the outputs under vmap, `keys` says whether random keys are used more than once. Each is None where it
+    does not apply; `notes` then say why.
+
     `error` is set, and nothing else, where the case could not be run (it raised, printed nonsense, took too long):
     a message for the user. `output` is what the user's code printed.
     `reached` are the files and lines that the case ran, where that was what was asked (`scanify.verify.reached`).
+    `cached`: the result was kept from an earlier run on the same contents.
     """
 
     case: str
@@ -102,6 +112,13 @@ class CaseResult:
     error: str | None = None
     output: str = ""
     reached: tuple[tuple[str, int], ...] = ()
+    variant: tuple[tuple[str, str], ...] = ()
+    layers: int | None = None
+    tangents: Verdict | None = None
+    batched: Verdict | None = None
+    keys: Verdict | None = None
+    notes: tuple[str, ...] = ()
+    cached: bool = False
 
     @property
     def good(self) -> bool:
@@ -111,6 +128,7 @@ class CaseResult:
             and not self.findings
             and self.parameters is not None
             and self.parameters.good
+            and all(once is None or once.good for once in (self.tangents, self.batched, self.keys))
             and bool(self.policies)
             and all(p.outputs.good and p.gradients.good and not p.findings for p in self.policies)
         )
@@ -118,10 +136,11 @@ class CaseResult:
 
 @dataclass(frozen=True)
 class Verification:
-    """All cases of one run and the versions they ran on."""
+    """All cases of one run, the versions they ran on, and the change that was verified, as a unified diff."""
 
     cases: tuple[CaseResult, ...]
     versions: tuple[tuple[str, str], ...] = ()
+    diff: str = ""
 
     @property
     def good(self) -> bool:
