@@ -52,10 +52,10 @@ def _end_with_parent(lifeline: int) -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def run_case(request: Request) -> CaseResult:
-    """Run the case in this process. Whatever goes wrong is the `error` of the result; nothing is raised."""
+def run_case(request: Request) -> tuple[CaseResult, ...]:
+    """Run the case in this process. Whatever goes wrong is the `error` of a result; nothing is raised."""
     try:
-        return replace(_Run(request).result(), case=request.case.text)
+        return (replace(_Run(request).result(), case=request.case.text),)
     except (CaseError, ScanifyError) as error:
         message = str(error)
     except BaseException as error:
@@ -64,7 +64,7 @@ def run_case(request: Request) -> CaseResult:
             f"internal error of scanify while it compared the two versions: {type(error).__name__}: {error} "
             f"({Path(place.filename).name}:{place.lineno}); this is a defect of scanify, please report it"
         )
-    return CaseResult(request.case.text, error=message)
+    return (CaseResult(request.case.text, error=message),)
 
 
 @dataclass(eq=False)

@@ -39,6 +39,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Response:
-    """The result of the case. It says nothing about the user's output, which only the parent sees."""
+    """The results of the case, one for each variant of it, the defaults first.
 
-    result: CaseResult
+    They say nothing about the user's output, which only the parent sees.
+    """
+
+    results: tuple[CaseResult, ...]

@@ -55,12 +55,12 @@ def verify(
         directory=Path.cwd(),
         comparer=comparer,
     )
-    results = []
+    results: list[CaseResult] = []
     for case in cases:
         notify(f"verifying {case.text}")
         request = replace(base, case=replace(case, path=_absolute(case.path)))
         outcome = run_child(json.dumps(to_json(request)).encode(), limits or Limits())
-        results.append(_result(case, outcome, limits or Limits()))
+        results += _results(case, outcome, limits or Limits())
     return Verification(tuple(results), versions())
 
 
@@ -106,15 +106,19 @@ def _check_usage(
             raise ScanifyError(f"{path} belongs to an installed package; verify it in a checkout of its source")
 
 
-def _result(case: CaseSpec, outcome: Outcome, limits: Limits) -> CaseResult:
+def _results(case: CaseSpec, outcome: Outcome, limits: Limits) -> list[CaseResult]:
+    """The variants of a case. One process ran them all: its output is with the first that is not good, its time too."""
     if outcome.response is None:
-        result = CaseResult(case.text, error=_ended(case, outcome, limits))
+        results = [CaseResult(case.text, error=_ended(case, outcome, limits))]
     else:
         try:
-            result = from_json(Response, json.loads(outcome.response)).result
+            results = list(from_json(Response, json.loads(outcome.response)).results)
         except (ValueError, TypeError) as error:
-            result = CaseResult(case.text, error=f"{case.text}: its process answered nonsense: {error}")
-    return replace(result, output=outcome.output, seconds=(*result.seconds, ("total", outcome.seconds)))
+            results = [CaseResult(case.text, error=f"{case.text}: its process answered nonsense: {error}")]
+    at = next((i for i, result in enumerate(results) if not result.good), 0)
+    seconds = (*results[at].seconds, ("total", outcome.seconds))
+    results[at] = replace(results[at], output=outcome.output, seconds=seconds)
+    return results
 
 
 def _ended(case: CaseSpec, outcome: Outcome, limits: Limits) -> str:

@@ -91,7 +91,8 @@ def run(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: p
             directory=tmp_path,
             comparer=f"written_comparers:{comparer}",
         )
-        return run_case(replace(request, **options))  # type: ignore[arg-type]
+        (result,) = run_case(replace(request, **options))  # type: ignore[arg-type]
+        return result
 
     return run
 

@@ -69,7 +69,7 @@ def compared(folder: Path, register: str) -> CaseResult:
     model.write_text(original)
     (folder / "mixed_cases.py").write_text(CASES)
     change = Change(model, original.encode(), rewritten.encode())
-    return run_case(
+    (result,) = run_case(
         Request(
             case=CaseSpec(folder / "mixed_cases.py", "model", "mixed_cases.py:model"),
             target=model,
@@ -82,6 +82,7 @@ def compared(folder: Path, register: str) -> CaseResult:
             comparer="scanify.verify.compare:compare_case",
         )
     )
+    return result
 
 
 @pytest.mark.usefixtures("library")
