@@ -57,7 +57,11 @@ class Measurement:
     """Figures of one version under one policy (`policy` is None for the loop). Bytes and seconds; None: not measured.
 
     `saved_bytes`: residuals kept between forward and backward, read from the jaxpr (the same on every backend).
-    `temp_bytes`: temporaries of the compiled gradient, from `memory_analysis`, on `backend`.
+    `temp_bytes`: temporaries of the compiled gradient, from `memory_analysis`, on `backend`; `argument_bytes` are its
+    arguments there (parameters, inputs and cotangents), `output_bytes` its outputs (those of the call, and gradients),
+    and `host_bytes` its temporaries in host memory.
+    `flops` and `moved_bytes`: the operations of the gradient, and what it copies between device and host memory, read
+    from the jaxpr. `step_seconds`: one run of the compiled gradient, the median of several.
     """
 
     saved_bytes: int | None = None
@@ -67,6 +71,24 @@ class Measurement:
     compile_seconds: float | None = None
     temp_bytes: int | None = None
     backend: str | None = None
+    argument_bytes: int | None = None
+    output_bytes: int | None = None
+    host_bytes: int | None = None
+    flops: int | None = None
+    moved_bytes: int | None = None
+    step_seconds: float | None = None
+
+    @property
+    def needed_bytes(self) -> int | None:
+        """The device memory of the compiled gradient: arguments, outputs and temporaries. None: not measured."""
+        parts = (self.argument_bytes, self.output_bytes, self.temp_bytes)
+        return None if None in parts else sum(part for part in parts if part is not None)
+
+    @property
+    def build_seconds(self) -> float | None:
+        """Seconds to trace, lower and compile. None: not measured."""
+        parts = (self.trace_seconds, self.lower_seconds, self.compile_seconds)
+        return None if None in parts else sum(part for part in parts if part is not None)
 
 
 @dataclass(frozen=True)

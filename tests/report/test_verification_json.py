@@ -27,16 +27,26 @@ VERSIONS = (("python", "3.11.7"), ("jax", "0.10.2"), ("equinox", "0.13.8"), ("sc
 CASE = CaseResult(
     "cases.py:gpt",
     PROVED,
-    (PolicyResult("nested", PROVED, FAILED, Measurement(512, 100, 0.5, 0.25, 2.0, 4096, "cpu"), ("f",), ("n",)),),
+    (
+        PolicyResult(
+            "nested", PROVED, FAILED, Measurement(512, 100, 0.5, 0.25, 2.0, 4096, "cpu"), ("f",), ("n",), False
+        ),
+    ),
     Measurement(1024),
     ("g",),
     (("trace", 1.5), ("total", 2.5)),
     output="hello\n",
+    variant=(("batch", "4"),),
+    layers=12,
+    tangents=PROVED,
+    batched=FAILED,
+    notes=("m",),
+    cached=True,
 )
 
 
 def test_every_field_of_the_contract_is_there() -> None:
-    given = json.loads(json.dumps(verification_json(Verification((CASE,), VERSIONS)), allow_nan=False))
+    given = json.loads(json.dumps(verification_json(Verification((CASE,), VERSIONS, "--- m.py\n")), allow_nan=False))
     assert given == {
         "version": 1,
         "good": False,
@@ -44,9 +54,15 @@ def test_every_field_of_the_contract_is_there() -> None:
         "cases": [
             {
                 "case": "cases.py:gpt",
+                "variant": {"batch": "4"},
+                "layers": 12,
                 "good": False,
+                "cached": True,
                 "error": None,
                 "parameters": {"status": "PROVED", "reason": "", "difference": None},
+                "tangents": {"status": "PROVED", "reason": "", "difference": None},
+                "batched": {"status": "FAILED", "reason": "values differ", "difference": DIFFERENCE_JSON},
+                "keys": None,
                 "original": {
                     "saved_bytes": 1024,
                     "stablehlo_lines": None,
@@ -55,6 +71,12 @@ def test_every_field_of_the_contract_is_there() -> None:
                     "compile_seconds": None,
                     "temp_bytes": None,
                     "backend": None,
+                    "argument_bytes": None,
+                    "output_bytes": None,
+                    "host_bytes": None,
+                    "flops": None,
+                    "moved_bytes": None,
+                    "step_seconds": None,
                 },
                 "policies": [
                     {
@@ -62,6 +84,7 @@ def test_every_field_of_the_contract_is_there() -> None:
                         "outputs": {"status": "PROVED", "reason": "", "difference": None},
                         "gradients": {"status": "FAILED", "reason": "values differ", "difference": DIFFERENCE_JSON},
                         "difference": DIFFERENCE_JSON,
+                        "changed": False,
                         "measurements": {
                             "saved_bytes": 512,
                             "stablehlo_lines": 100,
@@ -70,16 +93,24 @@ def test_every_field_of_the_contract_is_there() -> None:
                             "compile_seconds": 2.0,
                             "temp_bytes": 4096,
                             "backend": "cpu",
+                            "argument_bytes": None,
+                            "output_bytes": None,
+                            "host_bytes": None,
+                            "flops": None,
+                            "moved_bytes": None,
+                            "step_seconds": None,
                         },
                         "findings": ["f"],
                         "notes": ["n"],
                     }
                 ],
                 "findings": ["g"],
+                "notes": ["m"],
                 "seconds": {"trace": 1.5, "total": 2.5},
                 "output": "hello\n",
             }
         ],
+        "diff": "--- m.py\n",
     }
 
 
@@ -101,6 +132,6 @@ def test_an_infinite_figure_is_null() -> None:
 
 
 def test_a_good_verification_says_so() -> None:
-    case = replace(CASE, policies=(PolicyResult("none", PROVED, PROVED),), findings=())
+    case = replace(CASE, policies=(PolicyResult("none", PROVED, PROVED),), findings=(), batched=None)
     given = verification_json(Verification((case,)))
     assert given["good"] is True and given["cases"][0]["good"] is True
