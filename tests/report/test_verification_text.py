@@ -213,11 +213,77 @@ def test_the_last_line_counts_and_names_what_is_bad() -> None:
     assert text_of().splitlines()[-1] == "NOT VERIFIED  there was no case"
 
 
+def test_what_was_compared_once_is_said_in_words_after_the_policies() -> None:
+    wrong = replace(TESTED, reason="")
+    text = text_of(replace(GPT, tangents=PROVED, batched=wrong, keys=NOT_RUN, notes=("the loop is jitted",)))
+    assert (
+        "  parameters PROVED  both versions start from the same parameters\n"
+        "  tangents PROVED  the forward derivatives (jvp) are equal\n"
+        "  batched TESTED  the outputs under vmap agree numerically\n"
+        "  keys NOT RUN  the weights are abstract\n"
+        "  note  the loop is jitted\n"
+    ) in text
+    assert text.endswith("\nNOT VERIFIED  1 of 1 case: cases.py:gpt\n")
+
+
+@pytest.mark.parametrize("status", Status)
+def test_every_check_has_words_for_every_status(status: Status) -> None:
+    verdict = Verdict(status)
+    text = text_of(replace(GPT, parameters=verdict, tangents=verdict, batched=verdict, keys=verdict))
+    said = re.findall(rf"^  (parameters|tangents|batched|keys) {status.value}  (.+)$", text, re.MULTILINE)
+    assert [name for name, _ in said] == ["parameters", "tangents", "batched", "keys"]
+    assert len({words for _, words in said}) == 4
+
+
+def test_verdicts_that_a_case_has_once_count() -> None:
+    assert text_of(replace(GPT, keys=FAILED)).endswith("\nFAILED  1 of 1 case: cases.py:gpt\n")
+    tested = text_of(replace(GPT, tangents=PROVED, batched=TESTED))
+    assert tested.endswith("\nVERIFIED  1 case, 2 remat policies: 6 of 7 verdicts proved, 1 tested numerically\n")
+
+
+def test_a_difference_that_outputs_and_tangents_share_is_told_once() -> None:
+    policies = (PolicyResult("none", FAILED, FAILED),)
+    text = text_of(replace(GPT, policies=policies, tangents=FAILED))
+    assert text.count("first difference") == 1
+    assert text.index("first difference") < text.index("tangents FAILED")
+    assert FAILED.difference is not None
+    other = replace(FAILED, difference=replace(FAILED.difference, what="another"))
+    assert text_of(replace(GPT, policies=policies, tangents=other)).count("first difference") == 2
+
+
+def test_a_variant_says_its_arguments_its_layers_and_that_it_was_kept() -> None:
+    variant = replace(GPT, variant=(("batch", "4"), ("seq", "16")), layers=12, cached=True)
+    assert text_of(variant).startswith("cases.py:gpt  batch=4, seq=16; 12 layers; kept from an earlier run\n  remat ")
+    assert text_of(replace(GPT, layers=1)).startswith("cases.py:gpt  1 layer\n")
+    long = replace(variant, variant=(("config", "'a long name' " * 6),))
+    assert text_of(long).startswith(
+        "cases.py:gpt\n"
+        "  config='a long name' 'a long name' 'a long name' 'a long name' 'a long\n"
+        "      name' 'a long name' ; 12 layers; kept from an earlier run\n"
+        "  remat "
+    )
+
+
+def test_the_last_line_counts_variants_and_names_the_first_bad_ones() -> None:
+    variants = [replace(GPT, variant=(("batch", str(batch)),)) for batch in range(8)]
+    assert text_of(*variants).splitlines()[-1].startswith("PROVED  1 case in 8 variants, 2 remat policies: ")
+    assert text_of(*variants[:7], replace(variants[7], keys=FAILED)).splitlines()[-1] == (
+        "FAILED  1 of 8 variants: cases.py:gpt (batch=7)"
+    )
+    bad = text_of(*(replace(variant, keys=FAILED) for variant in variants)).splitlines()[-1]
+    assert bad.startswith("FAILED  8 of 8 variants: cases.py:gpt (batch=0), ") and bad.endswith("(batch=4) and 3 more")
+
+
 @pytest.mark.parametrize("width", [80, 100])
 def test_nothing_is_wider_than_the_page_and_plain_text_is_ascii_without_trailing_spaces(width: int) -> None:
     names = ("as written", "none", "true", "full", "nested", "save_all", "offload")
     policies = tuple(PolicyResult(name, TESTED, FAILED, scan(10**12), ("a finding " * 12,)) for name in names)
-    text = text_of(replace(GPT, policies=policies, parameters=replace(FAILED, reason="because " * 30)), width=width)
+    bad = replace(FAILED, reason="because " * 30)
+    case = replace(
+        GPT, policies=policies, parameters=bad, tangents=bad, batched=TESTED, keys=NOT_RUN, notes=("a note " * 30,),
+        variant=(("batch", "4 " * 60),), layers=12, cached=True,
+    )  # fmt: skip
+    text = text_of(case, replace(case, variant=(), error="it died"), width=width).rpartition("FAILED  2 of 2")[0]
     lines = text.splitlines()
     assert max(map(len, lines)) <= width
     assert text.isascii() and "\x1b" not in text

@@ -1,0 +1,161 @@
+"""A verification as one page that needs nothing else: no scripts, no network, its style and its plots within."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from scanify.report.html_case import case_section, status
+from scanify.report.html_plots import sweep_section
+from scanify.report.markup import Markup, join, tag
+from scanify.report.summary import about, once, ran_on, summary
+from scanify.report.sweep import sweeps
+from scanify.report.unified import FileDiff, files_of
+from scanify.verify.verdict import CaseResult, Verdict, Verification
+
+_STYLE = Path(__file__).with_name("page.css")
+_SYMBOLS = {"PROVED": "✓", "VERIFIED": "✓", "FAILED": "✗", "NOT VERIFIED": "!"}
+_COLUMNS = ("parameters", "remat", "outputs", "gradients", "tangents", "batched", "keys")
+_MEANINGS = (
+    ("PROVED", "equal for all inputs of these shapes and dtypes: both programs compute the same operations"),
+    ("TESTED", "agrees numerically on many inputs, not proved"),
+    ("FAILED", "differs"),
+    ("NOT RUN", "nothing was shown"),
+    ("parameters", "both versions start from the same initial parameters"),
+    ("remat", "what is kept from the forward to the backward pass, and what is computed again"),
+    ("outputs, gradients", "what the model returns, and the derivatives with respect to parameters and inputs (vjp)"),
+    ("tangents", "forward derivatives (jvp)"),
+    ("batched", "the outputs under vmap"),
+    ("keys", "no random key is used more than once"),
+)
+_LINES = 5_000
+
+
+def verification_html(verification: Verification) -> str:
+    """The page, to be written as UTF-8."""
+    head, rest = summary(verification)
+    banner = tag(
+        "header",
+        tag("p", "scanify verify", class_="eyebrow"),
+        tag("h1", tag("span", _SYMBOLS[head], aria_hidden="true", class_="symbol"), " ", head),
+        tag("p", rest, class_="lead"),
+        tag("p", ran_on(verification), class_="muted"),
+        class_="good" if verification.good else "bad",
+    )
+    parts = [banner]
+    if verification.cases:
+        parts.append(_verdicts(verification.cases))
+    parts += [sweep_section(number, group) for number, group in enumerate(sweeps(verification.cases), 1)]
+    parts += [case_section(number, case) for number, case in enumerate(verification.cases, 1)]
+    if verification.diff.strip():
+        parts.append(_diff(files_of(verification.diff)))
+    parts.append(_versions(verification))
+    return _page(f"{head}: scanify verify", tag("main", join(parts, "\n"))) + "\n"
+
+
+def _page(title: str, body: Markup) -> str:
+    # Even if a text were not escaped, a page that may load and run nothing does neither.
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    style = Markup(_STYLE.read_text(encoding="utf-8"))
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("title", title),
+        tag("style", style),
+    )
+    return f"<!DOCTYPE html>\n{tag('html', head, tag('body', body), lang='en')}"
+
+
+def _verdicts(cases: Sequence[CaseResult]) -> Markup:
+    heads = [tag("th", name, scope="col") for name in ("case", *_COLUMNS)]
+    table = tag(
+        "table",
+        tag("caption", "Verdicts by case and remat policy", class_="hidden"),
+        tag("thead", tag("tr", *heads)),
+        *(_group(number, case) for number, case in enumerate(cases, 1)),
+        class_="verdicts",
+    )
+    terms = [tag("div", tag("dt", name), tag("dd", meaning)) for name, meaning in _MEANINGS]
+    return tag(
+        "section",
+        tag("h2", "Verdicts", id="verdicts"),
+        scrolled(table, "Verdicts by case and remat policy"),
+        tag("details", tag("summary", "What the words mean"), tag("dl", *terms, class_="terms")),
+        aria_labelledby="verdicts",
+    )
+
+
+def _group(number: int, case: CaseResult) -> Markup:
+    """The rows of one case: a row a policy, with what holds for all of them over all rows."""
+    more = tag("span", about(case), class_="muted") if about(case) else ""
+    name = join([tag("a", case.case, href=f"#case-{number}"), more])
+    span = max(1, len(case.policies))
+    head = tag("th", name, scope="rowgroup" if span > 1 else "row", rowspan=span if span > 1 else None)
+    if not case.policies:
+        why = "could not be verified" if case.error is not None else "nothing was compared"
+        return tag("tbody", tag("tr", head, tag("td", tag("span", why, class_="badge failed"), colspan=len(_COLUMNS))))
+    whole = {name: tag("td", _cell(verdict), rowspan=span) for name, verdict in _whole(case).items()}
+    rows: list[Markup] = []
+    for at, policy in enumerate(case.policies):
+        first = at == 0
+        effect = tag("span", "no effect", class_="muted") if policy.changed is False else ""
+        own = [
+            tag("th", policy.policy, effect, scope="row"),
+            tag("td", status(policy.outputs)),
+            tag("td", status(policy.gradients)),
+        ]
+        rows.append(
+            tag(
+                "tr",
+                *([head, whole["parameters"]] if first else []),
+                *own,
+                *([whole["tangents"], whole["batched"], whole["keys"]] if first else []),
+            )
+        )
+    return tag("tbody", *rows)
+
+
+def _whole(case: CaseResult) -> dict[str, Verdict | None]:
+    empty: dict[str, Verdict | None] = dict.fromkeys(("parameters", "tangents", "batched", "keys"))
+    return empty | dict(once(case))
+
+
+def _cell(verdict: Verdict | None) -> Markup:
+    if verdict is None:
+        return tag(
+            "span", tag("span", "–", aria_hidden="true"), tag("span", "not compared", class_="hidden"), class_="muted"
+        )
+    return status(verdict)
+
+
+def scrolled(table: Markup, name: str) -> Markup:
+    """A table that scrolls by itself where the page is too narrow for it; the keyboard reaches it."""
+    return tag("div", table, class_="wide", role="region", aria_label=name, tabindex="0")
+
+
+def _diff(files: Sequence[FileDiff]) -> Markup:
+    shown = []
+    for file in files:
+        lines = [tag("span", _said(kind), text or " ", class_=kind) for kind, text in file.lines[:_LINES]]
+        left = len(file.lines) - _LINES
+        more = tag("p", f"{left:,} more lines are not shown.", class_="muted") if left > 0 else ""
+        counts = tag("span", f"+{file.count('added')} −{file.count('removed')}", class_="muted")
+        body = tag(
+            "pre", tag("code", *lines), class_="diff", tabindex="0", role="region", aria_label=f"Diff of {file.name}"
+        )
+        shown.append(tag("details", tag("summary", tag("code", file.name), " ", counts), body, more, open=True))
+    return tag("section", tag("h2", "The change that was verified", id="diff"), *shown, aria_labelledby="diff")
+
+
+def _said(kind: str) -> Markup:
+    """What a screen reader says of a line that the eye sees by its sign and colour."""
+    return tag("span", f"{kind}: ", class_="hidden") if kind in ("added", "removed") else Markup("")
+
+
+def _versions(verification: Verification) -> Markup:
+    rows = [tag("tr", tag("th", name, scope="row"), tag("td", version)) for name, version in verification.versions]
+    if not rows:
+        return Markup("")
+    table = tag("table", tag("caption", "Versions that the cases ran on", class_="hidden"), tag("tbody", *rows))
+    return tag("section", tag("h2", "Versions", id="versions"), table, aria_labelledby="versions")
