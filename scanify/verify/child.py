@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,10 +19,13 @@ from scanify.errors import ScanifyError
 from scanify.verify.case import CaseError, CaseSpec, check_returned, find_function
 from scanify.verify.codec import from_json, to_json
 from scanify.verify.failure import describe, user_frames
-from scanify.verify.overlay import Overlay, Version
-from scanify.verify.project import Project
+from scanify.verify.loaded import Version
+from scanify.verify.overlay import Overlay
 from scanify.verify.request import Request, Response
+from scanify.verify.sweep import Arguments, find_sweep, shown
+from scanify.verify.telling import listening, tell
 from scanify.verify.verdict import CaseResult
+from scanify.verify.versions import overlay_of, read_of, target_of
 
 
 def main(request_fd: int, response_fd: int, lifeline_fd: int) -> None:
@@ -37,13 +40,19 @@ def main(request_fd: int, response_fd: int, lifeline_fd: int) -> None:
         request = from_json(Request, json.load(stream))
     sys.dont_write_bytecode = True
     sys.argv = [str(request.case.path)]
-    response = Response(run_case(request))
+    with listening(lambda step: _send_step(response_fd, step)):
+        response = respond(request)
     if os.getpid() != own:  # The user's code forked, and this is the copy.
         os._exit(0)
     with open(response_fd, "w", encoding="utf-8") as stream:
         stream.write(json.dumps(to_json(response)) + "\n")
     # Neither the user's exit handlers nor their threads may keep the parent waiting.
     os._exit(0)
+
+
+def _send_step(response_fd: int, step: str) -> None:
+    with suppress(OSError):
+        os.write(response_fd, json.dumps({"step": step}).encode() + b"\n")
 
 
 def _end_with_parent(lifeline: int) -> None:
@@ -53,23 +62,33 @@ def _end_with_parent(lifeline: int) -> None:
 
 
 def run_case(request: Request) -> tuple[CaseResult, ...]:
-    """Run the case in this process. Whatever goes wrong is the `error` of a result; nothing is raised."""
+    """Run the case in this process, each of its variants. Whatever goes wrong is the `error` of a result."""
+    return respond(request).results
+
+
+def respond(request: Request) -> Response:
+    """The results of `run_case`, and what both versions have imported for them."""
     try:
-        return (replace(_Run(request).result(), case=request.case.text),)
-    except (CaseError, ScanifyError) as error:
-        message = str(error)
+        run = _Run(request)
+        results = run.results_or_error()
+        return Response(results, read_of(run.overlay.original), read_of(run.overlay.rewritten))
     except BaseException as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        message = (
-            f"internal error of scanify while it compared the two versions: {type(error).__name__}: {error} "
-            f"({Path(place.filename).name}:{place.lineno}); this is a defect of scanify, please report it"
-        )
-    return (CaseResult(request.case.text, error=message),)
+        return Response((CaseResult(request.case.text, error=_message(error)),))
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, CaseError | ScanifyError):
+        return str(error)
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        f"internal error of scanify while it compared the two versions: {type(error).__name__}: {error} "
+        f"({Path(place.filename).name}:{place.lineno}); this is a defect of scanify, please report it"
+    )
 
 
 @dataclass(eq=False)
 class _Build:
-    """Calls one version's case.
+    """Calls one version's case, with the arguments of one variant of it.
 
     What ends the comparison stays in `error`, whoever catches the exception. An exception that only the rewritten
     version raises does not end it, it is a verdict for the comparer; `raised` and `told` are for when it passes it on.
@@ -79,15 +98,21 @@ class _Build:
     overlay: Overlay
     version: Version
     module: ModuleType
-    function: Callable[[ModuleType], object]
+    function: Callable[..., object]
+    arguments: Arguments
     error: CaseError | None = None
     raised: BaseException | None = None
     told: CaseError | None = None
 
+    @property
+    def mapping(self) -> object:
+        """What the case says of its parameters (`scanify.verify.mapping`); None where it says nothing."""
+        return getattr(self.function, "mapping", None)
+
     def __call__(self) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         try:
             with self.overlay.active(self.version):
-                returned = self.function(self.module)
+                returned = self.function(self.module, **self.arguments)
             return check_returned(returned, self.spec)
         except CaseError as error:
             self.error = self.error or error
@@ -101,28 +126,59 @@ class _Build:
             raise self.error from None
 
 
+@dataclass(frozen=True, eq=False)
+class _Loaded:
+    """One version's module and case, and the arguments of the case's variants."""
+
+    version: Version
+    module: ModuleType
+    function: Callable[..., object]
+    sweep: tuple[Arguments, ...]
+
+
 class _Run:
     """One case from import to verdicts."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
         self.seconds: list[tuple[str, float]] = []
-        changed = [change.path for change in request.changes]
-        self.overlay = Overlay(
-            Project.around([request.target, *changed], request.case.path, request.directory),
-            {change.path: change.original for change in request.changes},
-            {change.path: change.rewritten for change in request.changes},
-        )
+        self.overlay = overlay_of(request)
 
-    def result(self) -> CaseResult:
+    def results_or_error(self) -> tuple[CaseResult, ...]:
+        try:
+            return tuple(self.results())
+        except BaseException as error:
+            return (CaseResult(self.request.case.text, error=_message(error)),)
+
+    def results(self) -> Iterator[CaseResult]:
+        """One result for each variant of the case. What it takes to load the case is part of the first."""
         compare = self._timed("import jax", self._comparer)
-        with self.overlay:
+        from scanify.verify.statics import users_modules
+
+        with self.overlay, users_modules(self.overlay.is_users):
             before = self._timed("load original", lambda: self._load(self.overlay.original))
             after = self._timed("load rewritten", lambda: self._load(self.overlay.rewritten))
-            result = self._compared(compare, before, after)
-        return replace(result, seconds=(*self.seconds, *result.seconds))
+            if len(before.sweep) != len(after.sweep):
+                text, name = self.request.case.text, f"{self.request.case.function}.sweep"
+                raise CaseError(f"{text}: {name} must not depend on the module, but its length differs between the two")
+            for at, arguments in enumerate(before.sweep):
+                result = self._variant(compare, self._build(before, at), self._build(after, at))
+                variant = shown(before.function, before.sweep, arguments)
+                seconds = (*(() if at else self.seconds), *result.seconds)
+                yield replace(result, case=self.request.case.text, variant=variant, seconds=seconds)
+
+    def _build(self, loaded: _Loaded, at: int) -> _Build:
+        arguments = loaded.sweep[at]
+        return _Build(self.request.case, self.overlay, loaded.version, loaded.module, loaded.function, arguments)
+
+    def _variant(self, compare: Callable[..., CaseResult], before: _Build, after: _Build) -> CaseResult:
+        try:
+            return self._compared(compare, before, after)
+        except BaseException as error:
+            return CaseResult(self.request.case.text, error=_message(error))
 
     def _timed(self, step: str, action: Callable[[], Any]) -> Any:
+        tell(step)
         started = time.perf_counter()
         done = action()
         self.seconds.append((step, time.perf_counter() - started))
@@ -139,13 +195,14 @@ class _Run:
         found: Callable[..., CaseResult] = getattr(importlib.import_module(module), name)
         return found
 
-    def _load(self, version: Version) -> _Build:
-        request, target = self.request, self.request.target
+    def _load(self, version: Version) -> _Loaded:
+        request, target = self.request, target_of(self.request, version)
         module = self._imported(target, version, f"the {version.name} {target.name} does not import")
         with_what = f" with the rewritten {target.name}" if version is self.overlay.rewritten else ""
         cases = self._imported(request.case.path, version, f"{request.case.path.name} does not import{with_what}")
         with self.overlay.active(version):
-            return _Build(request.case, self.overlay, version, module, find_function(cases, request.case))
+            function = find_function(cases, request.case)
+            return _Loaded(version, module, function, find_sweep(function, request.case))
 
     def _imported(self, path: Path, version: Version, failing: str) -> ModuleType:
         try:
