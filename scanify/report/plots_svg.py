@@ -82,8 +82,8 @@ def lines(
 
     drawn: list[Markup] = []
     for step in steps:
-        y = _number(up(step))
-        drawn.append(tag("line", x1=_LEFT, x2=right, y1=y, y2=y, class_="grid"))
+        level = _number(up(step))
+        drawn.append(tag("line", x1=_LEFT, x2=right, y1=level, y2=level, class_="grid"))
         drawn.append(tag("text", show(step), x=_LEFT - 8, y=_number(up(step) + 4), text_anchor="end", class_="value"))
     drawn += [
         tag("text", f"{x:g}", x=_number(across(x)), y=bottom + 18, text_anchor="middle", class_="value")

@@ -77,7 +77,7 @@ def _by_verdict(policies: Sequence[PolicyResult]) -> list[Statement]:
 
 def _where(some: Mapping[str, Sequence[str]], policies: Sequence[str]) -> str:
     """`outputs and gradients under nested`."""
-    said = {what: under(held, policies) for what, held in some.items()}
+    said = {what: under(some[what], policies) for what in ("outputs", "gradients") if what in some}
     if len(set(said.values())) == 1:
         return " and ".join(said) + next(iter(said.values()))
     return "; ".join(what + held for what, held in said.items())

@@ -27,6 +27,8 @@ _MEANINGS = (
     ("keys", "no random key is used more than once"),
 )
 _LINES = 5_000
+# The policies that are to keep what a scan without remat keeps.
+_SAVE_ALL = ("none", "save_all")
 
 
 def verification_html(verification: Verification) -> str:
@@ -99,7 +101,8 @@ def _group(number: int, case: CaseResult) -> Markup:
     rows: list[Markup] = []
     for at, policy in enumerate(case.policies):
         first = at == 0
-        effect = tag("span", "no effect", class_="muted") if policy.changed is False else ""
+        idle = policy.changed is False and policy.policy not in _SAVE_ALL
+        effect = tag("span", "no effect", class_="muted") if idle else ""
         own = [
             tag("th", policy.policy, effect, scope="row"),
             tag("td", status(policy.outputs)),

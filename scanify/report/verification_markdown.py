@@ -1,6 +1,7 @@
 """A verification as Markdown for a pull request: the verdict in a line that can stand alone, and what led to it."""
 
 import re
+from html import escape
 
 from scanify.report.figures import COMPILE, LOOP, SAVED, STABLEHLO, STEP, TEMPORARIES, backend, measured
 from scanify.report.remarks import findings, notes, place, sides, statements
@@ -40,10 +41,15 @@ def verification_markdown(verification: Verification, limit: int = LIMIT) -> str
     if len(shown) < len(ordered):
         left = f"{len(ordered) - len(shown)} of {len(ordered)} cases are left out here"
         lines += f"\n*{left}: the comment would be too long.*\n"
+    omitted = []
     for name, text, language in _long_texts(verification):
         details = _details(name, text, language, room)
-        lines += details
-        room -= len(details)
+        lines += details or ""
+        room -= len(details or "")
+        omitted += [] if details is not None else [name]
+    if omitted:
+        more = f" and {len(omitted) - 1} more" if len(omitted) > 1 else ""
+        lines += f"\n*{prose(omitted[0], 200)}{more}: left out here, the comment would be too long.*\n"
     return lines + foot
 
 
@@ -58,13 +64,19 @@ def code(text: str) -> str:
     return f"<code>{_escape(' '.join(visible(text).split()))}</code>"
 
 
+def _raw(text: str) -> str:
+    """`text` as one line within an HTML element, which Markdown does not look into."""
+    return _inert(escape(" ".join(visible(text).split()), quote=False))
+
+
 def _escape(text: str) -> str:
-    """Neither Markdown nor HTML, no mention of a person, no reference to an issue, no mathematics."""
-    escaped = re.sub(
-        r"([\\`*_\[\]{}~|!])", r"\\\1", text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    )
-    escaped = re.sub(r"@|#(?=\d)|://|(?<=www)\.|\$|:(?=[\w+-]+:)", r"\g<0><!-- -->", escaped)
-    return re.sub(r"^([-+=#]|\d+[.)])", r"<!-- -->\1", escaped)
+    return _inert(re.sub(r"([\\`*_\[\]{}~|!])", r"\\\1", escape(text, quote=False)))
+
+
+def _inert(text: str) -> str:
+    """Without what GitHub looks for in any text: people, issues, addresses, emoji, mathematics."""
+    inert = re.sub(r"@|#(?=\d)|://|(?<=www)\.|:(?=[\w+-]+:)", r"\g<0><!-- -->", text)
+    return inert.replace("$", "<span>$</span>")
 
 
 def _case(case: CaseResult, *, fold: bool) -> str:
@@ -78,7 +90,7 @@ def _case(case: CaseResult, *, fold: bool) -> str:
     body = "\n".join(part for part in parts if part)
     if fold:
         status = "TESTED" if any(v.status is Status.TESTED for v in _all(case)) else "PROVED"
-        heading = f"<details><summary>{code(title(case))}: {status}</summary>"
+        heading = f"<details><summary><code>{_raw(title(case))}</code>: {status}</summary>"
         return f"\n{heading}\n\n{body}\n</details>\n"
     heading = code(case.case) + (f" {_escape(visible(cut(more, _SENTENCE)))}" if more else "")
     return f"\n### {heading}\n\n{body}"
@@ -146,9 +158,9 @@ def _long_texts(verification: Verification) -> list[tuple[str, str, str]]:
     return [*changed, *texts]
 
 
-def _details(name: str, text: str, language: str, room: int) -> str:
-    """The text in a box that opens, as many of its first lines as there is room for."""
-    head = f"\n<details><summary>{prose(name, 200)}</summary>\n\n"
+def _details(name: str, text: str, language: str, room: int) -> str | None:
+    """The text in a box that opens, as many of its first lines as there is room for; None: no room."""
+    head = f"\n<details><summary>{_raw(cut(name, 200))}</summary>\n\n"
     tail = "\n</details>\n"
     lines = visible(text).rstrip("\n").split("\n")
     spare = room - len(head) - len(tail) - 2 * len(_fence(text)) - 100
@@ -160,9 +172,9 @@ def _details(name: str, text: str, language: str, room: int) -> str:
         kept.append(line)
     if len(kept) == len(lines):
         return f"{head}{_fenced(text, language)}{tail}"
-    left = f"{len(lines) - len(kept):,} of {len(lines):,} lines are left out here."
     if not kept:
-        return f"\n{prose(name, 200)}: {left}\n" if room > 400 else ""
+        return None
+    left = f"{len(lines) - len(kept):,} of {len(lines):,} lines are left out here."
     return f"{head}{_fenced(chr(10).join(kept), language)}\n*{left}*\n{tail}"
 
 

@@ -32,7 +32,7 @@ FAILED = Verdict(Status.FAILED, "values differ by 0.3 relative", DIFFERENCE)
 DIFF = """\
 --- gpt/model.py
 +++ gpt/model.py
-@@ -1,7 +1,7 @@
+@@ -1,7 +1,8 @@
  import equinox as eqx
  import jax
 +from scanify.nn import ArrayStacked
@@ -42,14 +42,13 @@ DIFF = """\
 -    blocks: list[Block]
 +    blocks: ArrayStacked[Block]
 
-@@ -40,5 +40,3 @@
+@@ -40,5 +41,4 @@
      def __call__(self, tokens, *, key=None):
          x = self.embed(tokens)
 -        for block, k in zip(self.blocks, jax.random.split(key, len(self.blocks))):
 -            x = block(x, key=k)
--        return self.head(self.norm(x))
 +        x = self.blocks.fold_via(lambda block, x, k: block(x, key=k))(x, jax.random.split(key, len(self.blocks)))
-+        return self.head(self.norm(x))
+         return self.head(self.norm(x))
 """
 
 
