@@ -2,24 +2,23 @@
 
 import inspect
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Generic, TypeVar, overload
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from scanify.nn.axes import InAxes, parameter_names, split_arguments
+from scanify.nn.axes import InAxes, normal_axes, parameter_names, split_arguments
 from scanify.nn.carry import split
 from scanify.nn.checkpoint import RematPolicy, ScanCheckpointPolicy, effective_policy
+from scanify.nn.layer_sequence import LayerSequence, M
 from scanify.nn.leaves import aval_text, is_array
 from scanify.nn.loop import Unroll, run_scan
 from scanify.nn.stacking import check_leading_axis, is_stacked, stack_layers, take_layer, without_layers
 
-M = TypeVar("M", bound=eqx.Module)
 
-
-class ArrayStacked(eqx.Module, Generic[M]):
+class ArrayStacked(LayerSequence[M]):
     """A sequence of layers that are equal but for the values of their arrays, and what applies them in a scan.
 
     The program that `jax.jit` compiles holds one layer, however many there are. The interface is that of
@@ -65,13 +64,20 @@ class ArrayStacked(eqx.Module, Generic[M]):
 
     @staticmethod
     def init(
-        num_layers: int, module: type[M], gradient_checkpointing: RematPolicy = True
+        num_layers: int,
+        module: type[M],
+        gradient_checkpointing: RematPolicy = True,
+        *,
+        in_axes: InAxes | Literal["by shape"] = "by shape",
     ) -> Callable[..., "ArrayStacked[M]"]:
         """Build the layers stacked, by one vmapped call: `ArrayStacked.init(12, Block)(config, key=jr.split(key, 12))`.
 
         `module.init` is called where it is a static or class method, as in haliax, and the class itself otherwise.
-        Array arguments whose first axis has `num_layers` entries give each layer its own, all others are shared by all
-        layers. It gives the very layers of a loop with keys of the threefry generator, not with keys of rbg, whose vmap
+        `in_axes` says which arguments have the layers along an axis, as in `fold_via`. "by shape" is haliax's rule:
+        arrays whose first axis has `num_layers` entries give each layer its own, all others are shared by all layers;
+        it cannot know an array that is shared and happens to have that size.
+
+        It gives the very layers of a loop with keys of the threefry generator, not with keys of rbg, whose vmap
         differs. The layers are built in one trace, so what is not an array is the same in all of them.
 
         **Raises** ValueError where a PRNG key is not given per layer: all layers would begin with the same weights.
@@ -87,11 +93,10 @@ class ArrayStacked(eqx.Module, Generic[M]):
         make: Callable[..., M] = module.init if isinstance(own, staticmethod | classmethod) else module
 
         def build(*args: Any, **kwargs: Any) -> "ArrayStacked[M]":
-            _refuse_one_key((args, kwargs), count)
-            given, shared = eqx.partition((args, kwargs), lambda leaf: _has_layers(leaf, count))
+            given, rebuild = _per_layer(args, kwargs, in_axes, count, parameter_names(make, 0))
 
             def one(given: Any) -> M:
-                args, kwargs = eqx.combine(given, shared)
+                args, kwargs = rebuild(given)
                 return make(*args, **kwargs)
 
             stacked = eqx.filter_vmap(one, axis_size=count)(given)
@@ -101,19 +106,12 @@ class ArrayStacked(eqx.Module, Generic[M]):
 
     # -- applying the layers ----------------------------------------------------------------------------------------
 
-    def fold(self, init: Any, /, *args: Any, in_axes: InAxes = None, unroll: Unroll = None, **kwargs: Any) -> Any:
-        """`for layer in stack: carry = layer(carry, *args, **kwargs)`; arguments are shared by all layers.
-
-        `in_axes` and `unroll` are those of `fold_via`.
-
-        **Raises** TypeError where a layer gives back a carry of another structure, shape or dtype than it was given.
-        """
-        return self.fold_via(_call, in_axes=in_axes, unroll=unroll)(init, *args, **kwargs)
-
     def fold_via(
         self, fn: Callable[..., Any], *, in_axes: InAxes = None, unroll: Unroll = None, reverse: bool = False
     ) -> Callable[..., Any]:
         """`for layer in stack: carry = fn(layer, carry, *args, **kwargs)`, as a function of the carry and arguments.
+
+        It raises TypeError where a layer gives back a carry of another structure, shape or dtype than it was given.
 
         **Arguments:**
 
@@ -135,12 +133,6 @@ class ArrayStacked(eqx.Module, Generic[M]):
 
         return run
 
-    def scan(
-        self, init: Any, /, *args: Any, in_axes: InAxes = None, unroll: Unroll = None, **kwargs: Any
-    ) -> tuple[Any, Any]:
-        """Like `fold` for layers that give `(carry, y)`: the last carry, and the ys stacked along a leading axis."""
-        return self.scan_via(_call, in_axes=in_axes, unroll=unroll)(init, *args, **kwargs)
-
     def scan_via(
         self,
         fn: Callable[..., tuple[Any, Any]],
@@ -161,6 +153,25 @@ class ArrayStacked(eqx.Module, Generic[M]):
             return out
 
         return self._scanner(pair, parameter_names(fn, 2), in_axes, unroll, reverse)
+
+    def collect_via(
+        self,
+        fn: Callable[..., tuple[Any, Any]],
+        *,
+        in_axes: InAxes = None,
+        unroll: Unroll = None,
+        reverse: bool = False,
+    ) -> Callable[..., tuple[Any, list[Any]]]:
+        """Like `scan_via`, with the ys in a list, one for each layer in the order of the stack: `ys.append(y)`."""
+        scanned = self.scan_via(fn, in_axes=in_axes, unroll=unroll, reverse=reverse)
+
+        def run(init: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
+            carry, ys = scanned(init, *args, **kwargs)
+            arrays, rest = eqx.partition(ys, is_array)
+            rows = [jax.tree.map(lambda y, at=at: y[at], arrays) for at in range(self.num_layers)]
+            return carry, [eqx.combine(row, rest) for row in rows]
+
+        return run
 
     def _scanner(
         self, fn: Callable[..., tuple[Any, Any]], names: Sequence[str], in_axes: InAxes, unroll: Unroll, reverse: bool
@@ -208,51 +219,26 @@ class ArrayStacked(eqx.Module, Generic[M]):
 
     # -- a sequence of layers ---------------------------------------------------------------------------------------
 
+    def __len__(self) -> int:
+        return self.num_layers
+
     def get_layer(self, index: Any) -> M:
         """Layer `index` as a module of its own. Negative indices count from the end; IndexError beyond the ends.
 
         A traced index works too: it is clamped to the ends, as everywhere in jax.
         """
-        check_leading_axis(self.stacked, self.num_layers)
         if isinstance(index, jax.core.Tracer):
+            check_leading_axis(self.stacked, self.num_layers)
             return take_layer(self.stacked, index)
-        position = operator.index(index)
-        if not -self.num_layers <= position < self.num_layers:
-            raise IndexError(f"layer {position} is out of range: the stack has {self.num_layers} layers")
-        return take_layer(self.stacked, position % self.num_layers)
+        return super().get_layer(index)
 
-    def unstacked(self) -> tuple[M, ...]:
-        """All layers, each as a module of its own."""
-        return tuple(self.get_layer(index) for index in range(self.num_layers))
-
-    def __len__(self) -> int:
-        return self.num_layers
-
-    @overload
-    def __getitem__(self, index: slice) -> list[M]: ...
-
-    @overload
-    def __getitem__(self, index: Any) -> M: ...
-
-    def __getitem__(self, index: Any) -> M | list[M]:
-        """A layer, or for a slice a list of layers, as of the list that the stack stands for."""
-        if isinstance(index, slice):
-            return [self.get_layer(one) for one in range(*index.indices(self.num_layers))]
-        return self.get_layer(index)
-
-    def __iter__(self) -> Iterator[M]:
-        return iter(self.unstacked())
-
-    def __reversed__(self) -> Iterator[M]:
-        return iter(self.unstacked()[::-1])
+    def _take(self, positions: Iterable[int]) -> list[M]:
+        check_leading_axis(self.stacked, self.num_layers)
+        return [take_layer(self.stacked, position) for position in positions]
 
     def __repr__(self) -> str:
         layer = eqx.tree_pformat(jax.tree.map(without_layers, self.stacked), struct_as_array=True)
         return f"ArrayStacked({self.num_layers} x {layer}, gradient_checkpointing={self.gradient_checkpointing!r})"
-
-
-def _call(layer: Any, carry: Any, /, *args: Any, **kwargs: Any) -> Any:
-    return layer(carry, *args, **kwargs)
 
 
 def _layers_of(value: Any) -> Any:
@@ -261,6 +247,22 @@ def _layers_of(value: Any) -> Any:
         return None
     check_leading_axis(value.stacked, value.num_layers)
     return value.stacked
+
+
+def _per_layer(
+    args: tuple[Any, ...], kwargs: dict[str, Any], in_axes: Any, count: int, names: Sequence[str]
+) -> tuple[Any, Callable[[Any], tuple[tuple[Any, ...], dict[str, Any]]]]:
+    """What each layer is built with its own of, and what makes the arguments of one constructor call of one's part."""
+    if isinstance(in_axes, str):
+        if in_axes != "by shape":
+            raise TypeError(f'expected `in_axes` to be "by shape" or axes, got {in_axes!r}')
+        _refuse_one_key((args, kwargs), count)
+        given, shared = eqx.partition((args, kwargs), lambda leaf: _has_layers(leaf, count))
+        return given, lambda part: eqx.combine(part, shared)
+    args_axes, kwargs_axes = normal_axes(in_axes, len(args), list(kwargs))
+    own = [value for value, axis in zip(args, args_axes, strict=True) if axis is None]
+    _refuse_one_key((own, {name: kwargs[name] for name, axis in kwargs_axes.items() if axis is None}), count)
+    return split_arguments(args, kwargs, in_axes, count, names=names, layers_of=_layers_of)
 
 
 def _has_layers(leaf: Any, num_layers: int) -> bool:

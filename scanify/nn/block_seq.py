@@ -1,8 +1,7 @@
 """`BlockSeq`: a sequence of layers that need not be equal, of which what is equal is applied by scans."""
 
-import operator
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, TypeVar, overload
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -15,15 +14,14 @@ from scanify.nn.describe import describe
 from scanify.nn.layer_call import Call, TracedCall, as_pair, as_scan, trace_call
 from scanify.nn.layer_inputs import Ref
 from scanify.nn.layer_programs import Kinds
-from scanify.nn.layer_store import Place, check_stacks, fill, store
+from scanify.nn.layer_sequence import LayerSequence, M
+from scanify.nn.layer_store import Place, Store, check_stacks, fill, restack, store
 from scanify.nn.leaves import has_aval
 from scanify.nn.loop import Unroll
 from scanify.nn.stacking import without_layers
 
-M = TypeVar("M", bound=eqx.Module)
 
-
-class BlockSeq(eqx.Module, Generic[M]):
+class BlockSeq(LayerSequence[M]):
     """A sequence of layers, each of which may be of its own kind, applied as a Python loop applies them.
 
     What a loop computes is what it computes. Layers that are equal are scanned over: all of them, or in periods (five
@@ -75,7 +73,7 @@ class BlockSeq(eqx.Module, Generic[M]):
         In one call more layers may be equal, see `describe_via`.
         """
         kinds = Kinds()
-        layers = self._layers(lambda array, row: Ref(array, row).struct())
+        layers = self.with_arrays(lambda array, row: Ref(array, row).struct())
         return self._in_words(tuple(map(kinds.of, layers)))
 
     def describe_via(self, fn: Callable[..., Any], *, in_axes: InAxes = None) -> Callable[..., str]:
@@ -88,15 +86,11 @@ class BlockSeq(eqx.Module, Generic[M]):
         return run
 
     def _in_words(self, kinds: tuple[int, ...]) -> str:
-        text = describe(cheapest_cover(kinds), kinds, self._layers(lambda array, row: Ref(array, row).struct()))
+        text = describe(cheapest_cover(kinds), kinds, self.with_arrays(lambda array, row: Ref(array, row).struct()))
         again = len(self.order) - len(self.rests)
         return text + (f"; {again} of them stand at an earlier position too" if again else "")
 
     # -- applying the layers ----------------------------------------------------------------------------------------
-
-    def fold(self, init: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """`for layer in layers: carry = layer(carry, *args, **kwargs)`; all arguments are shared by all layers."""
-        return self.fold_via(_call)(init, *args, **kwargs)
 
     def fold_via(
         self, fn: Callable[..., Any], *, in_axes: InAxes = None, unroll: Unroll = None, reverse: bool = False
@@ -113,10 +107,6 @@ class BlockSeq(eqx.Module, Generic[M]):
             return traced.apply(effective_policy(self.gradient_checkpointing), unroll)[0]
 
         return run
-
-    def scan(self, init: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        """Like `fold` for layers that give `(carry, y)`: the last carry, and the ys stacked along a leading axis."""
-        return self.scan_via(_call)(init, *args, **kwargs)
 
     def scan_via(
         self,
@@ -139,6 +129,24 @@ class BlockSeq(eqx.Module, Generic[M]):
 
         return run
 
+    def collect_via(
+        self,
+        fn: Callable[..., tuple[Any, Any]],
+        *,
+        in_axes: InAxes = None,
+        unroll: Unroll = None,
+        reverse: bool = False,
+    ) -> Callable[..., tuple[Any, list[Any]]]:
+        """Like `scan_via`, with the ys in a list, one for each layer in the order of the sequence, of any shapes."""
+
+        def run(init: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
+            names = parameter_names(fn, 2)
+            traced = self._trace(as_pair(fn), init, args, kwargs, in_axes=in_axes, names=names, reverse=reverse)
+            carry, pieces = traced.apply(effective_policy(self.gradient_checkpointing), unroll)
+            return carry, traced.collected(pieces)
+
+        return run
+
     def vmap_via(self, fn: Callable[..., Any], *, in_axes: InAxes = None, out_axes: Any = 0) -> Callable[..., Any]:
         """`[fn(layer, *args, **kwargs) for layer in layers]`, the results stacked along `out_axes`.
 
@@ -158,10 +166,13 @@ class BlockSeq(eqx.Module, Generic[M]):
         self, call: Call, init: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any
     ) -> TracedCall:
         check_stacks(self.stacks, self.places)
-        return trace_call(call, init, args, kwargs, layers=self._layers(Ref), layers_of=_layers_of, **options)
+        return trace_call(call, init, args, kwargs, layers=self.with_arrays(Ref), layers_of=_layers_of, **options)
 
-    def _layers(self, make: Callable[..., Any]) -> list[Any]:
-        """The layer at each position, with `make(stacked array, row)` or `make(array)` in place of its arrays."""
+    def with_arrays(self, make: Callable[..., Any]) -> list[Any]:
+        """The layer at each position, with `make(stacked array, row)` in place of its arrays.
+
+        `row` is None for arrays that are not stacked, as those of a `StateIndex`.
+        """
         stacks = [jax.tree.leaves(stack) for stack in self.stacks]
         built = []
         for rest, place in zip(self.rests, self.places, strict=True):
@@ -172,50 +183,31 @@ class BlockSeq(eqx.Module, Generic[M]):
 
     # -- a sequence of layers ---------------------------------------------------------------------------------------
 
-    def get_layer(self, index: Any) -> M:
-        """Layer `index` as a module of its own. Negative indices count from the end; IndexError beyond the ends."""
-        position = operator.index(index)
-        if not -len(self) <= position < len(self):
-            raise IndexError(f"layer {position} is out of range: the sequence has {len(self)} layers")
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def _take(self, positions: Iterable[int]) -> list[M]:
         check_stacks(self.stacks, self.places)
-        which = self.order[position]
+        taken = [self.order[position] for position in positions]
+        built = {which: self._layer(which) for which in dict.fromkeys(taken)}
+        return [built[which] for which in taken]
+
+    def with_layers(self, layers: Sequence[M]) -> "BlockSeq[M]":
+        """This sequence with the arrays of `layers`, which have the structure and shapes of those at each position.
+
+        **Raises** ValueError where layers that are one layer here, or that share an array here, are given other arrays.
+        """
+        kept = restack(Store(self.stacks, self.rests, self.places, self.order), layers)
+        return BlockSeq(kept.stacks, kept.rests, self.places, self.order, self.gradient_checkpointing)
+
+    def _layer(self, which: int) -> M:
         place = self.places[which]
         arrays = jax.tree.leaves(self.stacks[place.stack])
         layer: M = fill(self.rests[which], [_row(array, row) for array, row in zip(arrays, place.rows, strict=True)])
         return layer
 
-    def unstacked(self) -> tuple[M, ...]:
-        """All layers, each as a module of its own; a layer that stands at several positions is one object."""
-        first = {which: self.get_layer(self.order.index(which)) for which in range(len(self.rests))}
-        return tuple(first[which] for which in self.order)
-
-    def __len__(self) -> int:
-        return len(self.order)
-
-    @overload
-    def __getitem__(self, index: slice) -> list[M]: ...
-
-    @overload
-    def __getitem__(self, index: Any) -> M: ...
-
-    def __getitem__(self, index: Any) -> M | list[M]:
-        """A layer, or for a slice a list of layers, as of the list that the sequence stands for."""
-        if isinstance(index, slice):
-            return list(self.unstacked()[index])
-        return self.get_layer(index)
-
-    def __iter__(self) -> Iterator[M]:
-        return iter(self.unstacked())
-
-    def __reversed__(self) -> Iterator[M]:
-        return iter(self.unstacked()[::-1])
-
     def __repr__(self) -> str:
         return f"BlockSeq({self.describe()}, gradient_checkpointing={self.gradient_checkpointing!r})"
-
-
-def _call(layer: Any, carry: Any, /, *args: Any, **kwargs: Any) -> Any:
-    return layer(carry, *args, **kwargs)
 
 
 def _layers_of(value: Any) -> Any:

@@ -58,6 +58,16 @@ class TracedCall:
             columns.append(column[0] if len(column) == 1 else jnp.concatenate(column))
         return eqx.combine(jax.tree.unflatten(treedef, columns), static)
 
+    def collected(self, pieces: Sequence[Piece]) -> list[Any]:
+        """The y of each layer, in the order of the sequence."""
+        ys: dict[int, Any] = {}
+        for piece in pieces:
+            for at, position in enumerate(piece.positions):
+                step = self.steps[position]
+                outs = [*step.program.outs[: step.carried], *(array[at] for array in piece.arrays)]
+                ys[position] = step.program.result(outs)[1]
+        return [ys[position] for position in range(len(self.steps))]
+
     def mapped(self) -> Any:
         """The ys of all layers, stacked along axis 0, where no carry goes through them."""
         _, treedef, static = self._ys()

@@ -6,6 +6,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import numpy as np
 
 from scanify.nn.leaves import aval, aval_text, has_aval, path_text
 from scanify.nn.stacking import stack_leaves
@@ -77,6 +78,41 @@ def fill(rest: Any, arrays: Sequence[Any]) -> Any:
     leaves, treedef = jax.tree.flatten(rest, is_leaf=lambda leaf: isinstance(leaf, Hole))
     waiting = iter(arrays)
     return jax.tree.unflatten(treedef, [next(waiting) if isinstance(leaf, Hole) else leaf for leaf in leaves])
+
+
+def restack(kept: Store, layers: Sequence[Any]) -> Store:
+    """`kept` with the arrays of `layers`, one for each position, which have the structure of the layers in it.
+
+    Raises ValueError where positions that hold one layer, or layers that share an array, are given different values.
+    """
+    sources: dict[tuple[int, int, int], tuple[int, Any]] = {}
+    for position, (layer, which) in enumerate(zip(layers, kept.order, strict=True)):
+        place = kept.places[which]
+        named = [(path, leaf) for path, leaf in _flat(layer) if has_aval(leaf)]
+        for at, ((path, leaf), row) in enumerate(zip(named, place.rows, strict=True)):
+            first, value = sources.setdefault((place.stack, at, row), (position, leaf))
+            if not _same_arrays(value, leaf):
+                raise ValueError(
+                    f"layers {first} and {position} share the array at {path_text(path)}, and were given two arrays "
+                    "that differ"
+                )
+    stacks = []
+    for which, stack in enumerate(kept.stacks):
+        leaves, treedef = jax.tree.flatten(stack)
+        rows = [sorted(row for s, at, row in sources if (s, at) == (which, array)) for array in range(len(leaves))]
+        columns = [[sources[which, at, row][1] for row in mine] for at, mine in enumerate(rows)]
+        stacks.append(jax.tree.unflatten(treedef, [stack_leaves(column) for column in columns]))
+    rests = tuple(_with_holes(layers[kept.order.index(which)]) for which in range(len(kept.rests)))
+    return Store(tuple(stacks), rests, kept.places, kept.order)
+
+
+def _same_arrays(one: Any, other: Any) -> bool:
+    """Bit for bit, NaN being equal to itself; of tracers and shapes nothing is known, so they pass."""
+    if one is other or any(isinstance(leaf, jax.core.Tracer | jax.ShapeDtypeStruct) for leaf in (one, other)):
+        return True
+    if jax.dtypes.issubdtype(one.dtype, jax.dtypes.prng_key):
+        one, other = jax.random.key_data(one), jax.random.key_data(other)
+    return bool(np.asarray(one).tobytes() == np.asarray(other).tobytes())
 
 
 def check_stacks(stacks: Sequence[Any], places: Sequence[Place]) -> None:

@@ -1,7 +1,8 @@
 """Running a traced layer again, with some of the numbers that stand in it given from outside.
 
 A number that is an operand of a primitive can be an input as well: the primitive computes the same from both. A number
-that is a parameter of a primitive (an axis, an exponent) cannot, and is never one of these.
+that is a parameter of a primitive (an axis, an exponent) cannot, and is never one of these. The start of a slice is the
+exception: `lax.dynamic_slice` has it as an operand. (It clamps its starts; those of a slice are in range.)
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from scanify.jaxpr.calls import opened
-from scanify.nn.skeleton import Constant
+from scanify.nn.skeleton import Constant, start_of
 
 Place = tuple[int, ...]
 
@@ -39,11 +40,20 @@ def replay(jaxpr: Any, consts: Sequence[Any], arrays: Sequence[Any], given: Mapp
             if deeper:
                 inner, inner_consts = opened(equation.params["jaxpr"])
                 results: Any = replay(inner, inner_consts, operands, deeper)
+            elif any(place[0] < 0 for place in changed):
+                results = _slice_from(equation.params, operands[0], changed)
             else:
                 results = equation.primitive.bind(*operands, **equation.primitive.get_bind_params(equation.params))
         results = results if equation.primitive.multiple_results else [results]
         values.update(zip(equation.outvars, results, strict=True))
     return [read(out) for out in jaxpr.outvars]
+
+
+def _slice_from(params: Mapping[str, Any], operand: Any, given: Mapping[Place, Any]) -> Any:
+    """A slice of the size that it has, from the starts that are given."""
+    starts = [given.get((start_of(axis),), start) for axis, start in enumerate(params["start_indices"])]
+    sizes = [limit - start for start, limit in zip(params["start_indices"], params["limit_indices"], strict=True)]
+    return jax.lax.dynamic_slice(operand, starts, sizes)
 
 
 def stacked_constants(columns: Sequence[Sequence[Constant]]) -> dict[Place, np.ndarray[Any, Any]]:

@@ -29,10 +29,10 @@ NAMES = {"jit": ("name",), "pjit": ("name",)}
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """A number that stands in a jaxpr as scalar operand.
+    """A number that stands in a jaxpr as scalar operand, or as the start of a `slice`.
 
     `place` are the equation's index, and that of an equation in its jaxpr, and so on; the last entry is the index of
-    the operand.
+    the operand, or `start_of(axis)`.
     """
 
     place: tuple[int, ...]
@@ -43,6 +43,11 @@ class Constant:
     def bits(self) -> bytes:
         """What two constants must have in common to be the same; 0.0 is not -0.0."""
         return self.value.tobytes()
+
+
+def start_of(axis: int) -> int:
+    """The last entry of the place of a slice's start along an axis: below zero, where no operand is."""
+    return -1 - axis
 
 
 def skeleton(jaxpr: Any, consts: Sequence[Any]) -> tuple[Hashable, tuple[Constant, ...]]:
@@ -106,9 +111,7 @@ class _Reader:
         inner, consts = opened(jaxpr)
         return self.jaxpr(inner, consts, None, [True] * len(inner.outvars))
 
-    def jaxpr(
-        self, jaxpr: Any, consts: Sequence[Any], place: tuple[int, ...] | None, used: Sequence[bool]
-    ) -> Hashable:
+    def jaxpr(self, jaxpr: Any, consts: Sequence[Any], place: tuple[int, ...] | None, used: Sequence[bool]) -> Hashable:
         """The key of the results that are used. `place` is where the jaxpr stands; None where its scalar operands
         cannot be taken out."""
         read, _ = live(jaxpr, used)
@@ -148,8 +151,17 @@ class _Reader:
             return ("constant", kind)
         return ("literal", kind, np.asarray(value, dtype=atom.aval.dtype).tobytes())
 
+    def _slice(self, params: Any, place: tuple[int, ...]) -> Hashable:
+        """A slice without strides, by its sizes: `xs[3]` and `xs[4]` differ in a number, as `x * 3` and `x * 4` do."""
+        starts, limits = params["start_indices"], params["limit_indices"]
+        for axis, start in enumerate(starts):
+            self.constants.append(Constant((*place, start_of(axis)), np.asarray(start, np.int32), False))
+        return tuple(limit - start for start, limit in zip(starts, limits, strict=True))
+
     def _params(self, equation: Any, place: tuple[int, ...] | None, used: Sequence[bool]) -> Hashable:
         name = equation.primitive.name
+        if name == "slice" and place is not None and equation.params["strides"] is None:
+            return self._slice(equation.params, place)
         rules = rule_key(equation, self._canonical)
         found: list[Hashable] = [rules]
         for key, value in sorted(equation.params.items()):

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from scanify.nn.array_stacked import ArrayStacked
+from scanify.nn.block_seq import BlockSeq
 from scanify.nn.leaves import aval, aval_text, has_aval
 from scanify.nn.stacking import check_leading_axis, stack_leaves, take_layer
 
@@ -28,7 +29,8 @@ def to_state_dict(tree: T, prefix: str = "", *, stacked: bool = False) -> dict[s
     - `tree`: a stack, or any pytree that holds stacks, such as a model.
     - `prefix`: what all names begin with: `to_state_dict(model.layers, "layers")`.
     - `stacked`: False for a name for each layer, `layers.3.attn.weight` of shape `(...)`, as a list of layers has;
-        True for one for all of them, `layers.attn.weight` of shape `(num_layers, ...)`.
+        True for one for all of them, `layers.attn.weight` of shape `(num_layers, ...)`. A `BlockSeq` has a name for
+        each layer in both, as its layers need not have the same arrays.
 
     Numbers, functions and static fields are no part of it. Works under `jax.jit` and `jax.eval_shape`, and on
     `jax.ShapeDtypeStruct`s.
@@ -76,7 +78,12 @@ def _named(tree: Any, prefix: str, stacked: bool, within: bool = False) -> Itera
     """`within`: the arrays have the axis of a stack around them, before those of their own."""
     for path, leaf in jax.tree_util.tree_flatten_with_path(tree, is_leaf=_is_stack)[0]:
         name = _name(prefix, path)
-        if isinstance(leaf, ArrayStacked):
+        if isinstance(leaf, BlockSeq):
+            if within:
+                raise ValueError(f"a BlockSeq in a stack has no stacked form: {name}; use stacked=False")
+            for index, layer in enumerate(leaf.unstacked()):
+                yield from _named(layer, _joined(name, str(index)), stacked)
+        elif isinstance(leaf, ArrayStacked):
             if not within:
                 _check(leaf)
             if stacked:
@@ -95,6 +102,11 @@ def _fill(shapes: Any, given: Mapping[str, Any], prefix: str, stacked: bool) -> 
 
     def fill(path: Any, leaf: Any) -> Any:
         name = _name(prefix, path)
+        if isinstance(leaf, BlockSeq):
+            shapes = enumerate(leaf.unstacked())
+            return leaf.with_layers(
+                [_fill(layer, given, _joined(name, str(index)), stacked) for index, layer in shapes]
+            )
         if not isinstance(leaf, ArrayStacked):
             return given[name] if has_aval(leaf) else leaf
         if stacked:
@@ -112,7 +124,7 @@ def _fill(shapes: Any, given: Mapping[str, Any], prefix: str, stacked: bool) -> 
 
 
 def _is_stack(value: Any) -> bool:
-    return isinstance(value, ArrayStacked)
+    return isinstance(value, ArrayStacked | BlockSeq)
 
 
 def _check(stack: ArrayStacked[Any]) -> None:

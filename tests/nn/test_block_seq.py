@@ -310,6 +310,8 @@ UNLIKE = {
     "rules for cotangents": (honest_vjp, liar_vjp),
     "a literal that is a parameter": (lambda x: x**2, lambda x: x**3),
     "the order of operands": (lambda x: x - jnp.sin(x), lambda x: jnp.sin(x) - x),
+    "slices of two sizes": (lambda x: x * x[:1], lambda x: x * x[:2].sum()),
+    "slices with strides": (lambda x: x * x[:2:2], lambda x: x * x[1:3:2]),
     "larger constants": (lambda x: x + np.arange(3.0), lambda x: x + np.arange(3.0)[::-1]),
     "remat": (squares, jax.checkpoint(squares)),
 }
@@ -330,6 +332,7 @@ def loop_plain(layers: Sequence[Any], x: Any) -> Any:
     return x
 
 
+TABLE, KEYS = jnp.arange(4.0) + 1, jr.split(jr.key(0), 4)
 ALIKE = {
     "functions made anew": [lambda x: jnp.sin(x) for _ in range(4)],
     "jitted functions made anew": [jax.jit(lambda x: jnp.sin(x) * 2) for _ in range(4)],
@@ -342,6 +345,10 @@ ALIKE = {
         lambda x, by=by: jax.jit(lambda x: jax.jit(lambda x: jnp.sin(x) / by)(x) + by)(x) for by in (0.5, 1.5, 3.0, 2.0)
     ],
     "integer scalars": [lambda x, by=by: jax.lax.dynamic_index_in_dim(x, by) + x for by in (0, 2, 1, 0)],
+    "entries of one array": [lambda x, at=at: x * TABLE[at] for at in (0, 2, 1, -1)],
+    "slices of one size": [lambda x, at=at: x + jnp.concatenate([x, 2 * x])[at : at + D] for at in (0, 2, 1, 3)],
+    "slices in a jitted function": [lambda x, at=at: jax.jit(lambda x: x * TABLE[at])(x) for at in (0, 2, 1, 3)],
+    "entries of keys": [lambda x, at=at: x * jr.normal(KEYS[at], (D,)) for at in (0, 2, 1, 3)],
     "equal constants": [lambda x: x + np.arange(3.0) for _ in range(4)],
     "what no result reads": [lambda x, by=by: (jnp.cos(x) ** by, jnp.sin(x))[1] for by in (2, 3, 4, 5)],
 }

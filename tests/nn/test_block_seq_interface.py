@@ -254,7 +254,7 @@ def test_it_is_the_list_it_stands_for() -> None:
     ):
         assert jax.tree.structure(got) == jax.tree.structure(want)
         same(got, want)
-    with pytest.raises(IndexError, match="layer 7 is out of range: the sequence has 7 layers"):
+    with pytest.raises(IndexError, match="layer 7 is out of range: there are 7 layers"):
         blocks[7]
 
 

@@ -128,3 +128,25 @@ def test_a_number_of_layers_below_one_is_refused(count: int) -> None:
 def test_an_unknown_policy_is_refused_before_anything_is_built() -> None:
     with pytest.raises(ValueError, match="'nestd'"):
         ArrayStacked.init(N, Block, gradient_checkpointing="nestd")
+
+
+class TestAxesThatAreNamed:
+    def test_an_array_that_is_shared_and_has_as_many_entries_as_layers(self) -> None:
+        keys, scale = jr.split(jr.key(0), 4), jnp.arange(4.0)
+        built = ArrayStacked.init(4, Block, in_axes=((None,), {"scale": None, "key": 0}))(4, scale=scale, key=keys)
+        assert same(built, ArrayStacked.of([Block(4, scale=scale + 0, key=key) for key in keys]))
+        by_shape = ArrayStacked.init(4, Block)(4, scale=scale, key=keys)
+        assert by_shape.stacked.scale.shape == (4,) and built.stacked.scale.shape == (4, 4)
+
+    def test_an_axis_that_is_not_the_first(self) -> None:
+        keys, scales = jr.split(jr.key(0), N), jnp.arange(2.0 * N).reshape(2, N)
+        built = ArrayStacked.init(N, Block, in_axes=((None,), {"scale": -1, "key": 0}))(4, scale=scales, key=keys)
+        np.testing.assert_array_equal(built.stacked.scale, scales.T)
+
+    def test_one_key_for_all_layers_is_refused(self) -> None:
+        with pytest.raises(ValueError, match=f"expected a PRNG key for each of the {N} layers"):
+            ArrayStacked.init(N, Block, in_axes=None)(4, key=jr.key(0))
+
+    def test_a_word_that_is_no_rule_is_refused(self) -> None:
+        with pytest.raises(TypeError, match="expected `in_axes` to be \"by shape\" or axes, got 'shape'"):
+            ArrayStacked.init(N, Block, in_axes="shape")(4, key=jr.split(jr.key(0), N))  # type: ignore[arg-type]

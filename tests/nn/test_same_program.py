@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from scanify.nn import ArrayStacked
+from scanify.nn import ArrayStacked, BlockSeq
 
 COUNT, CHUNK = 16, 4
 
@@ -55,10 +55,11 @@ BY_HAND: dict[Any, Callable[[Any], Callable[[Any, Any], Any]]] = {
 }
 
 
+@pytest.mark.parametrize("kind", [ArrayStacked, BlockSeq])
 @pytest.mark.parametrize("policy", BY_HAND, ids=str)
-def test_a_stack_is_the_program_of_a_scan_by_hand(policy: Any) -> None:
+def test_equal_layers_are_the_program_of_a_scan_by_hand(kind: Any, policy: Any) -> None:
     layers = [Block(key=key) for key in jax.random.split(jax.random.key(0), COUNT)]
-    stack, static = eqx.partition(ArrayStacked.of(layers, gradient_checkpointing=policy), eqx.is_array)
+    stack, static = eqx.partition(kind.of(layers, gradient_checkpointing=policy), eqx.is_array)
     leaves = jax.tree.map(lambda *rows: jnp.stack(rows), *[eqx.filter(one, eqx.is_array) for one in layers])
     rest = eqx.filter(layers[0], eqx.is_array, inverse=True)
 

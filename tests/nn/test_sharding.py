@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec as P
 
-from scanify.nn import ArrayStacked, remat_policy_override
+from scanify.nn import ArrayStacked, BlockSeq, remat_policy_override
 
 assert len(jax.devices()) == 8
 
@@ -70,6 +70,17 @@ for policy in (False, True, "nested", "dots", "offload"):
         np.testing.assert_allclose(leaf, one, rtol=2e-4, atol=1e-4)
         if policy == "nested":
             assert leaf.sharding.is_equivalent_to(getattr(stack.stacked, name).sharding, leaf.ndim), (name, leaf.sharding)
+
+blocks = BlockSeq.of(sharded)
+for name, spec in SPECS.items():
+    leaf = getattr(blocks.stacks[0], name)
+    assert leaf.sharding.is_equivalent_to(NamedSharding(mesh, P(None, *spec)), leaf.ndim), (name, leaf.sharding)
+for policy in (True, "nested"):
+    with remat_policy_override(policy):
+        got, mine = jax.jit(jax.value_and_grad(lambda blocks, x: (blocks.fold(x) ** 2).sum()))(blocks, xs)
+    np.testing.assert_allclose(got, value, rtol=1e-5)
+    for name, one in zip(SPECS, wanted):
+        np.testing.assert_allclose(getattr(mine.stacks[0], name), one, rtol=2e-4, atol=1e-4)
 
 explicit = jax.make_mesh((8,), ("model",), axis_types=(jax.sharding.AxisType.Explicit,))
 with jax.set_mesh(explicit):

@@ -17,7 +17,7 @@ from tests.benchmarks.runtime.contenders import Contender
 
 @dataclass
 class Figures:
-    """Seconds and bytes; `step` is the median of `rounds` interleaved runs, None until they are done.
+    """Seconds and bytes; `step` is the median of the interleaved runs `steps`, None until they are done.
 
     `program` is a digest of the StableHLO: where two are equal, XLA is given the same program.
     """
@@ -34,7 +34,7 @@ class Figures:
     saved_bytes: int
     temp_bytes: int
     step: float | None = None
-    rounds: int = 0
+    steps: tuple[float, ...] = ()
 
     def row(self) -> dict[str, Any]:
         return asdict(self)
@@ -103,5 +103,4 @@ def interleaved_steps(runs: Sequence[tuple[Figures, Any, Any]], x: jax.Array, ro
                 seconds[position].append(time.perf_counter() - start)
         turn += 1
     for (figures, _, _), mine in zip(runs, seconds, strict=True):
-        figures.step = statistics.median(mine)
-        figures.rounds = len(mine)
+        figures.step, figures.steps = statistics.median(mine), tuple(mine)

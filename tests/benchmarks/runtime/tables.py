@@ -1,6 +1,7 @@
 """The figures as JSON and as Markdown tables."""
 
 import json
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,7 @@ def ratios(rows: Sequence[Figures]) -> str:
     lines = [
         "## Ours against the others",
         "",
-        "A dash where one of the two was not run. For steps the largest ratio of all policies.",
+        "A dash where one of the two was not run. Of steps the median of the ratios within a round; the last is the largest of all policies.",
         "",
     ]
     lines += ["| layers | heavy in | " + " | ".join(_RATIOS) + " | same program as by hand |"]
@@ -73,7 +74,7 @@ _RATIOS: dict[str, tuple[str, tuple[tuple[_Way, _Way], ...]]] = {
 
 def _ratio(found: dict[_Way, Figures], field: str, pairs: Sequence[tuple[_Way, _Way]]) -> str:
     known = [
-        (getattr(found[ours], field) / getattr(found[other], field), ours[1])
+        (_quotient(found[ours], found[other], field), ours[1])
         for ours, other in pairs
         if ours in found and other in found
     ]
@@ -81,6 +82,13 @@ def _ratio(found: dict[_Way, Figures], field: str, pairs: Sequence[tuple[_Way, _
         return "-"
     ratio, policy = max(known)
     return f"{ratio:.3f}" + (f" ({policy})" if len(pairs) > 1 else "")
+
+
+def _quotient(ours: Figures, other: Figures, field: str) -> float:
+    """Of steps the median of the ratios within a round, which saw the same machine."""
+    if field == "step":
+        return statistics.median(mine / theirs for mine, theirs in zip(ours.steps, other.steps, strict=True))
+    return float(getattr(ours, field) / getattr(other, field))
 
 
 def _same_program(found: dict[_Way, Figures], policy: str) -> bool:

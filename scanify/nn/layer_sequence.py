@@ -1,0 +1,102 @@
+"""What `ArrayStacked` and `BlockSeq` have in common: to the rest of a program they are sequences of layers."""
+
+import operator
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Generic, TypeVar, overload
+
+import equinox as eqx
+
+from scanify.nn.axes import InAxes
+from scanify.nn.loop import Unroll
+
+M = TypeVar("M", bound=eqx.Module)
+
+
+class LayerSequence(eqx.Module, Generic[M]):
+    """A sequence of layers: `len(layers)`, `layers[3]`, `layers[1:]`, `for layer in layers` give modules.
+
+    A subclass says how many there are, what a layer is, and how a function is applied to one after another.
+    """
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def _take(self, positions: Iterable[int]) -> list[M]:
+        """The layers at these positions, none of which is negative or beyond the end."""
+
+    @abstractmethod
+    def fold_via(
+        self, fn: Callable[..., Any], *, in_axes: InAxes = None, unroll: Unroll = None, reverse: bool = False
+    ) -> Callable[..., Any]: ...
+
+    @abstractmethod
+    def scan_via(
+        self,
+        fn: Callable[..., tuple[Any, Any]],
+        *,
+        in_axes: InAxes = None,
+        unroll: Unroll = None,
+        reverse: bool = False,
+    ) -> Callable[..., tuple[Any, Any]]: ...
+
+    @abstractmethod
+    def collect_via(
+        self,
+        fn: Callable[..., tuple[Any, Any]],
+        *,
+        in_axes: InAxes = None,
+        unroll: Unroll = None,
+        reverse: bool = False,
+    ) -> Callable[..., tuple[Any, list[Any]]]: ...
+
+    # -- applying the layers as they are ------------------------------------------------------------------------------
+
+    def fold(self, init: Any, /, *args: Any, in_axes: InAxes = None, unroll: Unroll = None, **kwargs: Any) -> Any:
+        """`for layer in layers: carry = layer(carry, *args, **kwargs)`; arguments are shared by all layers.
+
+        `in_axes` and `unroll` are those of `fold_via`.
+        """
+        return self.fold_via(_call, in_axes=in_axes, unroll=unroll)(init, *args, **kwargs)
+
+    def scan(
+        self, init: Any, /, *args: Any, in_axes: InAxes = None, unroll: Unroll = None, **kwargs: Any
+    ) -> tuple[Any, Any]:
+        """Like `fold` for layers that give `(carry, y)`: the last carry, and the ys stacked along a leading axis."""
+        return self.scan_via(_call, in_axes=in_axes, unroll=unroll)(init, *args, **kwargs)
+
+    # -- a sequence of layers -----------------------------------------------------------------------------------------
+
+    def get_layer(self, index: Any) -> M:
+        """Layer `index` as a module of its own. Negative indices count from the end; IndexError beyond the ends."""
+        position = operator.index(index)
+        if not -len(self) <= position < len(self):
+            raise IndexError(f"layer {position} is out of range: there are {len(self)} layers")
+        return self._take([position % len(self)])[0]
+
+    def unstacked(self) -> tuple[M, ...]:
+        """All layers, each as a module of its own; a layer that stands at several positions is one object."""
+        return tuple(self._take(range(len(self))))
+
+    @overload
+    def __getitem__(self, index: slice) -> list[M]: ...
+
+    @overload
+    def __getitem__(self, index: Any) -> M: ...
+
+    def __getitem__(self, index: Any) -> M | list[M]:
+        """A layer, or for a slice a list of layers, as of the list that this stands for."""
+        if isinstance(index, slice):
+            return self._take(range(*index.indices(len(self))))
+        return self.get_layer(index)
+
+    def __iter__(self) -> Iterator[M]:
+        return iter(self.unstacked())
+
+    def __reversed__(self) -> Iterator[M]:
+        return iter(self.unstacked()[::-1])
+
+
+def _call(layer: Any, carry: Any, /, *args: Any, **kwargs: Any) -> Any:
+    return layer(carry, *args, **kwargs)
