@@ -15,13 +15,14 @@ LOOP = "(loop)"
 class Figure:
     """One measured quantity. `heading` stands over a column, `title` over a plot; `show` writes a value with its unit.
 
-    `unit` is what steps of an axis are powers of: 1024 for bytes.
+    `tick` writes a round value at an axis; `unit` is what its steps are powers of: 1024 for bytes.
     """
 
     heading: str
     title: str
     value: Callable[[Measurement], float | None]
     show: Callable[[float], str]
+    tick: Callable[[float], str]
     unit: int = 10
 
     def of(self, measured: Measurement) -> float | None:
@@ -43,13 +44,21 @@ def _briefly(value: float) -> str:
     return in_seconds(value) if value >= 1 else f"{1e3 * value:.3g} ms"
 
 
-SAVED = Figure("saved", "Saved between forward and backward", lambda m: m.saved_bytes, _bytes, 1024)
-STABLEHLO = Figure("StableHLO lines", "StableHLO lines", lambda m: m.stablehlo_lines, lambda value: f"{value:,.0f}")
-TRACE = Figure("trace", "Seconds to trace", lambda m: m.trace_seconds, in_seconds)
-LOWER = Figure("lower", "Seconds to lower", lambda m: m.lower_seconds, in_seconds)
-COMPILE = Figure("compile", "Seconds to compile", lambda m: m.compile_seconds, in_seconds)
-TEMPORARIES = Figure("temporaries", "Temporaries of the gradient", lambda m: m.temp_bytes, _bytes, 1024)
-STEP = Figure("one run", "Seconds of one run of the gradient", lambda m: m.step_seconds, _briefly)
+def _count(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _tick(seconds: float) -> str:
+    return f"{seconds:,g} s"
+
+
+SAVED = Figure("saved", "Saved between forward and backward", lambda m: m.saved_bytes, _bytes, _bytes, 1024)
+STABLEHLO = Figure("StableHLO lines", "StableHLO lines", lambda m: m.stablehlo_lines, _count, _count)
+TRACE = Figure("trace", "Seconds to trace", lambda m: m.trace_seconds, in_seconds, _tick)
+LOWER = Figure("lower", "Seconds to lower", lambda m: m.lower_seconds, in_seconds, _tick)
+COMPILE = Figure("compile", "Seconds to compile", lambda m: m.compile_seconds, in_seconds, _tick)
+TEMPORARIES = Figure("temporaries", "Temporaries of the gradient", lambda m: m.temp_bytes, _bytes, _bytes, 1024)
+STEP = Figure("one run", "Seconds of one run of the gradient", lambda m: m.step_seconds, _briefly, _tick)
 
 EVERY = (SAVED, TEMPORARIES, STABLEHLO, TRACE, LOWER, COMPILE, STEP)
 # What a reader compares with the loop's first.

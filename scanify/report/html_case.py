@@ -14,20 +14,27 @@ _SYMBOLS = {Status.PROVED: "✓", Status.TESTED: "≈", Status.FAILED: "✗", St
 _PRINTED = 400
 
 
-def case_section(number: int, case: CaseResult) -> Markup:
-    """Everything there is to say on the case; `number` makes the names in the page unique."""
+def case_section(number: int, case: CaseResult, *, fold: bool) -> Markup:
+    """Everything there is to say on the case, opened by a click if `fold`; `number` makes names in the page unique."""
     ident = f"case-{number}"
-    parts = [tag("h2", case.case, id=ident)]
-    parts += [tag("p", about(case), class_="muted")] if about(case) else []
+    heading = tag("h2", case.case, id=ident)
+    more = about(case)
+    parts = [] if fold else [heading, tag("p", more, class_="muted") if more else ""]
     if case.error is not None:
-        parts += [tag("p", badge("failed", "✗", "could not be verified")), tag("pre", case.error, tabindex="0")]
+        parts += [
+            tag("p", badge("failed", "✗", "could not be verified")),
+            tag("pre", case.error, class_="message", tabindex="0"),
+        ]
     parts += _verdicts(case)
     for head, kind, texts in (("Findings", "failed", findings(case)), ("Notes", "note", notes(case))):
         items = [tag("li", tag("strong", f"{where}: ") if where else "", prose(said)) for where, said in texts]
         parts += [tag("h3", head), tag("ul", *items, class_=kind)] if items else []
     parts += _measurements(ident, case)
     parts += [_printed(case.output)] if case.output.strip() else []
-    return tag("section", join(parts, "\n"), aria_labelledby=ident)
+    body = join(parts, "\n")
+    if fold:
+        body = tag("details", tag("summary", heading, " ", tag("span", more, class_="muted")), body, class_="case")
+    return tag("section", body, aria_labelledby=ident, class_="folded" if fold else None)
 
 
 def status(verdict: Verdict) -> Markup:

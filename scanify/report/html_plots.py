@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from scanify.report.figures import LOOP, PLOTTED, measured, rows
 from scanify.report.markup import Markup, tag
-from scanify.report.plots_svg import Bar, bars, lines
+from scanify.report.plots_svg import Bar, Scale, bars, lines
 from scanify.report.sweep import fixed, series
 from scanify.verify.verdict import CaseResult
 
@@ -30,7 +30,11 @@ def sweep_section(number: int, group: Sequence[CaseResult]) -> Markup:
         drawn = [each for each in series(group, figure) if len(each.points) > 1]
         if drawn:
             plot = lines(
-                f"{ident}-{at}", f"{figure.title}, over the number of layers", "layers", drawn, figure.show, figure.unit
+                f"{ident}-{at}",
+                f"{figure.title}, over the number of layers",
+                "layers",
+                drawn,
+                Scale(figure.show, figure.tick, figure.unit),
             )
             plots.append(tag("figure", tag("figcaption", figure.title), plot))
     if not plots:

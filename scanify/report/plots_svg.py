@@ -9,6 +9,9 @@ from scanify.report.markup import Markup, join, tag, text
 _WIDTH = 380
 _LABEL, _SHOWN, _ROW = 86, 78, 24
 _LEFT, _RIGHT, _TOP, _HEIGHT, _LEGEND = 66, 14, 10, 180, 18
+_COLUMNS = 3
+# From this ratio on, the smaller values would lie on the axis.
+_FAR = 30
 # A series is told by its marker and its dashes too, not by its colour alone.
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "5 5", "1 4", "12 4")
 _SERIES = len(_DASHES)
@@ -65,12 +68,25 @@ def bars(ident: str, title: str, rows: Sequence[Bar]) -> Markup:
     return _svg(ident, title, said, len(rows) * _ROW, drawn)
 
 
-def lines(
-    ident: str, title: str, over: str, series: Sequence[Series], show: Callable[[float], str], unit: int = 10
-) -> Markup:
-    """One line a series over the quantity `over`, from zero, with a legend below. `unit` as in `figures.Figure`."""
+@dataclass(frozen=True)
+class Scale:
+    """An axis of values: its ticks, and how a value is written beside one (`tick`) and in words (`show`)."""
+
+    show: Callable[[float], str]
+    tick: Callable[[float], str]
+    unit: int = 10
+
+
+def lines(ident: str, title: str, over: str, series: Sequence[Series], scale: Scale) -> Markup:
+    """One line a series over the quantity `over`, with a legend below.
+
+    Values are drawn from zero, or on a logarithmic axis where the largest is more than 30 times the smallest: a loop
+    and a scan would else be a line and the axis.
+    """
     xs = sorted({x for each in series for x, _ in each.points})
-    steps = ticks(max((y for each in series for _, y in each.points), default=0), unit)
+    ys = [y for each in series for _, y in each.points]
+    logarithmic = bool(ys) and min(ys) > 0 and max(ys) / min(ys) > _FAR
+    steps = decades(min(ys), max(ys), scale.unit) if logarithmic else ticks(max(ys, default=0), scale.unit)
     low, high = (xs[0], xs[-1]) if xs else (0, 1)
     right, bottom = _WIDTH - _RIGHT, _TOP + _HEIGHT
 
@@ -78,28 +94,51 @@ def lines(
         return _LEFT + (right - _LEFT) * ((x - low) / (high - low) if high > low else 0.5)
 
     def up(y: float) -> float:
-        return bottom - _HEIGHT * (y / steps[-1])
+        part = math.log(y / steps[0]) / math.log(steps[-1] / steps[0]) if logarithmic else y / steps[-1]
+        return bottom - _HEIGHT * part
 
     drawn: list[Markup] = []
     for step in steps:
         level = _number(up(step))
         drawn.append(tag("line", x1=_LEFT, x2=right, y1=level, y2=level, class_="grid"))
-        drawn.append(tag("text", show(step), x=_LEFT - 8, y=_number(up(step) + 4), text_anchor="end", class_="value"))
+        drawn.append(
+            tag("text", scale.tick(step), x=_LEFT - 8, y=_number(up(step) + 4), text_anchor="end", class_="value")
+        )
     drawn += [
         tag("text", f"{x:g}", x=_number(across(x)), y=bottom + 18, text_anchor="middle", class_="value")
         for x in _spread(xs, across)
     ]
-    drawn.append(tag("text", over, x=_number((_LEFT + right) / 2), y=bottom + 36, text_anchor="middle", class_="label"))
+    below = f"{over} (values on a logarithmic scale)" if logarithmic else over
+    middle = _number((_LEFT + right) / 2)
+    drawn.append(tag("text", below, x=middle, y=bottom + 36, text_anchor="middle", class_="label"))
     for number, each in enumerate(series):
         drawn += _line(number, [(across(x), up(y)) for x, y in each.points])
+    said = "; ".join(f"{s.label}: " + ", ".join(f"{scale.show(y)} at {x:g}" for x, y in s.points) for s in series)
     start = bottom + 50
-    columns = 3
+    height = start + _LEGEND * math.ceil(len(series) / _COLUMNS)
+    return _svg(ident, title, f"Over {over}. {said}", height, [*drawn, *_legend(series, start)])
+
+
+def _legend(series: Sequence[Series], top: int) -> list[Markup]:
+    drawn: list[Markup] = []
     for number, each in enumerate(series):
-        x, y = 8 + (number % columns) * (_WIDTH // columns), start + _LEGEND * (number // columns)
+        x, y = 8 + (number % _COLUMNS) * (_WIDTH // _COLUMNS), top + _LEGEND * (number // _COLUMNS)
         drawn += _line(number, [(x, y + 6), (x + 30, y + 6)], marks=[(x + 15.0, y + 6.0)])
         drawn.append(tag("text", _short(each.label, 12), x=x + 36, y=y + 10, class_="label"))
-    said = "; ".join(f"{each.label}: " + ", ".join(f"{show(y)} at {x:g}" for x, y in each.points) for each in series)
-    return _svg(ident, title, f"Over {over}. {said}", start + _LEGEND * math.ceil(len(series) / columns), drawn)
+    return drawn
+
+
+def decades(low: float, high: float, unit: int = 10) -> list[float]:
+    """Powers of ten of `unit`s from `low` or a little less to `high` or a little more, eight at most."""
+    if unit == 10:
+        every = [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
+    else:
+        reach = range(math.floor(math.log(low, unit)) - 1, math.ceil(math.log(high, unit)) + 2)
+        every = [float(unit) ** power * ten for power in reach for ten in (1, 10, 100)]
+    first = max(at for at, step in enumerate(every) if step <= low or at == 0)
+    last = min(at for at, step in enumerate(every) if step >= high or at == len(every) - 1)
+    stride = math.ceil((last - first) / 7)
+    return [every[min(at, len(every) - 1)] for at in range(first, last + stride, stride)]
 
 
 def ticks(top: float, unit: int = 10) -> list[float]:

@@ -1,6 +1,7 @@
 """A verification as one page that needs nothing else: no scripts, no network, its style and its plots within."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from scanify.report.html_case import case_section, status
@@ -13,7 +14,7 @@ from scanify.verify.verdict import CaseResult, Verdict, Verification
 
 _STYLE = Path(__file__).with_name("page.css")
 _SYMBOLS = {"PROVED": "✓", "VERIFIED": "✓", "FAILED": "✗", "NOT VERIFIED": "!"}
-_COLUMNS = ("parameters", "remat", "outputs", "gradients", "tangents", "batched", "keys")
+_COLUMNS = ("remat", "outputs", "gradients", "parameters", "tangents", "batched", "keys")
 _MEANINGS = (
     ("PROVED", "equal for all inputs of these shapes and dtypes: both programs compute the same operations"),
     ("TESTED", "agrees numerically on many inputs, not proved"),
@@ -27,6 +28,8 @@ _MEANINGS = (
     ("keys", "no random key is used more than once"),
 )
 _LINES = 5_000
+# From more cases than this on, those that are good are shown in short.
+_MANY = 3
 # The policies that are to keep what a scan without remat keeps.
 _SAVE_ALL = ("none", "save_all")
 
@@ -42,11 +45,16 @@ def verification_html(verification: Verification) -> str:
         tag("p", ran_on(verification), class_="muted"),
         class_="good" if verification.good else "bad",
     )
+    # What is wrong comes first.
+    cases = sorted(verification.cases, key=lambda case: case.good)
+    many = len(cases) > _MANY
+    sections = [case_section(number, case, fold=many and case.good) for number, case in enumerate(cases, 1)]
+    bad = sum(not case.good for case in cases)
     parts = [banner]
-    if verification.cases:
-        parts.append(_verdicts(verification.cases))
+    parts += [_verdicts(cases, many=many)] if cases else []
+    parts += sections[:bad]
     parts += [sweep_section(number, group) for number, group in enumerate(sweeps(verification.cases), 1)]
-    parts += [case_section(number, case) for number, case in enumerate(verification.cases, 1)]
+    parts += sections[bad:]
     if verification.diff.strip():
         parts.append(_diff(files_of(verification.diff)))
     parts.append(_versions(verification))
@@ -69,13 +77,13 @@ def _page(title: str, body: Markup) -> str:
     return f"<!DOCTYPE html>\n{tag('html', head, tag('body', body), lang='en')}"
 
 
-def _verdicts(cases: Sequence[CaseResult]) -> Markup:
+def _verdicts(cases: Sequence[CaseResult], *, many: bool) -> Markup:
     heads = [tag("th", name, scope="col") for name in ("case", *_COLUMNS)]
     table = tag(
         "table",
         tag("caption", "Verdicts by case and remat policy", class_="hidden"),
         tag("thead", tag("tr", *heads)),
-        *(_group(number, case) for number, case in enumerate(cases, 1)),
+        *(_group(number, case, short=many) for number, case in enumerate(cases, 1)),
         class_="verdicts",
     )
     terms = [tag("div", tag("dt", name), tag("dd", meaning)) for name, meaning in _MEANINGS]
@@ -88,18 +96,25 @@ def _verdicts(cases: Sequence[CaseResult]) -> Markup:
     )
 
 
-def _group(number: int, case: CaseResult) -> Markup:
-    """The rows of one case: a row a policy, with what holds for all of them over all rows."""
+def _group(number: int, case: CaseResult, *, short: bool) -> Markup:
+    """The rows of one case: a row a policy, with what holds for all of them over all rows.
+
+    `short`: one row for all policies where their verdicts are the same.
+    """
     more = tag("span", about(case), class_="muted") if about(case) else ""
     name = join([tag("a", case.case, href=f"#case-{number}"), more])
-    span = max(1, len(case.policies))
+    policies = case.policies
+    if short and len({(each.outputs.status, each.gradients.status) for each in policies}) == 1:
+        every = f"all {len(policies)}" if len(policies) > 1 else policies[0].policy
+        policies = (replace(policies[0], policy=every, changed=None),)
+    span = max(1, len(policies))
     head = tag("th", name, scope="rowgroup" if span > 1 else "row", rowspan=span if span > 1 else None)
     if not case.policies:
         why = "could not be verified" if case.error is not None else "nothing was compared"
         return tag("tbody", tag("tr", head, tag("td", tag("span", why, class_="badge failed"), colspan=len(_COLUMNS))))
     whole = {name: tag("td", _cell(verdict), rowspan=span) for name, verdict in _whole(case).items()}
     rows: list[Markup] = []
-    for at, policy in enumerate(case.policies):
+    for at, policy in enumerate(policies):
         first = at == 0
         idle = policy.changed is False and policy.policy not in _SAVE_ALL
         effect = tag("span", "no effect", class_="muted") if idle else ""
@@ -111,9 +126,9 @@ def _group(number: int, case: CaseResult) -> Markup:
         rows.append(
             tag(
                 "tr",
-                *([head, whole["parameters"]] if first else []),
+                *([head] if first else []),
                 *own,
-                *([whole["tangents"], whole["batched"], whole["keys"]] if first else []),
+                *(whole.values() if first else []),
             )
         )
     return tag("tbody", *rows)

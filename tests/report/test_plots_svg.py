@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scanify.report.plots_svg import Bar, Series, bars, lines, ticks
+from scanify.report.plots_svg import Bar, Scale, Series, bars, decades, lines, ticks
+
+SCALE = Scale("{:g} s".format, "{:g}".format)
 
 
 def attributes(svg: str, element: str, name: str) -> list[str]:
@@ -40,7 +42,7 @@ def test_a_long_label_is_shortened_and_said_in_full() -> None:
 
 
 def test_lines_go_through_their_points_to_scale() -> None:
-    svg = lines("p", "t", "layers", [Series("(loop)", ((4, 1.0), (8, 2.0), (12, 4.0)))], "{:g} s".format)
+    svg = lines("p", "t", "layers", [Series("(loop)", ((4, 1.0), (8, 2.0), (12, 4.0)))], SCALE)
     points = re.findall(r"[ML]([\d.]+) ([\d.]+)", attributes(svg, "path", "d")[0])
     xs, ys = ([float(point[at]) for point in points] for at in (0, 1))
     assert xs[1] - xs[0] == xs[2] - xs[1] > 0
@@ -52,7 +54,7 @@ def test_lines_go_through_their_points_to_scale() -> None:
 
 def test_series_are_told_apart_without_colour() -> None:
     names = [f"policy {number}" for number in range(7)]
-    svg = lines("p", "t", "layers", [Series(name, ((1, 1.0), (2, 2.0))) for name in names], str)
+    svg = lines("p", "t", "layers", [Series(name, ((1, 1.0), (2, 2.0))) for name in names], SCALE)
     drawn = re.findall(r'<path d="[^"]*" class="line s\d"(?: stroke-dasharray="([^"]*)")?/><path d="([^"]*)"', svg)
     assert len(drawn) == 14 and len(set(drawn)) == 7
     assert all(f">{name}</text>" in svg for name in names)
@@ -60,7 +62,7 @@ def test_series_are_told_apart_without_colour() -> None:
 
 def test_numbers_of_layers_that_are_close_do_not_overlap() -> None:
     points = tuple((float(x), 1.0) for x in (1, 2, 3, 12, 47, 48))
-    svg = lines("p", "t", "layers", [Series("none", points)], str)
+    svg = lines("p", "t", "layers", [Series("none", points)], SCALE)
     shown = re.findall(r'<text x="([\d.]+)" y="208" text-anchor="middle" class="value">(\d+)', svg)
     assert [label for _, label in shown] == ["1", "12", "48"]
     places = [float(x) for x, _ in shown]
@@ -87,3 +89,42 @@ def test_ticks_reach_over_the_top_and_are_few(top: float, unit: int) -> None:
     steps = ticks(top, unit)
     assert steps[0] == 0 and 3 <= len(steps) <= 8
     assert steps[-2] < top * (1 + 1e-9) and steps[-1] >= top * (1 - 1e-9)
+
+
+def test_values_that_are_far_apart_are_drawn_on_a_logarithmic_scale() -> None:
+    series = [Series("(loop)", ((4, 10.0), (8, 1000.0))), Series("none", ((4, 1.0), (8, 1.0)))]
+    svg = lines("p", "t", "layers", series, SCALE)
+    assert "layers (values on a logarithmic scale)" in svg
+    (first, last), (flat, same) = _heights(svg)
+    assert flat == same and flat - first == pytest.approx((first - last) / 2, abs=0.2)
+    near = lines("p", "t", "layers", [Series("none", ((4, 1.0), (8, 30.0)))], SCALE)
+    assert "logarithmic" not in near
+    assert "logarithmic" not in lines("p", "t", "layers", [Series("none", ((4, 0.0), (8, 30.0)))], SCALE)
+
+
+def _heights(svg: str) -> list[list[float]]:
+    """The heights of the points of each line, without those of the legend."""
+    ways = re.findall(r'<path d="([^"]*)" class="line', svg)
+    return [[float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", way)] for way in ways[: len(ways) // 2]]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "unit", "expected"),
+    [
+        (0.58, 251, 10, [0.1, 1, 10, 100, 1000]),
+        (1, 100, 10, [1, 10, 100]),
+        (515, 43_056, 10, [100, 1_000, 10_000, 100_000]),
+        (35 * 1024**2, 3 * 1024**3, 1024, [10 * 1024**2, 100 * 1024**2, 1024**3, 10 * 1024**3]),
+    ],
+)
+def test_ticks_of_a_logarithmic_scale_are_powers_of_ten(
+    low: float, high: float, unit: int, expected: list[float]
+) -> None:
+    assert decades(low, high, unit) == pytest.approx(expected)
+
+
+@given(st.floats(1e-9, 1e18), st.floats(30, 1e12), st.sampled_from([10, 1024]))
+def test_a_logarithmic_scale_holds_its_values_with_few_ticks(low: float, ratio: float, unit: int) -> None:
+    steps = decades(low, low * ratio, unit)
+    assert steps == sorted(set(steps)) and 2 <= len(steps) <= 9
+    assert steps[0] <= low * (1 + 1e-9) and steps[-1] >= low * ratio * (1 - 1e-9)

@@ -173,9 +173,9 @@ def test_the_headline_is_the_verdict() -> None:
 def test_the_verdicts_are_a_row_a_policy_with_words_and_symbols() -> None:
     (table,) = page_of(samples.failed()).all("table", class_="verdicts")
     head, first, *_, last = cells(table)
-    assert head == ["case", "parameters", "remat", "outputs", "gradients", "tangents", "batched", "keys"]
+    assert head == ["case", "remat", "outputs", "gradients", "parameters", "tangents", "batched", "keys"]
     assert first == [
-        "cases.py:gpt_training12 layers", "✓ PROVED", "none", "✗ FAILED", "✗ FAILED", "✗ FAILED", "– NOT RUN",
+        "cases.py:gpt_training12 layers", "none", "✗ FAILED", "✗ FAILED", "✓ PROVED", "✗ FAILED", "– NOT RUN",
         "✗ FAILED",
     ]  # fmt: skip
     assert last == ["offloadno effect", "✗ FAILED", "✗ FAILED"]
@@ -188,6 +188,22 @@ def test_a_status_has_a_colour_of_its_own() -> None:
         (badge,) = [b for b in page.all("table", class_="verdicts")[0].all("span") if status.value in b.text][:1]
         kinds.add(badge.attributes["class"])
     assert kinds == {"badge proved", "badge tested", "badge failed", "badge not-run"}
+
+
+def test_what_is_wrong_comes_first() -> None:
+    page = page_of(samples.gpt(), samples.failed())
+    assert [heading.text for heading in page.all("h2")][1:3] == ["cases.py:gpt_training", "cases.py:gpt"]
+    assert cells(page.all("table", class_="verdicts")[0])[1][0].startswith("cases.py:gpt_training")
+
+
+def test_of_many_cases_those_that_are_good_are_in_short() -> None:
+    page = read(PAGES["variants"])
+    rows = cells(page.all("table", class_="verdicts")[0])[1:]
+    assert len(rows) == 1 + 7 + 6 and rows[0][0].startswith("cases.py:huge")
+    assert [row[1] for row in rows[1:4]] == ["all 6", "all 6", "none"]
+    assert len(page.all("section", class_="folded")) == 8 and not read(PAGES["failed"]).all("section", class_="folded")
+    other = [*samples.variants()[:4], replace(samples.failed(), policies=samples.failed().policies[:1])]
+    assert cells(page_of(*other).all("table", class_="verdicts")[0])[1][1] == "none"
 
 
 def test_what_does_not_apply_is_a_dash_that_is_said() -> None:
