@@ -14,18 +14,24 @@ STACKS = ("init", "call")
 REMATS = ("none", "full", "nested", "offload", "save_all", "dots")
 # The other names that ScanCheckpointPolicy has for the same: False and True.
 SYNONYMS = {"false": "none", "true": "full"}
-KEYS = ("cases", "exclude", "remat", "stack")
+# In place of a policy: that which `scanify.verify.choose` chooses by what the cases measure.
+AUTO = "auto"
+KEYS = ("cases", "exclude", "memory-budget", "remat", "stack")
 
 
 @dataclass(frozen=True)
 class Config:
-    """What a project sets. `root` is the folder that its paths are relative to; `cases` are `(name, FILE:FUNCTION)`."""
+    """What a project sets. `root` is the folder that its paths are relative to; `cases` are `(name, FILE:FUNCTION)`.
+
+    `memory_budget` are the bytes of device memory that the gradient may need where `remat` is AUTO.
+    """
 
     root: Path
     remat: str | None = None
     stack: str | None = None
     exclude: tuple[str, ...] = ()
     cases: tuple[tuple[str, str], ...] = ()
+    memory_budget: int | None = None
 
 
 def load_config(paths: Iterable[Path]) -> Config:
@@ -73,10 +79,11 @@ def parse_config(file: Path) -> Config:
         raise ScanifyError(f"{where}: unknown key {names}; the known ones are {', '.join(KEYS)}")
     return Config(
         root=file.parent,
-        remat=_choice(_policy(table.get("remat")), "remat", REMATS, where),
+        remat=_choice(_policy(table.get("remat")), "remat", (*REMATS, AUTO), where),
         stack=_choice(table.get("stack"), "stack", STACKS, where),
         exclude=_patterns(table, where),
         cases=_cases(table, where),
+        memory_budget=_memory(table, where),
     )
 
 
@@ -91,6 +98,19 @@ def _choice(value: object, key: str, choices: tuple[str, ...], where: str) -> st
 def _policy(value: object) -> object:
     """`remat = false` in TOML means what `gradient_checkpointing=False` means in Python."""
     return SYNONYMS.get(str(value).lower(), value)
+
+
+def _memory(table: Mapping[str, Any], where: str) -> int | None:
+    value = table.get("memory-budget")
+    if value is None:
+        return None
+    from scanify.verify.limits import parse_memory
+
+    try:
+        return parse_memory(value if isinstance(value, str) else "")
+    except ScanifyError:
+        wanted = "a text with a number and a unit, such as '8GiB'"
+        raise ScanifyError(f"{where} memory-budget: expected {wanted}, got {value!r}") from None
 
 
 def _patterns(table: Mapping[str, Any], where: str) -> tuple[str, ...]:

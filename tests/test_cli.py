@@ -387,7 +387,7 @@ class TestBadInput:
         tool.write("pyproject.toml", "[tool.scanify]\ncolour = 1\n")
         code, out, err = tool("check", "model.py")
         assert (code, out) == (Exit.USAGE, "")
-        assert "unknown key 'colour'; the known ones are cases, exclude, remat, stack" in err
+        assert "unknown key 'colour'; the known ones are cases, exclude, memory-budget, remat, stack" in err
 
 
 class TestConfiguration:

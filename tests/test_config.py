@@ -42,11 +42,11 @@ class TestReading:
     def test_every_key(self, tmp_path: Path) -> None:
         file = write(
             tmp_path,
-            '[tool.scanify]\nremat = "nested"\nstack = "init"\nexclude = ["old", "gen/*.py"]\n'
+            '[tool.scanify]\nremat = "auto"\nmemory-budget = "8GiB"\nstack = "init"\nexclude = ["old", "gen/*.py"]\n'
             '[tool.scanify.cases]\ngpt = "cases.py:gpt"\nvit = "cases.py:vit"\n',
         )
         cases = (("gpt", "cases.py:gpt"), ("vit", "cases.py:vit"))
-        assert parse_config(file) == Config(tmp_path, "nested", "init", ("old", "gen/*.py"), cases)
+        assert parse_config(file) == Config(tmp_path, "auto", "init", ("old", "gen/*.py"), cases, 8 * 1024**3)
 
     @pytest.mark.parametrize(
         ("written", "policy"), [("false", "none"), ("true", "full"), ('"False"', "none"), ('"save_all"', "save_all")]
@@ -63,10 +63,12 @@ class TestReading:
         [
             (
                 "[tool.scanify]\nremta = 1\nzzz = 2\n",
-                r"unknown key 'remta', 'zzz'; the known ones are cases, exclude, remat",
+                r"unknown key 'remta', 'zzz'; the known ones are cases, exclude, memory-budget, remat",
             ),
             ("[tool.scanify]\nremat = 'bold'\n", r"remat: expected one of none, full, nested, .*, got 'bold'"),
             ("[tool.scanify]\nremat = 3\n", r"remat: expected one of .*, got 3"),
+            ("[tool.scanify]\nmemory-budget = 'much'\n", r"memory-budget: expected a text .* '8GiB', got 'much'"),
+            ("[tool.scanify]\nmemory-budget = 8\n", r"memory-budget: expected a text .*, got 8"),
             ("[tool.scanify]\nstack = true\n", r"stack: expected one of init, call, got True"),
             ("[tool.scanify]\nexclude = 'old'\n", r"exclude: expected patterns such as .*, got 'old'"),
             ("[tool.scanify]\nexclude = ['']\n", r"exclude: expected patterns"),

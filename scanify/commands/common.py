@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import click
 
-from scanify.config import REMATS, STACKS, SYNONYMS, Config, load_config
+from scanify.config import AUTO, REMATS, STACKS, SYNONYMS, Config, load_config
 from scanify.errors import ScanifyError
 from scanify.pipeline import Project, Stack
 
@@ -30,9 +30,25 @@ REMAT_CHOICE = click.Choice((*REMATS, *SYNONYMS), case_sensitive=False)
 
 remat_option: Decorator = click.option(
     "--remat",
-    type=REMAT_CHOICE,
+    type=click.Choice((*REMATS, *SYNONYMS, AUTO), case_sensitive=False),
     callback=lambda context, option, value: SYNONYMS.get(value, value),
-    help="The rematerialisation policy of the rewritten loops. Without it, that of ArrayStacked holds: full.",
+    help="The rematerialisation policy of the rewritten loops; auto is the cheapest that a case shows to fit into "
+    "--memory-budget. Without it, that of ArrayStacked holds: full.",
+)
+
+budget_option: Decorator = click.option(
+    "--memory-budget",
+    metavar="SIZE",
+    help="With --remat auto: the device memory that the compiled gradient of a case may need, such as 8GiB. That is "
+    "parameters, inputs, gradients, outputs and temporaries, on the backend that the case runs on, without the state "
+    "of an optimizer.",
+)
+
+advise_option: Decorator = click.option(
+    "--advise",
+    is_flag=True,
+    help="Also compile and run the loop and its scan on each case, and say where scanning does not pay. That changes "
+    "neither verdict nor exit code.",
 )
 
 stdin_option: Decorator = click.option(

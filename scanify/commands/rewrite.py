@@ -2,14 +2,27 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from scanify.analysis.plan import Plan
+from scanify.commands.advice import advice_on
+from scanify.commands.auto import budget_bytes, choose_and_rewrite, demand_case
 from scanify.commands.cases import CaseRun, choose_run, limit_options, reached_loops, verify_outcome
-from scanify.commands.common import Given, load_project, paths_argument, remat_option, stack_option, stdin_option
+from scanify.commands.common import (
+    Given,
+    advise_option,
+    budget_option,
+    load_project,
+    paths_argument,
+    remat_option,
+    stack_option,
+    stdin_option,
+)
+from scanify.config import AUTO
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, rewrite_sources
 from scanify.source.write import write_all
@@ -21,6 +34,7 @@ if TYPE_CHECKING:
 @click.command("rewrite", short_help="Rewrite loops over layers as scans.")
 @paths_argument
 @remat_option
+@budget_option
 @stack_option
 @click.option("--diff", is_flag=True, help="Show what would change as a unified diff; write nothing.")
 @click.option("--check", is_flag=True, help="Only say whether anything would change; write nothing.")
@@ -34,11 +48,13 @@ if TYPE_CHECKING:
 )
 @click.option("--no-verify", is_flag=True, help="Do not run the cases of the configuration.")
 @click.option("--measure/--no-measure", default=False, show_default=True, help="Measure both versions when verifying.")
+@advise_option
 @limit_options
 @stdin_option
 def command(
     paths: tuple[str, ...],
     remat: str | None,
+    memory_budget: str | None,
     stack: str | None,
     diff: bool,
     check: bool,
@@ -46,6 +62,7 @@ def command(
     cases: tuple[str, ...],
     no_verify: bool,
     measure: bool,
+    advise: bool,
     abstract: bool,
     time_limit: float | None,
     memory_limit: str | None,
@@ -55,7 +72,7 @@ def command(
 
     PATHS are files and folders; `-` rewrites standard input to standard output. Safe fixes are applied; unsafe ones
     with --unsafe, or when a case has just verified them. Exits with 1 if anything changed or would change, with 3 if
-    verification failed; then nothing is written.
+    verification failed or no policy fits into the memory budget; then nothing is written.
     """
     if cases and no_verify:
         raise ScanifyError("--case and --no-verify contradict each other; give one of them")
@@ -64,11 +81,51 @@ def command(
     if run is not None and given.stdin is not None:
         raise ScanifyError("standard input cannot be verified; name a file, or give --no-verify")
     policy = remat or given.config.remat
-    outcome = _rewritten(given, policy, run, unsafe=unsafe)
-    verified = None
-    if run is not None and outcome.changes:
-        verified = verify_outcome(outcome, given.project, run, requested=policy, measure=measure)
+    budget = budget_bytes(memory_budget, policy, given.config)
+    timed = demand_case(run, "--advise advises") if advise else None
+    if policy == AUTO:
+        outcome, verified = _by_choice(given, demand_case(run, "remat auto chooses"), budget, unsafe=unsafe)
+    else:
+        outcome, verified = _by_name(given, policy, run, unsafe=unsafe, measure=measure)
+    if timed is not None and verified is not None and not verified.failed:
+        verified = replace(verified, remarks=(*verified.remarks, *advice_on(outcome, given.project, timed)))
     return _finish(outcome, given.stdin, verified, tried=run is not None, diff=diff, check=check)
+
+
+@dataclass(frozen=True)
+class _Verified:
+    """What was verified, to be shown, and what else there is to say. `failed` says why nothing may be written."""
+
+    shown: "tuple[Verification, ...]"
+    remarks: tuple[str, ...] = ()
+    failed: str = ""
+
+
+_FAILED = "verification failed"
+
+
+def _by_name(
+    given: Given, policy: str | None, run: CaseRun | None, *, unsafe: bool, measure: bool
+) -> tuple[Outcome, _Verified | None]:
+    """The rewrite under the policy that was named, verified where there are cases and changes."""
+    outcome = _rewritten(given, policy, run, unsafe=unsafe)
+    if run is None or not outcome.changes:
+        return outcome, None
+    verified = verify_outcome(outcome, given.project, run, requested=policy, measure=measure)
+    return outcome, _Verified((verified,), failed="" if verified.good else _FAILED)
+
+
+def _by_choice(given: Given, run: CaseRun, budget: int | None, *, unsafe: bool) -> tuple[Outcome, _Verified | None]:
+    """The rewrite under the policy that the cases show to be the cheapest that fits."""
+    outcome = _rewritten(given, None, run, unsafe=unsafe)
+    if not outcome.changes:
+        return outcome, None
+    chosen = choose_and_rewrite(outcome, given, run, budget)
+    if chosen.verified is None:
+        return chosen.outcome, _Verified((chosen.measured,), (chosen.choice.why,), "no remat policy was chosen")
+    if not chosen.verified.good:
+        return chosen.outcome, _Verified((chosen.measured, chosen.verified), (chosen.choice.why,), _FAILED)
+    return chosen.outcome, _Verified((chosen.measured,), (chosen.choice.why,))
 
 
 def _rewritten(given: Given, policy: str | None, run: CaseRun | None, *, unsafe: bool) -> Outcome:
@@ -87,7 +144,7 @@ def _rewritten(given: Given, policy: str | None, run: CaseRun | None, *, unsafe:
 
 
 def _finish(
-    outcome: Outcome, stdin: bytes | None, verified: "Verification | None", *, tried: bool, diff: bool, check: bool
+    outcome: Outcome, stdin: bytes | None, verified: _Verified | None, *, tried: bool, diff: bool, check: bool
 ) -> int:
     """Show or write the result, then sum up on standard error; answer the exit code.
 
@@ -96,7 +153,7 @@ def _finish(
     from scanify.report.rewrite_text import render
 
     folder = Path.cwd()
-    failed = verified is not None and not verified.good
+    failed = verified.failed if verified is not None else ""
     write = not (diff or check or failed)
     summary = render(outcome, folder, written=write, verified=tried and not failed)
     if diff:
@@ -106,7 +163,7 @@ def _finish(
     if verified is not None:
         _print(verified)
     if failed:
-        click.echo("scanify: verification failed; no file was changed", err=True)
+        click.echo(f"scanify: {failed}; no file was changed", err=True)
         return Exit.VERIFICATION
     if write and stdin is not None:
         rewritten = [after for _, after in outcome.changes.values()]
@@ -118,9 +175,12 @@ def _finish(
     return Exit.FINDINGS if outcome.changes or outcome.analysis.skipped else Exit.OK
 
 
-def _print(verified: "Verification") -> None:
+def _print(verified: _Verified) -> None:
     from rich.console import Console
 
     from scanify.report.verification_text import print_verification
 
-    print_verification(verified, Console(stderr=True))
+    for verification in verified.shown:
+        print_verification(verification, Console(stderr=True))
+    for remark in verified.remarks:
+        click.echo(f"scanify: {remark}", err=True)

@@ -1,0 +1,74 @@
+"""`--remat auto`: the rewrite under the policy that the cases show to be the cheapest that fits."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scanify.commands.cases import CaseRun, verify_outcome
+from scanify.commands.common import Given
+from scanify.config import AUTO, Config
+from scanify.errors import ScanifyError
+from scanify.pipeline import Outcome, rewrite_sources
+
+if TYPE_CHECKING:
+    from scanify.verify.choose import Choice
+    from scanify.verify.verdict import Verification
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The rewrite under the policy chosen (`outcome`), what was measured under all of them, and why it was chosen.
+
+    `verified` is the verification of what would be written, None where no policy could be chosen.
+    """
+
+    outcome: Outcome
+    measured: "Verification"
+    choice: "Choice"
+    verified: "Verification | None" = None
+
+
+def budget_bytes(option: str | None, policy: str | None, config: Config) -> int | None:
+    """The bytes that `--memory-budget` or the configuration allows; None without a budget.
+
+    Raises ScanifyError where the option comes without --remat auto, or is not a size.
+    """
+    if option is None:
+        return config.memory_budget if policy == AUTO else None
+    if policy != AUTO:
+        named = "no policy is to be chosen" if policy is None else f"the policy is {policy}"
+        raise ScanifyError(f"--memory-budget goes with --remat auto, which chooses a policy by it; here {named}")
+    from scanify.verify.limits import parse_memory
+
+    return parse_memory(option)
+
+
+def demand_case(run: CaseRun | None, what: str) -> CaseRun:
+    """The cases to measure. Raises ScanifyError where there is none; `what` begins its message: `--advise advises`."""
+    if run is None:
+        raise ScanifyError(
+            f"{what} by what a case measures, and there is none: name one with --case FILE:FUNCTION or in "
+            "[tool.scanify.cases], and leave out --no-verify"
+        )
+    return run
+
+
+def choose_and_rewrite(outcome: Outcome, given: Given, run: CaseRun, budget: int | None) -> Chosen:
+    """Measure `outcome` under every policy, choose, rewrite the same loops with that one, and verify what came out.
+
+    The second verification is of the text that would be written: that it does what the policy says, and so is the
+    version that was measured.
+    """
+    from scanify.verify.choose import choose
+
+    measured = verify_outcome(outcome, given.project, run, requested=None, measure=True)
+    choice = choose(measured.cases, budget)
+    if choice.policy is None:
+        return Chosen(outcome, measured, choice)
+    places = {plan.place for plan in outcome.applied}
+    outcome = rewrite_sources(
+        given.project, stack=given.stack, remat=choice.policy, accept=lambda plan: plan.place in places
+    )
+    verified = verify_outcome(
+        outcome, given.project, run, requested=choice.policy, measure=False, policies=(choice.policy,)
+    )
+    return Chosen(outcome, measured, choice, verified)
