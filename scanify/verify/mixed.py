@@ -17,7 +17,7 @@ import jax
 from jax.extend.core import ClosedJaxpr
 
 from scanify.errors import ScanifyError
-from scanify.verify.overlay import REWRITTEN
+from scanify.verify.loaded import REWRITTEN
 
 _JAX = f"{Path(jax.__file__).parent}{os.sep}"
 

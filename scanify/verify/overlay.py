@@ -8,75 +8,34 @@ original model could silently run rewritten code, and be proved equal to itself.
 
 import builtins
 import importlib
-import linecache
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
-from importlib.util import decode_source, module_from_spec, spec_from_file_location
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import CodeType, FrameType, ModuleType
-from typing import Any
+from types import FrameType, ModuleType
 
+from scanify.verify.loaded import REWRITTEN, Version, VersionLoader, find_in_version, module_files
 from scanify.verify.project import Project, below, module_name
 
-# What the `co_filename` of rewritten code ends with.
-REWRITTEN = " (rewritten)"
+__all__ = ["Overlay", "Version"]
 
-
-@dataclass(eq=False)
-class Version:
-    """One version: its name (`original` or `rewritten`), the texts it has instead of files, and its loaded modules.
-
-    `texts` is by real path. `suffix` is added to the `co_filename` of those texts, so that a frame tells its version.
-    """
-
-    name: str
-    texts: Mapping[str, bytes]
-    suffix: str = ""
-    modules: dict[str, ModuleType] = field(default_factory=dict)
-
-    def text(self, path: str) -> bytes | None:
-        return self.texts.get(os.path.realpath(path))
-
-    def code_name(self, path: str) -> str:
-        """The `co_filename` of code from the file at `path`."""
-        return path + self.suffix if self.text(path) is not None else path
-
-
-class VersionLoader(SourceFileLoader):
-    """Loads a module of the project for one version, from memory where the version has a text for it.
-
-    It neither reads nor writes bytecode files: they hold the file's own text and name.
-    """
-
-    def __init__(self, fullname: str, path: str, version: Version) -> None:
-        super().__init__(fullname, path)
-        self.version = version
-
-    def get_data(self, path: Any) -> bytes:
-        text = self.version.text(os.fspath(path))
-        return super().get_data(path) if text is None else text
-
-    def get_code(self, fullname: str) -> CodeType:
-        name = self.version.code_name(self.path)
-        source = self.get_data(self.path)
-        if self.version.text(self.path) is not None:
-            lines = decode_source(source).splitlines(keepends=True)
-            linecache.cache[name] = (len(source), None, lines, name)
-        return compile(source, name, "exec", dont_inherit=True)
+Texts = Mapping[Path, bytes | None]
 
 
 class Overlay(MetaPathFinder):
-    """The import machinery for both versions of a project; a context manager, inside which it is installed."""
+    """The import machinery for both versions of a project; a context manager, inside which it is installed.
 
-    def __init__(self, project: Project, originals: Mapping[Path, bytes], rewritten: Mapping[Path, bytes]) -> None:
+    A file whose text is None does not exist in that version.
+    """
+
+    def __init__(self, project: Project, originals: Texts, rewritten: Texts) -> None:
         self.project = project
-        self.original = Version("original", _by_real_path(originals))
-        self.rewritten = Version("rewritten", _by_real_path(rewritten), REWRITTEN)
+        self.original = Version.of("original", originals, project.search)
+        self.rewritten = Version.of("rewritten", rewritten, project.search, REWRITTEN)
         self.current: Version | None = None
         self._import = builtins.__import__
         self._import_module = importlib.import_module
@@ -91,7 +50,7 @@ class Overlay(MetaPathFinder):
         builtins.__import__ = self._importing
         importlib.import_module = self._importing_module
         self._path = list(sys.path)
-        sys.path[:] = [*map(str, self.project.search), *sys.path, *map(str, self.project.fallback)]
+        sys.path[:] = [*self.original.search, *sys.path, *map(str, self.project.fallback)]
         sys.meta_path.insert(0, self)
         self._remember_libraries()
         self._take_modules()
@@ -122,7 +81,7 @@ class Overlay(MetaPathFinder):
         Raises whatever the user's code raises.
         """
         with self.active(version):
-            module = self._load_by_name(path) or self._load_by_path(path, version)
+            module = self._load_by_name(path, version) or self._load_by_path(path, version)
             self._check_loaded(version)
             return module
 
@@ -138,10 +97,15 @@ class Overlay(MetaPathFinder):
         """The version whose code runs in `frame`; None where it is not the project's."""
         return _version_of(frame.f_globals)
 
+    def is_users(self, name: str) -> bool:
+        """Whether a version has loaded a module of this dotted name."""
+        return name in self.original.modules or name in self.rewritten.modules
+
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        spec = self._found_by_others(fullname, path, target)
+        spec = self._found(fullname, path, target)
+        self._note(fullname, path, spec)
         if spec is None or spec.origin is None or not isinstance(spec.loader, SourceFileLoader):
             return spec
         if not self._owns_file(spec.origin):
@@ -156,6 +120,40 @@ class Overlay(MetaPathFinder):
         spec.cached = None
         return spec
 
+    def _found(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
+        version = self.current
+        if version is None or not version.uneven:
+            return self._found_by_others(fullname, path, target)
+        served = find_in_version(fullname, sys.path if path is None else path, version, self._owns_place)
+        spec = served or self._found_by_others(fullname, path, target)
+        if spec is None or spec is served:
+            return spec
+        if spec.origin is not None and spec.has_location:
+            gone = self._owns_file(spec.origin) and not version.is_file(spec.origin)
+        else:
+            places = spec.submodule_search_locations or ()
+            gone = bool(places) and all(self._owns_place(each) and not version.holds(each) for each in places)
+        if gone:  # None would leave it to the other finders, which see the disk.
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+        return spec
+
+    def _note(self, fullname: str, path: Sequence[str] | None, spec: ModuleSpec | None) -> None:
+        """Keep which files of the project were looked for in vain: had they been there, another would be imported."""
+        version = self.current
+        if version is None:
+            return
+        origin = None if spec is None else spec.origin
+        for place in sys.path if path is None else path:
+            if not self._owns_place(place) or not Path(place).is_dir():
+                continue
+            for file in module_files(fullname, place):
+                if file == origin:
+                    return
+                if not version.is_file(file):
+                    version.missed.add(file)
+        if origin is not None and self._owns_file(origin) and Path(origin).is_file():  # a compiled extension
+            version.note(origin)
+
     def _found_by_others(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None
     ) -> ModuleSpec | None:
@@ -164,8 +162,8 @@ class Overlay(MetaPathFinder):
                 return spec
         return None
 
-    def _load_by_name(self, path: Path) -> ModuleType | None:
-        name = module_name(path)
+    def _load_by_name(self, path: Path, version: Version) -> ModuleType | None:
+        name = module_name(path, lambda file: version.is_file(str(file)))
         if not all(part.isidentifier() for part in name.split(".")):
             return None
         taken = sys.modules.get(name)
@@ -230,12 +228,20 @@ class Overlay(MetaPathFinder):
 
     def _switch(self, version: Version | None) -> Version | None:
         previous, self.current = self.current, version
+        self._turn_path(version)
         modules = self._take_modules()
         if previous is not None:
             previous.modules = modules
         if version is not None:
             sys.modules.update(version.modules)
         return previous
+
+    def _turn_path(self, version: Version | None) -> None:
+        """Put the directories of `version` first, where the two import from different ones."""
+        if version is None or self.original.search == self.rewritten.search:
+            return
+        mine = {*self.original.search, *self.rewritten.search}
+        sys.path[:] = [*version.search, *(place for place in sys.path if place not in mine)]
 
     def _take_modules(self) -> dict[str, ModuleType]:
         owned = {name: module for name, module in list(sys.modules.items()) if self._owns_module(module)}
@@ -249,7 +255,10 @@ class Overlay(MetaPathFinder):
         file = vars(module).get("__file__")
         if isinstance(file, str):
             return self._owns_file(file) and not file.endswith((".so", ".pyd"))
-        return any(self._owns_file(f"{place}{os.sep}_") for place in _namespace_places(module))
+        return any(map(self._owns_place, _namespace_places(module)))
+
+    def _owns_place(self, directory: str) -> bool:
+        return self._owns_file(f"{directory}{os.sep}_")
 
     def _owns_file(self, file: str) -> bool:
         if file not in self._owned:  # Asked for every module at every switch.
@@ -289,10 +298,6 @@ def _is_init(file: str) -> bool:
 def _version_of(module_globals: Mapping[str, object]) -> Version | None:
     loader = getattr(module_globals.get("__spec__"), "loader", None) or module_globals.get("__loader__")
     return loader.version if isinstance(loader, VersionLoader) else None
-
-
-def _by_real_path(texts: Mapping[Path, bytes]) -> dict[str, bytes]:
-    return {os.path.realpath(path): text for path, text in texts.items()}
 
 
 def _is_file(module: ModuleType, path: Path) -> bool:

@@ -2,7 +2,7 @@
 
 import os
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,17 +11,23 @@ _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 _INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 
 
-def import_root(path: Path) -> Path:
-    """The directory from which the file at `path` is imported: the first one upwards that is not a package."""
+IsFile = Callable[[Path], bool]
+
+
+def import_root(path: Path, is_file: IsFile = Path.is_file) -> Path:
+    """The directory from which the file at `path` is imported: the first one upwards that is not a package.
+
+    `is_file` says which files there are.
+    """
     directory = path.parent
-    while (directory / "__init__.py").is_file() and directory.parent != directory:
+    while is_file(directory / "__init__.py") and directory.parent != directory:
         directory = directory.parent
     return directory
 
 
-def module_name(path: Path) -> str:
+def module_name(path: Path, is_file: IsFile = Path.is_file) -> str:
     """The dotted name under which the file at `path` is imported from its import root."""
-    parts = path.relative_to(import_root(path)).with_suffix("").parts
+    parts = path.relative_to(import_root(path, is_file)).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
 
 
@@ -47,13 +53,13 @@ class Project:
     def around(cls, files: Iterable[Path], case: Path, directory: Path) -> "Project":
         """The project that the rewritten `files` and the file of the `case` belong to."""
         files = tuple(files)
-        search = [import_root(file) for file in files] + [case.parent, import_root(case)]
+        search = search_places(files, case)
         marked = [found for file in (*files, case) if (found := _project_directory(file)) is not None]
         # Packages without `__init__.py` are imported from the project's directory, or from where the user stands.
         fallback = [place for place in (directory, *marked, *(each / "src" for each in marked)) if place.is_dir()]
         return cls(
             tuple(dict.fromkeys([*search, *marked])),
-            tuple(dict.fromkeys(search)),
+            search,
             directory,
             tuple(place for place in dict.fromkeys(fallback) if place not in search),
         )
@@ -82,6 +88,12 @@ class Project:
         scanify = str(Path(__file__).resolve().parents[1])
         standard = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
         return tuple(dict.fromkeys([scanify, *standard, *map(os.path.realpath, standard)]))
+
+
+def search_places(files: Iterable[Path], case: Path, is_file: IsFile = Path.is_file) -> tuple[Path, ...]:
+    """The directories that the `files`, and the file of the `case`, are imported from."""
+    places = [*(import_root(file, is_file) for file in files), case.parent, import_root(case, is_file)]
+    return tuple(dict.fromkeys(places))
 
 
 def _is_installed(file: str) -> bool:

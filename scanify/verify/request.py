@@ -9,17 +9,19 @@ from scanify.verify.verdict import CaseResult
 
 @dataclass(frozen=True)
 class Change:
-    """One file's bytes before and after the rewrite. `path` is absolute."""
+    """One file's bytes before and after the rewrite, None where it does not exist. `path` is absolute."""
 
     path: Path
-    original: bytes
-    rewritten: bytes
+    original: bytes | None
+    rewritten: bytes | None
 
 
 @dataclass(frozen=True)
 class Request:
     """One case to run: its module is the file `target`, which need not be among the `changes`.
 
+    `rewritten_target` is set where somebody wrote the rewritten version by hand: the file that is the module of the
+    case there, which may be `target` itself. Each version then imports from the directories of its own target alone.
     `policies` are remat policies by their names on the command line (None: as written), `requested` the one that the
     rewrite was asked for.
     `directory` is what file names are shown relative to. `comparer` is the function, `module:name`, that compares the
@@ -34,14 +36,28 @@ class Request:
     abstract: bool
     measure: bool
     directory: Path
+    rewritten_target: Path | None = None
     comparer: str = "scanify.verify.compare:compare_case"
 
 
 @dataclass(frozen=True)
+class Read:
+    """What one version imported of the user's files: the SHA-256 of each by its path, and files that were not there.
+
+    `missed` are paths that were looked for first: had there been a file, it would have been imported.
+    """
+
+    files: tuple[tuple[str, str], ...] = ()
+    missed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Response:
-    """The results of the case, one for each variant of it, the defaults first.
+    """The results of the case, one for each variant of it, the defaults first, and what both versions imported.
 
     They say nothing about the user's output, which only the parent sees.
     """
 
     results: tuple[CaseResult, ...]
+    original: Read = Read()
+    rewritten: Read = Read()

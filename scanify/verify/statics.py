@@ -6,11 +6,13 @@ What a function computes is settled by tracing; here it is only asked whether bo
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import enum
 import functools
 import math
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -21,9 +23,32 @@ from scanify.verify.arrays import is_array, is_key, same_bits, show_value
 _Seen = set[tuple[int, int]]
 
 
+_IsUsers = Callable[[str], bool]
+
+_IS_USERS: contextvars.ContextVar[_IsUsers] = contextvars.ContextVar("is_users", default=lambda name: False)
+
+
+@contextlib.contextmanager
+def users_modules(is_users: _IsUsers) -> Iterator[None]:
+    """Inside, the name of a module of the user's own (`is_users` says which) is no part of a qualified name.
+
+    A class keeps its name when somebody moves it to another file, and what it computes is compared anyway.
+    """
+    token = _IS_USERS.set(is_users)
+    try:
+        yield
+    finally:
+        _IS_USERS.reset(token)
+
+
 def qualified(kind: type) -> str:
     """`module.Class`, the name that a reloaded class keeps."""
-    return f"{kind.__module__}.{kind.__qualname__}"
+    return f"{_module(kind)}.{kind.__qualname__}"
+
+
+def _module(value: Any) -> str:
+    name = str(value.__module__)
+    return "" if _IS_USERS.get()(name) else name
 
 
 def static_difference(before: Any, after: Any) -> str | None:
@@ -80,7 +105,7 @@ def _same_array(a: Any, b: Any) -> bool:
 
 
 def _same_function(a: types.FunctionType, b: types.FunctionType, seen: _Seen) -> bool:
-    if (a.__module__, a.__qualname__) != (b.__module__, b.__qualname__):
+    if (_module(a), a.__qualname__) != (_module(b), b.__qualname__):
         return False
     if "<lambda>" in a.__qualname__ and not _same_code(a.__code__, b.__code__):
         return False
