@@ -23,11 +23,13 @@ class Built:
     """What a case returned, as one pytree `(model, args, kwargs)`.
 
     Built abstractly, its array leaves are `jax.ShapeDtypeStruct`, and `constructor` is the traced program, without
-    inputs, that computes them; otherwise they are arrays and `constructor` is None.
+    inputs, that computes them; otherwise they are arrays and `constructor` is None. `mapping` is what the case says of
+    its parameters (`scanify.verify.mapping`), None where it says nothing.
     """
 
     tree: tuple[Any, tuple[Any, ...], dict[str, Any]]
     constructor: jax.extend.core.ClosedJaxpr | None = None
+    mapping: object = None
 
     @property
     def arrays(self) -> list[Any]:
@@ -50,7 +52,7 @@ def build(case: Case, *, abstract: bool) -> Built:
                     f"expected arrays from the case, got a jax.ShapeDtypeStruct at {jax.tree_util.keystr(path)}; "
                     "verify with abstract weights, or return an array"
                 )
-        return Built(tree)
+        return Built(tree, mapping=getattr(case, "mapping", None))
     rest: list[Any] = []
 
     def construct() -> list[Any]:
@@ -63,7 +65,7 @@ def build(case: Case, *, abstract: bool) -> Built:
     treedef, others, traced = rest
     structs = iter([struct(aval) for aval in constructor.out_avals])
     leaves = [next(structs) if array else other for array, other in zip(traced, others, strict=True)]
-    return Built(jax.tree.unflatten(treedef, leaves), constructor)
+    return Built(jax.tree.unflatten(treedef, leaves), constructor, getattr(case, "mapping", None))
 
 
 def _normal(returned: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:

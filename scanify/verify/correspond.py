@@ -2,8 +2,8 @@
 
 Both pytrees are walked together, by the qualified names of classes and the names of fields, because a module that is
 loaded twice has classes that are equal in nothing else. Where the original holds N layers and the rewritten version
-an `ArrayStacked`, leaf k of the stack is the stack of leaf k of the N layers. So both versions become functions of the
-same leaves.
+an `ArrayStacked`, leaf k of the stack is the stack of leaf k of the N layers; where it holds a `BlockSeq`, of those of
+them that are kept together. So both versions become functions of the same leaves.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from typing import Any
 import equinox as eqx
 import jax
 
-from scanify.nn import ArrayStacked
+from scanify.nn import ArrayStacked, BlockSeq
 from scanify.verify.arrays import is_traced, show_aval, show_value, struct
 from scanify.verify.statics import qualified, static_difference
+
+_NAMED = 6
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,8 @@ class Correspondence:
 
     `names` and `layers` belong to the array leaves of the original: key path, and index in the list of layers (None
     outside of one). `recipes` belong to the array leaves of the rewritten version. `statics` are the values other than
-    arrays that differ. `stacks` are the lengths of the stacks of the rewritten version.
+    arrays that differ. `stacks` are the lengths of the stacks of the rewritten version. `matched` says in words what
+    each array leaf of the rewritten version is made of, where the structures of the two did not.
     """
 
     names: tuple[str, ...]
@@ -58,6 +61,16 @@ class Correspondence:
     recipes: tuple[Recipe, ...]
     statics: tuple[Mismatch, ...] = ()
     stacks: tuple[int, ...] = ()
+    matched: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know of the recipes: which they are, where the structures of the two do not say it."""
+        other = [f"{after} is {before}" for after, before in self.matched if after != before]
+        if not other:
+            return ()
+        more = f" and {len(other) - _NAMED} more" if len(other) > _NAMED else ""
+        return (f"the parameters were matched leaf by leaf: {', '.join(other[:_NAMED])}{more} of the original",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +78,15 @@ class Slot:
     """Stands for the array leaf number `index` of a pytree."""
 
     index: int
+    aval: jax.ShapeDtypeStruct
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """Stands for one row, `aval.shape[0]` of which make up the array leaf number `index` of a pytree."""
+
+    index: int
+    row: int
     aval: jax.ShapeDtypeStruct
 
 
@@ -132,6 +154,10 @@ class _Walk:
     def visit(self, before: Any, after: Any, here: _Here) -> None:
         if isinstance(after, ArrayStacked) and not isinstance(before, ArrayStacked):
             self._stack(before, after, here)
+        elif isinstance(after, BlockSeq) and not isinstance(before, BlockSeq):
+            self._sequence(before, after, here)
+        elif isinstance(before, Slot) and isinstance(after, Row):
+            self._row(before, after, here)
         elif isinstance(before, Slot) or isinstance(after, Slot):
             self._array(before, after, here)
         elif isinstance(before, eqx.Module) and isinstance(after, eqx.Module):
@@ -165,6 +191,33 @@ class _Walk:
             index = i if here.layer is None else here.layer
             inner = _Here(f"{here.path}[{i}]", index, (*here.lead, len(layers)))
             self.visit(layer, after.stacked, inner)
+
+    def _sequence(self, before: Any, after: BlockSeq[Any], here: _Here) -> None:
+        """Layers of several kinds: each array of a stack has the rows of those layers that hold it, in their order."""
+        layers = _elements(before)
+        if layers is None or here.lead:
+            raise _Parted(here, f"{_kind(before)} in the original, a sequence of layers in the rewritten version")
+        if len(layers) != len(after):
+            text = f"{len(layers)} layers in the original, a sequence of {len(after)} in the rewritten version"
+            raise _Parted(here, text)
+        rows = after.with_arrays(lambda slot, row: slot if row is None else Row(slot.index, row, slot.aval))
+        for i, (layer, other) in enumerate(zip(layers, rows, strict=True)):
+            index = i if here.layer is None else here.layer
+            self.visit(layer, other, _Here(f"{here.path}[{i}]", index))
+
+    def _row(self, before: Slot, after: Row, here: _Here) -> None:
+        wanted = (before.aval.shape, before.aval.dtype)
+        if wanted != (tuple(after.aval.shape[1:]), after.aval.dtype):
+            found = f"row {after.row} of {show_aval(after.aval)}"
+            raise _Parted(here, f"expected {show_aval(before.aval)}, the rewritten version has {found}")
+        sources = self.sources.setdefault(after.index, [])
+        if after.row != len(sources):
+            text = "an array of its own in the original, one that layers share in the rewritten version"
+            raise _Parted(here, text)
+        sources.append(before.index)
+        self.names[before.index] = here.path.lstrip(".")
+        self.layers[before.index] = here.layer
+        self.leads[after.index] = (after.aval.shape[0],)
 
     def _module(self, before: eqx.Module, after: eqx.Module, here: _Here) -> None:
         _same_type(before, after, here)

@@ -13,7 +13,9 @@ import jax
 from scanify.errors import ScanifyError
 from scanify.verify.arrays import struct
 from scanify.verify.build import Built
-from scanify.verify.correspond import Correspondence, Mismatch, correspond
+from scanify.verify.correspond import Correspondence, Mismatch, Recipe, correspond
+from scanify.verify.infer import infer
+from scanify.verify.mapping import given_recipes
 from scanify.verify.trace import Version, version
 
 
@@ -32,10 +34,12 @@ class Pair:
 def pair(before: Built, after: Built) -> Pair | Mismatch:
     """Match the leaves of both versions; a Mismatch where the models have different structures.
 
-    Raises ScanifyError where the arguments of the call differ in more than the values of arrays.
+    The models are walked together; where they part, or the case gives a mapping, their leaves are matched one by one.
+    Raises ScanifyError where the mapping is wrong, or the arguments of the call differ in more than the values of
+    arrays.
     """
     parameters = _positional(before.tree[0])
-    found = correspond(before.tree, after.tree)
+    found = _matched(before, after)
     if isinstance(found, Mismatch):
         named = Mismatch(_named(found.path, parameters), found.text)
         if not found.path.startswith("[0]"):
@@ -54,6 +58,31 @@ def pair(before: Built, after: Built) -> Pair | Mismatch:
     leaves = tuple(before.arrays)
     both = Pair(version(before), version(after, found.recipes), found, leaves, tuple(map(struct, leaves)), inputs)
     return dataclasses.replace(both, found=dataclasses.replace(found, statics=(*found.statics, *_weak(both, after))))
+
+
+def _matched(before: Built, after: Built) -> Correspondence | Mismatch:
+    found = correspond(before.tree, after.tree) if after.mapping is None else Mismatch("[0]", "")
+    if isinstance(found, Correspondence) or not found.path.startswith("[0]"):
+        return found
+    models = before.tree[0], after.tree[0]
+    model = infer(*models, None if after.mapping is None else given_recipes(*models, after.mapping))
+    if isinstance(model, str):
+        return Mismatch(found.path, f"{found.text}; leaf by leaf, {model}" if found.text else model)
+    rest = correspond((None, *before.tree[1:]), (None, *after.tree[1:]))
+    return rest if isinstance(rest, Mismatch) else _joined(model, rest)
+
+
+def _joined(model: Correspondence, rest: Correspondence) -> Correspondence:
+    """The leaves of the model and those of the call's arguments, which come after them."""
+    count = len(model.names)
+    moved = (Recipe(tuple(count + source for source in each.sources), each.lead) for each in rest.recipes)
+    return dataclasses.replace(
+        model,
+        names=(*(f"[0]{name}" if name.startswith("[") else f"[0].{name}" for name in model.names), *rest.names),
+        layers=(*model.layers, *rest.layers),
+        recipes=(*model.recipes, *moved),
+        statics=rest.statics,
+    )
 
 
 def _weak(both: Pair, after: Built) -> list[Mismatch]:
