@@ -1,11 +1,14 @@
 """The parent's side of running one case: start the child, watch its limits, keep its output, end it."""
 
+import json
 import os
 import selectors
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +17,9 @@ from scanify.verify.limits import Limits
 
 _POLL = 0.05
 _KEPT = 32 * 1024
+
+# How a line begins that tells a step; no answer begins so.
+_STEP = b'{"step": '
 
 _BOOT = "import sys; sys.path.append({root!r}); from {module} import main; main(*map(int, sys.argv[1:]))"
 
@@ -33,12 +39,18 @@ class Outcome:
     stopped: str | None = None
 
 
-def run_child(request: bytes, limits: Limits, module: str = "scanify.verify.child") -> Outcome:
+Notify = Callable[[str], None]
+
+
+def run_child(
+    request: bytes, limits: Limits, module: str = "scanify.verify.child", notify: Notify = lambda step: None
+) -> Outcome:
     """Run `main` of `module` in a new process on `request`, until it answers, dies, or passes a limit.
 
     `main(request_fd, response_fd, lifeline_fd)` reads the request from the first descriptor, writes its answer and a
-    newline to the second, and ends itself when the third is closed at this end. Whatever way this function is left,
-    the child and all it started are gone.
+    newline to the second, and ends itself when the third is closed at this end. Lines before the answer that are JSON
+    objects of one member, `step`, go to `notify`. Whatever way this function is left, the child and all it started
+    are gone.
     """
     with tempfile.TemporaryFile() as sent:
         sent.write(request)
@@ -51,7 +63,7 @@ def run_child(request: bytes, limits: Limits, module: str = "scanify.verify.chil
             os.close(answer)
             answer = -1
             try:
-                return _Watch(child, answers, limits).until_end()
+                return _Watch(child, answers, limits, notify).until_end()
             finally:
                 group.kill(child.pid)
                 child.wait()
@@ -103,9 +115,9 @@ class _Kept:
 class _Watch:
     """One running child, read and measured in turns until it ends."""
 
-    def __init__(self, child: subprocess.Popen[bytes], answers: int, limits: Limits) -> None:
+    def __init__(self, child: subprocess.Popen[bytes], answers: int, limits: Limits, notify: Notify) -> None:
         assert child.stdout is not None
-        self.child, self.limits = child, limits
+        self.child, self.limits, self.notify = child, limits, notify
         self.output, self.answers = child.stdout.fileno(), answers
         self.kept, self.answer = _Kept(), bytearray()
         self.started, self.peak = time.monotonic(), 0
@@ -131,7 +143,7 @@ class _Watch:
         return Outcome(answer, self.kept.text(), seconds, self.peak, self.child.poll(), stopped)
 
     def _answered(self) -> bool:
-        return self.answer.endswith(b"\n")
+        return self.answer.endswith(b"\n") and not self.answer.startswith(_STEP)
 
     def _passed(self) -> str | None:
         self.peak = max(self.peak, group.resident_bytes(self.child.pid))
@@ -154,4 +166,13 @@ class _Watch:
                 self.kept.add(data)
             else:
                 self.answer += data
+                self._tell_steps()
         return came
+
+    def _tell_steps(self) -> None:
+        """Pass on the steps among the lines that came, and keep what comes after them."""
+        while self.answer.startswith(_STEP) and (end := self.answer.find(b"\n")) >= 0:
+            line = bytes(self.answer[:end])
+            del self.answer[: end + 1]
+            with suppress(ValueError, KeyError, TypeError):
+                self.notify(str(json.loads(line)["step"]))

@@ -6,12 +6,14 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import scanify
 from scanify.errors import ScanifyError
+from scanify.verify.cache import Cache
 from scanify.verify.case import CaseSpec
 from scanify.verify.codec import from_json, to_json
 from scanify.verify.limits import Limits, human_bytes
@@ -20,9 +22,11 @@ from scanify.verify.project import is_installed
 from scanify.verify.request import Change, Request, Response
 from scanify.verify.verdict import CaseResult, Verification
 
+Changes = Mapping[Path, tuple[bytes | None, bytes | None]]
+
 
 def verify(
-    changes: Mapping[Path, tuple[bytes, bytes]],
+    changes: Changes,
     cases: Sequence[CaseSpec],
     *,
     policies: Sequence[str | None],
@@ -31,15 +35,18 @@ def verify(
     measure: bool = True,
     limits: Limits | None = None,
     target: Path | None = None,
+    rewritten_target: Path | None = None,
+    cache: Cache | None = None,
     notify: Callable[[str], None] = lambda step: None,
     comparer: str = "scanify.verify.compare:compare_case",
 ) -> Verification:
     """Compare the original and the rewritten files on every case, each case in a process of its own.
 
-    `changes` gives each file's original and rewritten bytes; nothing is written. The cases are called with the module
-    of the file `target`, by default the first of `changes`. `policies` are the remat policies to verify under, by
-    their names on the command line (None: as written), and `requested` the one that the rewrite was asked for.
-    `notify` is told what is done.
+    `changes` gives each file's original and rewritten bytes, None where it does not exist; nothing is written. The
+    cases are called with the module of the file `target`, by default the first of `changes`; in a version that was
+    written by hand with that of `rewritten_target`. `policies` are the remat policies to verify under, by their names
+    on the command line (None: as written), and `requested` the one that the rewrite was asked for. With a `cache`, a
+    case whose results are in it is not run. `notify` is told what is done.
 
     Raises ScanifyError where jax or equinox is missing, or where there is nothing to verify or no case to do it with.
     """
@@ -53,14 +60,14 @@ def verify(
         abstract=abstract,
         measure=measure,
         directory=Path.cwd(),
+        rewritten_target=None if rewritten_target is None else _absolute(rewritten_target),
         comparer=comparer,
     )
     results: list[CaseResult] = []
     for case in cases:
         notify(f"verifying {case.text}")
         request = replace(base, case=replace(case, path=_absolute(case.path)))
-        outcome = run_child(json.dumps(to_json(request)).encode(), limits or Limits())
-        results += _results(case, outcome, limits or Limits())
+        results += _cached(request, cache) or _run(request, limits or Limits(), cache, notify)
     return Verification(tuple(results), versions())
 
 
@@ -80,9 +87,7 @@ def _absolute(path: Path) -> Path:
     return Path(os.path.normpath(path.absolute()))
 
 
-def _check_usage(
-    changes: Mapping[Path, tuple[bytes, bytes]], cases: Sequence[CaseSpec], policies: Sequence[str | None]
-) -> None:
+def _check_usage(changes: Changes, cases: Sequence[CaseSpec], policies: Sequence[str | None]) -> None:
     missing = [name for name in ("jax", "equinox") if importlib.util.find_spec(name) is None]
     if missing:
         raise ScanifyError(
@@ -106,15 +111,37 @@ def _check_usage(
             raise ScanifyError(f"{path} belongs to an installed package; verify it in a checkout of its source")
 
 
-def _results(case: CaseSpec, outcome: Outcome, limits: Limits) -> list[CaseResult]:
-    """The variants of a case. One process ran them all: its output is with the first that is not good, its time too."""
+def _cached(request: Request, cache: Cache | None) -> list[CaseResult]:
+    """The results of an earlier run; none without one."""
+    started = time.perf_counter()
+    found = None if cache is None else cache.lookup(request)
+    if found is None:
+        return []
+    first, *rest = found
+    seconds = (("total", time.perf_counter() - started),)
+    return [replace(first, seconds=seconds), *(replace(each, seconds=()) for each in rest)]
+
+
+def _run(request: Request, limits: Limits, cache: Cache | None, notify: Callable[[str], None]) -> list[CaseResult]:
+    def tell(step: str) -> None:
+        notify(f"verifying {request.case.text}: {step}")
+
+    outcome = run_child(json.dumps(to_json(request)).encode(), limits, notify=tell)
     if outcome.response is None:
-        results = [CaseResult(case.text, error=_ended(case, outcome, limits))]
-    else:
-        try:
-            results = list(from_json(Response, json.loads(outcome.response)).results)
-        except (ValueError, TypeError) as error:
-            results = [CaseResult(case.text, error=f"{case.text}: its process answered nonsense: {error}")]
+        return _with_outcome([CaseResult(request.case.text, error=_ended(request.case, outcome, limits))], outcome)
+    try:
+        response = from_json(Response, json.loads(outcome.response))
+    except (ValueError, TypeError) as error:
+        nonsense = f"{request.case.text}: its process answered nonsense: {error}"
+        return _with_outcome([CaseResult(request.case.text, error=nonsense)], outcome)
+    results = _with_outcome(list(response.results), outcome)
+    if cache is not None:
+        cache.keep(request, response, results)
+    return results
+
+
+def _with_outcome(results: list[CaseResult], outcome: Outcome) -> list[CaseResult]:
+    """Output and time of a process belong to no single variant: they are with the first that is not good."""
     at = next((i for i, result in enumerate(results) if not result.good), 0)
     seconds = (*results[at].seconds, ("total", outcome.seconds))
     results[at] = replace(results[at], output=outcome.output, seconds=seconds)

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,10 +36,10 @@ def child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Child:
     """Runs `body` as the `main(request, response, lifeline)` of a child."""
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
-    def run(body: str, *, request: bytes = b"", limits: Limits = WIDE) -> Outcome:
+    def run(body: str, *, request: bytes = b"", limits: Limits = WIDE, **options: Any) -> Outcome:
         text = textwrap.indent(textwrap.dedent(body), "    ")
         (tmp_path / "written_child.py").write_text(f"{PRELUDE}\ndef main(request, response, lifeline):\n{text}\n")
-        return run_child(request, limits, "written_child")
+        return run_child(request, limits, "written_child", **options)
 
     return run
 
@@ -68,6 +69,28 @@ def test_a_request_goes_in_and_an_answer_comes_out(child: Child) -> None:
 def test_an_answer_larger_than_a_pipe_arrives_whole(child: Child) -> None:
     outcome = child("answer(response, 'x' * 1_000_000)")
     assert outcome.response == b"x" * 1_000_000 + b"\n"
+
+
+def test_steps_are_told_as_they_come_and_are_no_part_of_the_answer(child: Child) -> None:
+    told: list[str] = []
+    outcome = child(
+        """
+        for step in ("one", "two"):
+            answer(response, '{"step": "%s"}' % step)
+            time.sleep(0.2)
+        os.write(response, b'{"step": "th')
+        time.sleep(0.2)
+        answer(response, 'ree"}\\n{"step": 3, "results": []}\\n{"results": []}')
+        """,
+        notify=told.append,
+    )
+    assert told == ["one", "two", "three", "3"]
+    assert outcome.response == b'{"results": []}\n'
+
+
+def test_a_child_that_dies_between_steps_gave_no_answer(child: Child) -> None:
+    outcome = child('answer(response, \'{"step": "one"}\'); os._exit(7)')
+    assert (outcome.response, outcome.returncode) == (None, 7)
 
 
 def test_output_of_all_kinds_is_kept_and_cannot_reach_the_answer(child: Child) -> None:
