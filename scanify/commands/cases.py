@@ -17,6 +17,8 @@ from scanify.report.sentences import shown
 from scanify.source.read import encode
 
 if TYPE_CHECKING:
+    from scanify.commands.by_hand import ByHand
+    from scanify.verify.cache import Cache
     from scanify.verify.case import CaseSpec
     from scanify.verify.limits import Limits
     from scanify.verify.verdict import Verification
@@ -30,11 +32,12 @@ _OPTIONS = (
 
 @dataclass(frozen=True)
 class CaseRun:
-    """The cases to run, the limits of each, and whether models are built without weights."""
+    """The cases to run, the limits of each, whether models are built without weights, and where results are kept."""
 
     cases: "tuple[CaseSpec, ...]"
     limits: "Limits"
     abstract: bool
+    cache: "Cache | None" = None
 
 
 def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -63,11 +66,18 @@ def _choose_cases(named: tuple[str, ...], config: Config) -> "tuple[CaseSpec, ..
 
 
 def choose_run(
-    named: tuple[str, ...], config: Config, seconds: float | None, memory: str | None, *, abstract: bool
+    named: tuple[str, ...],
+    config: Config,
+    seconds: float | None,
+    memory: str | None,
+    *,
+    abstract: bool,
+    cache: bool = False,
 ) -> CaseRun | None:
     """The cases and limits that options and configuration ask for, None where there is no case.
 
-    Raises ScanifyError where there is no such case, or where the memory is not a size.
+    With `cache`, results are kept in the folder of the configuration. Raises ScanifyError where there is no such case,
+    or where the memory is not a size.
     """
     cases = _choose_cases(named, config)
     if not cases:
@@ -79,7 +89,11 @@ def choose_run(
         limits = replace(limits, seconds=seconds)
     if memory is not None:
         limits = replace(limits, memory=parse_memory(memory))
-    return CaseRun(cases, limits, abstract)
+    if not cache:
+        return CaseRun(cases, limits, abstract)
+    from scanify.verify.cache import Cache
+
+    return CaseRun(cases, limits, abstract, Cache.of(config.root))
 
 
 def reached_loops(plans: Sequence[Plan], project: Project, run: CaseRun) -> frozenset[Place]:
@@ -115,9 +129,10 @@ def verify_outcome(
     *,
     requested: str | None,
     measure: bool,
-    policies: Sequence[str] = REMATS,
+    policies: Sequence[str | None] = REMATS,
+    comparer: str = "scanify.verify.compare:compare_case",
 ) -> "Verification":
-    """Verify what `outcome` would change, under all policies unless some are named."""
+    """Verify what `outcome` would change, under all policies unless some are named. None is the policy as written."""
     from rich.console import Console
 
     from scanify.report.progress import progress
@@ -133,6 +148,31 @@ def verify_outcome(
             measure=measure,
             limits=run.limits,
             target=_target(outcome.applied, project),
+            notify=notify,
+            comparer=comparer,
+            cache=run.cache,
+        )
+
+
+def verify_by_hand(change: "ByHand", run: CaseRun, *, policies: Sequence[str | None], measure: bool) -> "Verification":
+    """Verify a change that somebody made by hand."""
+    from rich.console import Console
+
+    from scanify.report.progress import progress
+    from scanify.verify.run import verify
+
+    with progress(Console(stderr=True)) as notify:
+        return verify(
+            change.changes,
+            run.cases,
+            policies=policies,
+            requested=None,
+            abstract=run.abstract,
+            measure=measure,
+            limits=run.limits,
+            target=change.target,
+            rewritten_target=change.rewritten_target,
+            cache=run.cache,
             notify=notify,
         )
 

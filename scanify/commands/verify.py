@@ -1,20 +1,28 @@
-"""`scanify verify`: rewrite a file in memory, and compare the two versions."""
+"""`scanify verify`: compare two versions of a model on cases, the second one rewritten in memory or by hand."""
 
-import json
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from scanify.commands.cases import choose_run, limit_options, verify_outcome
-from scanify.commands.common import REMAT_CHOICE, STDIN, load_project, stack_option
-from scanify.config import REMATS, SYNONYMS
+from scanify.commands.by_hand import ByHand, demand_file, since, two_files
+from scanify.commands.cases import CaseRun, choose_run, limit_options, verify_by_hand, verify_outcome
+from scanify.commands.common import REMAT_CHOICE, STDIN, Given, load_project, stack_option
+from scanify.config import REMATS, SYNONYMS, load_config
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, rewrite_sources
+from scanify.report.diff import render as render_diff
 from scanify.report.sentences import shown
 
+if TYPE_CHECKING:
+    from scanify.verify.verdict import Verification
 
-@click.command("verify", short_help="Verify the rewrite of a file on cases.")
-@click.argument("file")
+FORMATS = ("text", "json", "markdown", "junit", "html")
+
+
+@click.command("verify", short_help="Verify a rewrite, scanify's or your own, on cases.")
+@click.argument("file", required=False)
 @click.option(
     "--case",
     "cases",
@@ -23,61 +31,124 @@ from scanify.report.sentences import shown
     help="A function that is given the module and answers (model, args), or a name of the configuration. May be given "
     "several times; without it, all cases of the configuration.",
 )
+@click.option("--before", metavar="A.py", help="With --after: the original of a version that was written by hand.")
 @click.option(
-    "--remat", "remats", multiple=True, type=REMAT_CHOICE, help="A policy to verify under; without it, every one."
+    "--after",
+    metavar="B.py",
+    help="The version that was written by hand. Each of the two files is imported under its own name from where it "
+    "lies, with the neighbours it has there, and the cases are given each in turn.",
+)
+@click.option(
+    "--against",
+    metavar="REVISION",
+    help="Compare the files of the working tree with those of this git revision: every Python file of the repository "
+    "that differs, the case file excepted. FILE is the one that the cases are for; it may be left out if only one "
+    "differs.",
+)
+@click.option(
+    "--remat",
+    "remats",
+    multiple=True,
+    type=REMAT_CHOICE,
+    help="A policy to verify under. Without it: every one; and of a version written by hand, what is written. There "
+    "it has an effect on the stacks of scanify.nn alone.",
 )
 @stack_option
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write the report to this file.")
 @click.option("--measure/--no-measure", default=True, show_default=True, help="Compile both versions and measure them.")
+@click.option(
+    "--no-cache",
+    is_flag=True,
+    help="Run every case, and keep no result. Otherwise good results are kept in .scanify_cache or $SCANIFY_CACHE_DIR, "
+    "and hold until a file that the case imports, an option or a package changes; data files that it reads are not "
+    "seen. Where $CI is set, only $SCANIFY_CACHE_DIR is used.",
+)
 @limit_options
 def command(
-    file: str,
+    file: str | None,
     cases: tuple[str, ...],
+    before: str | None,
+    after: str | None,
+    against: str | None,
     remats: tuple[str, ...],
     stack: str | None,
     form: str,
+    output: str | None,
     measure: bool,
+    no_cache: bool,
     abstract: bool,
     time_limit: float | None,
     memory_limit: str | None,
 ) -> int:
-    """Rewrite the loops of FILE in memory, unsafe fixes included, and compare both versions on each case.
+    """Compare two versions of a model on each case: outputs, gradients, initial parameters. Nothing is written.
 
-    Outputs and gradients are compared under each policy. Nothing is written. Exits with 3 if anything differs.
+    \b
+    scanify verify FILE                        FILE, and FILE as scanify rewrites it, unsafe fixes included
+    scanify verify --before A.py --after B.py  two files
+    scanify verify --against REVISION [FILE]   the files in a git revision, and as they are now
+
+    Exits with 3 if anything differs.
     """
-    if file == STDIN:
-        raise ScanifyError("standard input cannot be verified; name a file")
-    if not Path(file).is_file():
-        raise ScanifyError(f"expected a Python file, got {file}, which {_what_it_is(Path(file))}")
-    given = load_project((file,), stack)
-    run = choose_run(cases, given.config, time_limit, memory_limit, abstract=abstract)
+    _check_mode(file, before, after, against, stack)
+    given = load_project((file,), stack) if file is not None and against is None else None
+    named = [Path(each) for each in (file, before, after) if each is not None]
+    config = load_config(named) if given is None else given.config
+    run = choose_run(cases, config, time_limit, memory_limit, abstract=abstract, cache=not no_cache)
     if run is None:
         raise ScanifyError("expected a case: give --case FILE:FUNCTION, or name one in [tool.scanify.cases]")
-    remats = tuple(SYNONYMS.get(each, each) for each in remats)
-    requested = remats[0] if len(remats) == 1 else None
-    outcome = rewrite_sources(given.project, stack=given.stack, remat=requested, accept=lambda plan: True)
-    _demand_changes(outcome, file)
-    result = verify_outcome(
-        outcome, given.project, run, requested=requested, measure=measure, policies=remats or REMATS
-    )
-    if form == "json":
-        from scanify.report.verification_json import verification_json
-
-        click.echo(json.dumps(verification_json(result), indent=2, allow_nan=False))
+    policies = tuple(SYNONYMS.get(each, each) for each in remats)
+    if given is not None:
+        result = _rewritten(given, run, policies, measure=measure)
+    elif before is not None and after is not None:
+        result = _by_hand(two_files(before, after), run, policies, measure=measure)
     else:
-        from rich.console import Console
-
-        from scanify.report.verification_text import print_verification
-
-        print_verification(result, Console())
+        assert against is not None
+        change = since(against, file, tuple(case.path for case in run.cases))
+        result = _by_hand(change, run, policies, measure=measure)
+    _report(result, form, output)
     return Exit.OK if result.good else Exit.VERIFICATION
 
 
-def _what_it_is(path: Path) -> str:
-    return "is a folder" if path.is_dir() else "does not exist"
+def _check_mode(
+    file: str | None, before: str | None, after: str | None, against: str | None, stack: str | None
+) -> None:
+    """Raises ScanifyError where the options do not say which two versions are meant."""
+    if (before is None) != (after is None):
+        raise ScanifyError("--before and --after go together: give both files")
+    modes = [against is not None, before is not None]
+    if all(modes):
+        raise ScanifyError("--against compares with a git revision, --before and --after two files; give one of them")
+    if before is not None and file is not None:
+        raise ScanifyError(f"--before and --after name the two files to compare; leave out {file}")
+    if any(modes) and stack is not None:
+        raise ScanifyError("--stack is how scanify rewrites a file; it has no meaning for a version written by hand")
+    if file == STDIN:
+        raise ScanifyError("standard input cannot be verified; name a file")
+    if not any(modes):
+        if file is None:
+            raise ScanifyError("expected a FILE to rewrite and verify, or --before A.py --after B.py, or --against REV")
+        demand_file(file)
 
 
-def _demand_changes(outcome: Outcome, file: str) -> None:
+def _rewritten(given: Given, run: CaseRun, policies: tuple[str, ...], *, measure: bool) -> "Verification":
+    """Verify the file that was given against what scanify makes of it."""
+    requested = policies[0] if len(policies) == 1 else None
+    outcome = rewrite_sources(given.project, stack=given.stack, remat=requested, accept=lambda plan: True)
+    _demand_changes(outcome, given)
+    result = verify_outcome(
+        outcome, given.project, run, requested=requested, measure=measure, policies=policies or REMATS
+    )
+    return replace(result, diff=render_diff(outcome.before, outcome.texts, Path.cwd()))
+
+
+def _by_hand(change: ByHand, run: CaseRun, policies: tuple[str, ...], *, measure: bool) -> "Verification":
+    """Verify a change that somebody made: as it is written, unless policies are named."""
+    result = verify_by_hand(change, run, policies=policies or (None,), measure=measure)
+    return replace(result, diff=change.diff(Path.cwd()))
+
+
+def _demand_changes(outcome: Outcome, given: Given) -> None:
     """Verifying nothing must not look like success."""
     if outcome.changes:
         return
@@ -85,4 +156,35 @@ def _demand_changes(outcome: Outcome, file: str) -> None:
     reasons = [f"line {loop.place.span.line}: {loop.rule} {loop.reason}" for loop in outcome.refused]
     reasons += [f"{shown(each.path, folder)} was skipped: {each.reason}" for each in outcome.analysis.skipped]
     why = "; ".join(reasons) or "it has no loop over layers, or was rewritten already"
-    raise ScanifyError(f"nothing to verify: no loop in {file} can be rewritten ({why})")
+    paths = [*(each.path for each in given.project.sources), *(each.path for each in given.project.skipped)]
+    named = ", ".join(shown(path, folder) for path in paths)
+    raise ScanifyError(
+        f"nothing to verify: no loop in {named} can be rewritten ({why}). To verify a version that was written by "
+        "hand, give --before and --after, or --against"
+    )
+
+
+def _report(result: "Verification", form: str, output: str | None) -> None:
+    """Print the report, or write it to the file `output`."""
+    if form == "text" and output is None:
+        from rich.console import Console
+
+        from scanify.report.verification_text import print_verification
+
+        print_verification(result, Console())
+        return
+    if form == "text":
+        from scanify.report.verification_text import verification_text
+
+        text = verification_text(result)
+    else:
+        from scanify.report.formats import render
+
+        text = render(result, form, folder=Path.cwd())
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        Path(output).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ScanifyError(f"--output: {output} cannot be written: {error.strerror}") from None

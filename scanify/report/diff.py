@@ -4,6 +4,7 @@ import difflib
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from scanify.report.sentences import shown
 
@@ -11,17 +12,24 @@ _NO_LINE_END = "\\ No newline at end of file\n"
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
-def render(before: Mapping[Path, str], after: Mapping[Path, str], folder: Path) -> str:
+def render(
+    before: Mapping[Path, str],
+    after: Mapping[Path, str],
+    folder: Path,
+    *,
+    renamed: Mapping[Path, Path] = MappingProxyType({}),
+) -> str:
     """The diff of every file whose text differs, in order of path, with paths relative to `folder`.
 
-    Line ends are kept as they are in the files; a last line without one is marked as such.
+    Line ends are kept as they are in the files; a last line without one is marked as such. `renamed` are the names
+    after the change of the files that have another one.
     """
     parts: list[str] = []
     for path in sorted(after):
         if after[path] == before[path]:
             continue
-        name = shown(path, folder)
+        names = shown(path, folder), shown(renamed.get(path, path), folder)
         # str.splitlines also breaks at form feeds, which are no line ends in Python source.
-        lines = difflib.unified_diff(_LINE.findall(before[path]), _LINE.findall(after[path]), name, name)
+        lines = difflib.unified_diff(_LINE.findall(before[path]), _LINE.findall(after[path]), *names)
         parts += [line if line.endswith(("\n", "\r")) else f"{line}\n{_NO_LINE_END}" for line in lines]
     return "".join(parts)

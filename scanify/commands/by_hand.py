@@ -1,0 +1,92 @@
+"""The change that somebody made by hand: two files, or the working tree against a revision of git."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from scanify.errors import ScanifyError
+from scanify.pipeline import normal
+from scanify.report.diff import render
+from scanify.report.sentences import shown
+from scanify.source.file import Source
+from scanify.source.git import changed_since
+from scanify.source.read import decode
+
+
+@dataclass(frozen=True)
+class ByHand:
+    """Both versions of every file of the change, and the file whose module the cases are given in each version."""
+
+    changes: Mapping[Path, tuple[bytes | None, bytes | None]]
+    target: Path
+    rewritten_target: Path
+
+    def diff(self, folder: Path) -> str:
+        """The change as a unified diff, with paths relative to `folder`."""
+        if self.target != self.rewritten_target:
+            texts = [_text(path, self.changes[path][0]) for path in (self.target, self.rewritten_target)]
+            renamed = {self.target: self.rewritten_target}
+            return render({self.target: texts[0]}, {self.target: texts[1]}, folder, renamed=renamed)
+        before, after = ({path: _text(path, texts[at]) for path, texts in self.changes.items()} for at in range(2))
+        return render(before, after, folder)
+
+
+def two_files(before: str, after: str) -> ByHand:
+    """The change from the file `before` to the file `after`. Each is imported from where it lies."""
+    paths = [normal(Path(name)) for name in (before, after)]
+    for option, name, path in zip(("--before", "--after"), (before, after), paths, strict=True):
+        demand_file(name, option)
+        if path.suffix != ".py":
+            raise ScanifyError(f"{option}: only Python files (.py) can be verified; got {name}")
+    texts = {path: path.read_bytes() for path in paths}
+    if len({path.resolve() for path in paths}) == 1:
+        raise ScanifyError(f"--before and --after are the same file, {before}: there is nothing to compare")
+    return ByHand({path: (data, data) for path, data in texts.items()}, *paths)
+
+
+def since(revision: str, file: str | None, cases: Collection[Path]) -> ByHand:
+    """The change from `revision` to the working tree, of all Python files of the repository but the `cases`.
+
+    The cases are called with the module of `file`; without it, with that of the only file that changed. Raises
+    ScanifyError where there is none or several, or where the file is not in both versions.
+    """
+    path = None if file is None else normal(Path(file))
+    if file is not None and path is not None:
+        demand_file(file, "--against", f"the working tree has no such file to compare with that in {revision}")
+    own = {case.resolve() for case in cases}
+    changes = changed_since(revision, Path.cwd() if path is None else path.parent)
+    changes = {each: texts for each, texts in changes.items() if each.resolve() not in own}
+    if not changes:
+        raise ScanifyError(f"nothing to verify: no Python file differs between {revision} and the working tree")
+    if path is None:
+        path = _only(changes, revision)
+    real = path.resolve()
+    if any(each.resolve() == real and before is None for each, (before, _) in changes.items()):
+        raise ScanifyError(
+            f"{shown(path, Path.cwd())} does not exist in {revision}: there is nothing to compare it with; name the "
+            "old file and the new one with --before and --after"
+        )
+    return ByHand(changes, path, path)
+
+
+def demand_file(name: str, option: str = "", else_: str = "") -> None:
+    """Raises ScanifyError where `name` is no file, naming the option that it was given to."""
+    if Path(name).is_file():
+        return
+    head = f"{option}: " if option else ""
+    what = "is a folder" if Path(name).is_dir() else "does not exist"
+    raise ScanifyError(f"{head}expected a Python file, got {name}, which {what}{f'; {else_}' if else_ else ''}")
+
+
+def _only(changes: Mapping[Path, tuple[bytes | None, bytes | None]], revision: str) -> Path:
+    found = [path for path, texts in changes.items() if None not in texts]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(shown(path, Path.cwd()) for path in found[:6]) + (", ..." if len(found) > 6 else "")
+    many = f"{len(found)} files changed since {revision} ({names})" if found else f"none is in both {revision} and here"
+    raise ScanifyError(f"a case is given the module of one file, and {many}; name the one that the cases are for")
+
+
+def _text(path: Path, data: bytes | None) -> str:
+    source = decode(path, data or b"")
+    return source.text if isinstance(source, Source) else (data or b"").decode("latin-1")

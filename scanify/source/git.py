@@ -1,0 +1,76 @@
+"""What changed in a git repository since one of its revisions, by the `git` command. Nothing is written."""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from scanify.errors import ScanifyError
+
+
+def changed_since(revision: str, folder: Path) -> dict[Path, tuple[bytes | None, bytes | None]]:
+    """The Python files of the repository around `folder` that differ between `revision` and the working tree.
+
+    Each with its bytes there and here, None where it does not exist. Files that git does not track yet count, ignored
+    ones do not. A file that was renamed is one that is gone and one that is new.
+
+    Raises ScanifyError where there is no git command, no repository, or no such revision.
+    """
+    top = Path(os.fsdecode(_git(["rev-parse", "--show-toplevel"], folder).rstrip(b"\n")))
+    commit = _commit(revision, top)
+    differing = _git(["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", commit, "--", "*.py"], top)
+    untracked = _git(["ls-files", "-z", "--others", "--exclude-standard", "--", "*.py"], top)
+    names = sorted({name for name in (differing + untracked).split(b"\0") if name})
+    found = {}
+    for name, before in zip(names, _blobs(commit, names, top), strict=True):
+        path = top / os.fsdecode(name)
+        after = path.read_bytes() if path.is_file() else None
+        if before != after:
+            found[path] = (before, after)
+    return found
+
+
+def _commit(revision: str, top: Path) -> str:
+    try:
+        return (
+            _git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"], top)
+            .decode()
+            .strip()
+        )
+    except ScanifyError:
+        raise ScanifyError(
+            f"expected a revision of the git repository {top}, such as HEAD, main or a commit, got {revision!r}; "
+            "`git fetch` it if it is that of another copy"
+        ) from None
+
+
+def _blobs(commit: str, names: Sequence[bytes], top: Path) -> list[bytes | None]:
+    """The bytes of the files in `commit`, None for those that it lacks."""
+    asked = b"".join(commit.encode() + b":" + name + b"\n" for name in names)
+    answer = _git(["cat-file", "--batch"], top, asked)
+    found: list[bytes | None] = []
+    for _ in names:
+        head, _, answer = answer.partition(b"\n")
+        fields = head.rsplit(b" ", 2)
+        if head.endswith(b" missing") or len(fields) != 3 or fields[1] != b"blob":
+            found.append(None)
+            continue
+        size = int(fields[2])
+        found.append(answer[:size])
+        answer = answer[size + 1 :]
+    return found
+
+
+def _git(arguments: Sequence[str], folder: Path, given: bytes = b"") -> bytes:
+    # Without locks, as looking must not be in the way of a commit that is made meanwhile.
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+    try:
+        done = subprocess.run(
+            ["git", *arguments], cwd=folder, env=environment, input=given, capture_output=True, check=False
+        )
+    except FileNotFoundError:
+        raise ScanifyError("expected the `git` command, which --against needs, on the PATH; install git") from None
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}"
+        raise ScanifyError(f"git {arguments[0]} failed in {folder}: {said}")
+    return done.stdout

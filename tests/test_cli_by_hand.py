@@ -1,0 +1,176 @@
+"""`verify --before --after` and `verify --against` from outside; verification itself stands in."""
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scanify.cli import run
+from scanify.errors import Exit
+from scanify.verify.verdict import CaseResult, PolicyResult, Status, Verdict, Verification
+
+PROVED = Verdict(Status.PROVED)
+
+
+class Stand:
+    """Stands in for `scanify.verify.run.verify`."""
+
+    def __init__(self) -> None:
+        self.calls: list[dict[str, Any]] = []
+
+    def __call__(self, changes: Mapping[Path, Any], cases: Any, **options: Any) -> Verification:
+        self.calls.append({"changes": dict(changes), "cases": [case.text for case in cases], **options})
+        results = tuple(PolicyResult(str(policy), PROVED, PROVED) for policy in options["policies"])
+        return Verification(tuple(CaseResult(case.text, PROVED, results) for case in cases), (("jax", "0"),))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CI", raising=False)
+    for name, text in {"loop.py": "x = 1\n", "scan.py": "x = 2\n", "cases.py": "def f(module): ...\n"}.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.fixture
+def stand(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Stand:
+    stand = Stand()
+    monkeypatch.setattr("scanify.verify.run.verify", stand)
+    return stand
+
+
+def git(folder: Path, *arguments: str) -> None:
+    who = ["-c", "user.name=Test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(folder: Path) -> Path:
+    git(folder, "init", "--quiet")
+    git(folder, "add", "loop.py", "scan.py")
+    git(folder, "commit", "--quiet", "-m", "first")
+    return folder
+
+
+CASE = ["--case", "cases.py:f"]
+TWO = ["verify", "--before", "loop.py", "--after", "scan.py", *CASE]
+
+
+class TestTwoFiles:
+    def test_both_are_in_both_versions_and_the_case_is_given_each(self, stand: Stand, folder: Path) -> None:
+        assert run(TWO) == Exit.OK
+        (call,) = stand.calls
+        assert call["changes"] == {folder / "loop.py": (b"x = 1\n",) * 2, folder / "scan.py": (b"x = 2\n",) * 2}
+        assert (call["target"], call["rewritten_target"]) == (folder / "loop.py", folder / "scan.py")
+        assert (call["policies"], call["requested"]) == ((None,), None)
+
+    def test_policies_override_what_is_written(self, stand: Stand) -> None:
+        assert run([*TWO, "--remat", "nested", "--remat", "False"]) == Exit.OK
+        assert (stand.calls[0]["policies"], stand.calls[0]["requested"]) == (("nested", "none"), None)
+
+    def test_the_report_has_the_difference_of_the_two(self, stand: Stand, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run([*TWO, "--format", "html", "--output", "report.html"]) == Exit.OK
+        assert capsys.readouterr().out == ""
+        page = Path("report.html").read_text()
+        assert "scan.py" in page and "x = 2" in page
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--before", "loop.py"], "--before and --after go together"),
+            (["--before", "loop.py", "--after", "gone.py"], "--after: expected a Python file, got gone.py"),
+            (["--before", ".", "--after", "scan.py"], "--before: expected a Python file, got ., which is a folder"),
+            (["--before", "loop.py", "--after", "./loop.py"], "are the same file"),
+            (["--before", "loop.py", "--after", "notes.md"], "only Python files (.py) can be verified; got notes.md"),
+            (["--before", "loop.py", "--after", "scan.py", "model.py"], "leave out model.py"),
+            (["--before", "loop.py", "--after", "scan.py", "--against", "HEAD"], "give one of them"),
+            (["--before", "loop.py", "--after", "scan.py", "--stack", "init"], "--stack is how scanify rewrites"),
+            ([], "expected a FILE to rewrite and verify, or --before A.py --after B.py, or --against REV"),
+        ],
+    )
+    def test_wrong_usage_says_what_to_give(
+        self, stand: Stand, folder: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (folder / "notes.md").write_text("")
+        assert run(["verify", *arguments, *CASE]) == Exit.USAGE
+        assert message in capsys.readouterr().err
+        assert stand.calls == []
+
+
+class TestAgainst:
+    def test_the_only_file_that_changed_is_given_to_the_case(self, stand: Stand, repository: Path) -> None:
+        (repository / "loop.py").write_text("x = 3\n")
+        assert run(["verify", "--against", "HEAD", *CASE]) == Exit.OK
+        (call,) = stand.calls
+        path = repository.resolve() / "loop.py"
+        assert call["changes"] == {path: (b"x = 1\n", b"x = 3\n")}
+        assert call["target"] == call["rewritten_target"] == path
+        assert call["policies"] == (None,)
+
+    def test_a_case_file_is_no_part_of_the_change(self, stand: Stand, repository: Path) -> None:
+        """It is new here; were it part of the change, the original would have none."""
+        (repository / "scan.py").unlink()
+        (repository / "new.py").write_text("")
+        assert run(["verify", "--against", "HEAD", "loop.py", *CASE]) == Exit.OK
+        changes = {path.name: texts for path, texts in stand.calls[0]["changes"].items()}
+        assert changes == {"scan.py": (b"x = 2\n", None), "new.py": (None, b"")}
+        assert stand.calls[0]["target"] == repository / "loop.py"
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["HEAD"], "2 files changed since HEAD (loop.py, scan.py); name the one that the cases are for"),
+            (["HEAD", "new.py"], "new.py does not exist in HEAD"),
+            (["HEAD", "gone.py"], "--against: expected a Python file, got gone.py, which does not exist"),
+            (["nowhere", "loop.py"], "expected a revision of the git repository"),
+        ],
+    )
+    def test_what_is_not_there_is_named(
+        self, stand: Stand, repository: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        for name in ("loop.py", "scan.py", "new.py"):
+            (repository / name).write_text("x = 4\n")
+        assert run(["verify", "--against", *arguments, *CASE]) == Exit.USAGE
+        assert message in capsys.readouterr().err
+        assert stand.calls == []
+
+    def test_verifying_nothing_is_no_success(
+        self, stand: Stand, repository: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(["verify", "--against", "HEAD", *CASE]) == Exit.USAGE
+        error = capsys.readouterr().err
+        assert "nothing to verify: no Python file differs between HEAD and the working tree" in error
+
+
+class TestTheCache:
+    def test_results_are_kept_at_the_top_of_the_project_unless_told_not_to(self, stand: Stand, folder: Path) -> None:
+        run(TWO)
+        run([*TWO, "--no-cache"])
+        kept, not_kept = (call["cache"] for call in stand.calls)
+        assert kept.folder == folder / ".scanify_cache" and not_kept is None
+
+
+def test_every_format_can_be_asked_for() -> None:
+    from scanify.commands.verify import FORMATS
+    from scanify.report import formats
+
+    assert ("text", *formats.FORMATS) == FORMATS
+
+
+@pytest.mark.parametrize("form", ["json", "markdown", "junit", "html", "text"])
+def test_a_report_goes_to_standard_output_or_to_a_file(
+    stand: Stand, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run([*TWO, "--format", form])
+    printed = capsys.readouterr().out
+    run([*TWO, "--format", form, "--output", "report"])
+    assert capsys.readouterr().out == ""
+    assert Path("report").read_text() == printed
+
+
+def test_a_report_that_cannot_be_written_is_told(stand: Stand, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*TWO, "--output", "no/such/folder/report"]) == Exit.USAGE
+    assert "--output: no/such/folder/report cannot be written: No such file" in capsys.readouterr().err
