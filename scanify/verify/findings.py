@@ -32,6 +32,13 @@ def remat_findings(policy: str, wanted: Traced | Verdict, written: Traced | Verd
     return (text,)
 
 
+def policy_changed(traced: Traced, without: Traced | Verdict | None) -> bool | None:
+    """Whether a policy keeps other residuals than a scan without remat does; None where either is not known."""
+    if not isinstance(without, Traced) or traced.gradient is None or without.gradient is None:
+        return None
+    return _residuals(traced) != _residuals(without)
+
+
 def remat_notes(policy: str, traced: Traced, without: Traced | Verdict | None, original: Traced) -> tuple[str, ...]:
     """What is worth knowing and not wrong: a policy that changes nothing here, a rewrite that saves more than before.
 
@@ -40,8 +47,8 @@ def remat_notes(policy: str, traced: Traced, without: Traced | Verdict | None, o
     notes = []
     if traced.gradient is None or original.gradient is None:
         return ()
-    other = isinstance(without, Traced) and without is not traced and policy != "save_all"  # which is to save all
-    if other and isinstance(without, Traced) and _residuals(traced) == _residuals(without):
+    other = without is not traced and policy != "save_all"  # which is to save all
+    if other and policy_changed(traced, without) is False:
         notes.append(f"remat {policy!r} changes nothing: {_size(traced)} are saved with and without it")
     if (traced.saved_bytes or 0) > (original.saved_bytes or 0):
         notes.append(f"saves {_size(traced)} where the original saves {_size(original)}")

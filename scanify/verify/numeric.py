@@ -7,6 +7,7 @@ so 1e-12 of the size of an array is both wide enough and narrow.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +19,9 @@ from jax.extend.core import ClosedJaxpr, jaxprs_in_params
 
 from scanify.verify.arrays import is_inexact, is_key, struct
 from scanify.verify.figures import EQUAL, Distance, distance
+from scanify.verify.jvp import jvp
 from scanify.verify.trace import Policy, Version, differentiated, flat_outputs, gradients, trace, under
+from scanify.verify.vmap import batch
 
 FLOAT64 = 1e-12  # of the size of an array
 NATIVE_EPS = 128  # times the machine epsilon, where there is no float64 truth
@@ -59,15 +62,25 @@ class Comparison:
 
 
 def compare_outputs(case: Comparison) -> Outcome:
-    """Values, under jit and under vmap."""
-    return _test(case, (_Check("values", _values, case.outputs), _Check("vmap", _vmapped, case.outputs, native=False)))
+    """Values, under jit."""
+    return _test(case, _Check("values", _values, case.outputs))
 
 
 def compare_gradients(case: Comparison) -> Outcome:
-    """vjp with random cotangents, and jvp with random tangents."""
+    """vjp with random cotangents."""
     grads = tuple(f"the gradient of {case.names[i]}" for i in differentiated(case.leaves))
+    return _test(case, _Check("vjp", _vjp, grads))
+
+
+def compare_tangents(case: Comparison) -> Outcome:
+    """jvp with random tangents."""
     tangents = tuple(f"the tangent of {case.outputs[i]}" for i in case.inexact)
-    return _test(case, (_Check("vjp", _vjp, grads), _Check("jvp", _jvp, tangents, native=False)))
+    return _test(case, _Check("jvp", _jvp, tangents, native=False))
+
+
+def compare_batched(case: Comparison, inputs: Sequence[int]) -> Outcome:
+    """Values under vmap over these leaves."""
+    return _test(case, _Check("vmap", functools.partial(_vmapped, inputs), case.outputs, native=False))
 
 
 _Run = Callable[[Version, _Arrays, np.random.Generator], list[Any]]
@@ -86,15 +99,11 @@ class _Check:
     native: bool = True
 
 
-def _test(case: Comparison, checks: Sequence[_Check]) -> Outcome:
-    leaves = case.once("leaves", lambda: _perturbed(case))
-    parts: list[str] = []
-    for check in checks:
-        outcome = _one(case, leaves, check)
-        parts.append(f"{check.title}: {outcome.text}")
-        if not outcome.agree:
-            return Outcome(False, parts[-1])
-    return Outcome(True, "; ".join(parts))
+def _test(case: Comparison, check: _Check) -> Outcome:
+    leaves, perturbed = case.once("leaves", lambda: _perturbed(case))
+    outcome = _one(case, leaves, check)
+    as_given = "" if perturbed else "; with the values of the case, as perturbed ones give NaN"
+    return Outcome(outcome.agree, f"{check.title}: {outcome.text}{as_given}")
 
 
 def _one(case: Comparison, leaves: _Arrays, check: _Check) -> Outcome:
@@ -168,14 +177,19 @@ def _values(program: Version, leaves: _Arrays, rng: np.random.Generator) -> list
     return _listed(jax.jit(lambda xs: flat_outputs(program.call(program.own(xs)))[0])(list(leaves)))
 
 
-def _vmapped(program: Version, leaves: _Arrays, rng: np.random.Generator) -> list[Any]:
-    """Over two models and inputs; integers and keys are shared."""
-    axes = [0 if is_inexact(x) else None for x in leaves]
-    twice = [jnp.stack([x, x * 1.25]) if axis == 0 else x for x, axis in zip(leaves, axes, strict=True)]
-    if all(axis is None for axis in axes):
-        return []
-    call = jax.vmap(lambda xs: flat_outputs(program.call(program.own(xs)))[0], in_axes=(axes,))
-    return _listed(jax.jit(call)(twice))
+def _vmapped(inputs: Sequence[int], program: Version, leaves: _Arrays, rng: np.random.Generator) -> list[Any]:
+    axes = [0 if i in set(inputs) else None for i in range(len(leaves))]
+    given = [x if axis is None else jnp.stack([x, _another(x)]) for x, axis in zip(leaves, axes, strict=True)]
+    return _listed(jax.jit(lambda xs: batch(program, xs, axes))(given))
+
+
+def _another(x: Any) -> Any:
+    """Other values of the same kind: an integer stays the index that it may be, a key is a key of the same kind."""
+    if is_inexact(x):
+        return x * 1.25
+    if is_key(x):
+        return jax.random.wrap_key_data(jnp.flip(jax.random.key_data(x)), impl=jax.random.key_impl(x))
+    return jnp.flip(x)
 
 
 def _vjp(program: Version, leaves: _Arrays, rng: np.random.Generator) -> list[Any]:
@@ -185,19 +199,8 @@ def _vjp(program: Version, leaves: _Arrays, rng: np.random.Generator) -> list[An
 
 
 def _jvp(program: Version, leaves: _Arrays, rng: np.random.Generator) -> list[Any]:
-    at = differentiated(leaves)
-    tangents = [_noise(rng, leaves[i]) for i in at]
-
-    def push(xs: _Arrays, moves: _Arrays) -> list[Any]:
-        def inner(*moved: Any) -> list[Any]:
-            full = list(xs)
-            for i, value in zip(at, moved, strict=True):
-                full[i] = value
-            return [y for y in flat_outputs(program.call(program.own(full)))[0] if is_inexact(y)]
-
-        return list(jax.jvp(inner, tuple(xs[i] for i in at), tuple(moves))[1])
-
-    return _listed(jax.jit(push)(list(leaves), tangents))
+    tangents = [_noise(rng, leaves[i]) for i in differentiated(leaves)]
+    return _listed(jax.jit(lambda xs, moves: jvp(program, xs, moves))(list(leaves), tangents))
 
 
 def _listed(values: Any) -> list[Any]:
@@ -208,11 +211,12 @@ def _noise(rng: np.random.Generator, like: Any) -> Any:
     return jnp.asarray(rng.standard_normal(like.shape)).astype(like.dtype)
 
 
-def _perturbed(case: Comparison) -> list[Any]:
+def _perturbed(case: Comparison) -> tuple[list[Any], bool]:
     """Leaves such that no two layers are equal: an initial bias is zero in every layer, and hides their order.
 
     Values move by some percent of their size and zeros a little upwards, so that variances stay positive and masks
-    of infinities stay what they are. Where that alone makes the outputs NaN, the leaves are taken as they are.
+    of infinities stay what they are. Where that alone makes the outputs NaN, the leaves are taken as they are, and the
+    second answer is False.
     """
     rng = np.random.default_rng(0)
     moved = [_move(rng, x) if is_inexact(x) else x for x in case.leaves]
@@ -220,8 +224,9 @@ def _perturbed(case: Comparison) -> list[Any]:
         call = jax.jit(lambda xs: flat_outputs(case.before.call(case.before.own(xs)))[0])
         plain, shaken = call(list(case.leaves)), call(moved)
     except Exception:  # reported by the comparison itself, which runs the same
-        return list(case.leaves)
-    return moved if sum(map(_nans, shaken)) <= sum(map(_nans, plain)) else list(case.leaves)
+        return list(case.leaves), True
+    useful = sum(map(_nans, shaken)) <= sum(map(_nans, plain))
+    return (moved if useful else list(case.leaves)), useful
 
 
 def _move(rng: np.random.Generator, x: Any) -> Any:

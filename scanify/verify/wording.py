@@ -132,7 +132,7 @@ class Words:
             return f"a constant {self.aval(node)}"
         if op == "slice":
             return f"{self._box(node)} of {self.what(table.inputs[node][0])}"
-        if op in ("reshape", "convert_element_type"):
+        if op in ("reshape", "convert_element_type", "random_wrap"):
             return self.what(table.inputs[node][0])
         if op == "broadcast":
             return f"{self.what(table.inputs[node][0])} broadcast to {self.aval(node)}"
@@ -152,6 +152,10 @@ class Words:
         place = places.get(node) or self.table.made[node]
         if place is None or self.table.op[node] in ("input", "fill", "const"):
             return Operation(self.what(node), layer=layer)
+        return self.at(place, layer)
+
+    def at(self, place: Place, layer: int | None = None) -> Operation:
+        """The operation at a place in a program, with its line in the user's source."""
         file, line = self._line(place)
         outputs = [variable.aval for variable in place.equation.outvars]
         text = place.equation.primitive.name
@@ -194,12 +198,16 @@ class Words:
 
         The jaxpr of a jitted function of jax (`jnp.where`) is traced once, and remembers the line of its first use;
         such an equation stands no deeper in the user's code than the call does, so the call's line is the right one.
+        Other jaxprs (of a scan, of remat) are traced for the call they are in, and those under remat remember no
+        frame outside of it.
         """
         best: list[tuple[str, int]] = []
+        jitted = False
         for equation in (*place.calls, place.equation):
             frames = self._frames(equation)
-            if len(frames) > len(best):
+            if frames and (not jitted or len(frames) > len(best)):
                 best = frames
+            jitted = jitted or equation.primitive.name in ("jit", "pjit")
         return best[-1] if best else (None, None)
 
     def _frames(self, equation: Any) -> list[tuple[str, int]]:

@@ -1,10 +1,16 @@
 """Two versions of one module, loaded the way a verification loads them: twice, under one name."""
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
+import jax
 import pytest
+
+from scanify.verify.compare import compare_case
+from scanify.verify.verdict import CaseResult
+from tests.verify.loop_model import POLICIES, SOURCE, case
 
 
 @pytest.fixture
@@ -26,3 +32,29 @@ def _module(source: str) -> ModuleType:
     module = ModuleType("model_under_test")
     exec(compile(source, "model_under_test.py", "exec"), vars(module))
     return module
+
+
+@pytest.fixture
+def quick_compilation() -> Iterator[None]:
+    """Programs that run once: most of the time would go to optimising them."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
+@pytest.fixture
+def compare(
+    load_twice: Callable[[str, dict[str, str]], SimpleNamespace], quick_compilation: None
+) -> Callable[..., CaseResult]:
+    """`compare({"old": "new"})`: the model of `loop_model` as it is, and with replacements.
+
+    Options are those of `loop_model.case` and `compare_case`, and another `source`.
+    """
+
+    def run(changes: dict[str, str], **options: Any) -> CaseResult:
+        chosen = {"policies": POLICIES, "requested": "nested", "abstract": False, "measure": False} | options
+        built = {name: chosen.pop(name) for name in ("dropout", "key", "arrays") if name in chosen}
+        two = load_twice(chosen.pop("source", SOURCE), changes)
+        return compare_case("case", case(two.before, **built), case(two.after, **built), **chosen)
+
+    return run

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import pytest
 
 from scanify.verify.build import build
-from scanify.verify.numeric import Comparison, compare_gradients, compare_outputs
+from scanify.verify.numeric import Comparison, compare_batched, compare_gradients, compare_outputs, compare_tangents
 from scanify.verify.pair import pair
 from scanify.verify.trace import trace
 
@@ -40,7 +40,7 @@ def plain(w, x):
 def test_equal_functions_are_equal_bit_for_bit():
     outcome = compare_outputs(comparison(plain, plain))
     assert outcome.agree
-    assert outcome.text.startswith("values: float64 bit for bit equal, its own dtypes bit for bit equal; vmap: float64")
+    assert outcome.text == "values: float64 bit for bit equal, its own dtypes bit for bit equal"
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1e-9, 1e-11])
@@ -122,7 +122,7 @@ def test_a_model_that_vmap_does_not_support_is_told():
     def unbatched(w, x):
         return jax.pure_callback(lambda v: v, jax.ShapeDtypeStruct(w.shape, w.dtype), w * x)
 
-    outcome = compare_outputs(comparison(unbatched, unbatched))
+    outcome = compare_batched(comparison(unbatched, unbatched), (1,))
     assert outcome.agree
     assert "vmap: the original does not support it" in outcome.text
 
@@ -145,3 +145,35 @@ def test_parameters_that_are_equal_are_made_to_differ():
     both = pair(*built)
     case = Comparison(both.before, both.after, both.leaves, both.found.names, ("output",), (0,), None)
     assert not compare_outputs(case).agree
+
+
+def test_a_wrong_tangent_of_the_right_function_fails():
+    @jax.custom_jvp
+    def sine(x):
+        return jnp.sin(x)
+
+    sine.defjvp(lambda x, t: (jnp.sin(x[0]), t[0] * jnp.cos(x[0]) * (1 + 1e-7)))
+    case = comparison(lambda w, x: jnp.sin(w * x), lambda w, x: sine(w * x))
+    assert compare_outputs(case).agree
+    outcome = compare_tangents(case)
+    assert not outcome.agree
+    assert outcome.text.startswith("jvp: float64, tolerance 1e-12: relative difference 1e-07 at the tangent of output[")
+
+
+def test_what_differs_under_vmap_alone_fails():
+    same = jax.custom_batching.custom_vmap(lambda x: x)
+    same.def_vmap(lambda size, batched, x: (x * (1 + 1e-7), True))
+    case = comparison(plain, lambda w, x: plain(w, same(x)))
+    assert compare_outputs(case).agree
+    outcome = compare_batched(case, (1,))
+    assert not outcome.agree
+    assert outcome.text.startswith("vmap: float64, tolerance 1e-12")
+
+
+def test_values_that_perturbing_makes_nan_are_taken_as_they_are_and_it_is_told():
+    def unit(w, x):
+        return jnp.sqrt(1.5 - w) + x  # `w` goes up to 1.5
+
+    outcome = compare_outputs(comparison(unit, unit))
+    assert outcome.agree
+    assert outcome.text.endswith("; with the values of the case, as perturbed ones give NaN")

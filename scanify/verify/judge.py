@@ -1,0 +1,90 @@
+"""The verdict on two traced programs: proved equal, or else tested by their values."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from jax.extend.core import ClosedJaxpr
+
+from scanify.verify.attempt import proof_of
+from scanify.verify.numeric import Comparison, Outcome
+from scanify.verify.pair import Pair
+from scanify.verify.policy import policy_of
+from scanify.verify.prove import Proof
+from scanify.verify.steps import Steps
+from scanify.verify.trace import Policy, Traced
+from scanify.verify.verdict import Status, Verdict
+from scanify.verify.words import raised, unproved
+
+Files = Callable[[str], str | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """What is compared, the same for every check and under every policy.
+
+    `abstract`: there are no values to test with. `files` gives the name to show of a file of the user's code, and None
+    for any other.
+    """
+
+    both: Pair
+    original: Traced
+    comparison: Comparison
+    abstract: bool
+    files: Files | None
+    steps: Steps
+
+    def said(self, error: Exception) -> str:
+        """An exception of user code in one line."""
+        return raised(error, self.files).partition("\n")[0]
+
+
+@dataclass(frozen=True)
+class Once:
+    """The verdict of a check that is made once for all policies; None where it does not apply, and `note` says why."""
+
+    verdict: Verdict | None
+    note: str = ""
+
+
+def judge(
+    subject: Subject,
+    before: ClosedJaxpr,
+    after: ClosedJaxpr,
+    test: Callable[[Comparison], Outcome],
+    *,
+    more: Sequence[str] = (),
+    policy: Policy = None,
+    gradients: bool = False,
+    untested: str = "",
+) -> Verdict:
+    """The verdict on two programs of the leaves of the original and of `more` inputs after them, given by name.
+
+    `test` is asked where there is no proof, unless `untested` says why it should not be. `gradients`: the programs
+    compute derivatives in reverse mode.
+    """
+    names, layers = [*subject.both.found.names, *more], [*subject.both.found.layers, *(None for _ in more)]
+    with subject.steps.step("prove"):
+        proof = proof_of(before, after, names, layers, subject.files, gradients)
+    if proof.proved:
+        weak = "" if all(proof.avals_equal) else "equal in value, shape and dtype, but not in weak type"
+        return Verdict(Status.PROVED, weak)
+    why = unproved(proof)
+    if subject.abstract:
+        reason = f"not proved, and abstract weights have no values to test with: {why}"
+        return Verdict(Status.NOT_RUN, reason, proof.difference)
+    if untested:
+        return Verdict(Status.NOT_RUN, f"not proved, and not tested as {untested}: {why}", proof.difference)
+    with subject.steps.step("test"):
+        outcome = test(dataclasses.replace(subject.comparison, policy=policy_of(policy)))
+    return _tested(outcome, proof, why)
+
+
+def _tested(outcome: Outcome, proof: Proof, why: str) -> Verdict:
+    if not outcome.agree:
+        return Verdict(Status.FAILED, f"{outcome.text}; {why}", proof.difference)
+    if not proof.effects_equal:
+        return Verdict(Status.NOT_RUN, f"the values agree ({outcome.text}), but {why}", proof.difference)
+    return Verdict(Status.TESTED, f"not proved ({why}); {outcome.text}", proof.difference)
