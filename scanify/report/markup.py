@@ -5,7 +5,7 @@ from html import escape
 
 from scanify.report.visible import visible
 
-_VOID = {"meta", "rect", "line", "path", "circle", "br"}
+_VOID = {"meta", "rect", "line", "path", "circle", "wbr"}
 
 
 class Markup(str):
@@ -32,7 +32,7 @@ def tag(name: str, /, *inside: str, **attributes: object) -> Markup:
     """
     given = "".join(_attribute(key, value) for key, value in attributes.items() if value is not None)
     if name in _VOID:
-        return Markup(f"<{name}{given}>" if name in ("meta", "br") else f"<{name}{given}/>")
+        return Markup(f"<{name}{given}>" if name in ("meta", "wbr") else f"<{name}{given}/>")
     return Markup(f"<{name}{given}>{join(inside)}</{name}>")
 
 

@@ -1,5 +1,6 @@
 """A verification as one page that needs nothing else: no scripts, no network, its style and its plots within."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -102,13 +103,13 @@ def _group(number: int, case: CaseResult, *, short: bool) -> Markup:
     `short`: one row for all policies where their verdicts are the same.
     """
     more = tag("span", about(case), class_="muted") if about(case) else ""
-    name = join([tag("a", case.case, href=f"#case-{number}"), more])
+    name = join([tag("a", _breakable(case.case), href=f"#case-{number}"), more])
     policies = case.policies
     if short and len({(each.outputs.status, each.gradients.status) for each in policies}) == 1:
         every = f"all {len(policies)}" if len(policies) > 1 else policies[0].policy
         policies = (replace(policies[0], policy=every, changed=None),)
     span = max(1, len(policies))
-    head = tag("th", name, scope="rowgroup" if span > 1 else "row", rowspan=span if span > 1 else None)
+    head = tag("th", name, scope="rowgroup", rowspan=span)
     if not case.policies:
         why = "could not be verified" if case.error is not None else "nothing was compared"
         return tag("tbody", tag("tr", head, tag("td", tag("span", why, class_="badge failed"), colspan=len(_COLUMNS))))
@@ -132,6 +133,11 @@ def _group(number: int, case: CaseResult, *, short: bool) -> Markup:
             )
         )
     return tag("tbody", *rows)
+
+
+def _breakable(name: str) -> Markup:
+    """A name that may go on in the next line after `/`, `:`, `.` and `_`."""
+    return join([tag("wbr") if part == "" else part for part in re.split(r"(?<=[/:._])()", name)])
 
 
 def _whole(case: CaseResult) -> dict[str, Verdict | None]:

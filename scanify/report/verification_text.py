@@ -12,6 +12,7 @@ from rich.text import Text
 from scanify.report.figures import LOOP, SHORT, backend, measured
 from scanify.report.remarks import Statement, findings, notes, place, sides, statements
 from scanify.report.summary import about, ran_on, summary
+from scanify.report.visible import visible
 from scanify.verify.verdict import CaseResult, Difference, Status, Verdict, Verification
 
 _STYLES = {Status.PROVED: "green", Status.TESTED: "yellow", Status.FAILED: "bold red", Status.NOT_RUN: "magenta"}
@@ -132,9 +133,9 @@ def _paragraph(console: Console, head: Text, rest: str) -> None:
 
 
 def _raw(console: Console, text: str, prefix: str) -> None:
-    """The user's own text, as it is: neither markup nor wrapping may change it."""
+    """The user's own text, as it is: neither markup nor wrapping may change it, nor may it act on the terminal."""
     for line in text.rstrip("\n").splitlines():
-        _line(console, Text(prefix + line))
+        _line(console, Text(prefix + visible(line)))
 
 
 def _line(console: Console, text: Text) -> None:

@@ -18,7 +18,7 @@ from scanify.report.visible import visible
 from scanify.verify.verdict import CaseResult, Difference, Operation, Status, Verdict, Verification
 from tests.report import samples
 
-VOID = {"meta", "br", "rect", "line", "path"}
+VOID = {"meta", "wbr", "rect", "line", "path"}
 ELEMENTS = {
     "html", "head", "meta", "title", "style", "body", "main", "header", "section", "h1", "h2", "h3", "p", "span",
     "strong", "code", "pre", "ul", "li", "dl", "div", "dt", "dd", "details", "summary", "table", "caption", "thead",

@@ -201,6 +201,11 @@ def test_of_a_long_output_the_last_lines_are_shown() -> None:
     assert "  the case printed (the last 20 of 500 lines):\n    | line 480\n" in text and "    | line 499\n\n" in text
 
 
+def test_what_the_case_printed_does_not_act_on_the_terminal() -> None:
+    text = text_of(CaseResult("c", error="died \x1b[2J", output="\x1b]0;title\x07 \ud800\n"))
+    assert "    died \\x1b[2J\n" in text and "    | \\x1b]0;title\\x07 \\ud800\n" in text
+
+
 def test_output_of_a_good_case_is_not_shown() -> None:
     assert "step 1" not in text_of(GPT)
 
