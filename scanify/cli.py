@@ -9,7 +9,7 @@ import click
 import scanify
 from scanify.errors import CheckFailed, Exit, ScanifyError
 
-COMMANDS = ("check", "rewrite", "verify", "explain", "rules")
+COMMANDS = ("check", "rewrite", "verify", "case", "explain", "rules")
 
 HELP = """Rewrite Python loops over Equinox layers to scans over stacked layers, and prove that nothing changed.
 

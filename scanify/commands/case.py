@@ -1,0 +1,127 @@
+"""`scanify case`: propose cases for the models of a file."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from scanify.analysis.plan import Plan
+from scanify.commands.common import STDIN, load_project
+from scanify.errors import Exit, ScanifyError
+from scanify.report.sentences import shown
+
+if TYPE_CHECKING:
+    from scanify.propose.propose import Proposals
+
+
+@click.command("case", short_help="Propose cases for the models of a file.")
+@click.argument("file")
+@click.option(
+    "--class",
+    "classes",
+    multiple=True,
+    metavar="NAME",
+    help="A class to propose a case for, whether or not it has a loop. May be given several times.",
+)
+@click.option("-o", "--output", metavar="CASES", help="The file to write the cases to; without it they are printed.")
+@click.option("--force", is_flag=True, help="Overwrite the file of --output.")
+@click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="For each class.")
+@click.option("--memory-limit", metavar="SIZE", help="For each class, such as 4GiB.")
+def command(
+    file: str,
+    classes: tuple[str, ...],
+    output: str | None,
+    force: bool,
+    time_limit: float | None,
+    memory_limit: str | None,
+) -> int:
+    """Propose a case for each model of FILE whose layer loop would be rewritten, to be edited and verified with.
+
+    Constructor signatures, configurations and annotations give small sizes that fit each other; the arguments of the
+    call are found by tracing it on candidates, in a process of its own. Exits with 1 if no case could be proposed.
+    """
+    _check_paths(file, output, force=force)
+    given = load_project((file,), None)
+    if not given.project.sources:
+        reasons = "; ".join(each.reason for each in given.project.skipped)
+        raise ScanifyError(f"{file} could not be read: {reasons or 'it is no Python file'}")
+    source = given.project.sources[0]
+    loops = () if classes else given.project.analyse().loops
+    plans = [loop for loop in loops if isinstance(loop, Plan)]
+    if not classes and not plans:
+        reasons = "; ".join(f"line {loop.place.span.line}: {loop.rule}" for loop in loops) or "it has none"
+        click.echo(
+            f"scanify: no layer loop of {file} would be rewritten ({reasons}); name a class with --class", err=True
+        )
+        return Exit.FINDINGS
+    proposals = _proposed(source.path, source.text, plans, classes, time_limit, memory_limit)
+    return _finish(proposals, output)
+
+
+def _check_paths(file: str, output: str | None, *, force: bool) -> None:
+    if file == STDIN:
+        raise ScanifyError("a model on standard input cannot be imported; name a file")
+    path = Path(file)
+    if not path.is_file():
+        raise ScanifyError(f"expected a Python file, got {file}, which {_what_it_is(path)}")
+    if output is None:
+        if force:
+            raise ScanifyError("--force goes with --output, the file to overwrite")
+        return
+    out = Path(output)
+    if out.suffix != ".py":
+        raise ScanifyError(f"expected a Python file (.py) for --output, got {output}")
+    if not out.parent.is_dir():
+        raise ScanifyError(f"expected --output in a folder that exists, got {output}")
+    if out.is_dir() or (out.exists() and out.samefile(path)):
+        raise ScanifyError(f"expected --output to be a file of its own, got {output}")
+    if out.exists() and not force:
+        raise ScanifyError(f"{output} exists; give --force to overwrite it")
+
+
+def _what_it_is(path: Path) -> str:
+    return "is a folder" if path.is_dir() else "does not exist"
+
+
+def _proposed(
+    path: Path,
+    text: str,
+    plans: list[Plan],
+    classes: tuple[str, ...],
+    time_limit: float | None,
+    memory_limit: str | None,
+) -> "Proposals":
+    from rich.console import Console
+
+    from scanify.propose.propose import LIMITS, propose
+    from scanify.report.progress import progress
+    from scanify.verify.limits import parse_memory
+
+    limits = LIMITS
+    if time_limit is not None:
+        limits = replace(limits, seconds=time_limit)
+    if memory_limit is not None:
+        limits = replace(limits, memory=parse_memory(memory_limit))
+    with progress(Console(stderr=True)) as notify:
+        return propose(path, text, plans, classes=classes, limits=limits, notify=notify)
+
+
+def _finish(proposals: "Proposals", output: str | None) -> int:
+    """Print or write the cases, say what has none and why, and answer the exit code."""
+    from scanify.propose.write import render
+
+    folder = Path.cwd()
+    for each in proposals.declined:
+        head = f"no case for {each.cls or shown(proposals.target, folder)}: "
+        click.echo(f"scanify: {head}" + "\n".join(each.reasons), err=True)
+    if not proposals.cases:
+        return Exit.FINDINGS
+    text = render(proposals.cases, shown(proposals.target, folder))
+    if output is None:
+        click.echo(text, nl=False)
+        return Exit.OK
+    Path(output).write_text(text, encoding="utf-8")
+    names = ", ".join(f"{output}:{case.function}" for case in proposals.cases)
+    click.echo(f"scanify: wrote {names}", err=True)
+    return Exit.OK

@@ -1,0 +1,247 @@
+"""A value for every parameter that a constructor needs, as the text of the case."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import re
+import typing
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+from scanify.propose.annotations import (
+    Shape,
+    array_shape,
+    is_callable,
+    is_key,
+    plain,
+    sequence_item,
+    shown,
+    union,
+)
+from scanify.propose.arrays import array_text
+from scanify.propose.expression import Call, Expression, Text
+from scanify.propose.names import GiveUp, References
+from scanify.propose.roles import role_of
+from scanify.propose.signature import Parameter, constructor_parameters
+from scanify.propose.sizes import Sizes
+
+_DEPTH = 5
+# Sizes whose defaults are left alone: they say how a layer works, not how much there is of it.
+_KEPT = frozenset(("kernel", "groups", "factor", "spatial"))
+_SMALL = 16
+
+_FLOATS = (
+    (r"(\w+_)?(dropout|drop|pdrop|drop_?path|p|rate|prob|probability)(_(rate|prob|p))?", "0.1"),
+    (r"(\w+_)?(eps|epsilon)", "1e-5"),
+    (r"(\w+_)?(ratio|factor|expansion|mult|multiplier)", "2.0"),
+    (r"(\w+_)?(theta|base)", "10000.0"),
+    (r"(\w+_)?(scale|std|stddev|temperature|gain|sigma|beta|alpha|gamma|tau|dt|lr)", "1.0"),
+    (r"(\w+_)?(momentum|decay)", "0.9"),
+)
+_FLAGS = r"(use|with|has|is|do|add|apply|enable|return|tie|train|training|causal|inference|deterministic|bias)(_\w+)?"
+_ACTIVATION = re.compile(r"(\w+_)?(activation|act|nonlinearity|non_linearity|gate)(_?(fn|fun|func|function|layer))?")
+
+
+@dataclass(frozen=True)
+class Style:
+    """One way to choose. `equal`: all widths are one. `shrink`: which sizes with a default get a small value.
+
+    `raw_keys`: keys are uint32 arrays, for code older than typed keys.
+    """
+
+    equal: bool = False
+    shrink: typing.Literal["all", "depth", "none"] = "all"
+    raw_keys: bool = False
+
+
+@dataclass
+class Chooser:
+    """Chooses values for constructors. The same name is the same size in all it chooses."""
+
+    module: ModuleType
+    style: Style = field(default_factory=Style)
+
+    def __post_init__(self) -> None:
+        self.sizes = Sizes(equal=self.style.equal)
+        self.references = References(self.module)
+        self._keys = 0
+
+    def construct(self, cls: type, inside: tuple[type, ...] = ()) -> Call:
+        """The call that builds an instance of `cls`: a model, a layer, or a configuration. Raises GiveUp."""
+        if len(inside) >= _DEPTH or cls in inside:
+            raise GiveUp(f"{cls.__name__} is built from {' from '.join(each.__name__ for each in inside[::-1])}")
+        try:
+            parameters = constructor_parameters(cls)
+        except (TypeError, ValueError) as error:
+            raise GiveUp(f"the signature of {cls.__name__} cannot be read: {error}") from None
+        callee = self.references.to(cls)
+        chosen = []
+        for each in parameters:
+            value = self.value(each, (*inside, cls)) if each.required else self.instead(each, (*inside, cls))
+            if value is not None:
+                chosen.append((None if each.positional else each.name, value))
+        return Call(callee, tuple(chosen))
+
+    def instead(self, parameter: Parameter, inside: tuple[type, ...]) -> Expression | None:
+        """What replaces a default; None where the default is left alone."""
+        default, options = parameter.default, union(parameter.annotation)
+        if default is None and is_key(parameter.annotation, parameter.name):
+            return self.key()
+        if isinstance(default, int) and not isinstance(default, bool):
+            role = role_of(parameter.name)
+            wanted = {"all": role not in _KEPT, "depth": role == "depth", "none": False}[self.style.shrink]
+            text = self.sizes.parameter(parameter.name) if wanted and self._worth(role, default) else None
+            return None if text is None else Text(text, f"{default} by default")
+        configs = [each for each in options if is_config(each)]
+        if configs and default is not None and self.style.shrink != "none":
+            try:
+                built = self.construct(configs[0], inside)
+            except GiveUp:
+                return None
+            return built if built.arguments else None
+        return None
+
+    @staticmethod
+    def _worth(role: str | None, default: int) -> bool:
+        return role is not None and default > 0 and (role != "other" or default >= _SMALL)
+
+    def value(self, parameter: Parameter, inside: tuple[type, ...]) -> Expression:
+        """A value for a parameter without default. Raises GiveUp, naming the parameter and its type."""
+        name = parameter.name
+        if is_key(parameter.annotation, name):
+            return self.key()
+        options = [each for each in union(parameter.annotation) if each is not type(None)]
+        # What is less particular says less: a number before a sequence of them.
+        failed: list[GiveUp] = []
+        for option in options or [None]:
+            try:
+                value = self._by_type(name, plain(option), inside)
+            except GiveUp as error:
+                failed.append(error)
+                continue
+            if value is not None:
+                return value
+        if type(None) in union(parameter.annotation):
+            return Text("None", "it may be None")
+        if failed:
+            raise failed[-1]
+        kind = "no type that says more" if not options else f"type {shown(parameter.annotation)} is not known"
+        raise GiveUp(f"parameter `{name}` of {inside[-1].__name__} has no default and {kind}")
+
+    def key(self) -> Text:
+        """A random key, another one each time."""
+        made = "PRNGKey" if self.style.raw_keys else "key"
+        self._keys += 1
+        return Text(f"jax.random.{made}({self._keys - 1})")
+
+    def _by_type(self, name: str, kind: Any, inside: tuple[type, ...]) -> Expression | None:
+        simple = self.simple(name, kind)
+        if simple is not None:
+            return simple
+        shape = array_shape(kind)
+        if shape is not None:
+            return self._array(name, shape)
+        sequence = sequence_item(kind)
+        if sequence is not None:
+            return self._sequence(name, sequence, inside)
+        if isinstance(kind, type) and (is_config(kind) or is_layer(kind)):
+            return self.construct(kind, inside)
+        return self._by_name(name, inside) if kind is None or kind is Any or isinstance(kind, str) else None
+
+    def simple(self, name: str, kind: Any) -> Text | None:
+        """Values of types that have few: numbers by the name's vocabulary, flags, choices, functions, dtypes."""
+        if typing.get_origin(kind) is typing.Literal:
+            return Text(repr(typing.get_args(kind)[0]), "the first of " + ", ".join(map(repr, typing.get_args(kind))))
+        if isinstance(kind, type) and issubclass(kind, enum.Enum):
+            first = next(iter(kind), None)
+            return None if first is None else Text(f"{self.references.to(kind)}.{first.name}", "the first of its kind")
+        if kind is bool:
+            return Text(str(bool(re.fullmatch(r"(use|with)_\w+|bias|causal", name))))
+        if kind is int:
+            text = self.sizes.parameter(name)
+            return Text("2", "a guess: its name says nothing known") if text is None else Text(text)
+        if kind is float:
+            known = _float(name)
+            return Text(known) if known else Text("1.0", "a guess: its name says nothing known")
+        if _ACTIVATION.fullmatch(name.lower()) and (is_callable(kind) or kind in (None, Any) or isinstance(kind, str)):
+            return Text("jax.nn.gelu")
+        if re.fullmatch(r"(\w+_)?dtype", name) and kind is not str:
+            return Text("jnp.float32")
+        return None
+
+    def _array(self, name: str, shape: Shape) -> Text:
+        if shape.dims is None:
+            raise GiveUp(f"parameter `{name}` has no default and its type does not say which shape of array")
+        return array_text(name, shape.kind or "float", shape.dims, self.sizes, seed=100 + len(name))
+
+    def _sequence(
+        self, name: str, sequence: tuple[type, Any, int | None], inside: tuple[type, ...]
+    ) -> Expression | None:
+        made, item, count = sequence
+        item = plain(item)
+        if isinstance(item, type) and is_layer(item) and count is None:
+            call = self.construct(item, inside)
+            depth = self.sizes.parameter("depth")
+            # Each its own key, so that no two layers are equal.
+            fresh = tuple((n, Text("k") if _is_key_text(v) else v) for n, v in call.arguments)
+            keyed = fresh != call.arguments
+            over = f"k in jax.random.split({self.key().text}, {depth})" if keyed else f"_ in range({depth})"
+            from scanify.propose.expression import show
+
+            text = f"{show(Call(call.callee, fresh), 0)} for {over}"
+            return Text(f"[{text}]" if made is list else f"tuple({text})")
+        one = self._by_type(_singular(name), item, inside)
+        if not isinstance(one, Text):
+            return None
+        if count is not None:
+            return Text(f"({', '.join([one.text] * count)}{',' if count == 1 else ''})", one.why)
+        times = self.sizes.parameter("depth")
+        return Text(f"[{one.text}] * {times}" if made is list else f"({one.text},) * {times}", one.why)
+
+    def _by_name(self, name: str, inside: tuple[type, ...]) -> Expression | None:
+        """For parameters without a type that can be read: the vocabulary, and the module's own configuration."""
+        if re.fullmatch(r"cfg|conf|config|configuration|args|hparams|params|options|hyperparams", name.lower()):
+            found = [each for each in vars(self.module).values() if is_config(each) and _is_own(each, self.module)]
+            if len(found) == 1:
+                call = self.construct(found[0], inside)
+                return dataclasses.replace(call, why="the one configuration in the file")
+            return None
+        text = self.sizes.parameter(name)
+        if text is not None:
+            return Text(text)
+        known = _float(name)
+        if known is not None:
+            return Text(known)
+        return Text(str(name.startswith("use_"))) if re.fullmatch(_FLAGS, name) else None
+
+
+def is_layer(kind: Any) -> bool:
+    """Whether a type is a module of Equinox that can have instances."""
+    import equinox as eqx
+
+    return isinstance(kind, type) and issubclass(kind, eqx.Module) and kind is not eqx.Module
+
+
+def is_config(kind: Any) -> bool:
+    """Whether a type is a dataclass or a NamedTuple: what its fields say is all there is to know."""
+    if not isinstance(kind, type) or is_layer(kind):
+        return False
+    return dataclasses.is_dataclass(kind) or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
+
+
+def _is_own(kind: type, module: ModuleType) -> bool:
+    return kind.__module__ == module.__name__ or kind.__module__.partition(".")[0] == module.__name__.partition(".")[0]
+
+
+def _is_key_text(value: Expression) -> bool:
+    return isinstance(value, Text) and re.fullmatch(r"jax\.random\.(key|PRNGKey)\(\d+\)", value.text) is not None
+
+
+def _float(name: str) -> str | None:
+    return next((text for pattern, text in _FLOATS if re.fullmatch(pattern, name.lower())), None)
+
+
+def _singular(name: str) -> str:
+    return name[:-1] if name.endswith("s") and not name.endswith("ss") else name

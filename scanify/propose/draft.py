@@ -1,0 +1,149 @@
+"""A proposed case as source: one function that builds a model and the arguments of its call."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from scanify.propose.arguments import Argument, Arguments
+from scanify.propose.expression import Call, Text, show
+from scanify.propose.roles import ROLES
+from scanify.propose.sizes import RESERVED, Size, Sizes
+
+# Sizes that say how much of something there is, and that no array of the model bounds.
+_NO_WIDTHS = frozenset(("key", "depth", "heads", "kv_heads", "length", "batch", "size", "experts", "chosen"))
+_KEY = Size("key", 1, "seed of the call's key; None for inference, without a key")
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What a case's text is made of.
+
+    `entry` is how the model is called: `__call__`, or the name of another method. `state` says whether the model comes
+    with an `eqx.nn.State`. `declared` are the sizes that the constructor asked for; all other widths are `width`, where
+    that is a number, because the model's own arrays are that wide. `notes` end up in the docstring, `sweep` after the
+    function.
+    """
+
+    function: str
+    model: Call
+    entry: str
+    sizes: Sizes
+    arguments: Arguments = ()
+    state: bool = False
+    imports: frozenset[str] = frozenset()
+    declared: frozenset[str] = frozenset()
+    width: int | None = None
+    notes: tuple[str, ...] = ()
+    sweep: tuple[dict[str, Any], ...] = field(default=())
+
+    @property
+    def key(self) -> Argument | None:
+        """The call's random key, where it has one."""
+        return next((each for each in self.arguments if each.key is not None), None)
+
+    @property
+    def variables(self) -> dict[str, Size]:
+        """The sizes that the text names, in the order of the vocabulary, the user's own last."""
+        named = {node.id for node in ast.walk(ast.parse(f"if True:\n{self._body()}")) if isinstance(node, ast.Name)}
+        known = {
+            name: self.sizes.variables.get(name) or Size(name, role.value, role.why) for name, role in ROLES.items()
+        }
+        every = {**known, **self.sizes.variables}
+        found = {name: self._measured(size) for name, size in every.items() if name in named}
+        if self.key is not None and self.key.key == "optional":
+            found["key"] = _KEY
+        return found
+
+    def _measured(self, size: Size) -> Size:
+        if self.width is None or size.variable in self.declared or size.variable in _NO_WIDTHS:
+            return size
+        return replace(size, value=self.width, why="as wide as an array of the model")
+
+    @property
+    def widened(self) -> bool:
+        """Whether `width` is the value of any size of the text."""
+        return self.width is not None and any(self._measured(each) is not each for each in self.variables.values())
+
+    def text(self) -> str:
+        """The function, with its sweep."""
+        signature = [f"def {self.function}(", "    module,"]
+        for size in self.variables.values():
+            names = [name for name in size.names if name != size.variable]
+            comment = size.why + (f" ({', '.join(names)})" if names else "")
+            signature.append(f"    {size.variable}={size.value},  # {comment}")
+        lines = [*signature, "):", *self._docstring(), self._body()]
+        text = "\n".join(lines)
+        if self.sweep:
+            entries = ", ".join(
+                "{" + ", ".join(f'"{k}": {v!r}' for k, v in entry.items()) + "}" for entry in self.sweep
+            )
+            text += f"\n\n\n{self.function}.sweep = [{entries}]"
+        return text + "\n"
+
+    def construct_text(self) -> str:
+        """A function `construct` of the same sizes that answers only the model, and its state where it has one."""
+        answer = "model, state" if self.state else "model"
+        return self._part("construct", [self._build(), f"    return {answer}"])
+
+    def arguments_text(self) -> str:
+        """A function `arguments` that answers `(args, kwargs)`; it takes the state of the model too."""
+        takes = "state=None, " if self.state else ""
+        args, kwargs = self._passed()
+        key = ["    key = jax.random.key(1)"] if self.key is not None else []
+        return self._part("arguments", [*key, *self._assignments(), f"    return {args}, {kwargs}"], takes)
+
+    def _part(self, name: str, body: list[str], takes: str = "") -> str:
+        sizes = ", ".join(f"{each.variable}={each.value}" for each in self.variables.values() if each.variable != "key")
+        return "\n".join([f"def {name}(module, {takes}{sizes}):", *body]) + "\n"
+
+    def _docstring(self) -> list[str]:
+        if len(self.notes) == 1:
+            return [f'    """{self.notes[0]}"""']
+        return (
+            [f'    """{self.notes[0]}', "", *(f"    {note}" for note in self.notes[1:]), '    """']
+            if self.notes
+            else []
+        )
+
+    def _build(self) -> str:
+        if not self.state:
+            return f"    model = {show(self.model)}"
+        made = replace(self.model, callee=f"eqx.nn.make_with_state({self.model.callee})")
+        return f"    model, state = {show(made)}"
+
+    def _body(self) -> str:
+        lines = [self._build(), *self._assignments()]
+        key = self.key
+        if key is not None and key.key == "optional":
+            lines += ["    if key is None:", "        model = eqx.nn.inference_mode(model)", "    else:"]
+            lines += ["        key = jax.random.key(key)"]
+        elif key is not None:
+            lines.append("    key = jax.random.key(1)")
+        args, kwargs = self._passed()
+        called = "model" if self.entry == "__call__" else f"model.{self.entry}"
+        return "\n".join([*lines, f"    return {called}, {args}" + (f", {kwargs}" if kwargs != "{}" else "")])
+
+    def _assignments(self) -> list[str]:
+        lines = []
+        for each in self.arguments:
+            if each.key is not None or each.state:
+                continue
+            why = each.value.why
+            comment = f"  # {why}" if why and isinstance(each.value, Text) else ""
+            lines.append(f"    {self._local(each)} = {show(each.value)}{comment}")
+        return lines
+
+    def _local(self, argument: Argument) -> str:
+        if argument.key is not None:
+            return "key"
+        if argument.state:
+            return "state"
+        taken = RESERVED | self.sizes.variables.keys() | ROLES.keys()
+        return f"{argument.name}_" if argument.name in taken else argument.name
+
+    def _passed(self) -> tuple[str, str]:
+        args = [self._local(each) for each in self.arguments if not each.keyword]
+        kwargs = [f'"{each.name}": {self._local(each)}' for each in self.arguments if each.keyword]
+        return f"({', '.join(args)}{',' if len(args) == 1 else ''})", "{" + ", ".join(kwargs) + "}"

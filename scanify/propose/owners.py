@@ -1,0 +1,54 @@
+"""Which class and method each layer loop of a file is in."""
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The innermost class around a loop, by qualified name, and its method; the lines of the loops' bodies there."""
+
+    cls: str | None
+    method: str | None
+    spans: tuple[tuple[int, int], ...]
+
+
+def owners(text: str, spans: Iterable[tuple[int, int]]) -> list[Owner]:
+    """The owners of the loops whose bodies are at the lines `spans`, in order. Raises SyntaxError."""
+    tree = ast.parse(text)
+    grouped: dict[tuple[str | None, str | None], list[tuple[int, int]]] = {}
+    for span in spans:
+        grouped.setdefault(_around(tree, span[0]), []).append(span)
+    return [Owner(cls, method, tuple(found)) for (cls, method), found in grouped.items()]
+
+
+def class_names(text: str) -> list[str]:
+    """The qualified names of all classes at the top of a file or inside such classes. Raises SyntaxError."""
+
+    def within(body: list[ast.stmt], prefix: str) -> list[str]:
+        found: list[str] = []
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                found += [prefix + node.name, *within(node.body, f"{prefix}{node.name}.")]
+        return found
+
+    return within(ast.parse(text).body, "")
+
+
+def _around(tree: ast.Module, line: int) -> tuple[str | None, str | None]:
+    classes: list[str] = []
+    method: str | None = None
+    body: list[ast.AST] = list(ast.iter_child_nodes(tree))
+    while body:
+        node = body.pop()
+        first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", None) or 0
+        if not first <= line <= last:
+            continue
+        if isinstance(node, ast.ClassDef):
+            if method is None:
+                classes.append(node.name)
+        elif isinstance(node, ast.FunctionDef) and method is None and classes:
+            method = node.name
+        body = list(ast.iter_child_nodes(node))
+    return (".".join(classes) or None), method

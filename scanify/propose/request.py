@@ -1,0 +1,40 @@
+"""What the parent asks of the child process that proposes a case for one class, and what it answers."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A class to propose a case for, by its qualified name, and the loops that the case must run.
+
+    `cls` is None where the loops are in no class. `method` is the method that holds them. `spans` are the first and
+    the last lines of their bodies in `target`, an absolute path; without any, any call will do. `others` allows other
+    classes of the file that run the same loops. After `seconds` nothing new is tried.
+    """
+
+    target: Path
+    directory: Path
+    cls: str | None
+    method: str | None = None
+    spans: tuple[tuple[int, int], ...] = ()
+    others: bool = False
+    seconds: float = 60.0
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """A case: the class that it builds, the name and the text of its function, and the lines of import it needs."""
+
+    cls: str
+    function: str
+    text: str
+    imports: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A case, or the reasons why there is none: what was tried, and what came of it."""
+
+    case: Proposed | None = None
+    reasons: tuple[str, ...] = ()

@@ -1,0 +1,244 @@
+"""The search for a case: styles of choosing sizes, and candidates for the call, until one traces and runs the loop."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from types import ModuleType
+from typing import Any
+
+from scanify.propose.arguments import Arguments, candidates, is_state
+from scanify.propose.choose import Chooser, Style, is_layer
+from scanify.propose.draft import Draft
+from scanify.propose.expression import Text
+from scanify.propose.names import GiveUp, function_name
+from scanify.propose.request import Answer, Ask, Proposed
+from scanify.propose.roles import ROLES
+from scanify.propose.signature import method_parameters
+from scanify.propose.trial import Trial, Unsuitable, Wanted
+from scanify.verify.case import CaseSpec
+from scanify.verify.words import raised
+
+STYLES = (
+    Style(),
+    Style(equal=True),
+    Style(shrink="depth"),
+    Style(shrink="depth", equal=True),
+    Style(shrink="none"),
+    Style(raw_keys=True),
+)
+_SHOWN = 6
+_LONG = 160
+_WIDTHS = 4
+
+Files = Callable[[str], str | None]
+
+
+@dataclass
+class Search:
+    """One search, for one class, in the process that loaded its module."""
+
+    ask: Ask
+    module: ModuleType
+    files: Files
+    reasons: list[str] = field(default_factory=list)
+    tried: set[str] = field(default_factory=set)
+    started: float = field(default_factory=time.monotonic)
+
+    def _late(self) -> bool:
+        return time.monotonic() - self.started > self.ask.seconds
+
+    def answer(self) -> Answer:
+        """The first case that works, of the class asked for first."""
+        trial = Trial(self.module, Wanted(os.path.realpath(self.ask.target), self.ask.spans))
+        for cls, entry in self._entries():
+            found = self._of_class(cls, entry, trial)
+            if found is not None:
+                return Answer(found)
+        return Answer(None, tuple(dict.fromkeys(self.reasons)))
+
+    def _entries(self) -> Iterator[tuple[type, str]]:
+        own = _find(self.module, self.ask.cls) if self.ask.cls is not None else None
+        if own is not None and is_layer(own):
+            yield from ((own, entry) for entry in _methods(own, self.ask.method))
+        elif self.ask.cls is not None:
+            here = "is not a class of the module" if own is None else "is not an equinox.Module"
+            self.reasons.append(f"{self.ask.cls} {here}, and what has no leaves cannot be compared")
+        else:
+            self.reasons.append("the loop is in no class: a case would call the function, and which model is not said")
+        if not self.ask.others:
+            return
+        for each in list(vars(self.module).values()):
+            if not is_layer(each) or each is own or each.__module__ != self.module.__name__:
+                continue
+            if own is None or issubclass(each, own):
+                yield from ((each, entry) for entry in _methods(each, self.ask.method))
+            elif _mentions(each, own.__name__):
+                yield from ((each, entry) for entry in _methods(each, None))
+
+    def _of_class(self, cls: type, entry: str, trial: Trial) -> Proposed | None:
+        try:
+            parameters = method_parameters(cls, entry)
+        except (TypeError, ValueError) as error:
+            self.reasons.append(f"the signature of {cls.__name__}.{entry} cannot be read: {error}")
+            return None
+        state = any(is_state(each) and each.required for each in parameters)
+        failed: dict[str, str] = {}
+        for style in STYLES:
+            if failed and self._late():
+                break
+            chooser = Chooser(self.module, style)
+            try:
+                model = chooser.construct(cls)
+            except GiveUp as error:
+                failed.setdefault("", f"could not build {cls.__name__}: {error}; write a case")
+                continue
+            base = Draft(function_name(cls.__name__), model, entry, chooser.sizes, state=state)
+            base = replace(base, imports=frozenset(chooser.references.imports))
+            try:
+                made = trial.model(base)
+            except BaseException as error:
+                failed.setdefault("", f"could not build {cls.__name__}: {self._said(error)}; write a case")
+                continue
+            base = replace(base, declared=frozenset(chooser.sizes.variables))
+            for width in (None, *widths(made)):
+                tried = candidates(parameters, chooser)
+                found = self._with_arguments(replace(base, width=width), made, tried, trial, failed)
+                if found is not None:
+                    return self._finished(found, cls, style, trial)
+        self.reasons += self._summed_up(cls, entry, failed)
+        return None
+
+    def _with_arguments(
+        self, base: Draft, made: Any, tried: Iterator[Arguments], trial: Trial, failed: dict[str, str]
+    ) -> Draft | None:
+        try:
+            for arguments in tried:
+                draft = replace(base, arguments=arguments)
+                if draft.width is not None and not draft.widened:
+                    continue
+                text = draft.text()
+                if text in self.tried:  # Another style that changes nothing here.
+                    continue
+                if failed and self._late():
+                    return None
+                self.tried.add(text)
+                try:
+                    trial.call(draft, made)
+                    trial.whole(draft, _spec(self.ask, draft), abstract=False)
+                except BaseException as error:
+                    failed.setdefault(_label(arguments), self._said(error))
+                    continue
+                return draft
+        except GiveUp as error:
+            failed.setdefault("", f"{base.model.callee} was built, but {error}; write a case")
+        return None
+
+    def _finished(self, draft: Draft, cls: type, style: Style, trial: Trial) -> Proposed:
+        notes = [_first_note(draft)]
+        if style.equal:
+            notes.append("All widths are equal: with different ones it could not be built or called.")
+        if style.shrink != "all":
+            notes.append("Sizes with a default keep it: with small ones it could not be built or called.")
+        draft = replace(draft, notes=tuple(notes))
+        sweep = []
+        for entry in _sweeps(draft):
+            try:
+                trial.whole(draft, _spec(self.ask, draft), abstract=style.shrink != "none", **entry)
+            except BaseException:
+                continue
+            sweep.append(entry)
+        draft = replace(draft, sweep=tuple(sweep))
+        if {"key": None} not in sweep:  # Whatever its type says, it is needed.
+            needed = [replace(each, key="needed" if each.key else None) for each in draft.arguments]
+            draft = replace(draft, arguments=tuple(needed))
+        return Proposed(cls.__qualname__, draft.function, draft.text(), tuple(sorted(draft.imports)))
+
+    def _said(self, error: BaseException) -> str:
+        if isinstance(error, Unsuitable):
+            return str(error)
+        if isinstance(error, SystemExit):
+            return "it calls sys.exit"
+        text = raised(error, self.files) if isinstance(error, Exception) else type(error).__name__
+        first = text.strip().splitlines()[0]
+        return first if len(first) <= _LONG else f"{first[: _LONG - 3]}..."
+
+    def _summed_up(self, cls: type, entry: str, failed: dict[str, str]) -> list[str]:
+        calls = {label: said for label, said in failed.items() if label}
+        if not calls:
+            return [failed.get("", f"could not build {cls.__name__}; write a case")]
+        loop = " and runs the loop" if self.ask.spans else ""
+        called = cls.__name__ if entry == "__call__" else f"{cls.__name__}.{entry}"
+        lines = [f"{cls.__name__} was built, but no call of {called} was found that traces{loop}; write a case"]
+        lines += [f"    {label}: {said}" for label, said in list(calls.items())[:_SHOWN]]
+        if len(calls) > _SHOWN:
+            lines.append(f"    and {len(calls) - _SHOWN} more")
+        return ["\n".join(lines)]
+
+
+def _spec(ask: Ask, draft: Draft) -> CaseSpec:
+    return CaseSpec(ask.target, draft.function, f"the proposed case {draft.function}")
+
+
+def widths(made: Any) -> list[int]:
+    """The likeliest widths of a model's input by the shapes of its first arrays: `in` of `(out, in, *kernel)`."""
+    import jax
+
+    shapes = [each.shape for each in jax.tree.leaves(made) if hasattr(each, "shape")]
+    found = [shape[1] if len(shape) > 1 else shape[0] for shape in sorted(shapes, key=lambda s: len(s) < 2) if shape]
+    return list(dict.fromkeys(found))[:_WIDTHS]
+
+
+def _methods(cls: type, method: str | None) -> list[str]:
+    """The methods to call: `__call__`, then the one that holds the loop."""
+    there = [name for name in ("__call__", method) if name and any(name in vars(base) for base in cls.__mro__)]
+    return [name for name in dict.fromkeys(there) if name not in ("__init__", "__post_init__", "__check_init__")]
+
+
+def _mentions(cls: type, name: str) -> bool:
+    """Whether a class names another one in its fields or its methods: only then can it run the other's loop."""
+    codes = [inspect.unwrap(value) for value in vars(cls).values() if callable(value)]
+    names = {each for code in codes for each in getattr(getattr(code, "__code__", None), "co_names", ())}
+    return name in names or any(re.search(rf"\b{name}\b", str(each)) for each in inspect.get_annotations(cls).values())
+
+
+def _find(module: ModuleType, qualname: str) -> type | None:
+    found: object = module
+    for part in qualname.split("."):
+        found = getattr(found, part, None)
+    return found if isinstance(found, type) else None
+
+
+def _label(arguments: Arguments) -> str:
+    parts = []
+    for each in arguments:
+        if each.key is not None or each.state:
+            continue
+        value = each.value
+        what = (value.label or value.text) if isinstance(value, Text) else value.callee
+        parts.append(f"{each.name} {what}")
+    return ", ".join(parts) or "no arguments"
+
+
+def _first_note(draft: Draft) -> str:
+    called = draft.model.callee if draft.entry == "__call__" else f"{draft.model.callee}.{draft.entry}"
+    key = " and a key" if draft.key is not None else ""
+    return f"{called} on {_label(draft.arguments)}{key}."
+
+
+def _sweeps(draft: Draft) -> list[dict[str, Any]]:
+    """As many tokens as layers, so that no shape tells them apart; one example; and inference, without a key."""
+    there = draft.variables
+    found: list[dict[str, Any]] = []
+    if "length" in there:
+        layers = there["depth"].value if "depth" in there else ROLES["depth"].value
+        found.append({"length": layers if layers != there["length"].value else layers + 1})
+    if "batch" in there:
+        found.append({"batch": 1})
+    if "key" in there:
+        found.append({"key": None})
+    return found

@@ -1,0 +1,106 @@
+"""Trying a draft in this process: does the model build, does its call trace, and does it run the layer loop."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType, ModuleType
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from scanify.propose.draft import Draft
+from scanify.verify.build import build
+from scanify.verify.case import CaseSpec, check_returned
+
+
+class Unsuitable(Exception):
+    """A draft that runs, but is not what a case must be; the message says why."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The lines that a case must run: the bodies of layer loops in one file. None where any case will do."""
+
+    file: str
+    spans: tuple[tuple[int, int], ...]
+
+    def reached(self, lines: set[int]) -> bool:
+        return all(any(first <= line <= last for line in lines) for first, last in self.spans)
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Tries drafts with one module. Whatever the user's code raises comes out, SystemExit included."""
+
+    module: ModuleType
+    wanted: Wanted
+
+    def model(self, draft: Draft) -> Any:
+        """The model without its arrays where it can be built under tracing, with them otherwise."""
+        construct = self._function(draft, draft.construct_text(), "construct")
+        try:
+            return eqx.filter_eval_shape(lambda: construct(self.module))
+        except jax.errors.JAXTypeError:  # The constructor looks at values.
+            return construct(self.module)
+
+    def call(self, draft: Draft, made: Any) -> None:
+        """Trace the call on the draft's arguments. Raises Unsuitable where it answers nothing, or misses the loop."""
+        model, state = made if draft.state else (made, None)
+        make = self._function(draft, draft.arguments_text(), "arguments")
+        given = {"state": state} if draft.state else {}
+        # Traced as well: with arrays, every shape that is tried would be compiled.
+        args, kwargs = eqx.filter_eval_shape(lambda given: make(self.module, **given), given)
+        target = model if draft.entry == "__call__" else getattr(model, draft.entry)
+        self._traced(target, args, kwargs)
+
+    def whole(self, draft: Draft, spec: CaseSpec, *, abstract: bool, **given: Any) -> None:
+        """Run the case as a verification would, with arrays unless `abstract`, and trace its call."""
+        function = self._function(draft, draft.text(), draft.function)
+        built = build(lambda: check_returned(function(self.module, **given), spec), abstract=abstract)
+        self._traced(*built.tree)
+
+    def _function(self, draft: Draft, text: str, name: str) -> Callable[..., Any]:
+        space: dict[str, Any] = {"jax": jax, "jnp": jnp, "eqx": eqx, "__name__": "scanify_proposed_case"}
+        exec(compile("\n".join(sorted(draft.imports)), "<imports of a proposed case>", "exec"), space)
+        exec(compile(text, "<proposed case>", "exec"), space)
+        function: Callable[..., Any] = space[name]
+        return function
+
+    def _traced(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        lines: set[int] = set()
+        with _recording(self.wanted.file, lines):
+            out = eqx.filter_eval_shape(lambda model, args, kwargs: model(*args, **kwargs), model, args, kwargs)
+        leaves = [each for each in jax.tree.leaves(out) if hasattr(each, "dtype")]
+        if not any(jnp.issubdtype(each.dtype, jnp.inexact) for each in leaves):
+            raise Unsuitable("the call answers no array of floats, which has no gradient to compare")
+        if not self.wanted.reached(lines):
+            raise Unsuitable("the call does not run the loop")
+
+
+@contextmanager
+def _recording(file: str, lines: set[int]) -> Iterator[None]:
+    """Add every line of `file` that runs. As `scanify.verify.reached` does, for one file."""
+    known: dict[str, bool] = {}
+
+    def trace(frame: FrameType, event: str, argument: object) -> Any:
+        name = frame.f_code.co_filename
+        if name not in known:
+            known[name] = os.path.realpath(name) == file
+        if not known[name]:
+            return None
+        if event == "line":
+            lines.add(frame.f_lineno)
+        return trace
+
+    earlier = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(earlier)

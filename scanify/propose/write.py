@@ -1,0 +1,26 @@
+"""The file that proposed cases are written as, to be read and edited."""
+
+import ast
+from collections.abc import Sequence
+
+from scanify.propose.request import Proposed
+
+_USUAL = {"eqx": "import equinox as eqx", "jax": "import jax", "jnp": "import jax.numpy as jnp"}
+
+_HEADER = '''\
+"""Cases for {name}, proposed by scanify from its signatures and annotations: edit them as you like.
+
+Each function is given the module and answers (model, args) or (model, args, kwargs). Its sizes are small and fit each
+other; the call was traced once and runs the layer loop. `sweep` lists other arguments to verify with.
+"""
+'''
+
+
+def render(cases: Sequence[Proposed], name: str) -> str:
+    """The text of a file of cases for the model file called `name`."""
+    body = "\n\n".join(f"{case.text}" for case in cases)
+    named = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
+    usual = [line for short, line in _USUAL.items() if short in named]
+    own = sorted({line for case in cases for line in case.imports})
+    parts = ["\n".join(lines) + "\n" for lines in (usual, own) if lines]
+    return "\n".join([_HEADER.format(name=name), *parts]) + f"\n\n{body}"
