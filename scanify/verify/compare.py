@@ -102,6 +102,7 @@ class _Case:
     def compared(self, subject: Subject, parameters: Verdict, traces: Traces) -> CaseResult:
         written = traces[self.key(None)]
         results = tuple(self.policy(subject, policy, traces) for policy in self.policies)
+        self.steps.under = ""
         once = self.once(subject, written, results)
         found = None if isinstance(written, Verdict) else find_layers(subject, written.forward)
         findings = self.case_findings(subject, traces, results)
@@ -116,7 +117,7 @@ class _Case:
             tangents=once[0].verdict,
             batched=once[1].verdict,
             keys=once[2].verdict,
-            notes=tuple(each.note for each in once if each.note),
+            notes=(*self.case_notes(subject, traces), *(each.note for each in once if each.note)),
         )
 
     def stopped(self, verdict: Verdict) -> CaseResult:
@@ -134,6 +135,7 @@ class _Case:
         return list({self.key(p): p for p in [*self.policies, *extra]}.values())
 
     def traced(self, both: Pair, policy: Policy) -> Traced | Verdict:
+        self.steps.under = _under(policy)
         with self.steps.step("trace"):
             answer: Traced | Verdict = rewritten(
                 "cannot be traced", lambda: trace(both.after, both.avals, policy_of(policy)), self.files
@@ -145,6 +147,7 @@ class _Case:
         if isinstance(traced, Verdict):
             return PolicyResult(name, traced, traced)
         without = traces.get(self.key(False))
+        self.steps.under = _under(policy)
         first, (second, findings) = self.verdicts(subject, traced, policy)
         if self.requested is not None and self.key(policy) == self.key(self.requested):
             findings = (*findings, *remat_findings(name, traced, traces[self.key(None)]))
@@ -182,9 +185,7 @@ class _Case:
             return measured(program, subject.both.avals, traced, policy_of(policy))
 
     def case_findings(self, subject: Subject, traces: Traces, results: Sequence[PolicyResult]) -> tuple[str, ...]:
-        asked = [traces[self.key(p)] for p in self.policies]
-        found = [t for t in asked if isinstance(t, Traced)]
-        findings = [*nothing_scanned(subject.original, found, subject.both.found.stacks)]
+        findings = [] if self.as_written else [*self.scanned(subject, traces)]
         if self.requested is not None and self.key(self.requested) not in map(self.key, self.policies):
             wanted = traces[self.key(self.requested)]
             findings += remat_findings(policy_name(self.requested), wanted, traces[self.key(None)])
@@ -192,6 +193,20 @@ class _Case:
             known = {finding for result in results for finding in result.findings}
             findings += [each for each in self.written(subject, traces) if each not in known]
         return tuple(findings)
+
+    @property
+    def as_written(self) -> bool:
+        """Whether only what is written is looked at, as in a change that somebody made by hand: it may be any."""
+        return tuple(self.policies) == (None,)
+
+    def case_notes(self, subject: Subject, traces: Traces) -> tuple[str, ...]:
+        """Which parameters are taken for which, where that is not plain, and whether a change by hand scans nothing."""
+        return (*subject.both.found.notes, *(self.scanned(subject, traces) if self.as_written else ()))
+
+    def scanned(self, subject: Subject, traces: Traces) -> tuple[str, ...]:
+        asked = [traces[self.key(p)] for p in self.policies]
+        found = [t for t in asked if isinstance(t, Traced)]
+        return nothing_scanned(subject.original, found, subject.both.found.stacks)
 
     def written(self, subject: Subject, traces: Traces) -> list[str]:
         """What is wrong with the source as it is written, where it is not among the policies: they override it."""
@@ -214,3 +229,7 @@ class _Case:
         before = find_layers(subject, subject.original.forward)
         missing = None if before is None else missing_layers(before, found)
         return () if missing is None else (missing,)
+
+
+def _under(policy: Policy) -> str:
+    return " as it is written" if policy is None else f" under {policy_name(policy)}"

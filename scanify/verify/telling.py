@@ -7,9 +7,26 @@ from contextlib import contextmanager
 _SINK: contextvars.ContextVar[Callable[[str], None]] = contextvars.ContextVar("sink", default=lambda step: None)
 
 
-def tell(step: str) -> None:
-    """Say what comes next, as `comparing under nested`. Without a listener nobody hears it."""
-    _SINK.get()(step)
+_WORDS = {
+    "import jax": "importing jax",
+    "load original": "loading the original",
+    "load rewritten": "loading the rewritten version",
+    "build": "building both models",
+    "match": "matching their parameters",
+    "parameters": "comparing their parameters",
+    "trace": "tracing",
+    "prove": "proving",
+    "test": "testing numerically",
+    "measure": "compiling",
+}
+
+
+def tell(step: str, under: str = "") -> None:
+    """Say what comes next, by the name of a step and words on what it is for: `proving under nested`.
+
+    Without a listener nobody hears it.
+    """
+    _SINK.get()(_WORDS.get(step, step) + under)
 
 
 @contextmanager
