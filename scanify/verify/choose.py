@@ -180,6 +180,7 @@ def _nothing_fits(candidates: Sequence[Candidate], budget: int, backend: str) ->
 def _nothing_able(candidates: Sequence[Candidate], able: Sequence[Candidate], cases: Sequence[CaseResult]) -> str:
     if able:  # they are right, but their memory is not known
         return "the memory of no policy was measured, so none is known to fit; verify without --abstract"
-    errors = [case.error for case in cases if case.error is not None]
-    said = "; ".join(f"{each.policy}: {each.barred}" for each in candidates)
-    return f"no remat policy can be chosen: {said or '; '.join(errors) or 'no case was run'}"
+    errors = [_name(case) for case in cases if case.error is not None]
+    if errors or not cases:
+        return f"no remat policy can be chosen: {', '.join(errors) or 'no case'} could not be run"
+    return f"no remat policy can be chosen: {'; '.join(f'{each.policy}: {each.barred}' for each in candidates)}"
