@@ -7,7 +7,8 @@ devices has the same value. A call is followed into its jaxpr under the name of 
 from typing import Any
 
 # custom_jvp_call and custom_vjp_call stand for their primal function. What their rules compute is proved on the
-# jaxprs of derivatives, where jax has applied the rules and no custom call is left.
+# jaxprs of derivatives, where jax has applied the rules and no custom call is left. linear_call stands for its
+# function, composite for its decomposition, custom_partitioning for what it computes on one device.
 CALLS = {
     "jit",
     "pjit",
@@ -17,15 +18,19 @@ CALLS = {
     "remat",
     "remat2",
     "checkpoint",
+    "call",
+    "composite",
     "custom_jvp_call",
+    "custom_partitioning",
     "custom_vjp_call",
     "custom_vmap_call",
     "compute_on",
+    "linear_call",
     "xla_metadata_call",
 }
 
 # The parameter that holds the jaxpr of a call, by the names it has had.
-CALLED = ("jaxpr", "call_jaxpr", "call")
+CALLED = ("jaxpr", "call_jaxpr", "call", "callee")
 
 # Each gives back its operands.
 # name: jax.ad_checkpoint.checkpoint_name. device_put: the policies that offload.

@@ -1,16 +1,19 @@
 """Parameters of primitives as keys that are equal only where the parameters mean the same.
 
 Python's own equality will not do: True == 1 == 1.0, 0.0 == -0.0, and a NaN is not itself. Every value is tagged with
-its type, floats go by their bits, arrays by dtype, shape and bytes. Functions are equal if they are the same object,
-or run the same code over the same globals with equal captured values and keep nothing from one call to the next. What
-is none of these raises `NotUnderstood`.
+its type, floats go by their bits, arrays by dtype, shape and bytes, pytrees by the key of what their nodes keep.
+Functions are equal if they are the same object, or run the same code over the same globals with equal captured values
+and keep nothing from one call to the next. What is none of these raises `NotUnderstood`.
 """
 
 import dataclasses
 import dis
 import enum
 import functools
+import linecache
+import re
 import struct
+import sys
 import types
 from collections.abc import Callable, Hashable
 from typing import Any
@@ -49,27 +52,39 @@ class Canonical:
             self._inside.pop()
 
     def _key(self, value: Any) -> Hashable:
-        if value is None or value is Ellipsis or isinstance(value, str | bytes):
-            return (type(value).__name__, value)
+        kind = type(value)
+        # Exact types: a subclass may mean something else by the same number.
+        if value is None or value is Ellipsis or kind in (str, bytes, bool, int):
+            return (kind.__name__, value)
+        if kind in (float, complex):
+            parts = (value.real, value.imag) if kind is complex else (value,)
+            return (kind.__name__, struct.pack(f"{len(parts)}d", *parts))
         if isinstance(value, enum.Enum):
-            return ("enum", self._same(type(value)), value.name)
-        if isinstance(value, bool | int):
-            return (type(value).__name__, value)
-        if isinstance(value, float | complex) and not isinstance(value, np.generic):
-            parts = (value.real, value.imag) if isinstance(value, complex) else (value,)
-            return (type(value).__name__, struct.pack(f"{len(parts)}d", *parts))
+            return ("enum", self._same(kind), value.name)
         if isinstance(value, np.dtype):
             return ("dtype", value)
-        if isinstance(value, np.generic | np.ndarray):
+        if isinstance(value, np.generic) or kind is np.ndarray:
             if value.dtype.hasobject:
-                raise NotUnderstood(f"an array of Python objects ({type(value).__name__})")
-            if self._captured and isinstance(value, np.ndarray):
+                raise NotUnderstood(f"an array of Python objects ({kind.__name__})")
+            if self._captured and kind is np.ndarray:
                 return self._same(value)
             return ("array", value.dtype, value.shape, value.tobytes())
+        if _from_jax(kind) and kind.__name__ == "PyTreeDef":
+            return self._tree(value)
         return self._container(value)
 
+    def _tree(self, tree: Any) -> Hashable:
+        """jax compares what the nodes of a tree keep by `==`, for which a static field 1 is True."""
+        data = tree.node_data()
+        if data is None:
+            return "leaf"
+        kind, kept = data
+        if isinstance(kept, list):
+            kept = tuple(kept)  # the keys of a dict, made anew for each tree
+        return ("tree", self._same(kind), self.key(kept), tuple(self._tree(child) for child in tree.children()))
+
     def _container(self, value: Any) -> Hashable:
-        if self._captured and isinstance(value, list | dict | set):
+        if self._captured and _may_be_written(value):
             # Two functions that write to two lists do not do the same, however equal the lists.
             return self._same(value)
         if isinstance(value, tuple | list):
@@ -92,20 +107,33 @@ class Canonical:
         return self._other(value)
 
     def _callable(self, value: Any) -> Hashable:
-        if isinstance(value, functools.partial):
+        if isinstance(value, functools.partial) and type(value).__call__ is functools.partial.__call__:
             named = tuple(value.keywords.items())
             return ("partial", self.key(value.func), self._bound(value.args), self._bound(named))
         if isinstance(value, types.MethodType):
             return ("method", self.key(value.__func__), self._bound(value.__self__))
         if not isinstance(value, types.FunctionType) or keeps_state(value):
             return self._same(value)
-        try:
-            cells = tuple(cell.cell_contents for cell in value.__closure__ or ())
-        except ValueError as error:
-            raise NotUnderstood(f"a function that is not defined yet ({value.__qualname__})") from error
         where = (self._same(value.__code__), self._same(value.__globals__))
         named = tuple((value.__kwdefaults__ or {}).items())
-        return ("function", where, self._bound(value.__defaults__), self._bound(cells), self._bound(named))
+        return ("function", where, self._bound(value.__defaults__), self._cells(value), self._bound(named))
+
+    def _cells(self, function: types.FunctionType) -> Hashable:
+        """What a function captured. A name that another function writes to is a place and no value."""
+        keys = []
+        written = _written_elsewhere(function)
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            try:
+                keys.append(self._same(cell) if name in written else self._captured_by(function, cell.cell_contents))
+            except ValueError as error:
+                raise NotUnderstood(f"a function that is not defined yet ({function.__qualname__})") from error
+        return tuple(keys)
+
+    def _captured_by(self, function: types.FunctionType, value: Any) -> Hashable:
+        """`jax.debug.callback` keeps those arguments that are no arrays in a dict that it makes and then only reads."""
+        if type(value) is dict and function.__module__ == "jax._src.debugging":
+            return ("dict", self._bound(tuple(value.items())))
+        return self._bound(value)
 
     def _bound(self, value: Any) -> Hashable:
         """What a function has been given to keep: where that can be written to, it is itself and no equal."""
@@ -116,9 +144,9 @@ class Canonical:
             self._captured -= 1
 
     def _other(self, value: Any) -> Hashable:
-        """Objects of jax that define their own equality are trusted with it; any other is equal only to itself."""
+        """Some objects of jax are trusted with their own equality; any other object is equal only to itself."""
         kind = type(value)
-        if _from_jax(kind) and "__eq__" in _own(kind) and "__hash__" in _own(kind):
+        if _is_trusted(kind) and "__eq__" in _own(kind) and "__hash__" in _own(kind):
             try:
                 hash(value)
             except TypeError as error:
@@ -129,6 +157,35 @@ class Canonical:
     def _same(self, value: Any) -> Hashable:
         self._alive.append(value)
         return ("identity", id(value))
+
+
+# Modules of jax whose objects are equal where they mean the same: avals and dtypes, meshes and shardings, effects. Not
+# its wrappers of functions: `jax._src.util.HashablePartial` is equal to another of the same code, whatever it captured.
+_TRUSTED = (
+    "jax._src.core",
+    "jax._src.dtypes",
+    "jax._src.effects",
+    "jax._src.layout",
+    "jax._src.lib",
+    "jax._src.mesh",
+    "jax._src.named_sharding",
+    "jax._src.partition_spec",
+    "jax._src.prng",
+    "jax._src.sharding",
+    "jax._src.state",
+    "jaxlib",
+)
+
+
+def _is_trusted(kind: type) -> bool:
+    return _from_jax(kind) and kind.__module__.startswith(_TRUSTED)
+
+
+def _may_be_written(value: Any) -> bool:
+    if isinstance(value, list | dict | set | types.MappingProxyType):
+        return True
+    parameters = getattr(type(value), "__dataclass_params__", None)
+    return parameters is not None and not parameters.frozen
 
 
 # What writes to a name that a function closes over, or to an attribute, which a function has too.
@@ -154,6 +211,35 @@ def keeps_state(function: types.FunctionType) -> bool:
             if step.opname in _WRITES and (step.opname.endswith("ATTR") or step.argval in free):
                 return True
     return False
+
+
+def _references(function: types.FunctionType) -> int:
+    """The most references that a cell of the function has."""
+    return max(map(sys.getrefcount, function.__closure__ or ()), default=0)
+
+
+def _closed(value: Any) -> Any:
+    return lambda: value
+
+
+# What `_references` counts of a cell that one function alone holds.
+_ALONE = _references(_closed(None))
+
+
+def _written_elsewhere(function: types.FunctionType) -> frozenset[str]:
+    """The names a function closes over to which another function may write, one that was made beside it or in it.
+
+    It must hold the same cell, and say `nonlocal` in the same file. A file that cannot be read may say anything.
+    """
+    code = function.__code__
+    if _references(function) <= _ALONE:
+        return frozenset()
+    lines = [line for line in linecache.getlines(code.co_filename, function.__globals__) if "nonlocal" in line]
+    unread = not linecache.getlines(code.co_filename, function.__globals__)
+    if unread or any(line.rstrip().endswith("\\") for line in lines):
+        return frozenset(code.co_freevars)
+    names = {word for line in lines for word in re.findall(r"\w+", line.split("nonlocal", 1)[1])}
+    return frozenset(names & set(code.co_freevars))
 
 
 def _own(kind: type) -> set[str]:

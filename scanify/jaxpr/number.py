@@ -12,7 +12,9 @@ import numpy as np
 
 from scanify.jaxpr.calls import IDENTITIES, IRRELEVANT, callee, opened
 from scanify.jaxpr.canonical import Canonical, NotUnderstood
+from scanify.jaxpr.primitives import is_own
 from scanify.jaxpr.rules_control import CONTROL
+from scanify.jaxpr.rules_index import INDEXED
 from scanify.jaxpr.rules_move import MOVES
 from scanify.jaxpr.rules_value import VALUES
 from scanify.jaxpr.table import Place, Table
@@ -21,14 +23,15 @@ from scanify.jaxpr.views import SLICE_THROUGH
 Rule = Callable[["Numbering", Any, list[int]], "list[int] | None"]
 
 # Primitive name -> rule. A rule gives the nodes of the outputs, or None where it does not apply.
-RULES: dict[str, Rule] = {**MOVES, **VALUES, **CONTROL}
+RULES: dict[str, Rule] = {**MOVES, **INDEXED, **VALUES, **CONTROL}
 
 # Operations of our own, whose parameters the rules read: a primitive that falls through to `apply` never takes such a
 # name.
 RESERVED = {*SLICE_THROUGH, "input", "bound", "out", "token", "fresh", "key", "empty"}
 
-# No functions of their operands, though they have no effects: `lax.rng_uniform` draws from a generator of the device.
-STATEFUL = {"rng_uniform"}
+# No functions of their operands, though they have no effects: `lax.rng_uniform` draws from a generator of the device,
+# `lax.empty` is whatever stands in memory (`jnp.empty` is one from jax 0.12 on), an infeed is what comes next.
+STATEFUL = {"rng_uniform", "empty", "infeed"}
 
 
 class Numbering:
@@ -77,6 +80,8 @@ class Numbering:
     def equation(self, equation: Any, inputs: list[int]) -> list[int]:
         """The nodes of the outputs of one equation."""
         name = equation.primitive.name
+        if not is_own(equation.primitive):
+            return self.generic(equation, inputs)
         if name in IDENTITIES and len(inputs) == len(equation.outvars):
             return inputs
         called = callee(equation)
@@ -98,7 +103,10 @@ class Numbering:
         return self.generic(equation, inputs)
 
     def generic(self, equation: Any, inputs: list[int]) -> list[int]:
-        """A primitive without a rule: equal to itself on equal operands with equal parameters."""
+        """A primitive without a rule: equal to itself on equal operands with equal parameters.
+
+        A primitive that is not one of jax is known by its identity, for its name says nothing.
+        """
         if equation.primitive.name in STATEFUL:
             return self.unknown(equation, inputs, f"{equation.primitive.name}: gives another value every time")
         params = {name: value for name, value in equation.params.items() if name not in IRRELEVANT}
@@ -109,6 +117,9 @@ class Numbering:
             key = tuple((name, self._canonical.key(params[name])) for name in sorted(params))
         except NotUnderstood as why:
             return self.unknown(equation, inputs, f"{equation.primitive.name}: {why}")
+        if not is_own(equation.primitive):
+            self.table.kept_alive.append(equation.primitive)
+            key = (("primitive", id(equation.primitive)), *key)
         return self.apply(equation, key, inputs)
 
     def apply(self, equation: Any, key: Hashable, inputs: Sequence[int]) -> list[int]:
@@ -173,6 +184,7 @@ class Numbering:
         finally:
             self.token, table.place = token, place
         if table.fresh_count == made:
+            table.kept_alive.append(inner)  # its id is only good for as long as it lives
             self._keys[id(inner), self.whole is None] = key
         return key
 

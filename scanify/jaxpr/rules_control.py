@@ -95,19 +95,33 @@ def _cond(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int]
     """The branch that a constant index names; otherwise a choice between what the branches compute.
 
     Keyed by the branches' values and not by their jaxprs and operands, because a derivative passes residuals through
-    in one version and recomputes them in the other. Effects stay inside: with effects the branches are compared as
-    jaxprs.
+    in one version and recomputes them in the other. Each branch has its effects after those before the choice; what
+    has happened then is a choice, too.
     """
     table, (index, *operands) = numbering.table, inputs
     branches = equation.params["branches"]
+    index = _unclamped(numbering, index, len(branches) - 1)
     known = table.value(index)
     if known is not None:
         chosen = opened(branches[min(max(int(known), 0), len(branches) - 1)])
         return numbering.run(*chosen, operands)
-    if equation.effects:
-        return None
-    results = [numbering.run(*opened(branch), operands) for branch in branches]
+    before, results, tokens = numbering.token, [], []
+    for branch in branches:
+        numbering.token = before
+        results.append(numbering.run(*opened(branch), operands))
+        tokens.append(numbering.token)
+    numbering.token = choose(table, index, tokens)
     return [choose(table, index, values) for values in zip(*results, strict=True)]
+
+
+def _unclamped(numbering: "Numbering", index: int, last: int) -> int:
+    """The index before `lax.switch` clamps it to the branches that there are, which a choice does by itself."""
+    table = numbering.table
+    if table.op[index] != "clamp":
+        return index
+    low, inner, high = table.inputs[index]
+    ends = [table.value(end) for end in (low, high)]
+    return inner if all(e is not None for e in ends) and [int(e) for e in ends if e is not None] == [0, last] else index
 
 
 CONTROL: dict[str, Callable[["Numbering", Any, list[int]], list[int] | None]] = {"scan": _scan, "cond": _cond}

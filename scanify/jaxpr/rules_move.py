@@ -41,11 +41,34 @@ def _transpose(numbering: "Numbering", equation: Any, inputs: list[int]) -> list
 
 
 def _slice(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
+    table, shape = numbering.table, _shape(equation)
+    if 0 in shape:
+        return [table.zeros(shape, table.dtype[inputs[0]])]
     starts, stops, strides = (equation.params[name] for name in ("start_indices", "limit_indices", "strides"))
-    if strides is not None and any(stride != 1 for stride in strides):
-        return None
     box = tuple((int(start), int(stop)) for start, stop in zip(starts, stops, strict=True))
-    return [views.cut(numbering.table, inputs[0], box)]
+    value = views.cut(table, inputs[0], box)
+    for axis, stride in enumerate(strides or ()):
+        value = _every(table, value, axis, int(stride))
+    return [value]
+
+
+def _every(table: Table, value: int, axis: int, stride: int) -> int:
+    """`value[::stride]` along an axis: the first of each group of so many rows, `x.reshape(-1, stride)[:, 0]`."""
+    shape = table.shape[value]
+    whole, left = divmod(shape[axis], stride)
+    if stride == 1:
+        return value
+    lead, tail = shape[:axis], shape[axis + 1 :]
+
+    def rows(start: int, stop: int) -> int:
+        return views.cut(table, value, (*full(lead), (start, stop), *full(tail)))
+
+    last = [rows(whole * stride, whole * stride + 1)] if left else []
+    if not whole:
+        return last[0]
+    groups = views.reshape(table, rows(0, whole * stride), (*lead, whole, stride, *tail))
+    first = views.cut(table, groups, (*full((*lead, whole)), (0, 1), *full(tail)))
+    return views.concat(table, [views.reshape(table, first, (*lead, whole, *tail)), *last], axis)
 
 
 def _concatenate(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
@@ -87,13 +110,14 @@ def _rev(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] 
 
 def _pad(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
     """Padding with a constant is a concatenation with constants: how jax transposes a slice. Negative padding is a
-    slice."""
+    slice. The first axis is outermost, as in `put`, for stacks are along it."""
     table, (value, padding) = numbering.table, inputs
     config = [tuple(int(n) for n in triple) for triple in equation.params["padding_config"]]
-    if table.op[padding] != "fill" or any(interior for _, _, interior in config):
+    if table.op[padding] != "fill":
         return None
     scalar = table.fill_value(padding)
-    for axis, (low, high, _) in enumerate(config):
+    for axis, (low, high, between) in reversed(list(enumerate(config))):
+        value = _spread(table, value, axis, between, scalar)
         shape = table.shape[value]
         box = (*full(shape[:axis]), (max(-low, 0), shape[axis] - max(-high, 0)), *full(shape[axis + 1 :]))
         if box[axis][0] > box[axis][1]:
@@ -106,33 +130,6 @@ def _pad(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] 
             pieces.append(table.fill(scalar, (*shape[:axis], high, *shape[axis + 1 :])))
         value = views.concat(table, pieces, axis)
     return [value]
-
-
-def _indices(table: Table, numbers: list[int]) -> list[int] | None:
-    values = [table.value(number) for number in numbers]
-    return [int(value) for value in values if value is not None] if all(v is not None for v in values) else None
-
-
-def _dynamic_slice(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    """With constant indices a slice. Indices are clamped so that the slice lies inside, as the primitive does."""
-    table, value = numbering.table, inputs[0]
-    starts = _indices(table, inputs[1:])
-    if starts is None or len(starts) != len(table.shape[value]):
-        return None
-    return [views.cut(table, value, _clamped(starts, table.shape[value], equation.params["slice_sizes"]))]
-
-
-def _clamped(starts: list[int], shape: tuple[int, ...], sizes: tuple[int, ...]) -> Bounds:
-    inside = [min(max(start, 0), size - part) for start, size, part in zip(starts, shape, sizes, strict=True)]
-    return tuple((start, start + part) for start, part in zip(inside, sizes, strict=True))
-
-
-def _dynamic_update_slice(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    table, (value, update) = numbering.table, inputs[:2]
-    starts = _indices(table, inputs[2:])
-    if starts is None or len(starts) != len(table.shape[value]):
-        return None
-    return [put(table, value, update, _clamped(starts, table.shape[value], table.shape[update]))]
 
 
 def put(table: Table, value: int, update: int, box: Bounds) -> int:
@@ -149,66 +146,28 @@ def put(table: Table, value: int, update: int, box: Bounds) -> int:
     return update
 
 
-def _batched(numbers: Any) -> bool:
-    return len(getattr(numbers, "operand_batching_dims", None) or ()) > 0
+def _spread(table: Table, value: int, axis: int, between: int, scalar: Any) -> int:
+    """So many constants between any two rows, as a strided slice is transposed: groups of a row and constants."""
+    shape = table.shape[value]
+    if not between or shape[axis] < 2:
+        return value
+    lead, rows, tail = shape[:axis], shape[axis], shape[axis + 1 :]
+    row = views.reshape(table, value, (*lead, rows, 1, *tail))
+    groups = views.concat(table, [row, table.fill(scalar, (*lead, rows, between, *tail))], axis + 1)
+    flat = views.reshape(table, groups, (*lead, rows * (between + 1), *tail))
+    return views.cut(table, flat, (*full(lead), (0, rows * (between + 1) - between), *full(tail)))
 
 
-def _gather(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    """Constant rows of one axis, `x[2]` or `x[jnp.array([0, 2])]`: slices one after another, where all lie inside."""
-    table, (value, indices) = numbering.table, inputs
-    numbers, dims = equation.params["dimension_numbers"], table.shape[value]
-    known, sizes = table.value(indices), tuple(int(size) for size in equation.params["slice_sizes"])
-    if known is None or len(numbers.start_index_map) != 1 or _batched(numbers):
-        return None
-    axis = numbers.start_index_map[0]
-    if tuple(numbers.collapsed_slice_dims) not in ((axis,), ()) or known.ndim > 2 or known.shape[-1] != 1:
-        return None
-    rows = [int(index) for index in known.reshape(-1)]
-    if any(not 0 <= index <= dims[axis] - sizes[axis] for index in rows):
-        return None
-    shape = _shape(equation)
-    boxes = [_clamped([index if d == axis else 0 for d in range(len(dims))], dims, sizes) for index in rows]
-    if known.ndim == 1:
-        return [views.reshape(table, views.cut(table, value, boxes[0]), shape)]
-    batch = next(d for d in range(len(shape)) if d not in numbers.offset_dims)
-    piece = (*shape[:batch], 1, *shape[batch + 1 :])
-    if not rows:
-        return [table.zeros(shape, table.dtype[value])]
-    return [views.concat(table, [views.reshape(table, views.cut(table, value, box), piece) for box in boxes], batch)]
-
-
-def _scatter(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    """`x.at[i].set(u)` and the transpose of `x[i]` (scatter-add into zeros), with one constant index that lies inside.
-
-    Adding to zeros counts as the sum of cotangents that it is (`combine.add_any`); adding to anything else is left as
-    it is. 0.0 + -0.0 is 0.0, so that holds among cotangents only (`Numbering.cotangents`), for users write `.at[i].add`
-    too.
-    """
-    table, (value, indices, update) = numbering.table, inputs
-    adds = equation.primitive.name == "scatter-add"
-    # `x.at[i].apply(f)` is a scatter of another function, too: `scatter_apply` in jax/_src/lax/slicing.py.
-    if not adds and equation.params["update_jaxpr"] is not None:
-        return None
-    numbers, shape = equation.params["dimension_numbers"], table.shape[value]
-    known = table.value(indices)
-    window = [d for d in range(len(shape)) if d not in numbers.inserted_window_dims]
-    if known is None or known.ndim != 1 or _batched(numbers):
-        return None
-    if tuple(numbers.update_window_dims) != tuple(range(len(table.shape[update]))):
-        return None
-    part = [1] * len(shape)
-    for axis, size in zip(window, table.shape[update], strict=True):
-        part[axis] = size
-    starts = [0] * len(shape)
-    for axis, index in zip(numbers.scatter_dims_to_operand_dims, known, strict=True):
-        starts[axis] = int(index)
-    if any(not 0 <= start <= size - piece for start, size, piece in zip(starts, shape, part, strict=True)):
-        return None
-    box = tuple((start, start + size) for start, size in zip(starts, part, strict=True))
-    update = views.reshape(table, update, tuple(part))
-    if adds and not (numbering.cotangents and table.is_zero(views.cut(table, value, box))):
-        return None
-    return [put(table, value, update, box)]
+def _tile(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
+    """So many copies one after another along each axis."""
+    table, (value,) = numbering.table, inputs
+    for axis, copies in enumerate(equation.params["reps"]):
+        shape = table.shape[value]
+        lead, tail = shape[:axis], shape[axis + 1 :]
+        wide = (*lead, int(copies), *shape[axis:])
+        value = views.broadcast(table, value, wide, [d for d in range(len(wide)) if d != axis])
+        value = views.reshape(table, value, (*lead, int(copies) * shape[axis], *tail))
+    return [value]
 
 
 MOVES: dict[str, Rule] = {
@@ -224,9 +183,5 @@ MOVES: dict[str, Rule] = {
     "split": _split,
     "rev": _rev,
     "pad": _pad,
-    "dynamic_slice": _dynamic_slice,
-    "dynamic_update_slice": _dynamic_update_slice,
-    "gather": _gather,
-    "scatter": _scatter,
-    "scatter-add": _scatter,
+    "tile": _tile,
 }

@@ -70,9 +70,14 @@ def _reduce_precision(numbering: "Numbering", equation: Any, inputs: list[int]) 
 
 
 def _reduce_sum(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    """The sum of zeros is zero."""
+    """The sum of zeros is zero. Among cotangents the sum of one is that one: how jax transposes `x[None]`.
+
+    0.0 + -0.0 is 0.0, so a sum of one element is not that element elsewhere.
+    """
     table, (value,) = numbering.table, inputs
     aval = equation.outvars[0].aval
+    if numbering.cotangents and all(table.shape[value][axis] == 1 for axis in equation.params["axes"]):
+        return [views.reshape(table, value, tuple(aval.shape))]
     if table.is_zero(value):
         return [table.zeros(tuple(aval.shape), aval.dtype)]
     return None

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from scanify.jaxpr import fold, rules_move, views
+from scanify.jaxpr import fold, rules_index, views
 from tests.jaxpr.meaning import as_written, numbered, same
 
 Random = random.Random
@@ -371,7 +371,7 @@ WRONG: dict[str, tuple[list[str], Callable[[pytest.MonkeyPatch], None]]] = {
     "starts beyond the end": (
         ["_dynamic", "_at"],
         lambda patch: patch.setattr(
-            rules_move, "_clamped", lambda starts, shape, sizes: tuple((0, size) for size in sizes)
+            rules_index, "_clamped", lambda starts, shape, sizes: tuple((0, size) for size in sizes)
         ),
     ),
 }

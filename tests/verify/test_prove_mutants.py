@@ -12,7 +12,7 @@ import jax
 import numpy as np
 import pytest
 
-from scanify.jaxpr import canonical, number, rules_control, rules_move, table
+from scanify.jaxpr import canonical, number, rules_control, rules_index, rules_move, table
 from scanify.verify.prove import prove
 from tests.verify.test_prove_pairs import PAIRS
 
@@ -38,12 +38,12 @@ def with_params(equation: Any, **params: Any) -> Any:
 
 
 def _scatter(numbering: Any, equation: Any, inputs: list[int]) -> Any:
-    return rules_move._scatter(numbering, with_params(equation, update_jaxpr=None), inputs)
+    return rules_index._scatter(numbering, with_params(equation, update_jaxpr=None), inputs)
 
 
 def _added(numbering: Any, equation: Any, inputs: list[int]) -> Any:
     numbering.cotangents = True
-    return rules_move._scatter(numbering, equation, inputs)
+    return rules_index._scatter(numbering, equation, inputs)
 
 
 def _without_strides(numbering: Any, equation: Any, inputs: list[int]) -> Any:
@@ -54,7 +54,7 @@ def _without_strides(numbering: Any, equation: Any, inputs: list[int]) -> Any:
 
 def _from_the_start(numbering: Any, equation: Any, inputs: list[int]) -> Any:
     zero = numbering.table.zeros((), np.dtype("int32"))
-    return rules_move._dynamic_slice(numbering, equation, [inputs[0], *(zero for _ in inputs[1:])])
+    return rules_index._dynamic_slice(numbering, equation, [inputs[0], *(zero for _ in inputs[1:])])
 
 
 def _ends_alike(numbering: Any, equation: Any, inputs: list[int]) -> Any:

@@ -1,0 +1,30 @@
+"""Which primitives are jax's own.
+
+A primitive is known by its name, but anybody can make one of any name (`jax.extend.core.Primitive("add")`). The rules
+speak of those of jax only; any other is itself and no namesake.
+"""
+
+import sys
+from typing import Any
+
+from jax.extend.core import Primitive
+
+_own: dict[int, Primitive] = {}
+_looked_at: set[str] = set()
+
+
+def is_own(primitive: Any) -> bool:
+    """Whether a module of jax defines the primitive. Modules that are imported later are looked at when asked."""
+    if id(primitive) not in _own:
+        _look()
+    return id(primitive) in _own
+
+
+def _look() -> None:
+    for name, module in list(sys.modules.items()):
+        if name in _looked_at or not (name == "jax" or name.startswith("jax.")):
+            continue
+        _looked_at.add(name)
+        for value in list(vars(module).values()):
+            if isinstance(value, Primitive):
+                _own[id(value)] = value
