@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scanify.verify.correspond import Correspondence, Recipe
-from scanify.verify.leaves import Group, Keys, Leaf, groups_of, layer_of, leaves_of, name_of
+from scanify.verify.leaves import Group, Keys, Leaf, aval_text, groups_of, layer_of, leaves_of, name_of, starred
 
 
 @dataclass(frozen=True)
@@ -168,14 +168,15 @@ class _Matching:
     def left_over(self) -> str:
         """The leaves without a counterpart, in words; "" where there are none."""
         parts = [
-            f"{_listed([leaf.name for leaf in some])} of the {version} model"
+            f"{_listed(some)} of the {version} model"
             for version, some in (
                 ("rewritten", self.open),
                 ("original", [leaf for leaf in self.before if leaf.index in self.free]),
             )
             if some
         ]
-        return f"no counterpart was found for {' and '.join(parts)}" if parts else ""
+        hint = "a case can say what belongs together, as in `mapping = {'stack.w': 'layers[*].w'}` on its function"
+        return f"no counterpart was found for {' and '.join(parts)}; {hint}" if parts else ""
 
     def correspondence(self) -> Correspondence:
         recipes = tuple(self.chosen[leaf.index] for leaf in self.after)
@@ -189,10 +190,13 @@ class _Matching:
 
     def shown(self, recipe: Recipe) -> str:
         """What a leaf is made of, as `layers[0..3].w`."""
-        first, last = (self.before[recipe.sources[at]].keys for at in (0, -1))
-        if len(first) != len(last):
-            return f"{name_of(first)} to {name_of(last)}"
-        return name_of(tuple(a if a == b else _span(a, b) for a, b in zip(first, last, strict=True)))
+        return _ranged(self.before[recipe.sources[0]].keys, self.before[recipe.sources[-1]].keys)
+
+
+def _ranged(first: Keys, last: Keys) -> str:
+    if len(first) != len(last):
+        return f"{name_of(first)} to {name_of(last)}"
+    return name_of(tuple(a if a == b else _span(a, b) for a, b in zip(first, last, strict=True)))
 
 
 def _span(a: str, b: str) -> str:
@@ -215,6 +219,11 @@ def _alike(after: Keys, before: Keys) -> tuple[int, int]:
     return _common(after[::-1], names[::-1]), _common(after, names)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _listed(leaves: Sequence[Leaf]) -> str:
+    """The names of leaves with their shapes, those that differ in their numbers alone as one."""
+    alike: dict[Any, list[Leaf]] = defaultdict(list)
+    for leaf in leaves:
+        alike[tuple(map(starred, leaf.keys)), leaf.form()].append(leaf)
+    names = [f"{_ranged(some[0].keys, some[-1].keys)} ({aval_text(some[0])})" for some in alike.values()]
     more = f" and {len(names) - 4} more" if len(names) > 5 else ""
     return ", ".join(names[: 4 if more else 5]) + more

@@ -185,16 +185,24 @@ def test_any_order_of_layers_is_taken_apart_as_it_was_put_together(order: list[i
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ({"a": jnp.ones(3)}, {"b": jnp.ones(4)}, "['b'] of the rewritten model and ['a'] of the original model"),
+        (
+            {"a": jnp.ones(3)},
+            {"b": jnp.ones(4)},
+            "['b'] (float32[4]) of the rewritten model and ['a'] (float32[3]) of the original model",
+        ),
         (
             {"a": jnp.ones(3), "b": jnp.ones(2)},
             {"a": jnp.ones(3)},
-            "no counterpart was found for ['b'] of the original",
+            "no counterpart was found for ['b'] (float32[2]) of the original",
         ),
-        ([jnp.ones(3)] * 4, jnp.ones((3, 3)), "of the original model"),
-        ({"a": jnp.ones(3), "b": jnp.ones(3)}, {"x": jnp.ones(3), "y": jnp.ones(3)}, "['x'], ['y'] of the rewritten"),
-        ({"a": jnp.ones((2, 3))}, {"a": jnp.ones((3, 2))}, "['a'] of the rewritten"),
-        ({"a": jnp.ones(3)}, {"a": jnp.ones(3, jnp.int32)}, "['a'] of the rewritten"),
+        ([jnp.ones(3)] * 4, jnp.ones((3, 3)), "[0..3] (float32[3]) of the original model"),
+        (
+            {"a": jnp.ones(3), "b": jnp.ones(3)},
+            {"x": jnp.ones(3), "y": jnp.ones(3)},
+            "['x'] (float32[3]), ['y'] (float32[3]) of the rewritten",
+        ),
+        ({"a": jnp.ones((2, 3))}, {"a": jnp.ones((3, 2))}, "of the rewritten"),
+        ({"a": jnp.ones(3)}, {"a": jnp.ones(3, jnp.int32)}, "of the rewritten"),
     ],
     ids=["other shapes", "a leaf too few", "a layer too few", "two alike", "transposed", "another dtype"],
 )
@@ -204,8 +212,9 @@ def test_leaves_without_a_counterpart_are_named(before: Any, after: Any, message
 
 
 def test_many_leaves_without_a_counterpart_are_not_all_named() -> None:
-    answer = infer([jnp.ones(3)] * 20, {})
-    assert isinstance(answer, str) and "and 16 more" in answer
+    answer = infer([jnp.ones(n) for n in range(20)], {})
+    assert isinstance(answer, str) and "and 16 more of the original" in answer
+    assert "mapping = {'stack.w': 'layers[*].w'}" in answer
 
 
 def both(before: Any, after: Any, mapping: Any = None) -> Any:
