@@ -27,7 +27,7 @@ def files_of(diff: str) -> tuple[FileDiff, ...]:
         lines.pop()
     for at, line in enumerate(lines):
         hunk = _HUNK.match(line)
-        if old <= 0 and new <= 0 and hunk is not None:
+        if hunk is not None:
             old, new = (int(count) if count is not None else 1 for count in hunk.groups())
             kind = "hunk"
         elif old <= 0 and new <= 0:

@@ -179,6 +179,7 @@ def test_the_verdicts_are_a_row_a_policy_with_words_and_symbols() -> None:
         "✗ FAILED",
     ]  # fmt: skip
     assert last == ["offloadno effect", "✗ FAILED", "✗ FAILED"]
+    assert table.text.count("no effect") == 1
 
 
 def test_a_status_has_a_colour_of_its_own() -> None:
