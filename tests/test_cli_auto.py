@@ -58,8 +58,8 @@ def f(module):
 """
 
 
-def figures(policy: str) -> Measurement:
-    flops, mib = COSTS[policy]
+def figures(policy: str | None) -> Measurement:
+    flops, mib = COSTS[policy or "full"]
     return Measurement(
         temp_bytes=mib * MIB, argument_bytes=0, output_bytes=0, backend="cpu", flops=flops, moved_bytes=0
     )
@@ -81,7 +81,9 @@ class Stand:
             return Verification((CaseResult("c", policies=tuple(scans), original=Measurement(step_seconds=0.1)),))
         bad = set(COSTS) if self.again_bad and options["requested"] else self.bad
         results = [
-            PolicyResult(p, FAILED if p in bad else PROVED, PROVED, figures(p) if options["measure"] else Measurement())
+            PolicyResult(
+                str(p), FAILED if p in bad else PROVED, PROVED, figures(p) if options["measure"] else Measurement()
+            )
             for p in options["policies"]
         ]
         return Verification(tuple(CaseResult(case.text, PROVED, tuple(results)) for case in cases))
@@ -208,6 +210,32 @@ class TestAdvice:
     def test_what_failed_is_not_timed(self, stand: Stand) -> None:
         stand.bad = set(COSTS)
         assert run(["rewrite", "model.py", "--case", "cases.py:f", "--advise"]) == Exit.VERIFICATION
+        assert len(stand.calls) == 1
+
+
+class TestAdviceOfVerify:
+    VERIFY = ("verify", "model.py", "--case", "cases.py:f", "--no-cache")
+
+    def test_it_goes_to_standard_error_and_leaves_report_and_exit_code_alone(
+        self, stand: Stand, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run([*self.VERIFY]) == Exit.OK
+        report = capsys.readouterr().out
+        assert run([*self.VERIFY, "--advise"]) == Exit.OK
+        said = capsys.readouterr()
+        assert said.out == report
+        assert "scanify: advice: c: a step of the loop takes 0.1 s, one of the scan (none) 0.5 s" in said.err
+
+    def test_of_a_version_written_by_hand(self, stand: Stand, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        (folder / "other.py").write_text(MODEL)
+        files = ["--before", "model.py", "--after", "other.py", "--case", "cases.py:f", "--no-cache"]
+        assert run(["verify", *files, "--advise"]) == Exit.OK
+        assert "scanify: advice: c: a step of the loop" in capsys.readouterr().err
+        assert stand.calls[1]["policies"] == ("none", None)
+
+    def test_what_failed_is_not_timed(self, stand: Stand) -> None:
+        stand.bad = set(COSTS)
+        assert run([*self.VERIFY, "--advise"]) == Exit.VERIFICATION
         assert len(stand.calls) == 1
 
 

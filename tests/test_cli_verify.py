@@ -51,7 +51,7 @@ class Stand:
         self.calls: list[dict[str, Any]] = []
 
     def __call__(self, changes: Mapping[Path, tuple[bytes, bytes]], cases: Any, **options: Any) -> Verification:
-        if "comparer" in options:
+        if "reached" in options.get("comparer", ""):
             return Verification((CaseResult(cases[0].text, reached=self.reached),))
         self.calls.append({"changes": dict(changes), "cases": [case.text for case in cases], **options})
         outputs = PROVED if self.good else FAILED

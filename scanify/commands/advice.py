@@ -1,31 +1,25 @@
 """`--advise`: where scanning does not pay, by what the loop and its scan take on the cases."""
 
-from scanify.commands.cases import CaseRun, verify_outcome
-from scanify.pipeline import Outcome, Project
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-# Without remat a scan computes what its loop does, so that what remat costs is not taken for what scanning costs; and
-# as it is written (None) it is what the user gets.
-_TIMED = ("none", None)
+if TYPE_CHECKING:
+    from scanify.verify.verdict import Verification
 
 
-def advice_on(outcome: Outcome, project: Project, run: CaseRun) -> tuple[str, ...]:
-    """Time the cases and say, a sentence for each reason, where scanning does not pay; and that it pays elsewhere.
+def advice_on(verify: "Callable[..., Verification]") -> tuple[str, ...]:
+    """Time the cases and say, a sentence for each reason, where scanning does not pay; or that nothing speaks against.
 
-    A case that cannot be timed gets a sentence too: advice is no reason to fail.
+    `verify` runs the cases; it is told the policies and the comparer. A case that cannot be timed gets a sentence too:
+    advice is no reason to fail.
     """
     from scanify.verify.advise import advise
 
-    timed = verify_outcome(
-        outcome,
-        project,
-        run,
-        requested=None,
-        measure=True,
-        policies=_TIMED,
-        comparer="scanify.verify.timing:timed_case",
-    )
+    # Without remat a scan computes what its loop does, so that what remat costs is not taken for what scanning costs;
+    # and as it is written (None) it is what the user gets.
+    timed = verify(policies=("none", None), measure=True, comparer="scanify.verify.timing:timed_case")
     failed = [
-        f"advice: {case.case}: could not be timed: {case.error}" for case in timed.cases if case.error is not None
+        f"advice: {case.name}: could not be timed: {case.error}" for case in timed.cases if case.error is not None
     ]
     found = [f"advice: {each.case}: {each.text}" for each in advise(timed.cases)]
     if not found and not failed:

@@ -154,7 +154,14 @@ def verify_outcome(
         )
 
 
-def verify_by_hand(change: "ByHand", run: CaseRun, *, policies: Sequence[str | None], measure: bool) -> "Verification":
+def verify_by_hand(
+    change: "ByHand",
+    run: CaseRun,
+    *,
+    policies: Sequence[str | None],
+    measure: bool,
+    comparer: str = "scanify.verify.compare:compare_case",
+) -> "Verification":
     """Verify a change that somebody made by hand."""
     from rich.console import Console
 
@@ -174,6 +181,7 @@ def verify_by_hand(change: "ByHand", run: CaseRun, *, policies: Sequence[str | N
             rewritten_target=change.rewritten_target,
             cache=run.cache,
             notify=notify,
+            comparer=comparer,
         )
 
 

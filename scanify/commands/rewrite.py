@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,7 +89,8 @@ def command(
     else:
         outcome, verified = _by_name(given, policy, run, unsafe=unsafe, measure=measure)
     if timed is not None and verified is not None and not verified.failed:
-        verified = replace(verified, remarks=(*verified.remarks, *advice_on(outcome, given.project, timed)))
+        advice = advice_on(partial(verify_outcome, outcome, given.project, timed, requested=None))
+        verified = replace(verified, remarks=(*verified.remarks, *advice))
     return _finish(outcome, given.stdin, verified, tried=run is not None, diff=diff, check=check)
 
 

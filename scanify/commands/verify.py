@@ -1,14 +1,17 @@
 """`scanify verify`: compare two versions of a model on cases, the second one rewritten in memory or by hand."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from scanify.commands.advice import advice_on
 from scanify.commands.by_hand import ByHand, demand_file, since, two_files
 from scanify.commands.cases import CaseRun, choose_run, limit_options, verify_by_hand, verify_outcome
-from scanify.commands.common import REMAT_CHOICE, STDIN, Given, load_project, stack_option
+from scanify.commands.common import REMAT_CHOICE, STDIN, Given, advise_option, load_project, stack_option
 from scanify.config import REMATS, SYNONYMS, load_config
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, rewrite_sources
@@ -64,6 +67,7 @@ FORMATS = ("text", "json", "markdown", "junit", "html")
     "and hold until a file that the case imports, an option or a package changes; data files that it reads are not "
     "seen. Where $CI is set, only $SCANIFY_CACHE_DIR is used.",
 )
+@advise_option
 @limit_options
 def command(
     file: str | None,
@@ -77,6 +81,7 @@ def command(
     output: str | None,
     measure: bool,
     no_cache: bool,
+    advise: bool,
     abstract: bool,
     time_limit: float | None,
     memory_limit: str | None,
@@ -99,13 +104,13 @@ def command(
         raise ScanifyError("expected a case: give --case FILE:FUNCTION, or name one in [tool.scanify.cases]")
     policies = tuple(SYNONYMS.get(each, each) for each in remats)
     if given is not None:
-        result = _rewritten(given, run, policies, measure=measure)
+        result = _rewritten(given, run, policies, measure=measure, advise=advise)
     elif before is not None and after is not None:
-        result = _by_hand(two_files(before, after), run, policies, measure=measure)
+        result = _by_hand(two_files(before, after), run, policies, measure=measure, advise=advise)
     else:
         assert against is not None
         change = since(against, file, tuple(case.path for case in run.cases))
-        result = _by_hand(change, run, policies, measure=measure)
+        result = _by_hand(change, run, policies, measure=measure, advise=advise)
     _report(result, form, output)
     return Exit.OK if result.good else Exit.VERIFICATION
 
@@ -131,7 +136,7 @@ def _check_mode(
         demand_file(file)
 
 
-def _rewritten(given: Given, run: CaseRun, policies: tuple[str, ...], *, measure: bool) -> "Verification":
+def _rewritten(given: Given, run: CaseRun, policies: tuple[str, ...], *, measure: bool, advise: bool) -> "Verification":
     """Verify the file that was given against what scanify makes of it."""
     requested = policies[0] if len(policies) == 1 else None
     outcome = rewrite_sources(given.project, stack=given.stack, remat=requested, accept=lambda plan: True)
@@ -139,13 +144,23 @@ def _rewritten(given: Given, run: CaseRun, policies: tuple[str, ...], *, measure
     result = verify_outcome(
         outcome, given.project, run, requested=requested, measure=measure, policies=policies or REMATS
     )
+    if advise and result.good:
+        _advise(partial(verify_outcome, outcome, given.project, run, requested=None))
     return replace(result, diff=render_diff(outcome.before, outcome.texts, Path.cwd()))
 
 
-def _by_hand(change: ByHand, run: CaseRun, policies: tuple[str, ...], *, measure: bool) -> "Verification":
+def _by_hand(change: ByHand, run: CaseRun, policies: tuple[str, ...], *, measure: bool, advise: bool) -> "Verification":
     """Verify a change that somebody made: as it is written, unless policies are named."""
     result = verify_by_hand(change, run, policies=policies or (None,), measure=measure)
+    if advise and result.good:
+        _advise(partial(verify_by_hand, change, run))
     return replace(result, diff=change.diff(Path.cwd()))
+
+
+def _advise(verify: "Callable[..., Verification]") -> None:
+    """On standard error, because a report may go to standard output, and because advice is no part of a verdict."""
+    for line in advice_on(verify):
+        click.echo(f"scanify: {line}", err=True)
 
 
 def _demand_changes(outcome: Outcome, given: Given) -> None:

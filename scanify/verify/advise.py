@@ -61,7 +61,7 @@ def _build(case: CaseResult) -> Advice | None:
         f"{_layers(case)}the loop is traced and compiled in {_seconds(loop)}, the scan ({best.policy}) in "
         f"{_seconds(scan)}; scanning saves no time here{_memory(case)}"
     )
-    return Advice(case.case, "build", text)
+    return Advice(case.name, "build", text)
 
 
 def _step(case: CaseResult) -> Advice | None:
@@ -73,7 +73,7 @@ def _step(case: CaseResult) -> Advice | None:
         f"{_layers(case)}a step of the loop takes {_seconds(loop)}, one of the scan ({best.policy}) {_seconds(scan)}, "
         f"{scan / loop:.1f} times as long{_body(case)}"
     )
-    return Advice(case.case, "step", text)
+    return Advice(case.name, "step", text)
 
 
 def _layers(case: CaseResult) -> str:

@@ -76,7 +76,7 @@ def candidate(policy: str, cases: Sequence[CaseResult]) -> Candidate:
     for case, result in results:
         barred = "was not run" if result is None else _barred(case, result)
         if barred:
-            where = f" in {_name(case)}" if len(cases) > 1 else ""
+            where = f" in {case.name}" if len(cases) > 1 else ""
             return Candidate(policy, barred=f"{barred}{where}")
     found = [result for _, result in results if result is not None]
     figures = [result.measured for result in found]
@@ -115,11 +115,6 @@ def _total(figures: Sequence[int | None]) -> int | None:
 def _most(figures: Sequence[int | None]) -> int | None:
     known = [each for each in figures if each is not None]
     return max(known) if known and len(known) == len(figures) else None
-
-
-def _name(case: CaseResult) -> str:
-    variant = ", ".join(f"{name}={value}" for name, value in case.variant)
-    return f"{case.case} ({variant})" if variant else case.case
 
 
 def _backend(cases: Sequence[CaseResult]) -> str:
@@ -180,7 +175,7 @@ def _nothing_fits(candidates: Sequence[Candidate], budget: int, backend: str) ->
 def _nothing_able(candidates: Sequence[Candidate], able: Sequence[Candidate], cases: Sequence[CaseResult]) -> str:
     if able:  # they are right, but their memory is not known
         return "the memory of no policy was measured, so none is known to fit; verify without --abstract"
-    errors = [_name(case) for case in cases if case.error is not None]
+    errors = [case.name for case in cases if case.error is not None]
     if errors or not cases:
         return f"no remat policy can be chosen: {', '.join(errors) or 'no case'} could not be run"
     return f"no remat policy can be chosen: {'; '.join(f'{each.policy}: {each.barred}' for each in candidates)}"

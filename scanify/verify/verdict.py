@@ -143,6 +143,12 @@ class CaseResult:
     cached: bool = False
 
     @property
+    def name(self) -> str:
+        """The case, with the arguments of the variant: `cases.py:gpt (batch=2)`."""
+        given = ", ".join(f"{name}={value}" for name, value in self.variant)
+        return f"{self.case} ({given})" if given else self.case
+
+    @property
     def good(self) -> bool:
         """Whether every verdict is PROVED or TESTED and nothing was found wrong."""
         return (
