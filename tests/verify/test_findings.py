@@ -26,13 +26,13 @@ def test_dropped_remat_is_a_finding_of_the_case_where_its_policy_is_not_compared
 
 
 def test_a_rewrite_that_scans_nothing_is_a_finding(compare):
-    result = compare({}, policies=(None,), requested=None)
+    result = compare({}, policies=("none",), requested=None)
     assert statuses(result) == PROVED
     assert "nothing is scanned" in result.findings[0]
 
 
 def test_a_stack_that_is_looped_over_is_a_finding(compare):
-    result = compare({LIST: STACK}, policies=(None,), requested=None)
+    result = compare({LIST: STACK}, policies=("none",), requested=None)
     assert "nothing is scanned in the rewritten version: it holds a stack of 3 layers" in result.findings[0]
 
 
