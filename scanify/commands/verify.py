@@ -32,7 +32,8 @@ FORMATS = ("text", "json", "markdown", "junit", "html")
     multiple=True,
     metavar="FILE:FUNCTION",
     help="A function that is given the module and answers (model, args), or a name of the configuration. May be given "
-    "several times; without it, all cases of the configuration.",
+    "several times; without it, all cases of the configuration. Its attribute `mapping` may say which parameters "
+    "belong together where names and values do not: {'stack.w': 'layers[*].w'}, of the second version and the first.",
 )
 @click.option("--before", metavar="A.py", help="With --after: the original of a version that was written by hand.")
 @click.option(

@@ -66,7 +66,7 @@ class Correspondence:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know of the recipes: which they are, where the structures of the two do not say it."""
-        other = [f"{after} is {before}" for after, before in self.matched if after != before]
+        other = [f"{after} is {before}" for after, before in _by_part(self.matched) if after != before]
         if not other:
             return ()
         more = f" and {len(other) - _NAMED} more" if len(other) > _NAMED else ""
@@ -88,6 +88,23 @@ class Row:
     index: int
     row: int
     aval: jax.ShapeDtypeStruct
+
+
+def _by_part(matched: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """`stack is layers[0..3]` in place of each leaf of the stack, where that holds of all of them."""
+    short = [_parents(*names) for names in matched]
+    meant = {after: {before for other, before in short if other == after} for after, _ in short}
+    chosen = (each if len(meant[each[0]]) == 1 else names for each, names in zip(short, matched, strict=True))
+    return list(dict.fromkeys(chosen))
+
+
+def _parents(after: str, before: str) -> tuple[str, str]:
+    """Both names without the last parts that they share."""
+    ours, theirs = after.split("."), before.split(".")
+    while len(ours) > 1 and len(theirs) > 1 and ours[-1] == theirs[-1]:
+        ours.pop()
+        theirs.pop()
+    return ".".join(ours), ".".join(theirs)
 
 
 def slotted(tree: Any) -> Any:

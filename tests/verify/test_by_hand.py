@@ -125,7 +125,9 @@ def test_a_conversion_with_other_names_is_proved_and_says_what_was_matched(folde
     for case in (inferred, told):
         assert case.error is None and case.good
         assert statuses(case) == [Status.PROVED] * 3
-        assert any("stack.scale is layers[0..3].scale" in note for note in case.notes)
+        assert (
+            "the parameters were matched leaf by leaf: stack is layers[0..3], out is head of the original" in case.notes
+        )
 
 
 def test_a_wrong_conversion_fails(folder: Path) -> None:

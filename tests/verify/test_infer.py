@@ -122,6 +122,26 @@ def test_stacks_of_every_form_are_found_with_renamed_fields(form: Any) -> None:
     assert "layers[0..3].w" in dict(answer.matched).values()
 
 
+@pytest.mark.parametrize(
+    ("matched", "said"),
+    [
+        ([("a.w", "a.w")], None),
+        ([("s.x.w", "l[0..3].w"), ("s.x.b", "l[0..3].b"), ("o", "h")], "s.x is l[0..3], o is h"),
+        ([("s.w", "l[0..3].w"), ("s.b", "m[0..3].b")], "s.w is l[0..3].w, s.b is m[0..3].b"),
+        (
+            [(f"a{i}", f"b{i}") for i in range(8)],
+            "a0 is b0, a1 is b1, a2 is b2, a3 is b3, a4 is b4, a5 is b5 and 2 more",
+        ),
+    ],
+    ids=["the same names", "parts", "a part of two parts", "many"],
+)
+def test_the_report_says_what_was_taken_for_what(matched: list[tuple[str, str]], said: str | None) -> None:
+    answer = Correspondence((), (), (), matched=tuple(matched))
+    assert answer.notes == (
+        () if said is None else (f"the parameters were matched leaf by leaf: {said} of the original",)
+    )
+
+
 @pytest.mark.parametrize("form", [vmapped, named_tuple], ids=["a vmapped init", "a NamedTuple"])
 def test_without_values_names_and_shapes_tell(form: Any) -> None:
     before, after = Loop(KEY), scan(KEY, form)
