@@ -199,9 +199,10 @@ def test_what_a_result_does_not_depend_on_does_not(
 
 
 @pytest.mark.parametrize("status", [Status.FAILED, Status.NOT_RUN])
-def test_only_good_results_are_kept(run: Verify, child: Child, status: Status) -> None:
+def test_only_good_results_are_kept(run: Verify, child: Child, root: Path, status: Status) -> None:
     child.verdict = Verdict(status, "why")
     run()
+    assert not (root / "kept").exists()
     assert not run().cases[0].cached and child.runs == 2
     child.verdict = PROVED
     run()
