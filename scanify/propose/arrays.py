@@ -14,7 +14,9 @@ MASK = re.compile(r"(\w+_)?(mask|padding|padding_mask)")
 
 def array_text(name: str, kind: str, dims: Sequence[str], sizes: Sizes, *, seed: int) -> Text:
     """An array for the parameter `name` with dimensions that are numbers, names or expressions of names."""
-    texts = [_dimension(dim, sizes) for dim in dims]
+    image = any(dim.lower() in ("h", "w", "height", "width") for dim in dims)
+    channels = "inputs" if sizes.has("inputs") else "channels"
+    texts = [channels if image and dim.lower() == "c" else _dimension(dim, sizes) for dim in dims]
     return shaped_text(name, kind, texts, sizes, seed=seed)
 
 

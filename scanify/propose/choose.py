@@ -31,6 +31,7 @@ _DEPTH = 5
 # Sizes whose defaults are left alone: they say how a layer works, not how much there is of it.
 _KEPT = frozenset(("kernel", "groups", "factor", "spatial"))
 _SMALL = 16
+_PER_AXIS = frozenset(("modes", "kernel", "groups", "patch", "size", "length"))
 
 _FLOATS = (
     (r"(\w+_)?(dropout|drop|pdrop|drop_?path|p|rate|prob|probability)(_(rate|prob|p))?", "0.1"),
@@ -112,22 +113,18 @@ class Chooser:
         name = parameter.name
         if is_key(parameter.annotation, name):
             return self.key()
-        options = [each for each in union(parameter.annotation) if each is not type(None)]
-        # What is less particular says less: a number before a sequence of them.
-        failed: list[GiveUp] = []
-        for option in options or [None]:
-            try:
-                value = self._by_type(name, plain(option), inside)
-            except GiveUp as error:
-                failed.append(error)
-                continue
-            if value is not None:
-                return value
+        try:
+            value = self._by_annotation(name, parameter.annotation, inside)
+        except GiveUp:
+            if type(None) not in union(parameter.annotation):
+                raise
+            value = None
+        if value is not None:
+            return value
         if type(None) in union(parameter.annotation):
             return Text("None", "it may be None")
-        if failed:
-            raise failed[-1]
-        kind = "no type that says more" if not options else f"type {shown(parameter.annotation)} is not known"
+        untyped = parameter.annotation is None
+        kind = "no type that says more" if untyped else f"type {shown(parameter.annotation)} is not known"
         raise GiveUp(f"parameter `{name}` of {inside[-1].__name__} has no default and {kind}")
 
     def key(self) -> Text:
@@ -135,6 +132,21 @@ class Chooser:
         made = "PRNGKey" if self.style.raw_keys else "key"
         self._keys += 1
         return Text(f"jax.random.{made}({self._keys - 1})")
+
+    def _by_annotation(self, name: str, annotation: Any, inside: tuple[type, ...]) -> Expression | None:
+        """For the first member of a union that something is known of."""
+        failed: GiveUp | None = None
+        for option in [each for each in union(annotation) if each is not type(None)] or [None]:
+            try:
+                value = self._by_type(name, plain(option), inside)
+            except GiveUp as error:
+                failed = error
+                continue
+            if value is not None:
+                return value
+        if failed is not None:
+            raise failed
+        return None
 
     def _by_type(self, name: str, kind: Any, inside: tuple[type, ...]) -> Expression | None:
         simple = self.simple(name, kind)
@@ -192,11 +204,13 @@ class Chooser:
 
             text = f"{show(Call(call.callee, fresh), 0)} for {over}"
             return Text(f"[{text}]" if made is list else f"tuple({text})")
-        one = self._by_type(_singular(name), item, inside)
+        one = self._by_annotation(_singular(name), item, inside)
         if not isinstance(one, Text):
             return None
         if count is not None:
             return Text(f"({', '.join([one.text] * count)}{',' if count == 1 else ''})", one.why)
+        if role_of(_singular(name)) in _PER_AXIS:  # Of what a convolution has for each axis: one axis.
+            return Text(f"[{one.text}]" if made is list else f"({one.text},)", one.why)
         times = self.sizes.parameter("depth")
         return Text(f"[{one.text}] * {times}" if made is list else f"({one.text},) * {times}", one.why)
 

@@ -7,20 +7,24 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Owner:
-    """The innermost class around a loop, by qualified name, and its method; the lines of the loops' bodies there."""
+    """The innermost class around some loops, by qualified name, their methods, and the lines of the loops' bodies."""
 
     cls: str | None
-    method: str | None
+    methods: tuple[str, ...]
     spans: tuple[tuple[int, int], ...]
 
 
 def owners(text: str, spans: Iterable[tuple[int, int]]) -> list[Owner]:
     """The owners of the loops whose bodies are at the lines `spans`, in order. Raises SyntaxError."""
     tree = ast.parse(text)
-    grouped: dict[tuple[str | None, str | None], list[tuple[int, int]]] = {}
+    grouped: dict[str | None, list[tuple[str | None, tuple[int, int]]]] = {}
     for span in spans:
-        grouped.setdefault(_around(tree, span[0]), []).append(span)
-    return [Owner(cls, method, tuple(found)) for (cls, method), found in grouped.items()]
+        cls, method = _around(tree, span[0])
+        grouped.setdefault(cls, []).append((method, span))
+    return [
+        Owner(cls, tuple(dict.fromkeys(method for method, _ in found if method)), tuple(span for _, span in found))
+        for cls, found in grouped.items()
+    ]
 
 
 def class_names(text: str) -> list[str]:

@@ -72,7 +72,7 @@ def propose(
         notify(f"proposing a case for {each.cls or target.name}")
         # The search ends itself in time to say what it tried; the limit is for user code that does not return.
         spent = _SHARE * limits.seconds
-        ask = Ask(path, Path.cwd(), each.cls, each.method, each.spans, others=bool(each.spans), seconds=spent)
+        ask = Ask(path, Path.cwd(), each.cls, each.methods, each.spans, others=bool(each.spans), seconds=spent)
         outcome = run_child(json.dumps(to_json(ask)).encode(), limits, "scanify.propose.child")
         answer = _answer(outcome, limits)
         if answer.case is None:
@@ -109,7 +109,7 @@ def _named(text: str, classes: Sequence[str], target: Path) -> list[Owner]:
         if name not in known:
             there = f"it has {', '.join(known)}" if known else "it has none"
             raise ScanifyError(f"{target} has no class {name!r}; {there}")
-    return [Owner(name, None, ()) for name in dict.fromkeys(classes)]
+    return [Owner(name, (), ()) for name in dict.fromkeys(classes)]
 
 
 def _distinct(case: Proposed, others: Sequence[Proposed]) -> Proposed:

@@ -8,15 +8,15 @@ from pathlib import Path
 class Ask:
     """A class to propose a case for, by its qualified name, and the loops that the case must run.
 
-    `cls` is None where the loops are in no class. `method` is the method that holds them. `spans` are the first and
-    the last lines of their bodies in `target`, an absolute path; without any, any call will do. `others` allows other
-    classes of the file that run the same loops. After `seconds` nothing new is tried.
+    `cls` is None where the loops are in no class. `methods` are those that hold them. `spans` are the first and the
+    last lines of their bodies in `target`, an absolute path, of which the case must run one; without any, any call will
+    do. `others` allows other classes of the file that run the same loops. After `seconds` nothing new is tried.
     """
 
     target: Path
     directory: Path
     cls: str | None
-    method: str | None = None
+    methods: tuple[str, ...] = ()
     spans: tuple[tuple[int, int], ...] = ()
     others: bool = False
     seconds: float = 60.0

@@ -33,6 +33,7 @@ STYLES = (
 )
 _SHOWN = 6
 _LONG = 160
+_LABEL = 80
 _WIDTHS = 4
 
 Files = Callable[[str], str | None]
@@ -64,7 +65,7 @@ class Search:
     def _entries(self) -> Iterator[tuple[type, str]]:
         own = _find(self.module, self.ask.cls) if self.ask.cls is not None else None
         if own is not None and is_layer(own):
-            yield from ((own, entry) for entry in _methods(own, self.ask.method))
+            yield from ((own, entry) for entry in _methods(own, self.ask.methods))
         elif self.ask.cls is not None:
             here = "is not a class of the module" if own is None else "is not an equinox.Module"
             self.reasons.append(f"{self.ask.cls} {here}, and what has no leaves cannot be compared")
@@ -76,9 +77,9 @@ class Search:
             if not is_layer(each) or each is own or each.__module__ != self.module.__name__:
                 continue
             if own is None or issubclass(each, own):
-                yield from ((each, entry) for entry in _methods(each, self.ask.method))
+                yield from ((each, entry) for entry in _methods(each, self.ask.methods))
             elif _mentions(each, own.__name__):
-                yield from ((each, entry) for entry in _methods(each, None))
+                yield from ((each, entry) for entry in _methods(each, ()))
 
     def _of_class(self, cls: type, entry: str, trial: Trial) -> Proposed | None:
         try:
@@ -129,17 +130,18 @@ class Search:
                 self.tried.add(text)
                 try:
                     trial.call(draft, made)
-                    trial.whole(draft, _spec(self.ask, draft), abstract=False)
+                    missed = trial.whole(draft, _spec(self.ask, draft), abstract=False)
                 except BaseException as error:
                     failed.setdefault(_label(arguments), self._said(error))
                     continue
-                return draft
+                notes = [_first_note(draft), *(f"It does not run the loop around line {line}." for line in missed)]
+                return replace(draft, notes=tuple(notes))
         except GiveUp as error:
             failed.setdefault("", f"{base.model.callee} was built, but {error}; write a case")
         return None
 
     def _finished(self, draft: Draft, cls: type, style: Style, trial: Trial) -> Proposed:
-        notes = [_first_note(draft)]
+        notes = list(draft.notes)
         if style.equal:
             notes.append("All widths are equal: with different ones it could not be built or called.")
         if style.shrink != "all":
@@ -174,9 +176,14 @@ class Search:
         loop = " and runs the loop" if self.ask.spans else ""
         called = cls.__name__ if entry == "__call__" else f"{cls.__name__}.{entry}"
         lines = [f"{cls.__name__} was built, but no call of {called} was found that traces{loop}; write a case"]
-        lines += [f"    {label}: {said}" for label, said in list(calls.items())[:_SHOWN]]
-        if len(calls) > _SHOWN:
-            lines.append(f"    and {len(calls) - _SHOWN} more")
+        # One of each kind: shapes that fail alike say nothing new.
+        kinds: dict[str, str] = {}
+        for label, said in calls.items():
+            kinds.setdefault(re.sub(r"\d+", "#", said), f"    {label}: {said}")
+        told = list(kinds.values())[:_SHOWN]
+        lines += told
+        if len(calls) > len(told):
+            lines.append(f"    and {len(calls) - len(told)} more candidates")
         return ["\n".join(lines)]
 
 
@@ -193,9 +200,9 @@ def widths(made: Any) -> list[int]:
     return list(dict.fromkeys(found))[:_WIDTHS]
 
 
-def _methods(cls: type, method: str | None) -> list[str]:
-    """The methods to call: `__call__`, then the one that holds the loop."""
-    there = [name for name in ("__call__", method) if name and any(name in vars(base) for base in cls.__mro__)]
+def _methods(cls: type, methods: tuple[str, ...]) -> list[str]:
+    """The methods to call: `__call__`, then those that hold the loops."""
+    there = [name for name in ("__call__", *methods) if any(name in vars(base) for base in cls.__mro__)]
     return [name for name in dict.fromkeys(there) if name not in ("__init__", "__post_init__", "__check_init__")]
 
 
@@ -227,7 +234,8 @@ def _label(arguments: Arguments) -> str:
 def _first_note(draft: Draft) -> str:
     called = draft.model.callee if draft.entry == "__call__" else f"{draft.model.callee}.{draft.entry}"
     key = " and a key" if draft.key is not None else ""
-    return f"{called} on {_label(draft.arguments)}{key}."
+    label = _label(draft.arguments)
+    return f"{called} on {label if len(label) <= _LABEL else f'{len(draft.arguments)} arguments'}{key}."
 
 
 def _sweeps(draft: Draft) -> list[dict[str, Any]]:

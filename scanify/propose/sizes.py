@@ -7,6 +7,7 @@ from scanify.propose.roles import DIMENSIONS, ROLES, is_head_dim, role_of, stem
 
 # What the text of a case uses itself.
 RESERVED = frozenset(("module", "model", "state", "key", "jax", "jnp", "eqx"))
+_INPUTS = ("inputs", "channels", "dim")
 _ALL_DIM = ("dim", "hidden", "inputs", "outputs", "other")
 
 
@@ -47,10 +48,11 @@ class Sizes:
             if known in self._by_name:
                 return self._by_name[known]
         role = DIMENSIONS.get(name.lower()) or role_of(name) or "other"
-        if role == "dim" and "dim" not in self.variables and "inputs" in self.variables:
-            role = "inputs"
-        if role == "dim" and name.lower() == "c" and "channels" in self.variables:
-            role = "channels"
+        if role in _INPUTS and role not in self.variables:  # A model has one of them as a rule, whatever its name is.
+            role = next((each for each in _INPUTS if each in self.variables), role)
+        if role != "other" and role in self.variables:
+            self._by_name[name] = self._variable(role, name)
+            return self._by_name[name]
         return self._named(name, role)
 
     def has(self, variable: str) -> bool:

@@ -25,13 +25,14 @@ class Unsuitable(Exception):
 
 @dataclass(frozen=True)
 class Wanted:
-    """The lines that a case must run: the bodies of layer loops in one file. None where any case will do."""
+    """The lines of which a case must run some: the bodies of layer loops in one file; none where any case will do."""
 
     file: str
     spans: tuple[tuple[int, int], ...]
 
-    def reached(self, lines: set[int]) -> bool:
-        return all(any(first <= line <= last for line in lines) for first, last in self.spans)
+    def missed(self, lines: set[int]) -> tuple[int, ...]:
+        """The first lines of the bodies that did not run."""
+        return tuple(first for first, last in self.spans if not any(first <= line <= last for line in lines))
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +60,14 @@ class Trial:
         target = model if draft.entry == "__call__" else getattr(model, draft.entry)
         self._traced(target, args, kwargs)
 
-    def whole(self, draft: Draft, spec: CaseSpec, *, abstract: bool, **given: Any) -> None:
-        """Run the case as a verification would, with arrays unless `abstract`, and trace its call."""
+    def whole(self, draft: Draft, spec: CaseSpec, *, abstract: bool, **given: Any) -> tuple[int, ...]:
+        """Run the case as a verification would, with arrays unless `abstract`, and trace its call.
+
+        Answers the first lines of the loops' bodies that did not run.
+        """
         function = self._function(draft, draft.text(), draft.function)
         built = build(lambda: check_returned(function(self.module, **given), spec), abstract=abstract)
-        self._traced(*built.tree)
+        return self._traced(*built.tree)
 
     def _function(self, draft: Draft, text: str, name: str) -> Callable[..., Any]:
         space: dict[str, Any] = {"jax": jax, "jnp": jnp, "eqx": eqx, "__name__": "scanify_proposed_case"}
@@ -72,15 +76,17 @@ class Trial:
         function: Callable[..., Any] = space[name]
         return function
 
-    def _traced(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _traced(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, ...]:
         lines: set[int] = set()
         with _recording(self.wanted.file, lines):
             out = eqx.filter_eval_shape(lambda model, args, kwargs: model(*args, **kwargs), model, args, kwargs)
         leaves = [each for each in jax.tree.leaves(out) if hasattr(each, "dtype")]
         if not any(jnp.issubdtype(each.dtype, jnp.inexact) for each in leaves):
             raise Unsuitable("the call answers no array of floats, which has no gradient to compare")
-        if not self.wanted.reached(lines):
+        missed = self.wanted.missed(lines)
+        if missed and len(missed) == len(self.wanted.spans):
             raise Unsuitable("the call does not run the loop")
+        return missed
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from scanify.propose.request import Proposed
 _USUAL = {"eqx": "import equinox as eqx", "jax": "import jax", "jnp": "import jax.numpy as jnp"}
 
 _HEADER = '''\
-"""Cases for {name}, proposed by scanify from its signatures and annotations: edit them as you like.
+"""Cases for {name}, proposed by scanify: edit them as you like.
 
 Each function is given the module and answers (model, args) or (model, args, kwargs). Its sizes are small and fit each
 other; the call was traced once and runs the layer loop. `sweep` lists other arguments to verify with.

@@ -60,13 +60,13 @@ def answer_for(
     cls: str | None = "Model",
     *,
     spans: tuple[tuple[int, int], ...] = (),
-    method: str | None = None,
+    methods: tuple[str, ...] = (),
     others: bool = False,
     seconds: float = 30.0,
 ) -> Answer:
     """What is proposed for a class of `source`, searched for in this process."""
     with module_of(source) as module:
-        ask = Ask(Path(str(module.__file__)), Path.cwd(), cls, method, spans, others, seconds)
+        ask = Ask(Path(str(module.__file__)), Path.cwd(), cls, methods, spans, others, seconds)
         return Search(ask, module, lambda name: name).answer()
 
 

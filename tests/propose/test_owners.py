@@ -30,11 +30,11 @@ SOURCE = textwrap.dedent("""\
     """)
 
 
-def test_loops_are_grouped_by_method() -> None:
+def test_loops_are_grouped_by_class() -> None:
     assert owners(SOURCE, [(3, 3), (11, 11), (17, 17), (19, 19)]) == [
-        Owner(None, None, ((3, 3),)),
-        Owner("Outer.Inner", "__call__", ((11, 11),)),
-        Owner("Outer", "encode", ((17, 17), (19, 19))),
+        Owner(None, (), ((3, 3),)),
+        Owner("Outer.Inner", ("__call__",), ((11, 11),)),
+        Owner("Outer", ("encode",), ((17, 17), (19, 19))),
     ]
 
 

@@ -45,6 +45,8 @@ class TestConstructor:
             pytest.param("dtype: Any", "dtype=jnp.float32,", id="a dtype"),
             pytest.param("other: Optional[dict]", "other=None,  # it may be None", id="what may be None"),
             pytest.param("widths: tuple[int, ...]", "widths=(width,) * depth,", id="a tuple of sizes"),
+            pytest.param("widths: Sequence[int | tuple[int, int]]", "widths=[width] * depth,", id="a list of a union"),
+            pytest.param("modes: tuple[int, ...]", "modes=(modes,),", id="one axis"),
             pytest.param("strides: tuple[int, int]", "strides=(groups, groups),", id="a pair"),
             pytest.param("num_heads", "num_heads=heads,", id="a size without type"),
             pytest.param("vocab_size: 'Annotated[int, 1]'", "vocab_size=vocab,", id="a type that cannot be evaluated"),
@@ -254,12 +256,36 @@ class TestCall:
         assert "Model was built, but no call of Model was found that traces; write a case" in reason
         assert "x float (dim,): ValueError at" in reason and "never" in reason
 
+    @pytest.mark.parametrize(
+        ("signature", "body", "written"),
+        [
+            ('x: Float[Array, "seq embed_dim"]', "x = x[0]", "(length, dim))"),
+            ('x: Float[Array, "c h w"]', "assert x.shape == (3, 16, 16); x = jnp.zeros(32)", "(channels, size, size))"),
+            ('x: Float[Array, "in_c"]', "", "(dim,))"),
+        ],
+    )
+    def test_a_dimension_by_its_role(self, signature: str, body: str, written: str) -> None:
+        assert written in case_text(called(signature, body))
+
+    def test_a_loop_that_is_not_run_is_noted(self) -> None:
+        source = called(
+            "x", "x = x if True else [layer(x) for layer in self.layers][-1]\n        if x is None:\n            x = 1"
+        )
+        spans = (line_of(source, "            x = 1"), line_of(source, "            x = layer(x)"))
+        answer = answer_for(source, spans=spans)
+        assert answer.case is not None
+        assert f"It does not run the loop around line {spans[0][0]}." in answer.case.text
+
+    def test_errors_of_one_kind_are_told_once(self) -> None:
+        (reason,) = answer_for(called("x", "raise ValueError(str(x.shape))")).reasons
+        assert len(reason.splitlines()) <= 8 and "more candidates" in reason
+
 
 class TestWhichClass:
     METHOD = model("", INIT, LOOP.replace("__call__", "encode"))
 
     def test_a_method_that_holds_the_loop_is_called(self) -> None:
-        answer = answer_for(self.METHOD, method="encode", spans=(line_of(self.METHOD, "            x = layer(x)"),))
+        answer = answer_for(self.METHOD, methods=("encode",), spans=(line_of(self.METHOD, "            x = layer(x)"),))
         assert answer.case is not None and "return model.encode, (x,)" in answer.case.text
 
     def test_another_class_that_runs_the_loop(self) -> None:
