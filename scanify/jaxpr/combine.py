@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from scanify.jaxpr.shapes import Bounds, full, solid
 from scanify.jaxpr.table import Table
-from scanify.jaxpr.views import SLICE_THROUGH, axis_of, concat, cut, reshape
+from scanify.jaxpr.views import JOIN_THROUGH, SLICE_THROUGH, axis_of, concat, cut, join, peel, reshape
 
 
 def add_any(table: Table, values: Sequence[int]) -> int:
@@ -77,5 +77,29 @@ def _cut_choice(table: Table, value: int, box: Bounds) -> int:
     return choose(table, index, [cut(table, branch, box) for branch in values])
 
 
+def _join_sums(table: Table, left: int, right: int, axis: int) -> int | None:
+    """Neighbouring sums are a sum of neighbours, where each term of one goes on in a term of the other."""
+    shapes = table.shape[left], table.shape[right]
+    terms, others = (list(table.inputs[peel(table, value)]) for value in (left, right))
+    if not len(terms) == len(others) <= JOINED_TERMS:
+        return None
+    joined = []
+    for term in terms:
+        row = reshape(table, term, shapes[0])
+        for other in others:
+            both = join(table, row, reshape(table, other, shapes[1]), axis)
+            if both is not None:
+                joined.append(both)
+                others.remove(other)
+                break
+        else:
+            return None
+    return add_any(table, joined)
+
+
+# More terms are not matched with each other: it costs the square of their number.
+JOINED_TERMS = 8
+
+JOIN_THROUGH["add_any"] = _join_sums
 SLICE_THROUGH["add_any"] = _cut_sum
 SLICE_THROUGH["cond"] = _cut_choice

@@ -155,7 +155,7 @@ def concat(table: Table, values: Sequence[int], axis: int) -> int:
         core = reshape(table, value, (*lead, table.shape[value][axis], *tail))
         flat = table.op[core] == "concat" and axis_of(table, core) == core_axis
         for piece in table.inputs[core] if flat else (core,):
-            joined = _join(table, pieces[-1], piece, core_axis) if pieces else None
+            joined = join(table, pieces[-1], piece, core_axis) if pieces else None
             if joined is None:
                 pieces.append(piece)
             else:
@@ -175,7 +175,7 @@ def axis_of(table: Table, value: int) -> int:
     return axis
 
 
-def _join(table: Table, left: int, right: int, axis: int) -> int | None:
+def join(table: Table, left: int, right: int, axis: int) -> int | None:
     """Two neighbours as one value: next slices of one array, equal fills, repeats of one row."""
     shape, other = table.shape[left], table.shape[right]
     joined = (*shape[:axis], shape[axis] + other[axis], *shape[axis + 1 :])
@@ -190,7 +190,8 @@ def _join(table: Table, left: int, right: int, axis: int) -> int | None:
     row = _repeated(table, left, axis)
     if row is not None and row == _repeated(table, right, axis):
         return broadcast(table, row, joined, [d for d in range(len(joined)) if d != axis])
-    return None
+    rule = JOIN_THROUGH.get(table.op[a]) if table.op[a] == table.op[b] else None
+    return rule(table, left, right, axis) if rule else None
 
 
 def _join_slices(table: Table, left: int, right: int, joined: Shape, axis: int) -> int | None:
@@ -204,6 +205,45 @@ def _join_slices(table: Table, left: int, right: int, joined: Shape, axis: int) 
     if len(solid(sizes(bounds)[:along])) != axis:
         return None
     return reshape(table, cut(table, table.inputs[left][0], bounds), joined)
+
+
+def _join_converted(table: Table, left: int, right: int, axis: int) -> int | None:
+    """Rows that were converted are the converted rows."""
+    shapes = table.shape[left], table.shape[right]
+    inner = [table.inputs[peel(table, value)][0] for value in (left, right)]
+    if table.dtype[inner[0]] != table.dtype[inner[1]]:
+        return None
+    joined = join(table, *(reshape(table, value, shape) for value, shape in zip(inner, shapes, strict=True)), axis)
+    return None if joined is None else convert(table, joined, table.dtype[left])
+
+
+def _join_across(table: Table, left: int, right: int, axis: int) -> int | None:
+    """Two concatenations along another axis, cut at the same places: the concatenation of the joined pieces."""
+    cores = [peel(table, value) for value in (left, right)]
+    across = [solid_axes(table.shape[v])[axis_of(table, c)] for v, c in zip((left, right), cores, strict=True)]
+    ends = [[table.shape[piece][axis_of(table, core)] for piece in table.inputs[core]] for core in cores]
+    if across[0] != across[1] or across[0] == axis or ends[0] != ends[1]:
+        return None
+    pieces, start = [], 0
+    for size in ends[0]:
+        parts = []
+        for value in (left, right):
+            bounds = list(full(table.shape[value]))
+            bounds[across[0]] = (start, start + size)
+            parts.append(cut(table, value, tuple(bounds)))
+        piece = join(table, *parts, axis)
+        if piece is None:
+            return None
+        pieces.append(piece)
+        start += size
+    return concat(table, pieces, across[0])
+
+
+# Operations of rows that are the rows of the operation: neighbours are joined if what they are of is.
+JOIN_THROUGH: dict[str, Callable[[Table, int, int, int], int | None]] = {
+    "convert_element_type": _join_converted,
+    "concat": _join_across,
+}
 
 
 def _repeated(table: Table, value: int, axis: int) -> int | None:
@@ -321,6 +361,9 @@ def convert(table: Table, value: int, dtype: Any) -> int:
     """Another dtype, element by element; so a row of a converted stack is the converted row."""
     if table.op[value] == "reshape":
         return reshape(table, convert(table, table.inputs[value][0], dtype), table.shape[value])
+    if table.op[value] == "concat":
+        pieces = [convert(table, piece, dtype) for piece in table.inputs[value]]
+        return concat(table, pieces, axis_of(table, value))
     return table.node("convert_element_type", (), (value,), table.shape[value], dtype)
 
 
