@@ -12,13 +12,14 @@ class Role:
     why: str
 
 
+# The width is twice 32, which group norms have as their usual number of groups.
 ROLES = {
     "depth": Role(4, "layers: enough for a loop to be one"),
     "heads": Role(4, "attention heads: divides dim"),
     "kv_heads": Role(2, "heads of keys and values: divides heads"),
-    "dim": Role(32, "width of the model"),
-    "hidden": Role(48, "width inside a feed-forward layer"),
-    "vocab": Role(64, "size of the vocabulary"),
+    "dim": Role(64, "width of the model"),
+    "hidden": Role(96, "width inside a feed-forward layer"),
+    "vocab": Role(80, "size of the vocabulary"),
     "length": Role(16, "length of a sequence"),
     "batch": Role(2, "examples in a batch"),
     "size": Role(16, "height and width of an image"),

@@ -76,7 +76,7 @@ class Sizes:
         variable = name if name not in RESERVED | ROLES.keys() and not keyword.iskeyword(name) else f"{name}_"
         if variable not in self.variables:
             # A second width beside the model's.
-            value, why = (48, "a width of its own") if role == "dim" else (ROLES[role].value, ROLES[role].why)
+            value, why = (96, "a width of its own") if role == "dim" else (ROLES[role].value, ROLES[role].why)
             self.variables[variable] = Size(variable, value, why)
         self._note(variable, name)
         return variable

@@ -188,7 +188,7 @@ class TestCall:
             pytest.param('x: Float[Array, "*batch dim"]', "x = x.sum(axis=0)", "(length, dim))", id="any dimensions"),
             pytest.param(
                 "tokens",
-                "x = jnp.zeros(tokens.shape[0])[:1] + jnp.zeros(32)",
+                "x = jnp.zeros(tokens.shape[0])[:1] + jnp.zeros(64)",
                 "tokens = jax.random.randint",
                 id="tokens",
             ),
@@ -260,7 +260,7 @@ class TestCall:
         ("signature", "body", "written"),
         [
             ('x: Float[Array, "seq embed_dim"]', "x = x[0]", "(length, dim))"),
-            ('x: Float[Array, "c h w"]', "assert x.shape == (3, 16, 16); x = jnp.zeros(32)", "(channels, size, size))"),
+            ('x: Float[Array, "c h w"]', "assert x.shape == (3, 16, 16); x = jnp.zeros(64)", "(channels, size, size))"),
             ('x: Float[Array, "in_c"]', "", "(dim,))"),
         ],
     )
