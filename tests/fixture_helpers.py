@@ -19,7 +19,7 @@ class Fixture:
     """One model before and after the rewrite, with the cases that are small enough to compare.
 
     `package` is the name of the package that the model is in, None where it is one module, called `model` here.
-    `stack` and `remat` are the options that give the text after.
+    `stack` and `remat` are the options that give the text after; `kind` is what the loop is found to be.
     """
 
     name: str
@@ -27,6 +27,7 @@ class Fixture:
     stack: str = "init"
     remat: str = "nested"
     package: str | None = None
+    kind: str = "fold"
 
     def __str__(self) -> str:
         return self.name if self.stack == "init" else f"{self.name} stacked in the call"
@@ -70,6 +71,9 @@ FIXTURES = (
     Fixture("film", ("film",)),
     Fixture("film", ("film",), stack="call"),
     Fixture("encoder", ("encoder",), package="encoder"),
+    Fixture("alternating", ("alternating",)),
+    Fixture("dense_expert", ("dense_expert",), kind="group"),
+    Fixture("drop_path", ("drop_path",), kind="group"),
 )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from scanify.analysis.code import code_of
 from scanify.analysis.effects import Problem
 from scanify.analysis.keys import qualified
 from scanify.analysis.names import Names, body_of, flow, reads
@@ -50,7 +51,7 @@ def lost_values(
     temporary = [name for name in (*targets, *names.bound) if name not in carry]
     readers = _frame_readers(project, at) if temporary else []
     what = f"sees `{temporary[0]}`, which the loop leaves behind" if temporary else ""
-    return found + [Problem("SCN209", f"`{code(call)}` {what}", call) for call in readers]
+    return found + [Problem("SCN209", f"`{code_of(call)}` {what}", call) for call in readers]
 
 
 def _frame_readers(project: Project, at: Where) -> list[cst.Call]:
@@ -159,8 +160,3 @@ def _declared_outer(node: cst.CSTNode, nested: bool = True) -> list[cst.Global |
 
 def _declared(statement: cst.Global | cst.Nonlocal) -> list[str]:
     return [item.name.value for item in statement.names]
-
-
-def code(node: cst.CSTNode) -> str:
-    """The text of a node."""
-    return cst.Module([]).code_for_node(node)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from scanify.analysis.around import captures, caught, lost_values
+from scanify.analysis.code import code_of
 from scanify.analysis.effects import EffectFinder, Problem
 from scanify.analysis.fresh import fresh_names
 from scanify.analysis.header import Header
@@ -123,10 +124,6 @@ def _arguments(rest: Sequence[cst.Arg], own: set[str], head: Header, layer: str)
         elif set(reads(arg.value)) & own or flow([cst.Expr(arg.value)]).bound:
             return None  # it differs from layer to layer, or binds a name: a local function says so better
         else:
-            found.append(Argument(_code(arg.value), keyword))
+            found.append(Argument(code_of(arg.value), keyword))
     # An xs that no argument uses still counts the turns of `zip`, and one used twice is walked once.
     return tuple(found) if sorted(used) == sorted(walked) else None
-
-
-def _code(node: cst.CSTNode) -> str:
-    return cst.Module([]).code_for_node(node)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from scanify.analysis.classes import is_module, method
+from scanify.analysis.code import code_of
 from scanify.analysis.container import class_of, class_of_attribute
 from scanify.analysis.project import Definition, External, Project, dotted
 from scanify.analysis.where import Where, assignments, builtin_called, method_where
@@ -150,16 +151,16 @@ class CallFinder:
             self.effects.problem("SCN212", "`super()` does not work in a local function", node)
         if isinstance(func, cst.Attribute):
             if func.attr.value in MUTATORS and not _is_at(func.value):
-                text = cst.Module([]).code_for_node(func)
+                text = code_of(func)
                 self.effects.problem("SCN207", f"`{text}(...)` changes an object around the body", node)
             elif isinstance(func.value, cst.Call) and dotted(func.value.func) == "super":
                 self.effects.problem("SCN212", "`super()` does not work in a local function", node)
             elif func.attr.value not in _PURE_METHODS and not _is_at(func.value):
-                self.effects.oblige(f"calling `{cst.Module([]).code_for_node(func)}` has no side effects")
+                self.effects.oblige(f"calling `{code_of(func)}` has no side effects")
         elif isinstance(func, cst.Subscript):
             root = (dotted(func.value) or "").partition(".")[0]
             if root in self.at.locals - self.own - {self.at.self_name}:  # `functions[0](x)`, not `self.norms[0](x)`
-                self.effects.oblige(f"calling `{cst.Module([]).code_for_node(func)}` has no side effects")
+                self.effects.oblige(f"calling `{code_of(func)}` has no side effects")
 
     def _pure_external(self, func: cst.CSTNode) -> bool:
         qualname = self.external(func)

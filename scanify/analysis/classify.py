@@ -1,6 +1,6 @@
 """Which part of a loop's head walks layers, and what is known of those layers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -14,17 +14,23 @@ from scanify.analysis.layers import Built, Elsewhere, LayerList, NotLayers, Uncl
 from scanify.analysis.project import External, Project, dotted
 from scanify.analysis.where import Where
 
+_FEW = 3  # layers written out one by one: below this a scan saves nothing
 LIST_TYPES = frozenset("list List tuple Tuple Sequence".split())
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The part of a loop's head that walks layers, with what is known of them."""
+    """The part of a loop's head that walks layers, with what is known of them.
+
+    `reason` says why nothing can be done, `unlike` why the layers may differ in more than arrays. Without a `kind`
+    the source does not show that they are modules.
+    """
 
     part: Part
     layers: LayerList
     kind: ElementClass | None
     reason: tuple[str, str, Place | None] | None = None
+    unlike: str | None = None
 
 
 def layers_of(project: Project, at: Where, head: Header, loop: cst.For) -> Found | None:
@@ -38,8 +44,15 @@ def layers_of(project: Project, at: Where, head: Header, loop: cst.For) -> Found
         if found is not None and found.kind is not None:
             return found
         if found is not None and unclear is None and _looks_like_layers(project, at, part, loop):
-            unclear = found
+            unclear = _as_they_come(found)
     return unclear
+
+
+def _as_they_come(found: Found) -> Found:
+    """A list of which only the call itself can tell what it holds: a sequence that looks at the layers serves it."""
+    if found.reason is None or found.reason[0] != "SCN201" or isinstance(found.layers.answer, Unclear):
+        return found
+    return replace(found, reason=None, unlike=found.reason[1])
 
 
 def _looks_like_layers(project: Project, at: Where, part: Part, loop: cst.For) -> bool:
@@ -81,6 +94,8 @@ def _classify_built(project: Project, part: Part, layers: LayerList, answer: Bui
         names = list(mixed.names) if mixed is not None else names
         text = f"the layers are of different classes: {', '.join(f'`{name}`' for name in names)}"
         some = kind or ElementClass(External(names[0]), exact=False)
+        if any(element.repeated for element in answer.elements):
+            return Found(part, layers, replace(some, exact=False), unlike=text)
         return Found(part, layers, some, ("SCN202", text, place))
     if shared is not None:
         text = f"every layer is the same object, `{shared.name}`"
@@ -88,9 +103,14 @@ def _classify_built(project: Project, part: Part, layers: LayerList, answer: Bui
     if kind is None or len(classes) != len(answers):
         unknown = next(e for e, one in zip(answer.elements, answers, strict=True) if one is None)
         where_ = unknown.at.module.parsed.place(unknown.node)
+        differ = difference(project, answer.elements)
+        if differ is not None:
+            return Found(part, layers, kind, ("SCN203", f"the class of the layers is not shown, and {differ}", where_))
         return Found(part, layers, kind, ("SCN201", "the class of the layers is not shown", where_))
     differ = difference(project, answer.elements)
-    return Found(part, layers, kind, ("SCN203", differ, place) if differ is not None else None)
+    if differ is not None and len(answer.elements) < _FEW and not any(one.repeated for one in answer.elements):
+        return Found(part, layers, kind, ("SCN203", differ, place))
+    return Found(part, layers, kind, unlike=differ)
 
 
 def _annotated(project: Project, answer: Elsewhere) -> ElementClass | None:

@@ -3,13 +3,15 @@
 import ast
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import libcst as cst
 
-from scanify.analysis.plan import Analysis, Plan, Refusal, Skipped
-from scanify.analysis.planner import Context, StackChoice, loops_of, plan_loop
+from scanify.analysis.plan import Analysis, Holds, InitStack, Plan, Refusal, Skipped
+from scanify.analysis.planner import loops_of, plan_loop
 from scanify.analysis.project import Module, Project
+from scanify.analysis.stack_choice import Context, StackChoice
 from scanify.source.file import Source
 from scanify.source.parse import SyntaxProblem
 
@@ -33,7 +35,23 @@ def decide(
         elif (problem := project.problems.get(source.path)) is not None:
             skipped.append(Skipped(source.path, _syntax_error(source.text, problem)))
     loops.sort(key=lambda one: (str(one.place.path), one.place.span.start))
-    return Analysis(len(sources), tuple(loops), tuple(skipped))
+    return Analysis(len(sources), tuple(_one_container_each(loops)), tuple(skipped))
+
+
+def _one_container_each(loops: Sequence[Plan | Refusal]) -> list[Plan | Refusal]:
+    """A list that two loops walk is held by one container: a `BlockSeq` where either loop needs it."""
+    lists = {
+        site
+        for one in loops
+        if isinstance(one, Plan) and one.holds is Holds.BLOCK_SEQ and isinstance(one.stack, InitStack)
+        for site in one.stack.sites
+    }
+    return [
+        replace(one, holds=Holds.BLOCK_SEQ)
+        if isinstance(one, Plan) and isinstance(one.stack, InitStack) and lists.intersection(one.stack.sites)
+        else one
+        for one in loops
+    ]
 
 
 def _syntax_error(text: str, problem: SyntaxProblem) -> str:

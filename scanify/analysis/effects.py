@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from scanify.analysis.calls import CallFinder, Effects, Problem
+from scanify.analysis.code import code_of
 from scanify.analysis.fresh import fresh_names
 from scanify.analysis.keys import qualified
 from scanify.analysis.names import body_of, flow, parameter_names, target_names
@@ -249,4 +250,4 @@ def _is_list(node: cst.CSTNode) -> bool:
 
 def dotted_or(node: cst.CSTNode) -> str:
     """The dotted name of an expression, or its text where it has none."""
-    return dotted(node) or cst.Module([]).code_for_node(node)
+    return dotted(node) or code_of(node)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from scanify.analysis.classes import is_module, method
+from scanify.analysis.code import code_of
 from scanify.analysis.keys import Variety, first_culprit, is_keys
 from scanify.analysis.project import Definition, External, Project, dotted
 from scanify.analysis.where import Where, assignments, blocks, method_where
@@ -198,7 +199,7 @@ def _unlike(project: Project, elements: Sequence[Element]) -> str | None:
             return f"layers 0 and {index} are built with different arguments"
         for mine, theirs in zip(first.args, call.args, strict=True):
             if not _alike(project, elements[0].at, mine, theirs):
-                what = f"`{_code(mine)}` and `{_code(theirs)}`"
+                what = f"`{code_of(mine.value)}` and `{code_of(theirs.value)}`"
                 return f"layers 0 and {index} are built with different arguments: {what}"
     return None
 
@@ -210,10 +211,6 @@ def _alike(project: Project, at: Where, mine: cst.Arg, theirs: cst.Arg) -> bool:
     if mine.value.deep_equals(theirs.value):
         return True
     return is_keys(project, at, mine.value) and is_keys(project, at, theirs.value)
-
-
-def _code(arg: cst.Arg) -> str:
-    return cst.Module([]).code_for_node(arg.value)
 
 
 def appended(project: Project, statements: Sequence[cst.CSTNode], target: str) -> list[cst.Call]:

@@ -26,12 +26,16 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Header:
-    """All that a `for` walks side by side, and the target of an `enumerate` or `range` if there is one."""
+    """All that a `for` walks side by side, and the target of an `enumerate` or `range` if there is one.
+
+    `first` is where an `enumerate` begins to count, where it says so.
+    """
 
     parts: tuple[Part, ...]
     index: cst.BaseExpression | None = None
     problem: str | None = None
     indexed: tuple[cst.BaseExpression, ...] = field(default=())
+    first: cst.BaseExpression | None = None
 
 
 def header(project: Project, at: Where, loop: cst.For) -> Header:
@@ -46,12 +50,17 @@ def _read(project: Project, at: Where, target: cst.BaseExpression, walked: cst.B
     if isinstance(walked, cst.Call) and name == "enumerate" and walked.args:
         if isinstance(target, cst.Tuple | cst.List) and len(target.elements) == 2:
             inner = _read(project, at, target.elements[1].value, walked.args[0].value)
-            return Header(inner.parts, target.elements[0].value, inner.problem)
+            return Header(inner.parts, target.elements[0].value, inner.problem, first=_first(walked))
         return Header((), problem="the target of `enumerate` is not a pair")
     if isinstance(walked, cst.Call) and name == "range":
         return Header((), target, indexed=tuple(_measured(walked)))
     part = _part(project, at, target, walked)
     return Header((part,))
+
+
+def _first(call: cst.Call) -> cst.BaseExpression | None:
+    """The second argument of `enumerate`."""
+    return next((arg.value for arg in call.args[1:] if arg.keyword is None or arg.keyword.value == "start"), None)
 
 
 def _measured(call: cst.Call) -> list[cst.BaseExpression]:

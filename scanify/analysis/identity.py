@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from scanify.analysis.code import code_of
 from scanify.analysis.effects import Problem
 from scanify.analysis.project import Project, dotted
 from scanify.analysis.where import Where, builtin_called
@@ -66,7 +67,7 @@ def _comparison(node: cst.Comparison, layer: str, own: frozenset[str]) -> Iterat
 
 
 def _problem(node: cst.CSTNode) -> Problem:
-    text = cst.Module([]).code_for_node(node)
+    text = code_of(node)
     return Problem("SCN208", f"`{text}` tells the turns of the loop apart, which are one in a scan", node)
 
 

@@ -51,16 +51,21 @@ def _collect(node: cst.CSTNode, layer: str, found: list[str]) -> None:
         _collect(child, layer, found)
 
 
+def state_of_its_own(project: Project, kind: ElementClass | None) -> str | None:
+    """Where equinox keeps state of each layer outside of it: the layers then differ in the index of their state."""
+    if kind is None:
+        return None
+    if isinstance(kind.meaning, External):
+        stateful = "StateIndex" if kind.meaning.qualname in _STATEFUL else None
+    else:
+        stateful = _stateful(project, kind.meaning, set())
+    return f"`{kind.name}` holds a `{stateful}`, whose index differs in every layer" if stateful is not None else None
+
+
 def layer_problem(project: Project, kind: ElementClass | None, methods: tuple[str, ...]) -> Reason | None:
-    """A side effect in a method that the loop calls, or state that equinox keeps outside of the module."""
-    if kind is not None and isinstance(kind.meaning, External) and kind.meaning.qualname in _STATEFUL:
-        return "SCN203", f"`{kind.name}` holds a `StateIndex`, which differs in every layer", None
+    """A side effect in a method that the loop calls."""
     if kind is None or not isinstance(kind.meaning, Definition):
         return None
-    stateful = _stateful(project, kind.meaning, set())
-    if stateful is not None:
-        reason = f"`{kind.name}` holds a `{stateful}`, whose index differs in every layer"
-        return "SCN203", reason, kind.meaning.module.parsed.place(kind.meaning.node.name)
     seen: set[cst.CSTNode] = set()
     for name in methods:
         problem = _side_effect(project, kind.meaning, name, seen)

@@ -20,6 +20,17 @@ class Kind(Enum):
     GROUP = "group"
 
 
+class Holds(Enum):
+    """The container that is to hold the layers, by its name in `scanify.nn`.
+
+    `ArrayStacked` where the source shows that the layers differ only in arrays, `BlockSeq` where it does not: that one
+    looks at the actual layers and applies each as the loop does.
+    """
+
+    ARRAY_STACKED = "ArrayStacked"
+    BLOCK_SEQ = "BlockSeq"
+
+
 @dataclass(frozen=True)
 class PerLayer:
     """One xs: the expression that the loop walks beside the layers, and the target its elements are bound to.
@@ -138,6 +149,7 @@ class Plan:
     obligations: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     rule: str = "SCN101"
+    holds: Holds = Holds.ARRAY_STACKED
 
     @property
     def safe(self) -> bool:

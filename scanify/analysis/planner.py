@@ -1,47 +1,23 @@
 """From one loop to a plan, to a refusal, or to nothing where the loop is not over modules."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
 
 import libcst as cst
 
 from scanify.analysis.body import BodyFacts, body_facts
-from scanify.analysis.classes import declarations, method
-from scanify.analysis.classify import LIST_TYPES, Found, classify, element_annotation, layers_of, unquoted
+from scanify.analysis.classify import Found, classify, layers_of
+from scanify.analysis.code import code_of
 from scanify.analysis.container import container
 from scanify.analysis.facts import Place, Span
 from scanify.analysis.header import Header, Part, header
-from scanify.analysis.layer_class import layer_problem, methods_called
-from scanify.analysis.layers import Built, Elsewhere, LayerList
-from scanify.analysis.names import body_of, flow, target_names
-from scanify.analysis.plan import (
-    After,
-    Annotation,
-    Body,
-    CallStack,
-    InitStack,
-    Kind,
-    LayerCall,
-    PerLayer,
-    Plan,
-    Refusal,
-)
-from scanify.analysis.project import Definition, Module, Project, dotted
-from scanify.analysis.uses import may_be_replaced, other_use
-from scanify.analysis.where import Where, assignments, builtin_called, where
-
-StackChoice = Literal["init", "call"] | None
-
-_LAZY = frozenset("iter zip map filter enumerate reversed dict set frozenset str".split())
-
-
-@dataclass(frozen=True, eq=False)
-class Context:
-    """What planning needs beside the loop: the project and the way to stack."""
-
-    project: Project
-    stack: StackChoice
+from scanify.analysis.layer_class import layer_problem, methods_called, state_of_its_own
+from scanify.analysis.layers import Elsewhere
+from scanify.analysis.names import body_of, flow
+from scanify.analysis.objections import first_problem, head_problem, reads_index, walks_other_layers
+from scanify.analysis.plan import Body, CallStack, Holds, InitStack, Kind, PerLayer, Plan, Refusal
+from scanify.analysis.project import Module, dotted
+from scanify.analysis.stack_choice import Context, choose_stack, with_owner
+from scanify.analysis.where import Where, where
 
 
 def plan_loop(context: Context, module: Module, loop: cst.For) -> Plan | Refusal | None:
@@ -58,97 +34,13 @@ def plan_loop(context: Context, module: Module, loop: cst.For) -> Plan | Refusal
     if not facts.applies_layer and layer not in flow(body_of(loop.body)).exposed:
         return None
     problem = (
-        _head_problem(context.project, at, head, found, loop)
-        or _first_problem(facts, found)
+        head_problem(context.project, at, head, found, loop)
+        or first_problem(facts, found)
         or layer_problem(context.project, found.kind, methods_called(loop, layer))
     )
     if problem is not None:
         return _refusal(at, loop, head, found, facts, *problem)
     return _plan(context, at, loop, head, found, facts)
-
-
-# -- reasons against ----------------------------------------------------------------------------------------------
-
-Reason = tuple[str, str, Place | None]
-
-
-def _head_problem(project: Project, at: Where, head: Header, found: Found, loop: cst.For) -> Reason | None:
-    place = at.module.parsed.place
-    if at.enclosed:
-        return "SCN201", "the class stands inside a function, whose names are not followed", None
-    if head.problem is not None:
-        return "SCN213", head.problem, place(loop.iter)
-    if loop.asynchronous is not None:
-        return "SCN213", "the loop is an `async for`", None
-    if loop.orelse is not None:
-        return "SCN213", "the loop has an `else`", place(loop.orelse)
-    if found.part.form is not None and not found.part.form.startswith(("`list", "`tuple")):
-        return "SCN213", f"the layers are walked through {found.part.form}", place(found.part.whole)
-    if head.index is not None and set(flow([cst.Expr(head.index)]).exposed) & set(flow(body_of(loop.body)).exposed):
-        return "SCN208", f"the body uses the layer's index `{dotted(head.index)}`", place(loop.iter)
-    names = target_names(loop.target)
-    if names.count(dotted(found.part.target) or "") > 1:
-        return "SCN213", f"`{dotted(found.part.target)}` is bound twice by the loop", place(loop.target)
-    for part in head.parts:
-        if not _plain(part.target):
-            return "SCN207", f"`{_code(part.target)}` is assigned in every turn of the loop", place(part.target)
-        if part is found.part:
-            continue
-        reason = _walked_problem(project, at, part)
-        if reason is not None:
-            return (*reason, place(part.whole))
-    return None
-
-
-def _walked_problem(project: Project, at: Where, part: Part) -> tuple[str, str] | None:
-    name = builtin_called(project, at, part.whole)
-    if name == "range":
-        return "SCN208", "the body uses the layer's index"
-    if name in ("zip", "enumerate", "map", "filter", "iter"):
-        return "SCN213", f"`{name}` is walked beside the layers"
-    if part.form is not None and part.form not in ("a slice", "`list(...)`", "`tuple(...)`"):
-        return "SCN213", f"a value is walked beside the layers through {part.form}"
-    for value in (part.whole, *_assigned(at, part.whole)):
-        lazy = builtin_called(project, at, value) in _LAZY
-        if lazy or isinstance(value, cst.Dict | cst.DictComp | cst.Set | cst.SetComp | cst.GeneratorExp):
-            return "SCN213", "what is walked beside the layers is not an array or a list"
-        if isinstance(value, cst.BaseString):
-            return "SCN213", "a string is walked beside the layers"
-    if dotted(part.source) is not None:
-        other = classify(project, part, container(project, at, part.source))
-        if other is not None and other.kind is not None:
-            return "SCN213", f"`{dotted(part.source)}` is a second list of layers"
-    return None
-
-
-def _assigned(at: Where, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """The values that a name is assigned in the function."""
-    name = dotted(node)
-    return [
-        statement.value
-        for statement in (assignments(at.body(), name) if name is not None else ())
-        if isinstance(statement, cst.Assign) and any(dotted(target.target) == name for target in statement.targets)
-    ]
-
-
-def _plain(target: cst.BaseExpression) -> bool:
-    """Whether a target binds names and does nothing else."""
-    if isinstance(target, cst.Tuple | cst.List):
-        return all(_plain(element.value) for element in target.elements)
-    return isinstance(target, cst.Name)
-
-
-def _code(node: cst.CSTNode) -> str:
-    return cst.Module([]).code_for_node(node)
-
-
-def _first_problem(facts: BodyFacts, found: Found) -> Reason | None:
-    if not facts.carry and all(one.rule == "SCN209" for one in facts.problems):
-        return "SCN210", "no value goes from one layer to the next", None
-    if facts.problems:
-        first = facts.problems[0]
-        return first.rule, first.reason, None
-    return found.reason
 
 
 def _refusal(
@@ -216,133 +108,68 @@ def _subscripts(node: cst.CSTNode, index: str) -> list[cst.Subscript]:
 
 
 def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found, facts: BodyFacts) -> Plan | Refusal:
-    stack = _stack(context, at, loop, found)
+    stack = choose_stack(context, at, loop, found)
     if not isinstance(stack, InitStack | CallStack):
         rule, reason, place, remedy = stack
         return _refusal(at, loop, head, found, facts, rule, reason, place, remedy)
     layer = dotted(found.part.target)
     assert layer is not None
+    index = _index(at, loop, head, found)
+    unlike = found.unlike or state_of_its_own(context.project, found.kind)
+    alike = unlike is None and not index and not _in_another_form(found)
+    alike = alike and not walks_other_layers(context.project, at, head, found)
     return Plan(
         place=at.module.parsed.place(loop),
-        kind=Kind.FOLD,
-        container=at.module.parsed.code(found.part.source),
+        kind=Kind.FOLD if unlike is None or found.kind is None else Kind.GROUP,
+        container=_walked(at, found),
         layer=layer,
         carry=facts.carry,
         body=_body(at, loop),
         stack=stack,
-        xs=_per_layer(at, head, found),
+        xs=(*index, *_per_layer(at, head, found)),
         broadcast=facts.broadcast,
-        call=_with_owner(context.project, at, facts.call, found, stack),
+        call=with_owner(context.project, at, facts.call, found, stack),
         taken=frozenset(_all_names(at.module.parsed.module)),
-        obligations=(*_list_obligations(found.layers), *facts.obligations),
+        obligations=(*_list_obligations(found), *facts.obligations),
         notes=facts.notes,
+        rule="SCN101" if alike else "SCN102",
+        holds=Holds.ARRAY_STACKED if alike else Holds.BLOCK_SEQ,
     )
 
 
-def _list_obligations(layers: LayerList) -> tuple[str, ...]:
-    """A list that comes from the caller may hold anything of its element type."""
-    if isinstance(layers.answer, Elsewhere):
-        return (f"the layers of {layers.answer.what} differ only in the values of their arrays",)
+def _list_obligations(found: Found) -> tuple[str, ...]:
+    """A list that comes from the caller may hold anything of its element type, or anything at all."""
+    if found.kind is None:
+        what = code_of(found.part.source)
+        return (f"the elements of `{what}` are Equinox modules, and applying one has no side effects",)
+    if isinstance(found.layers.answer, Elsewhere):
+        return (f"the layers of {found.layers.answer.what} differ only in the values of their arrays",)
     return ()
+
+
+def _in_another_form(found: Found) -> bool:
+    """Whether the loop walks a part of the list, or walks it backwards."""
+    return found.part.form is not None and found.part.form.startswith(("`reversed", "a slice"))
+
+
+def _walked(at: Where, found: Found) -> str:
+    return at.module.parsed.code(found.part.whole if _in_another_form(found) else found.part.source)
+
+
+def _index(at: Where, loop: cst.For, head: Header, found: Found) -> tuple[PerLayer, ...]:
+    """The layer's number as one more xs. A `BlockSeq` gives each layer its own as a plain int, as the loop does."""
+    if head.index is None or not reads_index(head, loop):
+        return ()
+    count = f"len({at.module.parsed.code(found.part.whole if found.part.form == 'a slice' else found.part.source)})"
+    if head.first is None:
+        return (PerLayer(code_of(head.index), f"range({count})"),)
+    first = code_of(head.first)
+    return (PerLayer(code_of(head.index), f"range({first}, {first} + {count})"),)
 
 
 def _per_layer(at: Where, head: Header, found: Found) -> tuple[PerLayer, ...]:
     code = at.module.parsed.code
     return tuple(PerLayer(code(part.target), code(part.whole)) for part in head.parts if part is not found.part)
-
-
-def _stack(
-    context: Context, at: Where, loop: cst.For, found: Found
-) -> InitStack | CallStack | tuple[str, str, Place | None, str]:
-    answer = found.layers.answer
-    if context.stack == "call":
-        return CallStack("asked for")
-    if isinstance(answer, Elsewhere):
-        if context.stack == "init":
-            return "SCN201", f"the list is {answer.what}, built by the caller", None, "use `--stack call`"
-        return CallStack(f"the list is {answer.what}")
-    assert isinstance(answer, Built)
-    site = answer.site
-    if site is None:
-        return "SCN201", "the list is not assigned to a name that could hold a stack", None, "use `--stack call`"
-    if site.place.path not in context.project.given:
-        remedy = f"give `{site.place.path}` too, or use `--stack call`"
-        return "SCN201", f"the list is built in `{site.place.path}`, which was not given", site.place, remedy
-    if site.place.path == at.module.path and at.function is found.layers.scope.function and at.function is not None:
-        start = at.module.parsed.span(loop).start
-        if isinstance(site, After) and start < site.place.span.end:
-            return "SCN214", "the loop runs before the list is complete", site.place, "use `--stack call`"
-    held = _held(context.project, found.layers)
-    if held is not None:
-        return held
-    name = dotted(found.part.source) or ""
-    use = other_use(context.project, found.layers, name)
-    if use is not None:
-        return "SCN214", use.reason, use.place, "use `--stack call`, which leaves the list as it is"
-    return InitStack((site,), _annotations(context.project, found.layers))
-
-
-def _held(project: Project, layers: LayerList) -> tuple[str, str, Place | None, str] | None:
-    """A field that does not keep what is assigned to it, or hides it from gradients."""
-    if layers.owner is None or layers.attribute is None:
-        return None
-    for declared in declarations(project, layers.owner, layers.attribute):
-        for arg in declared.value.args if isinstance(declared.value, cst.Call) else ():
-            keyword = arg.keyword.value if arg.keyword is not None else ""
-            if keyword == "converter" or (keyword == "static" and dotted(arg.value) != "False"):
-                place = declared.owner.module.parsed.place(declared.value or declared.annotation)
-                reason = f"the field `{layers.attribute}` has `{keyword}={_code(arg.value)}`"
-                return "SCN214", reason, place, "use `--stack call`"
-    return None
-
-
-def _annotations(project: Project, layers: LayerList) -> tuple[Annotation, ...]:
-    if layers.owner is None or layers.attribute is None:
-        return ()
-    found = []
-    for declared in declarations(project, layers.owner, layers.attribute):
-        annotation = declared.annotation
-        plain = unquoted(annotation)
-        element = element_annotation(annotation)
-        bare = (dotted(plain) or "").rpartition(".")[2] in LIST_TYPES
-        if element is None and not bare:
-            continue
-        text = _code(element) if element is not None else None
-        place = declared.owner.module.parsed.place(annotation)
-        found.append(Annotation(place, text, isinstance(annotation, cst.SimpleString)))
-    return tuple(found)
-
-
-def _with_owner(
-    project: Project, at: Where, call: LayerCall | None, found: Found, stack: InitStack | CallStack
-) -> LayerCall | None:
-    """Name the class whose method the call runs, where every layer is shown to be of exactly that class."""
-    if call is None or found.kind is None or not found.kind.exact:
-        return call
-    if isinstance(stack, CallStack) and may_be_replaced(project, found.layers):
-        return call
-    meaning = found.kind.meaning
-    if isinstance(meaning, Definition):
-        if call.method != "__call__" and not _is_plain_method(project, meaning, call.method):
-            return call
-        owner = project.name_for(at.module, meaning, at.locals)
-        return replace(call, owner=owner)
-    if call.method != "__call__":
-        return call
-    assert isinstance(found.layers.answer, Built)
-    node = found.layers.answer.elements[0].node
-    name = dotted(node.func) if isinstance(node, cst.Call) else None
-    if name is not None and name.partition(".")[0] not in at.locals and project.resolve(at.module, name) == meaning:
-        return replace(call, owner=name)
-    return call
-
-
-def _is_plain_method(project: Project, owner: Definition, name: str) -> bool:
-    found = method(project, owner, name)
-    if found is None:
-        return False
-    decorators = [dotted(one.decorator) or "" for one in found[1].decorators]
-    return not any(one.rpartition(".")[2] in ("staticmethod", "classmethod", "property") for one in decorators)
 
 
 def _body(at: Where, loop: cst.For) -> Body:

@@ -1,10 +1,10 @@
-"""The target `array-stacked`: loops become calls of `scanify.nn.ArrayStacked`."""
+"""The target `array-stacked`: loops become calls of `scanify.nn.ArrayStacked`, or of `BlockSeq` where layers differ."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from scanify.analysis.facts import Span
-from scanify.analysis.plan import After, Annotation, CallStack, InitStack, Kind, LayerCall, Plan, Wrap
+from scanify.analysis.plan import After, Annotation, CallStack, Holds, InitStack, Kind, LayerCall, Plan, Wrap
 from scanify.emit import layout
 from scanify.emit.comments import comments_of, without
 from scanify.emit.edits import Edit
@@ -16,17 +16,17 @@ from scanify.emit.target import Context
 from scanify.errors import CheckFailed
 
 MODULE = "scanify.nn"
-NAME = "ArrayStacked"
 
 # Comments that speak to a tool about their own line: they stay on the statement's line however long it gets.
 _PRAGMAS = ("# noqa", "# type:", "# pyright:", "# pylint:", "# fmt:", "# ruff:", "# pragma:", "# ty:")
 
 
-def files(plan: Plan) -> frozenset[Path]:
-    """The files that need the name: where the list is built and annotated, or the loop's own."""
+def needed(plan: Plan) -> frozenset[tuple[Path, str]]:
+    """The files that need the name of a container: where the list is built and annotated, or the loop's own."""
+    name = plan.holds.value
     if isinstance(plan.stack, CallStack):
-        return frozenset({plan.place.path})
-    return frozenset(item.place.path for item in (*plan.stack.sites, *plan.stack.annotations))
+        return frozenset({(plan.place.path, name)})
+    return frozenset((item.place.path, name) for item in (*plan.stack.sites, *plan.stack.annotations))
 
 
 def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
@@ -34,7 +34,7 @@ def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
     made: list[Edit] = []
     given: dict[tuple[Path, int], set[str]] = {}  # the names already given to local functions, by scope
     for plan in plans:
-        if plan.kind is not Kind.FOLD or plan.ys or not plan.carry:
+        if plan.kind not in (Kind.FOLD, Kind.GROUP) or plan.ys or not plan.carry:
             raise CheckFailed(
                 f"{plan.place}: expected a fold for the target array-stacked, got a {plan.kind.value}"
                 f"{' that collects outputs' if plan.ys else ''}; nothing was written; please report this"
@@ -43,8 +43,8 @@ def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
         given_here = given.setdefault((plan.place.path, scope), set())
         made += _loop_edits(plan, context, given_here)
         if isinstance(plan.stack, InitStack):
-            made += [_site_edit(site, context) for site in plan.stack.sites]
-            made += [_annotation_edit(annotation, context) for annotation in plan.stack.annotations]
+            made += [_site_edit(site, context, plan.holds) for site in plan.stack.sites]
+            made += [_annotation_edit(annotation, context, plan.holds) for annotation in plan.stack.annotations]
     return made
 
 
@@ -53,7 +53,7 @@ def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
     loop = loop_text(plan, context.texts[path])
     stack = layout.attribute_of(plan.container)
     if isinstance(plan.stack, CallStack):
-        stack = f"{context.names[path]}.of({', '.join([plan.container, *_policy(context)])})"
+        stack = f"{context.names[path][plan.holds.value]}.of({', '.join([plan.container, *_policy(context)])})"
     statement = _one_call(plan, stack, loop)
     if statement is not None:
         return [Edit(path, loop.start, loop.end, _with_comments(statement, loop))]
@@ -123,9 +123,9 @@ def _policy(context: Context) -> list[str]:
     return [] if context.remat is None else [f"gradient_checkpointing={context.remat}"]
 
 
-def _site_edit(site: Wrap | After, context: Context) -> Edit:
+def _site_edit(site: Wrap | After, context: Context, holds: Holds) -> Edit:
     path, span = site.place.path, site.place.span
-    text, name, policy = context.texts[path], context.names[path], _policy(context)
+    text, name, policy = context.texts[path], context.names[path][holds.value], _policy(context)
     if isinstance(site, Wrap):
         return Edit(path, span.start, span.end, _wrapped(text, span, name, policy))
     style = _style(text, site.indent)
@@ -153,9 +153,9 @@ def _style(text: str, indent: str) -> layout.Style:
     return layout.Style(indent, step_of(text, indent), newline_of(text), layout.width_of(text))
 
 
-def _annotation_edit(annotation: Annotation, context: Context) -> Edit:
+def _annotation_edit(annotation: Annotation, context: Context, holds: Holds) -> Edit:
     path, span = annotation.place.path, annotation.place.span
-    old, name = context.texts[path][span.start : span.end], context.names[path]
+    old, name = context.texts[path][span.start : span.end], context.names[path][holds.value]
     new = name if annotation.element is None else f"{name}[{annotation.element}]"
     quote = old[:1] if old[:1] in ("'", '"') and old[:1] == old[-1:] else ""
     return Edit(path, span.start, span.end, f"{quote}{new}{quote}")

@@ -1,12 +1,14 @@
 """Importing the target's class: once a file, at run time, where a person would put it."""
 
 import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import libcst as cst
 from libcst.helpers import get_full_name_for_node
 
+from scanify.emit.apply import apply_edits
 from scanify.emit.edits import Edit
 from scanify.emit.local_function import fresh
 from scanify.emit.newlines import newline_of
@@ -38,6 +40,34 @@ def bind(path: Path, text: str, module: str, name: str) -> Binding:
     local = fresh(f"Scanify{name}", uses.names) if name in uses.bound_otherwise else name
     edit = _merged(path, tree, text, module, name, local) or _inserted(path, tree, text, module, name, local)
     return Binding(local, edit)
+
+
+@dataclass(frozen=True)
+class Bindings:
+    """The local names of several classes of one module, by name, and the one edit that imports them."""
+
+    names: Mapping[str, str]
+    edit: Edit | None
+
+
+def bind_all(path: Path, text: str, module: str, names: Iterable[str]) -> Bindings:
+    """`bind` for several names, each in the text that imports the ones before it: one line then holds them all."""
+    found: dict[str, str] = {}
+    edits: list[Edit] = []
+    new = text
+    for name in names:
+        binding = bind(path, new, module, name)
+        found[name] = binding.name
+        if binding.edit is not None:
+            edits.append(binding.edit)
+            new = apply_edits(new, [binding.edit])
+    if len(edits) < 2:
+        return Bindings(found, edits[0] if edits else None)
+    start = min(edit.start for edit in edits)
+    rest = len(text) - edits[0].end
+    while not new.endswith(text[len(text) - rest :]):  # the second edit reached further down than the first
+        rest -= 1
+    return Bindings(found, Edit(path, start, len(text) - rest, new[start : len(new) - rest]))
 
 
 class _Uses(cst.CSTVisitor):

@@ -8,7 +8,7 @@ from scanify.emit import array_stacked
 from scanify.emit.apply import apply_all, in_order
 from scanify.emit.checks import Change, check, planned_stretches
 from scanify.emit.edits import Edit
-from scanify.emit.imports import bind
+from scanify.emit.imports import bind_all
 from scanify.emit.target import Context, Target
 from scanify.errors import ScanifyError
 
@@ -46,13 +46,14 @@ def rewrite_texts(
         raise ScanifyError(f"expected a target among {', '.join(TARGETS)}, got {target!r}")
     emitter = TARGETS[target]
     policy = policy_expression(remat)
-    names: dict[Path, str] = {}
+    names: dict[Path, Mapping[str, str]] = {}
     imports: list[Edit] = []
-    for path in sorted(set().union(*(emitter.files(plan) for plan in plans))):
-        binding = bind(path, texts[path], emitter.MODULE, emitter.NAME)
-        names[path] = binding.name
-        if binding.edit is not None:
-            imports.append(binding.edit)
+    needed = set().union(*(emitter.needed(plan) for plan in plans))
+    for path in sorted({path for path, _ in needed}):
+        bindings = bind_all(path, texts[path], emitter.MODULE, sorted(name for at, name in needed if at == path))
+        names[path] = bindings.names
+        if bindings.edit is not None:
+            imports.append(bindings.edit)
     edits = in_order([*imports, *emitter.edits(plans, Context(texts, names, policy))])
     new = apply_all(texts, edits)
     changes = [

@@ -16,23 +16,22 @@ from scanify.emit.edits import Edit
 class Context:
     """What an emitter needs beside the plans.
 
-    `texts` are the decoded texts of the files; `names` the local name of the target's class in each file that needs
-    it; `remat` the policy as a Python expression, None where none was asked for.
+    `texts` are the decoded texts of the files; `names` the local names of the target's classes in each file that needs
+    them; `remat` the policy as a Python expression, None where none was asked for.
     """
 
     texts: Mapping[Path, str]
-    names: Mapping[Path, str]
+    names: Mapping[Path, Mapping[str, str]]
     remat: str | None = None
 
 
 class Target(Protocol):
-    """An emitter: turns plans into edits. `MODULE` and `NAME` say what rewritten files import."""
+    """An emitter: turns plans into edits. `MODULE` is what rewritten files import from."""
 
     MODULE: str
-    NAME: str
 
-    def files(self, plan: Plan) -> frozenset[Path]:
-        """The files in which the plan's edits use the imported name."""
+    def needed(self, plan: Plan) -> frozenset[tuple[Path, str]]:
+        """The files in which the plan's edits use a class of the module, with its name."""
         ...
 
     def edits(self, plans: Sequence[Plan], context: Context) -> list[Edit]:

@@ -160,9 +160,6 @@ LOOPS = {
         "loop": "",
     },
     "the list itself is printed": {"after": "print(self.layers)\nreturn x"},
-    "the layers are normalised over the batch": {
-        "init": "self.layers = [eqx.nn.BatchNorm(8, 'batch') for _ in range(3)]"
-    },
 }
 
 

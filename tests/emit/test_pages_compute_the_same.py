@@ -40,8 +40,11 @@ def called(function: Any, given: dict[str, Any]) -> Any:
 def answer(scope: dict[str, Any]) -> tuple[Any, Any]:
     """The model's output, and the gradient of a weighted sum of it with respect to the parameters, in their order."""
     keys = jax.random.split(jax.random.key(0), DEPTH)
-    layers = [scope["Block"](WIDTH, key=k) for k in keys] if "Block" in scope else None
-    model = called(scope["Model"], {"width": WIDTH, "depth": DEPTH, "key": jax.random.key(1), "layers": layers})
+    given: dict[str, Any] = {"width": WIDTH, "depth": DEPTH, "key": jax.random.key(1)}
+    if "layers" in inspect.signature(scope["Model"]).parameters:
+        make = scope.get("Block", lambda width, key: eqx.nn.Linear(width, width, key=key))
+        given["layers"] = [make(WIDTH, key=k) for k in keys]
+    model = called(scope["Model"], given)
     inputs = {
         "x": jnp.linspace(-1.0, 2.0, WIDTH),
         "key": jax.random.key(2),

@@ -1,0 +1,108 @@
+"""What speaks against a loop, before any list is touched: its head, and what is walked beside the layers."""
+
+import libcst as cst
+
+from scanify.analysis.body import BodyFacts
+from scanify.analysis.classify import Found, classify
+from scanify.analysis.code import code_of
+from scanify.analysis.container import container
+from scanify.analysis.facts import Place
+from scanify.analysis.header import Header, Part
+from scanify.analysis.names import body_of, flow, target_names
+from scanify.analysis.project import Project, dotted
+from scanify.analysis.where import Where, assignments, builtin_called
+
+_LAZY = frozenset("iter zip map filter enumerate reversed dict set frozenset str".split())
+
+Reason = tuple[str, str, Place | None]
+
+
+def head_problem(project: Project, at: Where, head: Header, found: Found, loop: cst.For) -> Reason | None:
+    place = at.module.parsed.place
+    if at.enclosed:
+        return "SCN201", "the class stands inside a function, whose names are not followed", None
+    if head.problem is not None:
+        return "SCN213", head.problem, place(loop.iter)
+    if loop.asynchronous is not None:
+        return "SCN213", "the loop is an `async for`", None
+    if loop.orelse is not None:
+        return "SCN213", "the loop has an `else`", place(loop.orelse)
+    if found.part.form is not None and not found.part.form.startswith(("`list", "`tuple", "`reversed", "a slice")):
+        return "SCN213", f"the layers are walked through {found.part.form}", place(found.part.whole)
+    if reads_index(head, loop) and not _can_count(project, at, head):
+        return "SCN208", f"the body uses the layer's index `{code_of(head.index or loop.target)}`", place(loop.iter)
+    names = target_names(loop.target)
+    if names.count(dotted(found.part.target) or "") > 1:
+        return "SCN213", f"`{dotted(found.part.target)}` is bound twice by the loop", place(loop.target)
+    for part in head.parts:
+        if not _plain(part.target):
+            return "SCN207", f"`{code_of(part.target)}` is assigned in every turn of the loop", place(part.target)
+        if part is found.part:
+            continue
+        reason = _walked_problem(project, at, part)
+        if reason is not None:
+            return (*reason, place(part.whole))
+    return None
+
+
+def reads_index(head: Header, loop: cst.For) -> bool:
+    """Whether the body reads what `enumerate` counts."""
+    if head.index is None:
+        return False
+    return bool(set(flow([cst.Expr(head.index)]).exposed) & set(flow(body_of(loop.body)).exposed))
+
+
+def _can_count(project: Project, at: Where, head: Header) -> bool:
+    """Whether `range(len(layers))` can be written here and counts what `enumerate` counts."""
+    shadowed = any(name in at.locals or project.resolve(at.module, name) is not None for name in ("range", "len"))
+    return isinstance(head.index, cst.Name) and not shadowed
+
+
+def _walked_problem(project: Project, at: Where, part: Part) -> tuple[str, str] | None:
+    name = builtin_called(project, at, part.whole)
+    if name == "range":
+        return "SCN208", "the body uses the layer's index"
+    if name in ("zip", "enumerate", "map", "filter", "iter"):
+        return "SCN213", f"`{name}` is walked beside the layers"
+    if part.form is not None and part.form not in ("a slice", "`list(...)`", "`tuple(...)`"):
+        return "SCN213", f"a value is walked beside the layers through {part.form}"
+    for value in (part.whole, *_assigned(at, part.whole)):
+        lazy = builtin_called(project, at, value) in _LAZY
+        if lazy or isinstance(value, cst.Dict | cst.DictComp | cst.Set | cst.SetComp | cst.GeneratorExp):
+            return "SCN213", "what is walked beside the layers is not an array or a list"
+        if isinstance(value, cst.BaseString):
+            return "SCN213", "a string is walked beside the layers"
+    return None
+
+
+def walks_other_layers(project: Project, at: Where, head: Header, found: Found) -> bool:
+    """Whether a second list of modules is walked beside the layers: they may differ as the layers may."""
+    others = [part for part in head.parts if part is not found.part and dotted(part.source) is not None]
+    classified = [classify(project, part, container(project, at, part.source)) for part in others]
+    return any(one is not None and one.kind is not None for one in classified)
+
+
+def _assigned(at: Where, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """The values that a name is assigned in the function."""
+    name = dotted(node)
+    return [
+        statement.value
+        for statement in (assignments(at.body(), name) if name is not None else ())
+        if isinstance(statement, cst.Assign) and any(dotted(target.target) == name for target in statement.targets)
+    ]
+
+
+def _plain(target: cst.BaseExpression) -> bool:
+    """Whether a target binds names and does nothing else."""
+    if isinstance(target, cst.Tuple | cst.List):
+        return all(_plain(element.value) for element in target.elements)
+    return isinstance(target, cst.Name)
+
+
+def first_problem(facts: BodyFacts, found: Found) -> Reason | None:
+    if not facts.carry and all(one.rule == "SCN209" for one in facts.problems):
+        return "SCN210", "no value goes from one layer to the next", None
+    if facts.problems:
+        first = facts.problems[0]
+        return first.rule, first.reason, None
+    return found.reason

@@ -1,0 +1,124 @@
+"""Where a list is stacked: where it is built, or inside the call; and what that changes beside the loop."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import libcst as cst
+
+from scanify.analysis.classes import declarations, method
+from scanify.analysis.classify import LIST_TYPES, Found, element_annotation, unquoted
+from scanify.analysis.code import code_of
+from scanify.analysis.facts import Place
+from scanify.analysis.layers import Built, Elsewhere, LayerList
+from scanify.analysis.plan import After, Annotation, CallStack, InitStack, LayerCall
+from scanify.analysis.project import Definition, Project, dotted
+from scanify.analysis.uses import may_be_replaced, other_use
+from scanify.analysis.where import Where
+
+StackChoice = Literal["init", "call"] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """What planning needs beside the loop: the project and the way to stack."""
+
+    project: Project
+    stack: StackChoice
+
+
+def choose_stack(
+    context: Context, at: Where, loop: cst.For, found: Found
+) -> InitStack | CallStack | tuple[str, str, Place | None, str]:
+    answer = found.layers.answer
+    if context.stack == "call":
+        return CallStack("asked for")
+    if found.part.form is not None and found.part.form.startswith(("`reversed", "a slice")):
+        return CallStack(f"the loop walks {found.part.form} of the list")
+    if found.kind is None:
+        return CallStack(found.unlike or "the source does not show the list")
+    if isinstance(answer, Elsewhere):
+        if context.stack == "init":
+            return "SCN201", f"the list is {answer.what}, built by the caller", None, "use `--stack call`"
+        return CallStack(f"the list is {answer.what}")
+    assert isinstance(answer, Built)
+    site = answer.site
+    if site is None:
+        return "SCN201", "the list is not assigned to a name that could hold a stack", None, "use `--stack call`"
+    if site.place.path not in context.project.given:
+        remedy = f"give `{site.place.path}` too, or use `--stack call`"
+        return "SCN201", f"the list is built in `{site.place.path}`, which was not given", site.place, remedy
+    if site.place.path == at.module.path and at.function is found.layers.scope.function and at.function is not None:
+        start = at.module.parsed.span(loop).start
+        if isinstance(site, After) and start < site.place.span.end:
+            return "SCN214", "the loop runs before the list is complete", site.place, "use `--stack call`"
+    held = _held(context.project, found.layers)
+    if held is not None:
+        return held
+    name = dotted(found.part.source) or ""
+    use = other_use(context.project, found.layers, name)
+    if use is not None:
+        return "SCN214", use.reason, use.place, "use `--stack call`, which leaves the list as it is"
+    return InitStack((site,), _annotations(context.project, found.layers))
+
+
+def _held(project: Project, layers: LayerList) -> tuple[str, str, Place | None, str] | None:
+    """A field that does not keep what is assigned to it, or hides it from gradients."""
+    if layers.owner is None or layers.attribute is None:
+        return None
+    for declared in declarations(project, layers.owner, layers.attribute):
+        for arg in declared.value.args if isinstance(declared.value, cst.Call) else ():
+            keyword = arg.keyword.value if arg.keyword is not None else ""
+            if keyword == "converter" or (keyword == "static" and dotted(arg.value) != "False"):
+                place = declared.owner.module.parsed.place(declared.value or declared.annotation)
+                reason = f"the field `{layers.attribute}` has `{keyword}={code_of(arg.value)}`"
+                return "SCN214", reason, place, "use `--stack call`"
+    return None
+
+
+def _annotations(project: Project, layers: LayerList) -> tuple[Annotation, ...]:
+    if layers.owner is None or layers.attribute is None:
+        return ()
+    found = []
+    for declared in declarations(project, layers.owner, layers.attribute):
+        annotation = declared.annotation
+        plain = unquoted(annotation)
+        element = element_annotation(annotation)
+        bare = (dotted(plain) or "").rpartition(".")[2] in LIST_TYPES
+        if element is None and not bare:
+            continue
+        text = code_of(element) if element is not None else None
+        place = declared.owner.module.parsed.place(annotation)
+        found.append(Annotation(place, text, isinstance(annotation, cst.SimpleString)))
+    return tuple(found)
+
+
+def with_owner(
+    project: Project, at: Where, call: LayerCall | None, found: Found, stack: InitStack | CallStack
+) -> LayerCall | None:
+    """Name the class whose method the call runs, where every layer is shown to be of exactly that class."""
+    if call is None or found.kind is None or not found.kind.exact:
+        return call
+    if isinstance(stack, CallStack) and may_be_replaced(project, found.layers):
+        return call
+    meaning = found.kind.meaning
+    if isinstance(meaning, Definition):
+        if call.method != "__call__" and not _is_plain_method(project, meaning, call.method):
+            return call
+        owner = project.name_for(at.module, meaning, at.locals)
+        return replace(call, owner=owner)
+    if call.method != "__call__":
+        return call
+    assert isinstance(found.layers.answer, Built)
+    node = found.layers.answer.elements[0].node
+    name = dotted(node.func) if isinstance(node, cst.Call) else None
+    if name is not None and name.partition(".")[0] not in at.locals and project.resolve(at.module, name) == meaning:
+        return replace(call, owner=name)
+    return call
+
+
+def _is_plain_method(project: Project, owner: Definition, name: str) -> bool:
+    found = method(project, owner, name)
+    if found is None:
+        return False
+    decorators = [dotted(one.decorator) or "" for one in found[1].decorators]
+    return not any(one.rpartition(".")[2] in ("staticmethod", "classmethod", "property") for one in decorators)

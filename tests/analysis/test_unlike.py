@@ -1,0 +1,88 @@
+"""Loops whose layers may differ in more than arrays, or that are walked in another form: they go to a `BlockSeq`."""
+
+import pytest
+from helpers import decide, model, only
+
+from scanify.analysis.plan import CallStack, Holds, InitStack, Kind, Plan
+
+LOOP = "for layer in self.layers:\n    x = layer(x)"
+
+
+def sequence(text: str) -> Plan:
+    found = only(text)
+    assert isinstance(found, Plan), found
+    assert (found.holds, found.rule) == (Holds.BLOCK_SEQ, "SCN102")
+    return found
+
+
+@pytest.mark.parametrize(
+    "init",
+    [
+        "self.layers = [Block(8, key=k) if depth else Other() for k in jr.split(key, depth)]",
+        "self.layers = []\nfor k in jr.split(key, 3):\n    self.layers.append(Block(8, key=k))\nself.layers.append(Other())",
+        "self.layers = [Block(8 * i, key=key) for i in range(depth)]",
+        "self.layers = [Block(8, r, key=k) for r, k in zip(np.linspace(0, 1, depth), jr.split(key, depth))]",
+        "self.layers = []\ndim = 8\nfor k in jr.split(key, 3):\n    self.layers.append(Block(dim, key=k))\n    dim = dim * 2",
+        "self.layers = [Block(8, key=key)] + [Block(9, key=k) for k in jr.split(key, depth)]",
+        "self.layers = [Block(8, key=key), Block(8, key=key), Block(9, key=key)]",
+    ],
+)
+def test_layers_that_are_built_differently_are_stacked_where_they_are_built(init):
+    plan = sequence(model(init=init))
+    assert isinstance(plan.stack, InitStack)
+    assert (plan.kind, plan.safe) == (Kind.GROUP, True)
+
+
+def test_layers_of_a_class_that_is_not_shown_are_stacked_in_the_call_and_only_a_run_can_tell():
+    plan = sequence(model(init="self.layers = [make(k) for k in jr.split(key, depth)]"))
+    assert isinstance(plan.stack, CallStack)
+    assert plan.kind is Kind.FOLD
+    assert plan.obligations == (
+        "the elements of `self.layers` are Equinox modules, and applying one has no side effects",
+    )
+
+
+@pytest.mark.parametrize("walked", ["reversed(self.layers)", "self.layers[1:]", "self.layers[:-1]"])
+def test_a_part_of_the_list_and_its_reverse_are_taken_in_the_call(walked):
+    plan = sequence(model(f"for layer in {walked}:\n    x = layer(x)"))
+    assert (plan.container, plan.safe) == (walked, True)
+    assert isinstance(plan.stack, CallStack)
+
+
+@pytest.mark.parametrize(
+    ("head", "source"),
+    [
+        ("for i, layer in enumerate(self.layers):", "range(len(self.layers))"),
+        ("for i, layer in enumerate(self.layers, 1):", "range(1, 1 + len(self.layers))"),
+        ("for i, layer in enumerate(self.layers, start=len(keys)):", "range(len(keys), len(keys) + len(self.layers))"),
+        ("for i, layer in enumerate(self.layers[:-1]):", "range(len(self.layers[:-1]))"),
+        ("for i, layer in enumerate(reversed(self.layers)):", "range(len(self.layers))"),
+    ],
+)
+def test_the_index_is_walked_beside_the_layers(head, source):
+    plan = sequence(model(f"{head}\n    x = layer(x) * i"))
+    assert [(xs.target, xs.source, xs.axis) for xs in plan.xs] == [("i", source, 0)]
+    assert plan.call is None
+
+
+def test_an_index_that_is_not_read_leaves_an_array_stacked():
+    plan = only(model("for i, layer in enumerate(self.layers):\n    x = layer(x)"))
+    assert isinstance(plan, Plan)
+    assert (plan.holds, plan.xs) == (Holds.ARRAY_STACKED, ())
+
+
+def test_a_second_list_of_layers_is_walked_beside_the_first():
+    plan = sequence(model("for layer, other in zip(self.layers, self.layers):\n    x = other(layer(x))"))
+    assert [xs.source for xs in plan.xs] == ["self.layers"]
+
+
+def test_layers_with_state_of_their_own():
+    init = "self.layers = [eqx.nn.BatchNorm(8, axis_name='b') for k in jr.split(key, depth)]"
+    loop = "for layer in self.layers:\n    x, mask = layer(x, mask)"
+    assert sequence(model(loop, init=init)).carry == ("x", "mask")
+
+
+def test_a_list_that_two_loops_walk_has_one_container():
+    text = model(LOOP + "\nfor i, layer in enumerate(self.layers):\n    x = layer(x) * i")
+    plans = decide(text)
+    assert [plan.holds for plan in plans if isinstance(plan, Plan)] == [Holds.BLOCK_SEQ, Holds.BLOCK_SEQ]
