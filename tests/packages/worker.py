@@ -1,0 +1,43 @@
+"""`python -m tests.packages.worker NAME ROOT FILE`: one model, in a process whose path has its package; rows to FILE."""
+
+import json
+import sys
+import traceback
+from dataclasses import replace
+from pathlib import Path
+
+from scanify.verify.codec import to_json
+from tests.packages.by_hand import compare_by_hand
+from tests.packages.install import source
+from tests.packages.models import Model, model
+from tests.packages.rewritten import rewrite, verify_rewrite
+from tests.packages.row import Row
+
+
+def rows(which: Model, root: Path, *, by_hand: bool) -> list[Row]:
+    """The rewritten package where scanify rewrites the loop; otherwise, or if asked for, the list stacked by hand."""
+    files = source(which, root)
+    outcome = rewrite(which, files)
+    if not isinstance(outcome, str):
+        row = verify_rewrite(which, files, outcome)
+        return [row, *(_by_hand(which, files) if by_hand else [])]
+    first, *others = _by_hand(which, files)
+    return [replace(first, notes=(f"not rewritten: {outcome}", *first.notes)), *others]
+
+
+def _by_hand(which: Model, files: Path) -> list[Row]:
+    try:
+        return compare_by_hand(which, files)
+    except Exception as error:  # what the packages' code raises, and what it may raise is anything
+        traceback.print_exc()
+        return [Row(which.requirement, which.title, "by hand", error=f"{type(error).__name__}: {error}")]
+
+
+def main() -> None:
+    name, root, file, *options = sys.argv[1:]
+    found = rows(model(name), Path(root), by_hand="--by-hand" in options)
+    Path(file).write_text(json.dumps([to_json(row) for row in found]))
+
+
+if __name__ == "__main__":
+    main()
