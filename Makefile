@@ -2,7 +2,7 @@
 # `make help` lists the targets; `make test PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench matrix precommit-test clean
+.PHONY: help demo test check bench matrix corpus packages fuzz soundness precommit-test clean
 
 # The first interpreter that runs (a pyenv shim may exist and not run), is new enough and can make environments.
 # $(1): commands to try; $(2): the Python versions that will do, as a condition on sys.version_info.
@@ -35,13 +35,27 @@ check: $(VENV)/$(STAMP) ## lint, types and the rule catalogue
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_rules.py
 
-bench: $(VENV)/bench ## what is timed: start of the command, and stacks of layers against loops (ARGS="--layers 4,12")
+bench: $(VENV)/bench ## what is timed: the command's start, stacks of layers against loops (ARGS="--layers 4,12"), verification
 	$(BIN)/python tests/benchmarks/start.py
 	$(BIN)/python -m tests.benchmarks.runtime $(ARGS)
+	$(BIN)/python -m tests.benchmarks.unequal
+	$(BIN)/python -m tests.benchmarks.verification
 
 $(VENV)/bench: $(VENV)/$(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
 	@touch $@
+
+corpus: $(VENV)/$(STAMP) ## labelled loops of published packages, downloaded, against what `check` says of them
+	$(BIN)/python -m tests.corpus $(ARGS)
+
+packages: $(VENV)/$(STAMP) ## models of published packages, installed, rewritten or stacked by hand, and verified
+	$(BIN)/python -m tests.packages $(ARGS)
+
+fuzz: $(VENV)/$(STAMP) ## 5,000 models made at random, each rewritten and held against its own loop
+	$(BIN)/python -m tests.random_models --count 5000 --seed 0 $(ARGS)
+
+soundness: $(VENV)/$(STAMP) ## 10,000 pairs of programs, equal and nearly equal: none may be proved that differs
+	$(BIN)/python -m tests.soundness --pairs 10000 --seed 0 $(ARGS)
 
 matrix: .venv-311/$(STAMP) .venv-313/$(STAMP) ## the suite on jax 0.10 with Python 3.11 and on jax 0.12 with Python 3.13
 	.venv-311/bin/python -m pytest -q $(PARALLEL) $(ARGS)

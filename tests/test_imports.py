@@ -133,6 +133,7 @@ ALLOWED = {
     "analysis": {"analysis", "errors", "source"},
     "emit": {"analysis", "emit", "errors", "source"},
     "verify": {"errors", "jaxpr", "nn", "verify"},
+    "propose": {"analysis.plan", "errors", "propose", "verify"},
 }
 
 

@@ -12,6 +12,7 @@ from scanify.commands.advice import advice_on
 from scanify.commands.by_hand import ByHand, demand_file, since, two_files
 from scanify.commands.cases import CaseRun, choose_run, limit_options, verify_by_hand, verify_outcome
 from scanify.commands.common import REMAT_CHOICE, STDIN, Given, advise_option, load_project, stack_option
+from scanify.commands.proposed import proposed_run
 from scanify.config import REMATS, SYNONYMS, load_config
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, rewrite_sources
@@ -32,8 +33,10 @@ FORMATS = ("text", "json", "markdown", "junit", "html")
     multiple=True,
     metavar="FILE:FUNCTION",
     help="A function that is given the module and answers (model, args), or a name of the configuration. May be given "
-    "several times; without it, all cases of the configuration. Its attribute `mapping` may say which parameters "
-    "belong together where names and values do not: {'stack.w': 'layers[*].w'}, of the second version and the first.",
+    "several times; without it, all cases of the configuration, or else one that is proposed (see scanify case). Its "
+    "attribute `sweep` may hold other arguments for it: [{'length': 7}, {'key': None}]. Its attribute `mapping` may "
+    "say which parameters belong together where names and values do not: {'stack.w': 'layers[*].w'}, of the second "
+    "version and the first.",
 )
 @click.option("--before", metavar="A.py", help="With --after: the original of a version that was written by hand.")
 @click.option(
@@ -101,10 +104,15 @@ def command(
     named = [Path(each) for each in (file, before, after) if each is not None]
     config = load_config(named) if given is None else given.config
     run = choose_run(cases, config, time_limit, memory_limit, abstract=abstract, cache=not no_cache)
-    if run is None:
-        raise ScanifyError("expected a case: give --case FILE:FUNCTION, or name one in [tool.scanify.cases]")
     policies = tuple(SYNONYMS.get(each, each) for each in remats)
-    if given is not None:
+    if run is None and given is None:
+        raise ScanifyError("expected a case: give --case FILE:FUNCTION, or name one in [tool.scanify.cases]")
+    if run is None:
+        assert given is not None
+        _demand_changes(_rewrite(given, policies), given)
+        with proposed_run(given, time_limit, memory_limit, abstract=abstract) as run:
+            result = _rewritten(given, run, policies, measure=measure, advise=advise)
+    elif given is not None:
         result = _rewritten(given, run, policies, measure=measure, advise=advise)
     elif before is not None and after is not None:
         result = _by_hand(two_files(before, after), run, policies, measure=measure, advise=advise)
@@ -139,15 +147,23 @@ def _check_mode(
 
 def _rewritten(given: Given, run: CaseRun, policies: tuple[str, ...], *, measure: bool, advise: bool) -> "Verification":
     """Verify the file that was given against what scanify makes of it."""
-    requested = policies[0] if len(policies) == 1 else None
-    outcome = rewrite_sources(given.project, stack=given.stack, remat=requested, accept=lambda plan: True)
+    outcome = _rewrite(given, policies)
     _demand_changes(outcome, given)
     result = verify_outcome(
-        outcome, given.project, run, requested=requested, measure=measure, policies=policies or REMATS
+        outcome, given.project, run, requested=_requested(policies), measure=measure, policies=policies or REMATS
     )
     if advise and result.good:
         _advise(partial(verify_outcome, outcome, given.project, run, requested=None))
     return replace(result, diff=render_diff(outcome.before, outcome.texts, Path.cwd()))
+
+
+def _rewrite(given: Given, policies: tuple[str, ...]) -> Outcome:
+    return rewrite_sources(given.project, stack=given.stack, remat=_requested(policies), accept=lambda plan: True)
+
+
+def _requested(policies: tuple[str, ...]) -> str | None:
+    """The policy that the rewrite is asked for, where one is named."""
+    return policies[0] if len(policies) == 1 else None
 
 
 def _by_hand(change: ByHand, run: CaseRun, policies: tuple[str, ...], *, measure: bool, advise: bool) -> "Verification":

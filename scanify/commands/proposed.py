@@ -1,0 +1,70 @@
+"""Verifying without a case: one is proposed, said, and used."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from scanify.analysis.plan import Plan
+from scanify.commands.cases import CaseRun
+from scanify.commands.common import Given
+from scanify.errors import ScanifyError
+from scanify.report.sentences import shown
+
+if TYPE_CHECKING:
+    from scanify.propose.propose import Proposals
+
+
+@contextmanager
+def proposed_run(given: Given, seconds: float | None, memory: str | None, *, abstract: bool) -> Iterator[CaseRun]:
+    """A run on the cases that are proposed for the one file that was given, which exist inside the `with`.
+
+    What was proposed is said on standard error: a verdict holds for the sizes that it was found with.
+
+    Raises ScanifyError where no case could be proposed, with the reasons.
+    """
+    from scanify.propose.propose import written
+    from scanify.verify.limits import Limits, parse_memory
+
+    limits = Limits()
+    if seconds is not None:
+        limits = replace(limits, seconds=seconds)
+    if memory is not None:
+        limits = replace(limits, memory=parse_memory(memory))
+    proposals = _proposals(given)
+    name = shown(proposals.target, Path.cwd())
+    for each in proposals.cases:
+        click.echo(
+            f"scanify: no case was given; using {each.function}, proposed for {each.cls} (`scanify case {name}` "
+            "prints it, to be edited and kept)",
+            err=True,
+        )
+    with written(proposals) as cases:
+        yield CaseRun(cases, limits, abstract)
+
+
+def _proposals(given: Given) -> "Proposals":
+    from rich.console import Console
+
+    from scanify.propose.propose import propose
+    from scanify.report.progress import progress
+
+    if not given.project.sources:
+        raise ScanifyError("expected a case: give --case FILE:FUNCTION, or name one in [tool.scanify.cases]")
+    source = given.project.sources[0]
+    plans = [loop for loop in given.project.analyse().loops if isinstance(loop, Plan)]
+    with progress(Console(stderr=True)) as notify:
+        proposals = propose(source.path, source.text, plans, notify=notify)
+    if not proposals.cases:
+        reasons = [
+            f"{each.cls or source.path.name}: {reason}" for each in proposals.declined for reason in each.reasons
+        ]
+        why = "; ".join(reasons) or "no loop over layers of it would be rewritten"
+        raise ScanifyError(
+            f"expected a case: give --case FILE:FUNCTION, or name one in [tool.scanify.cases]. None could be proposed "
+            f"for {shown(source.path, Path.cwd())}: {why}"
+        )
+    return proposals
