@@ -154,21 +154,41 @@ def _layers(steps: Sequence[Step], shape: tuple[int, ...], inputs: Inputs, part:
     return _body(steps[0], columns, constants), (scanned, numbers)
 
 
-def map_layers(steps: Sequence[Step]) -> list[Any]:
-    """What layers without a carry give, stacked in their order: one `jax.vmap` for each kind, wherever they stand."""
+def map_kinds(steps: Sequence[Step]) -> list[Piece]:
+    """What layers without a carry give: one `jax.vmap` for each kind, wherever they stand; a single layer as it is."""
     members: dict[int, list[int]] = {}
     for position, step in enumerate(steps):
         members.setdefault(step.kind, []).append(position)
     inputs = Inputs([[ref for at in positions for ref in steps[at].refs] for positions in members.values()])
-    found: list[list[Any]] = []
+    found: list[Piece] = []
     for part, positions in enumerate(members.values()):
         body, xs = _layers([steps[at] for at in positions], (len(positions),), inputs, part)
-        mapped = jax.vmap(lambda x, body=body: body([], x)[1], axis_size=len(positions))
-        found.append(mapped(xs))
-    order = np.argsort([at for positions in members.values() for at in positions])
-    columns = [column[0] if len(column) == 1 else jnp.concatenate(column) for column in zip(*found, strict=True)]
+        if len(positions) == 1:
+            alone = body([], jax.tree.map(lambda x: x[0], xs))[1]
+            arrays = [y[None] for y in alone]
+        else:
+            arrays = jax.vmap(lambda x, body=body: body([], x)[1], axis_size=len(positions))(xs)
+        found.append(Piece(tuple(positions), tuple(arrays)))
+    return found
+
+
+def map_layers(steps: Sequence[Step]) -> list[Any]:
+    """What layers without a carry give, stacked in their order."""
+    pieces = map_kinds(steps)
+    order = np.argsort([at for piece in pieces for at in piece.positions])
+    columns = [
+        column[0] if len(column) == 1 else jnp.concatenate(column)
+        for column in zip(*(piece.arrays for piece in pieces), strict=True)
+    ]
     in_order = np.array_equal(order, np.arange(len(order)))
     return columns if in_order else [column[order] for column in columns]
+
+
+def apart(array: Any, count: int) -> list[Any]:
+    """The entries along a leading axis, by one split: its transpose is one concatenation, that of slices a sum."""
+    if not isinstance(array.dtype, np.dtype):  # keys
+        return [array[at] for at in range(count)]
+    return [piece.reshape(piece.shape[1:]) for piece in jax.lax.split(array, [1] * count)]
 
 
 def _name(place: Place) -> str:
@@ -184,14 +204,14 @@ def _body(step: Step, columns: Sequence[Any], constants: dict[Place, Constant]) 
         arrays = []
         for ref, column in zip(step.refs, columns, strict=True):
             array = column.array if isinstance(column, Shared) else next(waiting)
-            arrays.append(_weak(array) if ref.struct().weak_type else array)
+            arrays.append(with_weak_type(array) if ref.struct().weak_type else array)
         given = {place: with_type(numbers[_name(place)], constant) for place, constant in constants.items()}
         return step.parts(replay(program.jaxpr, program.consts, [*carry, *arrays], given))
 
     return body
 
 
-def _weak(array: Any) -> Any:
+def with_weak_type(array: Any) -> Any:
     """Stacking makes weak types strong."""
     if getattr(array, "weak_type", False):
         return array

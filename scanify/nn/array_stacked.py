@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from scanify.nn.axes import InAxes, normal_axes, parameter_names, split_arguments
 from scanify.nn.carry import split
 from scanify.nn.checkpoint import RematPolicy, ScanCheckpointPolicy, effective_policy
+from scanify.nn.layer_inputs import Ref
 from scanify.nn.layer_sequence import LayerSequence, M
 from scanify.nn.leaves import aval_text, is_array
 from scanify.nn.loop import Unroll, run_scan
@@ -195,6 +196,11 @@ class ArrayStacked(LayerSequence[M]):
         check_leading_axis(self.stacked, self.num_layers)
         parameters, static = eqx.partition(self.stacked, is_stacked)
         return parameters, lambda arrays: eqx.combine(arrays, static)
+
+    def _refs(self) -> list[M]:
+        parameters, with_arrays = self._parameters()
+        rows = range(self.num_layers)
+        return [with_arrays(jax.tree.map(lambda array, row=row: Ref(array, row), parameters)) for row in rows]
 
     def vmap_via(self, fn: Callable[..., Any], *, in_axes: InAxes = None, out_axes: Any = 0) -> Callable[..., Any]:
         """`[fn(layer, *args, **kwargs) for layer in stack]` by `jax.vmap`, the results stacked along `out_axes`."""

@@ -162,6 +162,10 @@ class BlockSeq(LayerSequence[M]):
 
         return run
 
+    def _refs(self) -> list[M]:
+        check_stacks(self.stacks, self.places)
+        return self.with_arrays(Ref)
+
     def _trace(
         self, call: Call, init: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any
     ) -> TracedCall:

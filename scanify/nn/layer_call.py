@@ -1,7 +1,7 @@
 """One call of a sequence of layers: traced, covered by scans, applied."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from scanify.nn.apply_cover import Applier, Piece, map_layers, names_given
+from scanify.nn.apply_cover import Applier, Piece, apart, map_layers, names_given, with_weak_type
 from scanify.nn.axes import InAxes
 from scanify.nn.carry import split
 from scanify.nn.checkpoint import ScanCheckpointPolicy
@@ -58,14 +58,19 @@ class TracedCall:
             columns.append(column[0] if len(column) == 1 else jnp.concatenate(column))
         return eqx.combine(jax.tree.unflatten(treedef, columns), static)
 
-    def collected(self, pieces: Sequence[Piece]) -> list[Any]:
+    def collected(self, pieces: Iterable[Piece]) -> list[Any]:
         """The y of each layer, in the order of the sequence."""
         ys: dict[int, Any] = {}
         for piece in pieces:
+            columns = [apart(array, len(piece.positions)) for array in piece.arrays]
             for at, position in enumerate(piece.positions):
                 step = self.steps[position]
-                outs = [*step.program.outs[: step.carried], *(array[at] for array in piece.arrays)]
-                ys[position] = step.program.result(outs)[1]
+                carried, outs = step.program.outs[: step.carried], step.program.outs[step.carried :]
+                own = [
+                    with_weak_type(column[at]) if out.weak_type else column[at]
+                    for column, out in zip(columns, outs, strict=True)
+                ]
+                ys[position] = step.program.result([*carried, *own])[1]
         return [ys[position] for position in range(len(self.steps))]
 
     def mapped(self) -> Any:

@@ -9,6 +9,7 @@ import equinox as eqx
 
 from scanify.nn.axes import InAxes
 from scanify.nn.loop import Unroll
+from scanify.nn.mapped import map_via
 
 M = TypeVar("M", bound=eqx.Module)
 
@@ -50,6 +51,30 @@ class LayerSequence(eqx.Module, Generic[M]):
         unroll: Unroll = None,
         reverse: bool = False,
     ) -> Callable[..., tuple[Any, list[Any]]]: ...
+
+    @abstractmethod
+    def _refs(self) -> list[M]:
+        """The layers, each with a `Ref` in place of each array."""
+
+    def map_via(self, fn: Callable[..., Any], *, in_axes: InAxes = None) -> Callable[..., list[Any]]:
+        """`[fn(layer, *args, **kwargs) for layer in layers]` as a function of the arguments: independent layers.
+
+        It gives a list with what each layer gives, in their order, of any structures and shapes; numbers, strings and
+        None stay what they are. Equal layers are applied by one `jax.vmap`, wherever they stand; where vmap would not
+        compute what a loop does (`lax.cond`, `while_loop`, effects, random bits from keys other than threefry's, custom
+        backward passes), all are applied in order by scans. Nothing is rematerialised, whatever the remat policy.
+
+        **Arguments:**
+
+        - `fn`: for example `Head.__call__`.
+        - `in_axes`: for the arguments after the layer, as in `BlockSeq.fold_via`. With axis 0 an argument may be an
+            iterator too, as in `zip`.
+        """
+
+        def run(*args: Any, **kwargs: Any) -> list[Any]:
+            return map_via(fn, self._refs(), args, kwargs, in_axes=in_axes, layers_of=_layers_of)
+
+        return run
 
     # -- applying the layers as they are ------------------------------------------------------------------------------
 
@@ -100,3 +125,8 @@ class LayerSequence(eqx.Module, Generic[M]):
 
 def _call(layer: Any, carry: Any, /, *args: Any, **kwargs: Any) -> Any:
     return layer(carry, *args, **kwargs)
+
+
+def _layers_of(value: Any) -> Any:
+    """The layers of an argument that is a sequence of layers itself: `zip(self.heads, self.norms)`."""
+    return list(value) if isinstance(value, LayerSequence) else None

@@ -1,0 +1,104 @@
+"""Independent layers: each is applied by itself, equal ones by one `jax.vmap`, and what they give is a list."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import jax
+
+from scanify.jaxpr.calls import children
+from scanify.nn.apply_cover import Piece, map_kinds
+from scanify.nn.axes import InAxes, normal_axes, parameter_names
+from scanify.nn.checkpoint import ScanCheckpointPolicy
+from scanify.nn.layer_call import trace_call
+from scanify.nn.leaves import is_number
+
+# What `jax.vmap` does not compute as a loop does. A `cond` becomes a select of both branches, and the branch that is
+# not taken may give a gradient that is not a number; a `while_loop` goes on for the layers that are done; generators
+# of random bits other than threefry take one key for all; custom backward passes may hold any of these.
+_ONE_BY_ONE = frozenset(
+    "cond while rng_bit_generator rng_uniform pure_callback ffi_call pallas_call custom_partitioning infeed outfeed "
+    "run_state shard_map custom_vmap_call".split()
+)
+_THREEFRY = "key<fry>"
+
+
+@dataclass(frozen=True)
+class _Number:
+    """A Python number that a layer gives: it stays one, as in a list, and does not become an array."""
+
+    value: Any
+
+
+def map_via(
+    fn: Callable[..., Any],
+    layers: Sequence[Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    in_axes: InAxes,
+    layers_of: Callable[[Any], Any],
+) -> list[Any]:
+    """`[fn(layer, *args, **kwargs) for layer in layers]`, where `layers` have a `Ref` in place of each array.
+
+    Layers are traced as for `BlockSeq.fold_via`. Equal ones are applied by one `jax.vmap`, wherever they stand; where
+    one of the programs is such that vmap would not compute the same, all are applied in their order by scans.
+
+    Raises as `scanify.nn.axes.split_arguments`, and as the layers do.
+    """
+
+    def call(layer: Any, carry: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        return carry, _boxed(fn(layer, *args, **kwargs))
+
+    args, kwargs = _listed(args, kwargs, in_axes, len(layers))
+    names = parameter_names(fn, 1)
+    traced = trace_call(call, None, args, kwargs, layers=layers, in_axes=in_axes, names=names, layers_of=layers_of)
+    programs = {id(step.program): step.program for step in traced.steps}.values()
+    pieces: Iterable[Piece]
+    if any(_one_by_one(program.jaxpr) for program in programs):
+        pieces = traced.apply(ScanCheckpointPolicy(disable=True), None)[1]
+    else:
+        pieces = map_kinds(traced.steps)
+    return [_unboxed(y) for y in traced.collected(pieces)]
+
+
+def _boxed(tree: Any) -> Any:
+    return jax.tree.map(lambda leaf: _Number(leaf) if is_number(leaf) else leaf, tree)
+
+
+def _unboxed(tree: Any) -> Any:
+    return jax.tree.map(lambda leaf: leaf.value if isinstance(leaf, _Number) else leaf, tree)
+
+
+def _listed(
+    args: tuple[Any, ...], kwargs: dict[str, Any], in_axes: InAxes, count: int
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments with iterators as lists, as `zip` walks them; one element too many is enough to be told of."""
+    args_axes, kwargs_axes = normal_axes(in_axes, len(args), list(kwargs))
+
+    def listed(value: Any, axis: Any) -> Any:
+        return list(islice(value, count + 1)) if axis == 0 and isinstance(value, Iterator) else value
+
+    positional = tuple(listed(value, axis) for value, axis in zip(args, args_axes, strict=True))
+    return positional, {name: listed(value, kwargs_axes[name]) for name, value in kwargs.items()}
+
+
+def _one_by_one(jaxpr: Any) -> bool:
+    """Whether a program holds what `jax.vmap` does not compute as a loop does."""
+    if jaxpr.effects:
+        return True
+    for equation in jaxpr.eqns:
+        name = equation.primitive.name
+        if name in _ONE_BY_ONE or name.startswith("custom_vjp_call"):
+            return True
+        if any(_other_key(atom.aval) for atom in (*equation.invars, *equation.outvars)):
+            return True
+        if any(_one_by_one(getattr(child, "jaxpr", child)) for child in children(equation)):
+            return True
+    return False
+
+
+def _other_key(aval: Any) -> bool:
+    dtype = getattr(aval, "dtype", None)
+    return dtype is not None and jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key) and str(dtype) != _THREEFRY
