@@ -242,8 +242,11 @@ class ArrayStacked(LayerSequence[M]):
         check_leading_axis(self.stacked, self.num_layers)
         return [take_layer(self.stacked, position) for position in positions]
 
+    def _outlines(self) -> Iterable[M]:
+        return [jax.tree.map(without_layers, self.stacked)]
+
     def __repr__(self) -> str:
-        layer = eqx.tree_pformat(jax.tree.map(without_layers, self.stacked), struct_as_array=True)
+        layer = eqx.tree_pformat(*self._outlines(), struct_as_array=True)
         return f"ArrayStacked({self.num_layers} x {layer}, gradient_checkpointing={self.gradient_checkpointing!r})"
 
 

@@ -44,7 +44,7 @@ class BlockSeq(LayerSequence[M]):
 
     **Fields:**
 
-    - `stacks`: modules with the stacked arrays, one for each set of shapes; `None` in place of other leaves.
+    - `stacks`: the stacked arrays under their names (`stacks[0].linear.weight`), one for each set of shapes.
     - `rests`: the layers without those arrays, each object once. A `StateIndex` is kept here in one piece.
     - `places`, `order`: which arrays belong to which layer, and which layer stands at each position.
     - `gradient_checkpointing`: the remat policy, see `ScanCheckpointPolicy`; single layers are rematted too.
@@ -73,8 +73,7 @@ class BlockSeq(LayerSequence[M]):
         In one call more layers may be equal, see `describe_via`.
         """
         kinds = Kinds()
-        layers = self.with_arrays(lambda array, row: Ref(array, row).struct())
-        return self._in_words(tuple(map(kinds.of, layers)))
+        return self._in_words(tuple(map(kinds.of, self._outlines())))
 
     def describe_via(self, fn: Callable[..., Any], *, in_axes: InAxes = None) -> Callable[..., str]:
         """What `fold_via(fn, in_axes=in_axes)` scans over for the given carry and arguments, in words."""
@@ -86,7 +85,7 @@ class BlockSeq(LayerSequence[M]):
         return run
 
     def _in_words(self, kinds: tuple[int, ...]) -> str:
-        text = describe(cheapest_cover(kinds), kinds, self.with_arrays(lambda array, row: Ref(array, row).struct()))
+        text = describe(cheapest_cover(kinds), kinds, self._outlines())
         again = len(self.order) - len(self.rests)
         return text + (f"; {again} of them stand at an earlier position too" if again else "")
 
@@ -186,6 +185,9 @@ class BlockSeq(LayerSequence[M]):
         return [built[which] for which in self.order]
 
     # -- a sequence of layers ---------------------------------------------------------------------------------------
+
+    def _outlines(self) -> list[M]:
+        return self.with_arrays(lambda array, row: Ref(array, row).struct())
 
     def __len__(self) -> int:
         return len(self.order)

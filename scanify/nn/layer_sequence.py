@@ -1,11 +1,13 @@
 """What `ArrayStacked` and `BlockSeq` have in common: to the rest of a program they are sequences of layers."""
 
+import inspect
 import operator
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar, overload
 
 import equinox as eqx
+import jax
 
 from scanify.nn.axes import InAxes
 from scanify.nn.loop import Unroll
@@ -13,9 +15,14 @@ from scanify.nn.mapped import map_via
 
 M = TypeVar("M", bound=eqx.Module)
 
+# The very object, so that each of a `Sequential` and a stack can hold the other and tell that no state was given.
+NO_STATE: Any = inspect.signature(eqx.nn.Sequential.__call__).parameters["state"].default
 
-class LayerSequence(eqx.Module, Generic[M]):
+
+class LayerSequence(eqx.nn.StatefulLayer, Generic[M]):
     """A sequence of layers: `len(layers)`, `layers[3]`, `layers[1:]`, `for layer in layers` give modules.
+
+    Called, it does what `equinox.nn.Sequential` does, and like that one it can be a layer of a `Sequential`.
 
     A subclass says how many there are, what a layer is, and how a function is applied to one after another.
     """
@@ -26,6 +33,10 @@ class LayerSequence(eqx.Module, Generic[M]):
     @abstractmethod
     def _take(self, positions: Iterable[int]) -> list[M]:
         """The layers at these positions, none of which is negative or beyond the end."""
+
+    @abstractmethod
+    def _outlines(self) -> Iterable[M]:
+        """One layer of each kind, with shapes and dtypes in place of its arrays."""
 
     @abstractmethod
     def fold_via(
@@ -51,6 +62,32 @@ class LayerSequence(eqx.Module, Generic[M]):
         unroll: Unroll = None,
         reverse: bool = False,
     ) -> Callable[..., tuple[Any, list[Any]]]: ...
+
+    # -- as `equinox.nn.Sequential` -----------------------------------------------------------------------------------
+
+    @jax.named_scope("scanify.nn.LayerSequence")
+    def __call__(self, x: Any, state: Any = NO_STATE, *, key: Any = None) -> Any:
+        """What `equinox.nn.Sequential(layers)(x, state, key=key)` gives.
+
+        **Arguments:**
+
+        - `x`: what the first layer is given.
+        - `state`: an `equinox.nn.State`. Layers that are stateful are given it and give it back, others are not.
+        - `key`: a PRNG key, split into one for each layer. Without it every layer is given `key=None`.
+
+        **Returns** what the last layer gives; with `state`, a pair of that and the last state.
+        """
+        keys = None if key is None else jax.random.split(key, len(self))
+        axes = (None if key is None else 0,)
+        if not self.is_stateful():
+            x = self.fold_via(_without_state, in_axes=axes)(x, keys)
+        else:
+            x, state = self.fold_via(_with_state, in_axes=axes)((x, state), keys)
+        return x if state is NO_STATE else (x, state)
+
+    def is_stateful(self) -> bool:
+        """Whether any layer is stateful, as `equinox.nn.Sequential` asks it."""
+        return any(map(_is_stateful, self._outlines()))
 
     @abstractmethod
     def _refs(self) -> list[M]:
@@ -121,6 +158,22 @@ class LayerSequence(eqx.Module, Generic[M]):
 
     def __reversed__(self) -> Iterator[M]:
         return iter(self.unstacked()[::-1])
+
+
+def _is_stateful(layer: Any) -> bool:
+    return isinstance(layer, eqx.nn.StatefulLayer) and layer.is_stateful()
+
+
+def _without_state(layer: Any, x: Any, key: Any) -> Any:
+    return layer(x, key=key)
+
+
+def _with_state(layer: Any, carry: Any, key: Any) -> Any:
+    x, state = carry
+    if not _is_stateful(layer):
+        return layer(x, key=key), state
+    x, state = layer(x, state=state, key=key)
+    return x, state
 
 
 def _call(layer: Any, carry: Any, /, *args: Any, **kwargs: Any) -> Any:

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from scanify.nn.leaves import aval, aval_text, has_aval, path_text
+from scanify.nn.named_arrays import NamedArrays
 from scanify.nn.stacking import stack_leaves
 
 
@@ -28,7 +29,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Store:
-    """`stacks`: modules with arrays alone, a leading axis added. `rests`: the layers, each object once, with holes for
+    """`stacks`: the arrays by name, a leading axis added. `rests`: the layers, each object once, with holes for
     those arrays. `places`: one for each of `rests`. `order`: which of `rests` stands at each position."""
 
     stacks: tuple[Any, ...]
@@ -65,8 +66,8 @@ def store(layers: Sequence[Any]) -> Store:
         built = [layers[first[which]] for which in members]
         _refuse_moved(built, [first[which] for which in members], len(stacks), homes)
         columns = [_once(column) for column in zip(*(_arrays(layer) for layer in built), strict=True)]
-        arrays = iter([stack_leaves(kept) for kept, _ in columns])
-        stacks.append(jax.tree.map(lambda leaf: next(arrays) if has_aval(leaf) else None, built[0], is_leaf=_is_index))  # noqa: B023
+        paths = [path for path, leaf in _flat(built[0]) if has_aval(leaf)]
+        stacks.append(NamedArrays.of(paths, [stack_leaves(kept) for kept, _ in columns]))
         for at, which in enumerate(members):
             places[which] = Place(len(stacks) - 1, tuple(rows[at] for _, rows in columns))
     rests = tuple(_with_holes(layers[index]) for index in first)
