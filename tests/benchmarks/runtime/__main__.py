@@ -22,6 +22,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--loop-up-to", type=int, default=48, help="above this, the loop is left out")
     parser.add_argument("--rounds", type=int, default=5, help="the fewest interleaved steps that a median is taken of")
     parser.add_argument("--seconds", type=float, default=20, help="more rounds are run until this time has passed")
+    parser.add_argument("--no-steps", action="store_true", help="compile, and run nothing: a busy machine will do")
     parser.add_argument("--out", type=Path, default=Path("build/bench"))
     return parser.parse_args()
 
@@ -46,7 +47,8 @@ def main() -> None:
                 runs.append((figures, executable, contender.parameters))
                 done = f"{sizes.name} {count}: {figures.contender} {figures.policy}"
                 print(f"{done} compiled in {figures.compile:.1f} s", flush=True)
-            interleaved_steps(runs, x, given.rounds, given.seconds)
+            if not given.no_steps:
+                interleaved_steps(runs, x, given.rounds, given.seconds)
             rows += [figures for figures, _, _ in runs]
             write_json(rows, machine, given.out / "runtime.json")
             (given.out / "runtime.md").write_text(markdown(rows, machine))

@@ -67,7 +67,8 @@ def plot(rows: Sequence[Figures], path: Path) -> None:
             axis.set(title=f"{panel.title}, {kind} heavy", xlabel="layers", yscale="log", xticks=counts)
             axis.spines[["top", "right"]].set_visible(False)
             axis.grid(alpha=0.25)
-            axis.legend(fontsize=7, frameon=False)
+            beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if axis is axes[-1] else {}
+            axis.legend(fontsize=7, frameon=False, **beside)
     figure.tight_layout()
     figure.savefig(path, dpi=110)
     plt.close(figure)

@@ -76,7 +76,7 @@ def _ratio(found: dict[_Way, Figures], field: str, pairs: Sequence[tuple[_Way, _
     known = [
         (_quotient(found[ours], found[other], field), ours[1])
         for ours, other in pairs
-        if ours in found and other in found
+        if ours in found and other in found and (field != "step" or found[ours].steps)
     ]
     if not known:
         return "-"
