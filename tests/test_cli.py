@@ -365,7 +365,7 @@ class TestBadInput:
             ["verify", "nowhere.py", "--case", "c.py:f"],
             ["verify", ".", "--case", "c.py:f"],
             ["verify", "-", "--case", "c.py:f"],
-            ["verify", "model.py"],
+            ["verify", "--before", "model.py", "--after", "model.py"],
             ["verify", "model.py", "--case", "nowhere.py:f"],
             ["verify", "model.py", "--case", "gpt"],
             ["verify", "model.py", "--case", "model.py:f", "--memory-limit", "much"],
