@@ -10,8 +10,10 @@ import jax
 import jax.numpy as jnp
 
 from scanify.nn.axes import InAxes, normal_axes, parameter_names, split_arguments
+from scanify.nn.boxed import unboxed
 from scanify.nn.carry import split
 from scanify.nn.checkpoint import RematPolicy, ScanCheckpointPolicy, effective_policy
+from scanify.nn.layer_call import as_boxed_pair, as_pair
 from scanify.nn.layer_inputs import Ref
 from scanify.nn.layer_sequence import LayerSequence, M
 from scanify.nn.leaves import aval_text, is_array
@@ -143,17 +145,7 @@ class ArrayStacked(LayerSequence[M]):
         reverse: bool = False,
     ) -> Callable[..., tuple[Any, Any]]:
         """Like `fold_via` for functions that give `(carry, y)`: the last carry, and the ys stacked along axis 0."""
-
-        def pair(layer: Any, carry: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-            out = fn(layer, carry, *args, **kwargs)
-            if not isinstance(out, tuple) or len(out) != 2:
-                raise TypeError(
-                    f"expected a layer to give a pair (carry, y) to `scan`, got {type(out).__qualname__}; `fold` is "
-                    "for layers that give the carry alone"
-                )
-            return out
-
-        return self._scanner(pair, parameter_names(fn, 2), in_axes, unroll, reverse)
+        return self._scanner(as_pair(fn), parameter_names(fn, 2), in_axes, unroll, reverse)
 
     def collect_via(
         self,
@@ -163,14 +155,17 @@ class ArrayStacked(LayerSequence[M]):
         unroll: Unroll = None,
         reverse: bool = False,
     ) -> Callable[..., tuple[Any, list[Any]]]:
-        """Like `scan_via`, with the ys in a list, one for each layer in the order of the stack: `ys.append(y)`."""
-        scanned = self.scan_via(fn, in_axes=in_axes, unroll=unroll, reverse=reverse)
+        """Like `scan_via`, with the ys in a list, one for each layer in the order of the stack: `ys.append(y)`.
+
+        Python numbers, strings and None in them stay what they are.
+        """
+        scanned = self._scanner(as_boxed_pair(fn), parameter_names(fn, 2), in_axes, unroll, reverse)
 
         def run(init: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
             carry, ys = scanned(init, *args, **kwargs)
             arrays, rest = eqx.partition(ys, is_array)
             rows = [jax.tree.map(lambda y, at=at: y[at], arrays) for at in range(self.num_layers)]
-            return carry, [eqx.combine(row, rest) for row in rows]
+            return carry, [unboxed(eqx.combine(row, rest)) for row in rows]
 
         return run
 

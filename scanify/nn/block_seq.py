@@ -8,10 +8,11 @@ import jax
 
 from scanify.nn.array_stacked import ArrayStacked
 from scanify.nn.axes import InAxes, parameter_names
+from scanify.nn.boxed import unboxed
 from scanify.nn.checkpoint import RematPolicy, ScanCheckpointPolicy, effective_policy
 from scanify.nn.cover import cheapest_cover
 from scanify.nn.describe import describe
-from scanify.nn.layer_call import Call, TracedCall, as_pair, as_scan, trace_call
+from scanify.nn.layer_call import Call, TracedCall, as_boxed_pair, as_pair, as_scan, trace_call
 from scanify.nn.layer_inputs import Ref
 from scanify.nn.layer_programs import Kinds
 from scanify.nn.layer_sequence import LayerSequence, M
@@ -136,13 +137,16 @@ class BlockSeq(LayerSequence[M]):
         unroll: Unroll = None,
         reverse: bool = False,
     ) -> Callable[..., tuple[Any, list[Any]]]:
-        """Like `scan_via`, with the ys in a list, one for each layer in the order of the sequence, of any shapes."""
+        """Like `scan_via`, with the ys in a list, one for each layer in the order of the sequence.
+
+        They may be of any structures and shapes. Python numbers, strings and None stay what they are.
+        """
 
         def run(init: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
             names = parameter_names(fn, 2)
-            traced = self._trace(as_pair(fn), init, args, kwargs, in_axes=in_axes, names=names, reverse=reverse)
+            traced = self._trace(as_boxed_pair(fn), init, args, kwargs, in_axes=in_axes, names=names, reverse=reverse)
             carry, pieces = traced.apply(effective_policy(self.gradient_checkpointing), unroll)
-            return carry, traced.collected(pieces)
+            return carry, [unboxed(y) for y in traced.collected(pieces)]
 
         return run
 

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from scanify.nn.apply_cover import Applier, Piece, apart, map_layers, names_given, with_weak_type
 from scanify.nn.axes import InAxes
+from scanify.nn.boxed import boxed
 from scanify.nn.carry import split
 from scanify.nn.checkpoint import ScanCheckpointPolicy
 from scanify.nn.cover import cheapest_cover
@@ -165,3 +166,14 @@ def as_pair(fn: Callable[..., Any]) -> Call:
         return out
 
     return pair
+
+
+def as_boxed_pair(fn: Callable[..., Any]) -> Call:
+    """As `as_pair`, for ys whose Python numbers are to stay such."""
+    pair = as_pair(fn)
+
+    def boxed_pair(layer: Any, carry: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        carry, y = pair(layer, carry, *args, **kwargs)
+        return carry, boxed(y)
+
+    return boxed_pair

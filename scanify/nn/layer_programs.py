@@ -76,7 +76,9 @@ def trace_layers(
             programs[which] = _trace_one(call, tree, current, tuple(state), parts)
         program = programs[which]
         new, y, values = program.result(program.outs)
-        body = (program.key, which[1], carries.of(new), others.of((y, values)))
+        # What a layer gives beside the carry may have a structure of its own: a scan sees its arrays alone.
+        beside = [leaf for leaf in jax.tree.leaves(y) if has_aval(leaf)]
+        body = (program.key, which[1], carries.of(new), others.of((beside, values)))
         number = bodies.setdefault(body, len(bodies))
         carried = sum(map(has_aval, jax.tree.leaves(new)))
         steps[position] = Step(program, refs, number, carried, tuple(state))

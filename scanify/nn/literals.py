@@ -51,7 +51,9 @@ def replay(jaxpr: Any, consts: Sequence[Any], arrays: Sequence[Any], given: Mapp
 
 def _slice_from(params: Mapping[str, Any], operand: Any, given: Mapping[Place, Any]) -> Any:
     """A slice of the size that it has, from the starts that are given."""
-    starts = [given.get((start_of(axis),), start) for axis, start in enumerate(params["start_indices"])]
+    # All starts have one dtype: that of the numbers that are given, whatever jax takes a Python number for.
+    dtype = next(iter(given.values())).dtype
+    starts = [given.get((start_of(axis),), dtype.type(start)) for axis, start in enumerate(params["start_indices"])]
     sizes = [limit - start for start, limit in zip(params["start_indices"], params["limit_indices"], strict=True)]
     return jax.lax.dynamic_slice(operand, starts, sizes)
 

@@ -1,7 +1,6 @@
 """Independent layers: each is applied by itself, equal ones by one `jax.vmap`, and what they give is a list."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -10,9 +9,9 @@ import jax
 from scanify.jaxpr.calls import children
 from scanify.nn.apply_cover import Piece, map_kinds
 from scanify.nn.axes import InAxes, normal_axes, parameter_names
+from scanify.nn.boxed import boxed, unboxed
 from scanify.nn.checkpoint import ScanCheckpointPolicy
 from scanify.nn.layer_call import trace_call
-from scanify.nn.leaves import is_number
 
 # What `jax.vmap` does not compute as a loop does. A `cond` becomes a select of both branches, and the branch that is
 # not taken may give a gradient that is not a number; a `while_loop` goes on for the layers that are done; generators
@@ -22,13 +21,6 @@ _ONE_BY_ONE = frozenset(
     "run_state shard_map custom_vmap_call".split()
 )
 _THREEFRY = "key<fry>"
-
-
-@dataclass(frozen=True)
-class _Number:
-    """A Python number that a layer gives: it stays one, as in a list, and does not become an array."""
-
-    value: Any
 
 
 def map_via(
@@ -49,7 +41,7 @@ def map_via(
     """
 
     def call(layer: Any, carry: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        return carry, _boxed(fn(layer, *args, **kwargs))
+        return carry, boxed(fn(layer, *args, **kwargs))
 
     args, kwargs = _listed(args, kwargs, in_axes, len(layers))
     names = parameter_names(fn, 1)
@@ -60,15 +52,7 @@ def map_via(
         pieces = traced.apply(ScanCheckpointPolicy(disable=True), None)[1]
     else:
         pieces = map_kinds(traced.steps)
-    return [_unboxed(y) for y in traced.collected(pieces)]
-
-
-def _boxed(tree: Any) -> Any:
-    return jax.tree.map(lambda leaf: _Number(leaf) if is_number(leaf) else leaf, tree)
-
-
-def _unboxed(tree: Any) -> Any:
-    return jax.tree.map(lambda leaf: leaf.value if isinstance(leaf, _Number) else leaf, tree)
+    return [unboxed(y) for y in traced.collected(pieces)]
 
 
 def _listed(

@@ -27,7 +27,7 @@ class Layer(eqx.Module):
 
     def __call__(self, x: Any, scale: Any) -> Any:
         x = jnp.sin(self.weight @ x) * scale
-        return x, {"first": x[: self.size], "norm": (x**2).sum(), "name": "y", "nothing": None}
+        return x, {"first": x[: self.size], "norm": (x**2).sum(), "name": "y", "nothing": None, "size": self.size}
 
 
 def layers(count: int, sizes: Any = (1,)) -> list[Layer]:
@@ -48,10 +48,11 @@ def appended(sequence: Any, x: Any, scales: Any, reverse: bool) -> tuple[Any, li
 def same(got: Any, want: Any) -> None:
     assert jax.tree.structure(got) == jax.tree.structure(want)
     for one, other in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
-        if isinstance(other, str):
+        if isinstance(other, str | int | float):
+            assert type(one) is type(other)
             assert one == other
             continue
-        assert one.shape == other.shape and one.dtype == other.dtype
+        assert (one.shape, one.dtype, one.weak_type) == (other.shape, other.dtype, other.weak_type)
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
@@ -81,6 +82,34 @@ def test_gradients_go_through_the_list() -> None:
 
     ours = BlockSeq.of(sequence).collect_via(Layer.__call__, in_axes=0)
     same(loss(ours), loss(lambda x, scales: appended(sequence, x, scales, False)))
+
+
+def test_layers_that_name_their_ys_differently_are_scanned_over_as_one_kind() -> None:
+    sequence, x = BlockSeq.of(layers(5)), jnp.linspace(-1.0, 1.0, D)
+
+    def named(layer: Layer, x: Any, at: int) -> Any:
+        x = layer(x, 1.0)[0]
+        return x, {f"layer {at}": x, "at": at, "weak": jnp.asarray(1.0) * 2} if at % 2 else [at]
+
+    ys: list[Any] = []
+    want = x
+    for at, layer in enumerate(sequence):
+        want, y = named(layer, want, at)
+        ys.append(y)
+    same(sequence.collect_via(named, in_axes=0)(x, range(5)), (want, ys))
+
+
+@pytest.mark.parametrize("kind", [ArrayStacked, BlockSeq])
+def test_equal_layers_are_one_scan(kind: Any) -> None:
+    sequence = kind.of(layers(6))
+
+    def named(layer: Layer, x: Any, at: Any) -> Any:
+        x = layer(x, 1.0)[0]
+        return x, {f"layer {at}" if kind is BlockSeq else "layer": x}
+
+    jaxpr = jax.make_jaxpr(lambda x: sequence.collect_via(named, in_axes=0)(x, range(6))[0])(jnp.ones(D))
+    assert [each.primitive.name for each in jaxpr.eqns].count("scan") == 1
+    assert "sin" not in [each.primitive.name for each in jaxpr.eqns]
 
 
 def test_a_pair_is_asked_for() -> None:
