@@ -117,6 +117,7 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
     index = _index(at, loop, head, found)
     unlike = found.unlike or state_of_its_own(context.project, found.kind)
     alike = unlike is None and not index and not _in_another_form(found)
+    alike = alike and not isinstance(found.layers.answer, Elsewhere)
     alike = alike and not walks_other_layers(context.project, at, head, found)
     return Plan(
         place=at.module.parsed.place(loop),
@@ -138,13 +139,11 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
 
 
 def _list_obligations(found: Found) -> tuple[str, ...]:
-    """A list that comes from the caller may hold anything of its element type, or anything at all."""
-    if found.kind is None:
-        what = code_of(found.part.source)
-        return (f"the elements of `{what}` are Equinox modules, and applying one has no side effects",)
-    if isinstance(found.layers.answer, Elsewhere):
-        return (f"the layers of {found.layers.answer.what} differ only in the values of their arrays",)
-    return ()
+    """A list of unknown origin may hold anything at all."""
+    if found.kind is not None:
+        return ()
+    what = code_of(found.part.source)
+    return (f"the elements of `{what}` are Equinox modules, and applying one has no side effects",)
 
 
 def _in_another_form(found: Found) -> bool:
