@@ -1,52 +1,30 @@
-"""Wrong rewrites of whole models: each is one small mistake that people make by hand, and one check must tell it.
+"""Wrong rewrites of the whole models of `fixtures/`, to an `ArrayStacked`. Without values: the traced programs must tell.
 
-A mutant is a named replacement in the text after the rewrite. Most of them are silent: the model runs, and computes
-something else.
+Most of them are silent: the model runs, and computes something else.
 """
 
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-
-import jax
-import pytest
-
-from scanify.verify.compare import compare_case
-from scanify.verify.verdict import CaseResult, Status
-from tests import fixture_helpers
-from tests.fixture_helpers import fixture, replaced
-
-REMAT = "nested"
-QUICK = ("film", "moe")  # models that compile in a second or two
-CHECKS = ("parameters", "outputs", "gradients", "finding")
+from tests.fixture_helpers import fixture
+from tests.mutants.mutant import REMAT, Model, Mutant
 
 
-@dataclass(frozen=True)
-class Mutant:
-    """`changes` are applied to the rewritten text of the fixture, `both` to the original as well, before that.
-
-    `caught` is the check that tells it: `outputs`, `gradients`, `parameters` or `finding`; `says` is a pattern in its
-    reason. `silent` are the checks that see nothing, to show that the one that does is needed.
-    """
-
-    title: str
-    fixture: str
-    case: str
-    changes: tuple[tuple[str, str], ...]
-    caught: str
-    silent: tuple[str, ...] = ()
-    stack: str = "init"
-    both: tuple[tuple[str, str], ...] = ()
-    says: str = ""
-
-    def __str__(self) -> str:
-        return self.title
+def model(name: str, case: str, stack: str = "init") -> Model:
+    found = fixture(name, stack)
+    return Model(name, found.before, found.after, found.target, found.case_file.read_text(), case, (REMAT,), REMAT)
 
 
-def mutant(title: str, where: str, *changes: tuple[str, str], caught: str, silent: str = "", **more: object) -> Mutant:
-    name, case = where.split(":")
-    return Mutant(title, name, case, changes, caught, tuple(silent.split()), **more)  # type: ignore[arg-type]
+def mutant(
+    title: str,
+    where: str,
+    *changes: tuple[str, str],
+    caught: str,
+    silent: str = "",
+    stack: str = "init",
+    **more: object,
+) -> Mutant:
+    """`where` is `fixture:case`, `silent` are checks with a space between them."""
+    told = tuple(silent.split())
+    of = model(*where.split(":"), stack)
+    return Mutant(title, of, changes, caught, silent=told, abstract=True, **more)  # type: ignore[arg-type]
 
 
 WRONG_RULE = """
@@ -62,7 +40,7 @@ MUTANTS = (
         "encoder:encoder",
         ("for r in jax.random.split(rng, depth)]", "for r in jax.random.split(rng, depth)][::-1]"),
         caught="parameters",
-        silent="outputs gradients finding",
+        only=True,
     ),
     mutant(
         "the layers are applied in reverse order",
@@ -164,7 +142,7 @@ MUTANTS = (
         "moe:moe",
         ("aux_loss = jnp.zeros(())", "aux_loss = jnp.ones(())"),
         caught="outputs",
-        silent="parameters gradients finding",
+        silent="parameters gradients",
     ),
     mutant(
         "the carry is rounded to bfloat16 in every layer",
@@ -212,21 +190,21 @@ MUTANTS = (
         "film:film",
         ("film_key, *keys = jax.random.split(key, depth + 1)", "*keys, film_key = jax.random.split(key, depth + 1)"),
         caught="parameters",
-        silent="outputs gradients finding",
+        only=True,
     ),
     mutant(
         "gradients are stopped inside the block",
         "film:film",
         ("return x + self.proj_out(h)", "return x + self.proj_out(jax.lax.stop_gradient(h))"),
         caught="gradients",
-        silent="outputs parameters finding",
+        silent="outputs parameters",
     ),
     mutant(
         "gradients of the shared input are stopped",
         "film:film",
         ("x, self.films, time", "x, self.films, jax.lax.stop_gradient(time)"),
         caught="gradients",
-        silent="outputs parameters finding",
+        silent="outputs parameters",
     ),
     mutant(
         "a custom gradient is wrong by a factor",
@@ -234,88 +212,20 @@ MUTANTS = (
         ("y = self.blocks.fold(y)", "y = self.blocks.fold(slightly_wrong(y))"),
         ("class MixerBlock(", WRONG_RULE + "class MixerBlock("),
         caught="gradients",
-        silent="outputs parameters finding",
+        silent="outputs parameters",
     ),
     mutant(
         "rematerialisation is off where it was asked for",
         "mixer:mixer",
         ('gradient_checkpointing="nested"', "gradient_checkpointing=False"),
-        caught="finding",
-        silent="outputs gradients parameters",
+        caught="remat",
+        only=True,
     ),
     mutant(
         "rematerialisation saves everything where nested was asked for",
         "mixer:mixer",
         ('gradient_checkpointing="nested"', 'gradient_checkpointing="save_all"'),
-        caught="finding",
-        silent="outputs gradients parameters",
+        caught="remat",
+        only=True,
     ),
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _caches() -> Iterator[None]:
-    yield
-    jax.clear_caches()
-
-
-def compare(each: Mutant, folder: Path, *, abstract: bool) -> CaseResult:
-    """Compare the original of a mutant's fixture with the mutant, under the policy that was asked for."""
-    model = fixture(each.fixture, each.stack)
-    before = replaced(model.before, model.target, *each.both)
-    after = replaced(replaced(model.after, model.target, *each.both), model.target, *each.changes)
-    original, rewritten = (
-        fixture_helpers.thunk(fixture_helpers.write(texts, folder / name), model.target, model.case_file, each.case)
-        for name, texts in (("original", before), ("rewritten", after))
-    )
-    return compare_case(
-        each.case,
-        original,
-        rewritten,
-        policies=(REMAT,),
-        requested=REMAT,
-        abstract=abstract,
-        measure=False,
-        files=fixture_helpers.files,
-    )
-
-
-def caught_by(result: CaseResult, status: tuple[Status, ...]) -> dict[str, str]:
-    """Which checks found something wrong, by one of these statuses or a finding, and what they said."""
-    (policy,) = result.policies
-    assert result.parameters is not None
-    verdicts = {"parameters": result.parameters, "outputs": policy.outputs, "gradients": policy.gradients}
-    found = {name: verdict.reason for name, verdict in verdicts.items() if verdict.status in status}
-    findings = (*result.findings, *policy.findings)
-    return {**found, "finding": " ".join(findings)} if findings else found
-
-
-@pytest.mark.parametrize("each", MUTANTS, ids=str)
-def test_a_wrong_rewrite_is_not_proved_without_values(each: Mutant, tmp_path: Path) -> None:
-    """With abstract weights the traced programs alone must tell."""
-    result = compare(each, tmp_path, abstract=True)
-    assert result.error is None
-    assert not result.good
-    found = caught_by(result, (Status.FAILED, Status.NOT_RUN))
-    assert each.caught in found
-    assert re.search(each.says, found[each.caught])
-    assert not set(found) & set(each.silent), "a check that was said to see nothing tells this mutant too"
-
-
-WITH_VALUES = [each for each in MUTANTS if each.fixture in QUICK or each.caught == "finding"]
-
-
-@pytest.mark.parametrize("each", WITH_VALUES, ids=str)
-def test_a_wrong_rewrite_fails_by_its_values(each: Mutant, tmp_path: Path) -> None:
-    result = compare(each, tmp_path, abstract=False)
-    assert not result.good
-    found = caught_by(result, (Status.FAILED,))
-    assert each.caught in found
-    assert not set(found) & set(each.silent)
-
-
-@pytest.mark.parametrize("check", CHECKS)
-def test_every_check_is_needed(check: str) -> None:
-    """For each check there is a mutant that the others do not see."""
-    others = set(CHECKS) - {check}
-    assert any(each.caught == check and others <= set(each.silent) for each in WITH_VALUES)
