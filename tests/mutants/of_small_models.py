@@ -164,7 +164,7 @@ MUTANTS = (
     Mutant(
         "digits of float32 are lost that float64 has",
         INFERENCE,
-        ((NORM, "x = (x * self.norm + 3000.0) - 3000.0"),),
+        ((NORM, "large = 1000.0 * jax.lax.stop_gradient(mask).sum()\n        x = (x * self.norm + large) - large"),),
         "outputs",
         only=True,
         says="error .* against float64",
