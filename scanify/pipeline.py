@@ -127,8 +127,9 @@ def rewrite_sources(
     from scanify.emit import rewrite_texts
 
     def reanalyse(texts: Mapping[Path, str]) -> Sequence[Plan]:
-        # A loop that was held back is still there, perhaps on another line, and is known by its text.
-        left = {_loop_text(before, plan) for plan in held}
+        # A loop that was held back is still there, perhaps on another line, and is known by its text. One that was
+        # refused because it stands inside another one may be free of that now: it is for a second run.
+        left = {_loop_text(before, loop) for loop in analysis.loops if loop not in applied}
         again = project.analyse(stack=stack, texts=texts)
         return [loop for loop in again.loops if isinstance(loop, Plan) and _loop_text(texts, loop) not in left]
 
@@ -144,7 +145,7 @@ def rewrite_sources(
     return Outcome(analysis, applied, held, before, texts, changes)
 
 
-def _loop_text(texts: Mapping[Path, str], plan: Plan) -> tuple[Path, str]:
+def _loop_text(texts: Mapping[Path, str], plan: Plan | Refusal) -> tuple[Path, str]:
     path, span = plan.place.path, plan.place.span
     return path, texts[path][span.start : span.end]
 

@@ -101,11 +101,12 @@ def _layer_call(
     first, *rest = call.args
     if first.keyword is not None or first.star or dotted(first.value) != carry[0]:
         return None
-    arguments = _arguments(rest, {carry[0], *targets}, head, layer)
+    arguments = call_arguments(rest, {carry[0], *targets}, head, layer)
     return LayerCall(method, None, arguments) if arguments is not None else None
 
 
-def _arguments(rest: Sequence[cst.Arg], own: set[str], head: Header, layer: str) -> tuple[Argument, ...] | None:
+def call_arguments(rest: Sequence[cst.Arg], own: set[str], head: Header, layer: str) -> tuple[Argument, ...] | None:
+    """Arguments that can stand outside of the loop, each one xs or the same for all layers; None where some cannot."""
     walked = {
         part.target.value for part in head.parts if isinstance(part.target, cst.Name) and part.target.value != layer
     }

@@ -27,7 +27,7 @@ class Context:
 
 
 def choose_stack(
-    context: Context, at: Where, loop: cst.For, found: Found
+    context: Context, at: Where, loop: cst.CSTNode, found: Found
 ) -> InitStack | CallStack | tuple[str, str, Place | None, str]:
     answer = found.layers.answer
     if context.stack == "call":

@@ -45,14 +45,16 @@ def call(head: str, arguments: Sequence[str], style: Style, tail: str = "") -> s
     return f"{head}({inner}{f',{inner}'.join(arguments)},{style.newline}{style.indent}){tail}"
 
 
-def curried(head: str, first: Sequence[str], second: Sequence[str], style: Style) -> str:
-    """`head(first)(second)`, broken in its last parentheses; in those before where that is not enough."""
+def curried(head: str, first: Sequence[str], second: Sequence[str], style: Style, tail: str = "") -> str:
+    """`head(first)(second)` and `tail`, broken in its last parentheses; in those before where that is not enough."""
+    if not second:
+        return call(head, first, style, f"(){tail}")
     whole = f"{head}({', '.join(first)})"
     if style.fits(f"{whole}("):
-        return call(whole, second, style)
+        return call(whole, second, style, tail)
     broken = call(head, first, style)
     *above, last = broken.rpartition(style.newline + style.indent)
-    return "".join(above) + call(last, second, style)
+    return "".join(above) + call(last, second, style, tail)
 
 
 def attribute_of(text: str) -> str:

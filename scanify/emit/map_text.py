@@ -1,0 +1,57 @@
+"""A comprehension over independent layers as one call of `map_via`, in the place where the comprehension stands."""
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from scanify.analysis.plan import Plan
+from scanify.emit import layout
+from scanify.emit.comments import comments_in, comments_of, without
+from scanify.emit.edits import Edit
+from scanify.emit.loop_text import step_of
+from scanify.emit.newlines import indent_of, line_start, line_stop, newline_of
+
+
+def arguments_of(plan: Plan, function: str, in_axes: str | None) -> tuple[list[str], list[str]]:
+    """What `map_via` is given, and what the function that it gives is called with.
+
+    `function` is `Head.__call__` or "" where the element becomes a lambda, word for word.
+    """
+    assert plan.mapped is not None
+    if function:
+        assert plan.call is not None
+        source = {xs.target: xs.source for xs in plan.xs}
+        given = []
+        for one in plan.call.arguments:
+            text = one.text if one.axis is None else source[one.text]
+            given.append(f"{one.keyword}={text}" if one.keyword else text)
+        return [function, *([f"in_axes={in_axes}"] if plan.xs else [])], given
+    parameters = ", ".join([plan.layer, *(xs.target for xs in plan.xs)])
+    first = [f"lambda {parameters}: {plan.mapped.element}"]
+    if plan.xs:
+        first.append(f"in_axes={layout.tuple_display([str(xs.axis) for xs in plan.xs])}")
+    return first, [layout.as_argument(xs.source, alone=len(plan.xs) == 1) for xs in plan.xs]
+
+
+def in_its_place(plan: Plan, head: str, first: Sequence[str], second: Sequence[str], text: str) -> Edit:
+    """The edit that puts `head(first)(second)` where a comprehension stands, with its comments inside."""
+    span = plan.place.span
+    old = text[span.start : span.end]
+    line = text[line_start(text, span.start) : span.start]
+    indent = indent_of(line)
+    before = line.removeprefix(indent)
+    space = " " if line[-1:].isidentifier() else ""  # `return[...]`
+    after = text[span.end : line_stop(text, span.end)].partition("#")[0].rstrip()
+    style = layout.Style(indent, step_of(text, indent), newline_of(text), layout.width_of(text))
+    lost = without(comments_in(cst.parse_expression(f"({old}\n)")), _comments((*first, *second)))
+    inner = style.newline + indent + style.step
+    if lost:
+        body = f",{inner}".join(first)
+        whole = f"{space}{head}({inner}{inner.join(lost)}{inner}{body},{style.newline}{indent})({', '.join(second)})"
+        return Edit(plan.place.path, span.start, span.end, whole)
+    whole = layout.curried(f"{before}{space}{head}", first, second, style, after)
+    return Edit(plan.place.path, span.start, span.end, whole[len(before) : len(whole) - len(after)])
+
+
+def _comments(texts: Sequence[str]) -> list[str]:
+    return [comment for text in texts for comment in comments_of(f"f({text}\n)")]

@@ -1,0 +1,195 @@
+"""Independent layers: which comprehensions are plans, which are refused, and which are nobody's business."""
+
+import pytest
+
+from scanify.analysis.plan import CallStack, Holds, InitStack, Kind, Plan, Refusal
+from tests.analysis.helpers import INIT, PRELUDE, decide, model, only
+
+
+def returned(expression: str, **given: str) -> str:
+    return model(loop="", after=f"return {expression}", **given)
+
+
+PLANS = {
+    "a list": ("[layer(x) for layer in self.layers]", (), ("x",)),
+    "a list that is stacked": ("jnp.stack([layer(x) for layer in self.layers])", (), ("x",)),
+    "a generator that is summed": ("sum(layer(x) for layer in self.layers)", (), ("x",)),
+    "a generator beside other arguments": ("sum((layer(x) for layer in self.layers), 0.0)", (), ("x",)),
+    "a generator with a star": ("jnp.add(*(layer(x) for layer in self.layers))", (), ("x",)),
+    "a generator in a zip in a tuple": ("tuple(zip(keys, (layer(x) for layer in self.layers)))", (), ("x",)),
+    "a method": ("[layer.attend(x, mask) for layer in self.layers]", (), ("x", "mask")),
+    "a part of a layer": ("[layer.linear(x) for layer in self.layers]", (), ("x",)),
+    "a transformed layer": ("[jax.vmap(layer)(x) for layer in self.layers]", (), ("x",)),
+    "more around the call": ("[(jnp.tanh(layer(x)) * 2, 1) for layer in self.layers]", (), ("x",)),
+    "keys": ("[layer(x, key=k) for layer, k in zip(self.layers, keys)]", (("k", "keys"),), ("x",)),
+    "a name that is bound again": ("[layer(x) for layer, x in zip(self.layers, keys)]", (("x", "keys"),), ()),
+    "an index": ("[layer(x[i]) for i, layer in enumerate(self.layers)]", (("i", "range(len(self.layers))"),), ("x",)),
+    "an index that is not read": ("[layer(x) for i, layer in enumerate(self.layers)]", (), ("x",)),
+    "an index from one on": (
+        "[layer(x[i]) for i, layer in enumerate(self.layers, 1)]",
+        (("i", "range(1, 1 + len(self.layers))"),),
+        ("x",),
+    ),
+    "inside a lambda": ("jax.vmap(lambda y: [layer(y) for layer in self.layers])(x)", (), ()),
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_comprehensions_over_layers_are_maps(name: str) -> None:
+    expression, xs, broadcast = PLANS[name]
+    plan = only(returned(expression))
+    assert isinstance(plan, Plan), plan
+    assert (plan.kind, plan.rule, plan.carry, plan.safe) == (Kind.MAP, "SCN104", (), True)
+    assert tuple((one.target, one.source) for one in plan.xs) == xs
+    assert plan.broadcast == broadcast
+    assert isinstance(plan.stack, InitStack)
+    assert plan.holds is (Holds.BLOCK_SEQ if xs and xs[0][1].startswith("range") else Holds.ARRAY_STACKED)
+
+
+def test_the_line_is_that_of_the_bracket() -> None:
+    text = returned(
+        "jnp.concatenate(\n    [\n        layer(x)\n        for layer in self.layers\n    ],\n    axis=-1,\n)"
+    )
+    plan = only(text)
+    assert text.splitlines()[plan.place.span.line - 1].strip() == "["
+
+
+REFUSED = {
+    "SCN213: an if": "[layer(x) for layer in self.layers if mask is None]",
+    "SCN213: several fors": "[layer(y) for layer in self.layers for y in keys]",
+    "SCN213: a generator that next asks": "next(layer(x) for layer in self.layers)",
+    "SCN213: a generator that any may leave": "any(layer(x) for layer in self.layers)",
+    "SCN213: a generator walked by a lazy zip": "f(zip(keys, (layer(x) for layer in self.layers)))",
+    "SCN213: a pattern": "[layer(x, a, key=b) for layer, (a, b) in zip(self.layers, keys)]",
+    "SCN213: an async for": "[layer(x) async for layer in self.layers]",
+    "SCN212: a walrus": "[layer(y := x) for layer in self.layers]",
+    "SCN205: await": "[await layer(x) for layer in self.layers]",
+    "SCN207: an effect": "[layer(next(keys)) for layer in self.layers]",
+    "SCN207: a change outside": "[layer(keys.pop()) for layer in self.layers]",
+    "SCN207: a string of a tracer": '[f"{layer(x)}" for layer in self.layers]',
+    "SCN208: which layer it is": "[layer(x) + (layer is self.norm) for layer in self.layers]",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_map_is_refused_with_its_reason(name: str) -> None:
+    text = returned(REFUSED[name])
+    found = only(text.replace("def __call__", "async def __call__") if "a" in name and "sync " in name else text)
+    assert isinstance(found, Refusal)
+    assert found.kind is Kind.MAP
+    assert found.rule == name.partition(":")[0], found
+
+
+def test_a_generator_that_is_kept_sees_later_values() -> None:
+    found = only(model(loop="", before="g = (layer(x) for layer in self.layers)", after="x = 2\nreturn sum(g)"))
+    assert isinstance(found, Refusal)
+    assert found.rule == "SCN213"
+
+
+ALONE = {
+    "attributes": "[layer.linear.weight for layer in self.layers]",
+    "methods without arguments": "[layer.reset() for layer in self.layers]",
+    "functions of the layer": "[helper(layer) for layer in self.layers]",
+    "conversions of the layer": "[jax.tree.map(helper, layer) for layer in self.layers]",
+    "other things": "[k.sum(x) for k in keys]",
+    "ignored": "[layer(x) for layer in self.layers]  # scanify: ignore",
+    "in an f-string": 'f"{[layer(x) for layer in self.layers]}"',
+    "of another self": "(lambda self: [layer(x) for layer in self.layers])(mask)",
+    "sets": "{layer(x) for layer in self.layers}",
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_what_applies_no_layers_is_left_alone(name: str) -> None:
+    assert decide(returned(ALONE[name])) == []
+
+
+@pytest.mark.parametrize(
+    "init",
+    [
+        "self.layers = [Block(8, key=key), Block(8, key=key)]",
+        "self.layers = [Block(8, key=k) for k in jr.split(key, 2)]",
+        "self.layers = [Block(8, key=key) for _ in range(2)]",
+        f"{INIT}\nself.norm = [layer(1) for layer in self.layers]",
+    ],
+    ids=["two", "two keys", "a range of two", "in the constructor"],
+)
+def test_what_gains_nothing_is_left_alone(init: str) -> None:
+    expression = "x" if "norm" in init else "[layer(x) for layer in self.layers]"
+    assert decide(returned(expression, init=init)) == []
+
+
+def test_three_layers_are_enough() -> None:
+    init = "self.layers = [Block(8, key=k) for k in jr.split(key, 3)]"
+    assert isinstance(only(returned("[layer(x) for layer in self.layers]", init=init)), Plan)
+
+
+def test_layers_that_may_differ_are_held_by_a_block_seq() -> None:
+    init = "self.layers = [Block(i + 1, key=key) for i in range(depth)]"
+    plan = only(returned("[layer(x) for layer in self.layers]", init=init))
+    assert isinstance(plan, Plan)
+    assert plan.holds is Holds.BLOCK_SEQ
+    plan = only(returned("[layer(x) for layer in self.layers[1:]]"))
+    assert isinstance(plan, Plan)
+    assert (plan.holds, plan.container) == (Holds.BLOCK_SEQ, "self.layers[1:]")
+
+
+def test_layers_that_the_caller_gives_may_be_any_subclass() -> None:
+    init = "self.layers = layers"
+    text = returned("[layer(x) for layer in self.layers]", init=init)
+    plan = only(text.replace("self, depth, *, key", "self, layers: list[Block]"))
+    assert isinstance(plan, Plan)
+    assert (plan.holds, plan.safe, type(plan.stack), plan.call.owner) == (Holds.BLOCK_SEQ, True, CallStack, None)
+    found = only(text.replace("self, depth, *, key", "self, layers").replace("list[Block]", "list"))
+    assert isinstance(found, Refusal)
+    assert found.rule == "SCN201"
+
+
+APPEND = "for layer in self.layers:\n    outs.append(layer(x))"
+
+
+def test_a_loop_that_only_appends() -> None:
+    plan = only(model(APPEND, before="outs = []", after="return outs"))
+    assert isinstance(plan, Plan)
+    assert (plan.kind, plan.ys, plan.mapped.appends_to, plan.mapped.element) == (
+        Kind.MAP,
+        ("outs",),
+        "outs",
+        "layer(x)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("loop", "before", "after"),
+    [
+        (APPEND, "outs = []", "return outs, layer"),
+        (APPEND, "outs = keys", "return outs"),
+        (APPEND, "outs = []\nouts += keys", "return outs"),
+        (f"{APPEND}\nelse:\n    x = 1", "outs = []", "return outs"),
+        (APPEND.replace("x)", "outs[-1])"), "outs = [x]", "return outs"),
+        (f"try:\n    {APPEND.replace('    ', '        ')}\nexcept ValueError:\n    pass", "outs = []", "return outs"),
+    ],
+    ids=["the layer is read later", "not a list", "changed in another way", "else", "reads the list", "caught"],
+)
+def test_other_loops_that_append_are_not_maps_that_can_be_rewritten(loop: str, before: str, after: str) -> None:
+    assert not any(isinstance(one, Plan) and one.mapped for one in decide(model(loop, before=before, after=after)))
+
+
+def test_a_map_inside_a_loop_that_is_rewritten_waits() -> None:
+    found = decide(model("for layer in self.layers:\n    x = layer(x) + sum(other(x) for other in self.layers)"))
+    assert [type(one) for one in found] == [Plan, Refusal]
+    assert found[1].rule == "SCN212"
+
+
+def test_a_map_in_a_list_that_is_stacked_is_refused() -> None:
+    text = PRELUDE + (
+        "    def f(self, x, depth, key):\n"
+        "        rows = [Block(8, key=k) for k in jr.split(key, depth)]\n"
+        "        layers = [Block(len([row(x) for row in rows]), key=k) for k in jr.split(key, depth)]\n"
+        "        for layer in layers:\n"
+        "            x = layer(x)\n"
+        "        return x\n"
+    )
+    found = decide(text)
+    assert [(type(one), one.kind) for one in found] == [(Refusal, Kind.MAP), (Plan, found[1].kind)]
+    assert found[0].rule == "SCN212"
