@@ -206,7 +206,7 @@ def filled(
     for call in calls:
         if dotted(call.func) != f"{target}.append" or len(call.args) != 1:
             return Unclear(f"the list is filled by `{dotted(call.func)}`", at=_place(at, call))
-        added.append(_appended_element(project, at, call))
+        added.append(_appended_element(project, at, call, statement))
     last = _statement_beside(at, statement, calls[-1])
     if last is None:
         return Unclear("the list is filled in another block than the one that makes it", at=_place(at, calls[-1]))
@@ -240,12 +240,16 @@ def _mentions(nodes: Sequence[cst.CSTNode], name: str) -> Iterator[cst.Name]:
             yield from _mentions([node.value], name)
 
 
-def _appended_element(project: Project, at: Where, call: cst.Call) -> Element:
-    """The element an `append` adds, with what varies in the loops around the call."""
+def _appended_element(project: Project, at: Where, call: cst.Call, made: cst.CSTNode) -> Element:
+    """The element an `append` adds, with what varies in the loops around the call that `made`, the list's own
+    statement, is not in: each of their turns makes another list."""
     environment: dict[str, Variety] = {}
     repeated = False
     node = call.args[0].value
+    outside = at.module.parsed.ancestors(made)
     for above in reversed(at.module.parsed.ancestors(call)):
+        if above in outside:
+            continue
         if isinstance(above, cst.For):
             repeated = True
             bind_iteration(project, at, above.target, above.iter, environment)

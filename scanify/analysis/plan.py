@@ -82,17 +82,6 @@ class Body:
 
 
 @dataclass(frozen=True)
-class Mapped:
-    """What makes independent layers of a plan: the text of a comprehension's element, as written.
-
-    `appends_to` is the list that a `for` statement appends it to, None for a comprehension.
-    """
-
-    element: str
-    appends_to: str | None = None
-
-
-@dataclass(frozen=True)
 class Wrap:
     """Build the stack by wrapping the expression at `place` in `ArrayStacked.of(...)`."""
 
@@ -113,6 +102,17 @@ class After:
 
 
 @dataclass(frozen=True)
+class Called:
+    """Build the stack by calling `ArrayStacked.of` in place of `equinox.nn.Sequential`: every call stays as it is.
+
+    `place` is the name that is called, `argument` the expression that it is given.
+    """
+
+    place: Place
+    argument: Place
+
+
+@dataclass(frozen=True)
 class Annotation:
     """An annotation of the list that must become `ArrayStacked[element]` (`ArrayStacked` where element is None)."""
 
@@ -125,7 +125,7 @@ class Annotation:
 class InitStack:
     """The list is built stacked where it is built: `--stack init`."""
 
-    sites: tuple[Wrap | After, ...]
+    sites: tuple[Wrap | After | Called, ...]
     annotations: tuple[Annotation, ...] = ()
 
 
@@ -161,7 +161,11 @@ class Plan:
     notes: tuple[str, ...] = ()
     rule: str = "SCN101"
     holds: Holds = Holds.ARRAY_STACKED
-    mapped: Mapped | None = None
+
+    @property
+    def loops(self) -> bool:
+        """Whether there is a loop to rewrite. A `Sequential` has none: `body` is then where it is applied."""
+        return not isinstance(self.stack, InitStack) or not any(isinstance(one, Called) for one in self.stack.sites)
 
     @property
     def safe(self) -> bool:

@@ -37,14 +37,14 @@ def other_use(project: Project, layers: LayerList, name: str) -> OtherUse | None
 
 def _attribute_use(project: Project, layers: LayerList, owner: Definition, attribute: str) -> OtherUse | None:
     for module in project.given_with(f".{attribute}"):
-        for node in _attributes(module.parsed.module, attribute):
+        for node in attributes(module.parsed.module, attribute):
             at = where(module, node)
-            relation = _relation(project, at, node, owner)
+            relation = related(project, at, node, owner)
             if relation == "other":
                 continue
             reason = _bad(module, node)
             elsewhere = at.function is not layers.scope.function
-            if reason is None and relation == "ours" and elsewhere and _assigned(module, node):
+            if reason is None and relation == "ours" and elsewhere and assigned(module, node):
                 reason = f"`{dotted(node)}` is assigned here too"
             if reason is None and relation == "ours" and elsewhere and _grows(module, node):
                 reason = "`.append` makes the list longer after it was built"
@@ -63,17 +63,17 @@ def may_be_replaced(project: Project, layers: LayerList) -> bool:
     if layers.owner is None or layers.attribute is None:
         return False
     for module in project.given_with(f".{layers.attribute}"):
-        for node in _attributes(module.parsed.module, layers.attribute):
-            if _in_tree_at(module, node) is not None:
+        for node in attributes(module.parsed.module, layers.attribute):
+            if in_tree_at(module, node) is not None:
                 return True
             at = where(module, node)
             elsewhere = at.function is not layers.scope.function
-            if elsewhere and _assigned(module, node) and _relation(project, at, node, layers.owner) != "other":
+            if elsewhere and assigned(module, node) and related(project, at, node, layers.owner) != "other":
                 return True
     return False
 
 
-def _relation(project: Project, at: Where, node: cst.Attribute, owner: Definition) -> str:
+def related(project: Project, at: Where, node: cst.Attribute, owner: Definition) -> str:
     """Whether an attribute is that of our class ("ours"), surely that of another ("other"), or cannot be told."""
     found = class_of(project, at, node.value)
     if found is None:
@@ -84,22 +84,22 @@ def _relation(project: Project, at: Where, node: cst.Attribute, owner: Definitio
     return "ours" if owner.node in mine or found.node in theirs else "other"
 
 
-def _attributes(node: cst.CSTNode, attribute: str) -> Iterator[cst.Attribute]:
+def attributes(node: cst.CSTNode, attribute: str) -> Iterator[cst.Attribute]:
     if isinstance(node, cst.Attribute) and node.attr.value == attribute:
         yield node
     for child in node.children if not isinstance(node, cst.Import | cst.ImportFrom) else ():
-        yield from _attributes(child, attribute)
+        yield from attributes(child, attribute)
 
 
 def _name_use(module: Module, root: cst.CSTNode, name: str) -> OtherUse | None:
-    for node in _names(root, name):
+    for node in mentions(root, name):
         reason = _bad(module, node)
         if reason is not None:
             return OtherUse(module.parsed.place(node), reason)
     return None
 
 
-def _names(node: cst.CSTNode, name: str) -> Iterator[cst.Name]:
+def mentions(node: cst.CSTNode, name: str) -> Iterator[cst.Name]:
     if isinstance(node, cst.Name) and node.value == name:
         yield node
     for child in node.children:
@@ -109,7 +109,7 @@ def _names(node: cst.CSTNode, name: str) -> Iterator[cst.Name]:
             continue
         if isinstance(node, cst.Param) and child is node.name:
             continue
-        yield from _names(child, name)
+        yield from mentions(child, name)
 
 
 def _alias(module: Module, node: cst.CSTNode) -> str | None:
@@ -119,7 +119,7 @@ def _alias(module: Module, node: cst.CSTNode) -> str | None:
     return None
 
 
-def _in_tree_at(module: Module, node: cst.CSTNode) -> str | None:
+def in_tree_at(module: Module, node: cst.CSTNode) -> str | None:
     for above in module.parsed.ancestors(node):
         if isinstance(above, cst.Call) and (dotted(above.func) or "").rpartition(".")[2] == "tree_at":
             return "`tree_at` replaces a part of the list"
@@ -129,9 +129,9 @@ def _in_tree_at(module: Module, node: cst.CSTNode) -> str | None:
 def _bad(module: Module, node: cst.CSTNode) -> str | None:
     """Why a stack cannot serve this use; None where it can, or where the use is the building of the list itself."""
     parent = module.parsed.parent(node)
-    if (found := _in_tree_at(module, node)) is not None:
+    if (found := in_tree_at(module, node)) is not None:
         return found
-    if (found := _told_apart(module, node)) is not None:
+    if (found := told_apart(module, node)) is not None:
         return found
     match parent:
         case cst.Subscript():
@@ -145,7 +145,7 @@ def _bad(module: Module, node: cst.CSTNode) -> str | None:
         case cst.Attribute():
             return None if parent.attr.value == "append" else f"`.{parent.attr.value}` of a list is used"
         case cst.ComparisonTarget() | cst.Comparison():
-            return None if _is_none_test(module, parent) else "the list is compared"
+            return None if is_none_test(module, parent) else "the list is compared"
         case cst.Assign():
             return None if _alias(module, node) is not None else "the list is assigned to something else"
         case cst.Return():
@@ -154,12 +154,12 @@ def _bad(module: Module, node: cst.CSTNode) -> str | None:
             return "the list itself is a value here"
 
 
-def _assigned(module: Module, node: cst.CSTNode) -> bool:
+def assigned(module: Module, node: cst.CSTNode) -> bool:
     parent = module.parsed.parent(node)
     return isinstance(parent, cst.AssignTarget | cst.AnnAssign) and parent.target is node
 
 
-def _told_apart(module: Module, node: cst.CSTNode) -> str | None:
+def told_apart(module: Module, node: cst.CSTNode) -> str | None:
     """Whether code asks which object a layer is: `layer is self.layers[-1]`, and loops that compare their layer."""
     below = node
     for above in module.parsed.ancestors(node):
@@ -204,7 +204,7 @@ def _argument(module: Module, arg: cst.Arg) -> str | None:
     return f"the list itself is given to `{what}`"
 
 
-def _is_none_test(module: Module, parent: cst.CSTNode) -> bool:
+def is_none_test(module: Module, parent: cst.CSTNode) -> bool:
     comparison = parent if isinstance(parent, cst.Comparison) else module.parsed.parent(parent)
     return isinstance(comparison, cst.Comparison) and all(
         isinstance(target.operator, cst.Is | cst.IsNot) for target in comparison.comparisons

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import libcst as cst
 
-from scanify.analysis.plan import After, InitStack, Plan
+from scanify.analysis.plan import After, Called, InitStack, Plan
 from scanify.emit.comments import comments_in
 from scanify.emit.edits import Edit
 from scanify.emit.loop_text import end_of_block
@@ -209,11 +209,13 @@ def planned_stretches(text: str, path: Path, plans: Sequence[Plan], imports: Seq
     """The stretches of one file's text that edits may touch, whole lines for loops and with the blank ones around."""
     found = [(edit.start, edit.end) for edit in imports if edit.path == path]
     for plan in plans:
-        if plan.place.path == path:
+        if plan.place.path == path and plan.loops:
             found.append(_block(text, plan.place.span.start, max(plan.place.span.end, plan.body.span.end)))
         for site in (*plan.stack.sites, *plan.stack.annotations) if isinstance(plan.stack, InitStack) else ():
             if site.place.path == path:
                 start, end = site.place.span.start, site.place.span.end
+                if isinstance(site, Called):
+                    found.append((site.argument.span.start, site.argument.span.end))
                 found.append(_block(text, start, end) if isinstance(site, After) else (start, end))
     return tuple(found)
 

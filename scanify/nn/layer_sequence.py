@@ -65,7 +65,6 @@ class LayerSequence(eqx.nn.StatefulLayer, Generic[M]):
 
     # -- as `equinox.nn.Sequential` -----------------------------------------------------------------------------------
 
-    @jax.named_scope("scanify.nn.LayerSequence")
     def __call__(self, x: Any, state: Any = NO_STATE, *, key: Any = None) -> Any:
         """What `equinox.nn.Sequential(layers)(x, state, key=key)` gives.
 
@@ -79,10 +78,11 @@ class LayerSequence(eqx.nn.StatefulLayer, Generic[M]):
         """
         keys = None if key is None else jax.random.split(key, len(self))
         axes = (None if key is None else 0,)
-        if not self.is_stateful():
-            x = self.fold_via(_without_state, in_axes=axes)(x, keys)
-        else:
-            x, state = self.fold_via(_with_state, in_axes=axes)((x, state), keys)
+        with jax.named_scope(type(self).__qualname__):
+            if not self.is_stateful():
+                x = self.fold_via(_without_state, in_axes=axes)(x, keys)
+            else:
+                x, state = self.fold_via(_with_state, in_axes=axes)((x, state), keys)
         return x if state is NO_STATE else (x, state)
 
     def is_stateful(self) -> bool:
