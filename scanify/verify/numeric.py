@@ -215,18 +215,29 @@ def _perturbed(case: Comparison) -> tuple[list[Any], bool]:
     """Leaves such that no two layers are equal: an initial bias is zero in every layer, and hides their order.
 
     Values move by some percent of their size and zeros a little upwards, so that variances stay positive and masks
-    of infinities stay what they are. Where that alone makes the outputs NaN, the leaves are taken as they are, and the
-    second answer is False.
+    of infinities stay what they are. Some bools change: a mask that is true everywhere hides that it was lost. Where
+    that makes more of the outputs NaN, as a row that is masked as a whole does, the bools are taken as they are; where
+    it does all the same, all leaves, and the second answer is False.
     """
     rng = np.random.default_rng(0)
     moved = [_move(rng, x) if is_inexact(x) else x for x in case.leaves]
+    flipped = [_flip(rng, x) if jnp.issubdtype(x.dtype, jnp.bool_) else x for x in moved]
     try:
         call = jax.jit(lambda xs: flat_outputs(case.before.call(case.before.own(xs)))[0])
-        plain, shaken = call(list(case.leaves)), call(moved)
+        plain = sum(map(_nans, call(list(case.leaves))))
+        useful = next((xs for xs in (flipped, moved) if sum(map(_nans, call(xs))) <= plain), None)
     except Exception:  # reported by the comparison itself, which runs the same
         return list(case.leaves), True
-    useful = sum(map(_nans, shaken)) <= sum(map(_nans, plain))
-    return (moved if useful else list(case.leaves)), useful
+    return (list(case.leaves), False) if useful is None else (useful, True)
+
+
+def _flip(rng: np.random.Generator, x: Any) -> Any:
+    """About a quarter of the elements the other way round, at least one. A single bool, as a flag, stays."""
+    if x.size < 2:
+        return x
+    chosen = rng.random(x.shape) < 0.25
+    chosen.flat[rng.integers(x.size)] = True
+    return jnp.logical_xor(x, chosen)
 
 
 def _move(rng: np.random.Generator, x: Any) -> Any:

@@ -13,12 +13,19 @@ import jax.numpy as jnp
 X, MASK = jnp.linspace(-1.0, 1.0, 8).reshape(2, 4), jnp.array([1.0, 0.0, 1.0, 1.0])
 
 
+EVERYTHING = jnp.ones(4, bool)
+
+
 def build(module):
     return module.Model(3, 4, key=jax.random.key(0))
 
 
 def inference(module):
     return build(module), (X, MASK)
+
+
+def unmasked(module):
+    return build(module), (X, EVERYTHING)
 
 
 def training(module):
@@ -172,6 +179,12 @@ MUTANTS = (
     Mutant(
         "the layer is called without its mask",
         INFERENCE,
+        ((PLAIN, PLAIN.replace("mask", "jnp.ones_like(mask)")),),
+        "outputs",
+    ),
+    Mutant(
+        "the mask is left out where it is true everywhere",
+        model("unmasked"),
         ((PLAIN, PLAIN.replace("mask", "jnp.ones_like(mask)")),),
         "outputs",
     ),

@@ -177,3 +177,30 @@ def test_values_that_perturbing_makes_nan_are_taken_as_they_are_and_it_is_told()
     outcome = compare_outputs(comparison(unit, unit))
     assert outcome.agree
     assert outcome.text.endswith("; with the values of the case, as perturbed ones give NaN")
+
+
+def masked(body, *, size=6):
+    """A comparison of `body(x, mask)` with one that is given a mask of its own, all true as that of the case."""
+    cases = [
+        lambda f=f: (Model(jnp.linspace(0.5, 1.5, size), f), (jnp.ones(size, bool),))
+        for f in (body, lambda x, mask: body(x, jnp.ones_like(mask)))
+    ]
+    both = pair(*(build(case, abstract=False) for case in cases))
+    traced = trace(both.before, both.avals)
+    return Comparison(
+        both.before, both.after, both.leaves, both.found.names, traced.outputs.names, traced.outputs.inexact, None
+    )
+
+
+def test_a_mask_that_is_true_everywhere_does_not_hide_that_it_is_lost():
+    assert not compare_outputs(masked(lambda x, mask: jnp.where(mask, x, 0.0))).agree
+
+
+def test_a_single_bool_stays_as_it_is():
+    assert compare_outputs(masked(lambda x, mask: jnp.where(mask, x, 0.0), size=1)).agree
+
+
+def test_bools_that_make_nan_where_they_change_are_taken_as_they_are():
+    outcome = compare_outputs(masked(lambda x, mask: jnp.where(mask, x, jnp.nan)))
+    assert outcome.agree
+    assert "as perturbed ones give NaN" not in outcome.text  # the other leaves are perturbed all the same
