@@ -73,6 +73,7 @@ RULES: tuple[Rule, ...] = (
     Rule("SCN101", "python-layer-loop"),
     Rule("SCN102", "loop-over-unlike-layers"),
     Rule("SCN103", "sequential-of-layers"),
+    Rule("SCN104", "independent-layers"),
     Rule("SCN201", "unresolved-layers"),
     Rule("SCN202", "mixed-layer-classes"),
     Rule("SCN203", "layers-built-differently"),

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import libcst as cst
 
+from scanify.analysis.comprehension import Node as Comprehension
+from scanify.analysis.comprehension import comprehensions_of
+from scanify.analysis.mapped import IGNORE, apart_from_lists, plan_appending, plan_comprehension, refused
 from scanify.analysis.plan import Analysis, Holds, InitStack, Plan, Refusal, Skipped
 from scanify.analysis.planner import loops_of, plan_loop
 from scanify.analysis.project import Module, Project
@@ -15,8 +18,6 @@ from scanify.analysis.sequential import apart_from_sequentials, sequential_loops
 from scanify.analysis.stack_choice import Context, StackChoice
 from scanify.source.file import Source
 from scanify.source.parse import SyntaxProblem
-
-_IGNORE = "scanify: ignore"
 
 
 def decide(
@@ -37,7 +38,7 @@ def decide(
         elif (problem := project.problems.get(source.path)) is not None:
             skipped.append(Skipped(source.path, _syntax_error(source.text, problem)))
     loops.sort(key=lambda one: (str(one.place.path), one.place.span.start))
-    decided = _one_container_each(apart_from_sequentials(loops))
+    decided = _one_container_each(apart_from_lists(apart_from_sequentials(loops)))
     return Analysis(len(sources), tuple(decided), tuple(skipped))
 
 
@@ -73,8 +74,9 @@ def _syntax_error(text: str, problem: SyntaxProblem) -> str:
 def _loops(context: Context, module: Module) -> list[Plan | Refusal]:
     found: list[Plan | Refusal] = []
     covered = -1
-    for loop in loops_of(module.parsed.module):
-        decision = None if _ignored(loop) else plan_loop(context, module, loop)
+    nodes: list[cst.For | Comprehension] = [*loops_of(module.parsed.module), *comprehensions_of(module.parsed.module)]
+    for node in sorted(nodes, key=lambda one: module.parsed.span(one).start):
+        decision = _decision(context, module, node)
         if isinstance(decision, Plan) and decision.place.span.start < covered:
             decision = _inside(decision)
         elif isinstance(decision, Plan):
@@ -84,18 +86,17 @@ def _loops(context: Context, module: Module) -> list[Plan | Refusal]:
     return found
 
 
+def _decision(context: Context, module: Module, node: cst.For | Comprehension) -> Plan | Refusal | None:
+    if not isinstance(node, cst.For):
+        return plan_comprehension(context, module, node)
+    if _ignored(node):
+        return None
+    return plan_appending(context, module, node) or plan_loop(context, module, node)
+
+
 def _inside(plan: Plan) -> Refusal:
-    return Refusal(
-        place=plan.place,
-        rule="SCN212",
-        reason="the loop stands inside another one that is rewritten",
-        kind=plan.kind,
-        container=plan.container,
-        carry=plan.carry,
-        xs=plan.xs,
-        broadcast=plan.broadcast,
-        remedy="rewrite the outer loop first, then look at this one again",
-    )
+    remedy = "rewrite the outer loop first, then look at this one again"
+    return refused(plan, "SCN212", "the loop stands inside another one that is rewritten", remedy)
 
 
 def _ignored(loop: cst.For) -> bool:
@@ -105,4 +106,4 @@ def _ignored(loop: cst.For) -> bool:
         comments.append(loop.body.header.comment)
     elif isinstance(loop.body, cst.SimpleStatementSuite):
         comments.append(loop.body.trailing_whitespace.comment)
-    return any(comment is not None and _IGNORE in comment.value for comment in comments)
+    return any(comment is not None and IGNORE in comment.value for comment in comments)

@@ -82,6 +82,17 @@ class Body:
 
 
 @dataclass(frozen=True)
+class Mapped:
+    """What makes independent layers of a plan: the text of a comprehension's element, as written.
+
+    `appends_to` is the list that a `for` statement appends it to, None for a comprehension.
+    """
+
+    element: str
+    appends_to: str | None = None
+
+
+@dataclass(frozen=True)
 class Wrap:
     """Build the stack by wrapping the expression at `place` in `ArrayStacked.of(...)`."""
 
@@ -161,6 +172,7 @@ class Plan:
     notes: tuple[str, ...] = ()
     rule: str = "SCN101"
     holds: Holds = Holds.ARRAY_STACKED
+    mapped: Mapped | None = None
 
     @property
     def loops(self) -> bool:

@@ -10,6 +10,7 @@ from scanify.emit.comments import comments_of, without
 from scanify.emit.edits import Edit
 from scanify.emit.local_function import call_of_local_function, scope_start
 from scanify.emit.loop_text import LoopText, end_of_block, loop_text, step_of
+from scanify.emit.map_text import arguments_of, in_its_place
 from scanify.emit.names_in import names_in
 from scanify.emit.newlines import LINE_END, indent_of, indent_width, line_start, line_stop, newline_of
 from scanify.emit.target import Context
@@ -37,14 +38,14 @@ def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
         if not plan.loops:
             made += _site_edits(plan, context)
             continue
-        if plan.kind not in (Kind.FOLD, Kind.GROUP) or plan.ys or not plan.carry:
+        if plan.mapped is None and (plan.kind not in (Kind.FOLD, Kind.GROUP) or plan.ys or not plan.carry):
             raise CheckFailed(
                 f"{plan.place}: expected a fold for the target array-stacked, got a {plan.kind.value}"
                 f"{' that collects outputs' if plan.ys else ''}; nothing was written; please report this"
             )
         scope = scope_start(context.texts[plan.place.path], plan.place.span.start)
         given_here = given.setdefault((plan.place.path, scope), set())
-        made += _loop_edits(plan, context, given_here)
+        made += [_map_edit(plan, context)] if plan.mapped is not None else _loop_edits(plan, context, given_here)
         made += _site_edits(plan, context)
     return made
 
@@ -79,13 +80,32 @@ def _called_edits(site: Called, context: Context, holds: Holds) -> list[Edit]:
 def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
     path = plan.place.path
     loop = loop_text(plan, context.texts[path])
-    stack = layout.attribute_of(plan.container)
-    if isinstance(plan.stack, CallStack):
-        stack = f"{context.names[path][plan.holds.value]}.of({', '.join([plan.container, *_policy(context)])})"
+    stack = _stack(plan, context, _policy(context))
     statement = _one_call(plan, stack, loop)
     if statement is not None:
         return [Edit(path, loop.start, loop.end, _with_comments(statement, loop))]
     return call_of_local_function(plan, stack, loop, context.texts[path], given)
+
+
+def _stack(plan: Plan, context: Context, policy: list[str]) -> str:
+    if isinstance(plan.stack, CallStack):
+        return f"{context.names[plan.place.path][plan.holds.value]}.of({', '.join([plan.container, *policy])})"
+    return layout.attribute_of(plan.container)
+
+
+def _map_edit(plan: Plan, context: Context) -> Edit:
+    """Independent layers: a call in the place of a comprehension, or what a loop appends given to `extend`."""
+    path, call = plan.place.path, plan.call
+    named = call is not None and call.owner is not None and _arguments_stand_alone(plan, call)
+    function, axes = (f"{call.owner}.{call.method}", in_axes(call)) if call is not None and named else ("", None)
+    first, second = arguments_of(plan, function, axes)
+    head = f"{_stack(plan, context, [])}.map_via"  # nothing is rematerialised
+    assert plan.mapped is not None
+    if plan.mapped.appends_to is None:
+        return in_its_place(plan, head, first, second, context.texts[path])
+    loop = loop_text(plan, context.texts[path])
+    statement = layout.curried(f"{plan.mapped.appends_to}.extend({head}", first, second, loop.style, ")")
+    return Edit(path, loop.start, loop.end, _with_comments(statement, loop))
 
 
 def _one_call(plan: Plan, stack: str, loop: LoopText) -> str | None:

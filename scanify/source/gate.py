@@ -17,6 +17,9 @@ _FEW = 3  # layers of a `Sequential` written out one by one: fewer are left alon
 def may_hold_layer_loop(text: str) -> bool:
     """Whether a `for` in the file calls its own target, as `x = layer(x)` and `x = layer.attn(x)` do.
 
+    Comprehensions count where the target is called itself, or where a method of it is called and what is walked is
+    somebody's attribute: `[head.attend(x) for head in self.heads]`, but not `[line.split(",") for line in lines]`.
+
     So does a call of something named `Sequential` with one argument that may hold a few layers.
 
     A text that the running Python cannot parse passes: libcst may know syntax that this Python does not, and where
@@ -32,7 +35,7 @@ def may_hold_layer_loop(text: str) -> bool:
         return True
     if not _FOR.search(text):  # asked last, so that no file with a syntax error passes in silence
         return False
-    return any(_applies_its_target(node) for node in ast.walk(tree) if isinstance(node, ast.For | ast.AsyncFor))
+    return any(_may_be_one(node) for node in ast.walk(tree))
 
 
 def _makes_sequential(tree: ast.Module) -> bool:
@@ -55,6 +58,12 @@ def _are_few(given: ast.expr) -> bool:
     return len(given.elts) < _FEW and not any(isinstance(each, ast.Starred) for each in given.elts)
 
 
+def _may_be_one(node: ast.AST) -> bool:
+    if isinstance(node, ast.For | ast.AsyncFor):
+        return _applies_its_target(node)
+    return isinstance(node, ast.ListComp | ast.GeneratorExp) and _applies_to_its_element(node)
+
+
 def _applies_its_target(loop: ast.For | ast.AsyncFor) -> bool:
     targets = _names(loop.target)
     bound: set[str] = set()
@@ -71,6 +80,23 @@ def _applies_its_target(loop: ast.For | ast.AsyncFor) -> bool:
             elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and _rebinds_through(node, targets):
                 return True
     return bool(bound & given - targets)
+
+
+def _applies_to_its_element(node: ast.ListComp | ast.GeneratorExp) -> bool:
+    first = node.generators[0]
+    targets = _names(first.target)
+    attribute = any(isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Load) for each in _read(first.iter))
+    calls = [each for each in ast.walk(node.elt) if isinstance(each, ast.Call) and (each.args or each.keywords)]
+    return any(_applies(call, targets) or (attribute and _root(call.func) in targets) for call in calls)
+
+
+def _read(node: ast.expr) -> Iterator[ast.AST]:
+    """The parts of an expression without the functions that it calls: `x.items` of `x.items()` is none."""
+    if not isinstance(node, ast.Call):
+        yield from ast.walk(node)
+        return
+    for value in _values(node):
+        yield from _read(value)
 
 
 def _applies(call: ast.Call, targets: set[str]) -> bool:
