@@ -74,6 +74,7 @@ RULES: tuple[Rule, ...] = (
     Rule("SCN102", "loop-over-unlike-layers"),
     Rule("SCN103", "sequential-of-layers"),
     Rule("SCN104", "independent-layers"),
+    Rule("SCN105", "loop-that-collects"),
     Rule("SCN201", "unresolved-layers"),
     Rule("SCN202", "mixed-layer-classes"),
     Rule("SCN203", "layers-built-differently"),

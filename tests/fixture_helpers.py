@@ -74,6 +74,7 @@ FIXTURES = (
     Fixture("alternating", ("alternating",)),
     Fixture("dense_expert", ("dense_expert",), kind="group"),
     Fixture("drop_path", ("drop_path",), kind="group"),
+    Fixture("hidden_states", ("hidden_states", "last_state"), kind="scan"),
 )
 
 

@@ -7,6 +7,7 @@ import libcst as cst
 
 from scanify.analysis.around import captures, caught, lost_values
 from scanify.analysis.code import code_of
+from scanify.analysis.collected import Collected, collected
 from scanify.analysis.effects import EffectFinder, Problem
 from scanify.analysis.fresh import fresh_names
 from scanify.analysis.header import Header
@@ -27,6 +28,7 @@ class BodyFacts:
     broadcast: tuple[str, ...]
     call: LayerCall | None
     applies_layer: bool
+    collected: Collected
     problems: tuple[Problem, ...]
     obligations: tuple[str, ...]
     notes: tuple[str, ...]
@@ -37,25 +39,30 @@ def body_facts(project: Project, at: Where, loop: cst.For, head: Header, layer: 
     statements = body_of(loop.body)
     names = flow(statements)
     targets = set(target_names(loop.target))
-    carry = tuple(name for name in names.exposed if name in names.bound and name not in targets)
+    changing = tuple(name for name in names.exposed if name in names.bound and name not in targets)
+    grown = collected(project, at, loop, layer)
+    if not set(changing) - set(grown.names):
+        grown = Collected(why_not=grown.why_not)  # without a carry they are independent layers
+    carry = tuple(name for name in changing if name not in grown.names)
     own = frozenset(names.bound) | targets
-    fresh = fresh_names(statements, lambda node: qualified(project, at, node)) - set(carry)
+    fresh = fresh_names(statements, lambda node: qualified(project, at, node)) - {*carry, *grown.names}
     effects = EffectFinder(project, at, own, fresh, layers=frozenset((layer,))).body(statements)
     problems = [*effects.problems, *_rebound_targets(names, targets)]
     problems += identity_problems(project, at, statements, layer, own)
-    problems += lost_values(project, at, loop, names, targets, carry)
-    problems += captures(at, loop, set(carry), set(names.bound) | targets)
+    problems += lost_values(project, at, loop, names, targets, (*carry, *grown.names))
+    problems += captures(at, loop, set(carry), (set(names.bound) | targets) - set(grown.names))
     problems += starts(at, loop, carry, names)
     problems += changed_in_place(project, at, loop, carry, statements)
-    problems += caught(project, at, loop, carry)
+    problems += caught(project, at, loop, (*carry, *grown.names))
     call = _layer_call(statements, layer, carry, targets, head) if len(carry) == 1 else None
     obligations = [*effects.obligations, *start_obligations(project, at, loop, carry)]
     return BodyFacts(
         carry,
-        _broadcast(at, names, carry, targets),
+        _broadcast(at, names, (*carry, *grown.names), targets),
         call,
         layer in names.exposed,
-        tuple(problems),
+        grown,
+        tuple(grown.left(problems)),
         tuple(dict.fromkeys(obligations)),
         tuple(dict.fromkeys(effects.notes)),
     )

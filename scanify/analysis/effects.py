@@ -147,11 +147,9 @@ class EffectFinder(CallFinder):
         if isinstance(value, cst.Call):
             func = value.func
             if isinstance(func, cst.Attribute) and func.attr.value in ("append", "extend", "insert", "add"):
-                root = dotted(func.value)
-                if root in self.fresh:
-                    for arg in value.args:
-                        self._expression(arg)
-                else:
+                for arg in value.args:
+                    self._expression(arg)
+                if dotted(func.value) not in self.fresh:
                     self._collects(func.value, node)
                 return
             name = self.external(func)

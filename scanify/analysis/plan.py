@@ -44,6 +44,32 @@ class PerLayer:
     axis: int = 0
 
 
+class Adds(Enum):
+    """How what one layer collects is added to the rest after the loop.
+
+    LIST and TUPLE: the elements, in order. ENTRIES: to a list, by index; DICT: to a dict, at most one entry a layer;
+    ITEMS: to a dict, any number of entries in order.
+    """
+
+    LIST = "list"
+    TUPLE = "tuple"
+    ENTRIES = "entries"
+    DICT = "dict"
+    ITEMS = "items"
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A local list, tuple or dict that the body adds to in every turn and that nothing reads before the loop's end.
+
+    `surely` says that it is one when the loop begins; where it may be None, nothing is added then.
+    """
+
+    name: str
+    adds: Adds
+    surely: bool = True
+
+
 @dataclass(frozen=True)
 class Argument:
     """An argument of the layer's call after the carry, as written; `axis` is None where all layers share it."""
@@ -151,9 +177,10 @@ class CallStack:
 class Plan:
     """One loop that can be rewritten.
 
-    `carry`, `xs`, `broadcast` and `ys` are names in the source. `taken` are the names that a new local name must not
-    be (the function's and the module's). `obligations` are what the source alone could not show: while there are
-    any, the fix is unsafe. `notes` are facts the user should know that do not make the fix unsafe.
+    `carry`, `xs`, `broadcast` and `ys` are names in the source; `collections` says how the ys are added up, each to one
+    of those names. `taken` are the names that a new local name must not be (the function's and the module's).
+    `obligations` are what the source alone could not show: while there are any, the fix is unsafe. `notes` are facts the
+    user should know that do not make the fix unsafe.
     """
 
     place: Place
@@ -173,6 +200,7 @@ class Plan:
     rule: str = "SCN101"
     holds: Holds = Holds.ARRAY_STACKED
     mapped: Mapped | None = None
+    collections: tuple[Collection, ...] = ()
 
     @property
     def loops(self) -> bool:

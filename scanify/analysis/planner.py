@@ -56,7 +56,7 @@ def _refusal(
 ) -> Refusal:
     if place is None and facts.problems and facts.problems[0].reason == reason:
         place = at.module.parsed.place(facts.problems[0].node)
-    collects = any(one.rule == "SCN206" for one in facts.problems)
+    collects = bool(facts.collected.collections) or any(one.rule == "SCN206" for one in facts.problems)
     kind = Kind.FOLD
     if collects:
         kind = Kind.SCAN if facts.carry else Kind.MAP
@@ -73,6 +73,7 @@ def _refusal(
         carry=facts.carry,
         xs=_per_layer(at, head, found),
         broadcast=facts.broadcast,
+        ys=facts.collected.names,
         at=place,
         remedy=remedy,
     )
@@ -118,10 +119,11 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
     unlike = found.unlike or state_of_its_own(context.project, found.kind)
     alike = unlike is None and not index and not _in_another_form(found)
     alike = alike and not isinstance(found.layers.answer, Elsewhere)
-    alike = alike and not walks_other_layers(context.project, at, head, found)
+    alike = alike and not walks_other_layers(context.project, at, head, found) and not facts.collected.keyed
+    kind = Kind.SCAN if facts.collected.collections else Kind.FOLD
     return Plan(
         place=at.module.parsed.place(loop),
-        kind=Kind.FOLD if unlike is None or found.kind is None else Kind.GROUP,
+        kind=kind if unlike is None or found.kind is None else Kind.GROUP,
         container=_walked(at, found),
         layer=layer,
         carry=facts.carry,
@@ -129,11 +131,13 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
         stack=stack,
         xs=(*index, *_per_layer(at, head, found)),
         broadcast=facts.broadcast,
+        ys=facts.collected.names,
+        collections=facts.collected.collections,
         call=with_owner(context.project, at, facts.call, found, stack),
         taken=frozenset(_all_names(at.module.parsed.module)),
         obligations=(*_list_obligations(found), *facts.obligations),
         notes=facts.notes,
-        rule="SCN101" if alike else "SCN102",
+        rule="SCN105" if facts.collected.collections else "SCN101" if alike else "SCN102",
         holds=Holds.ARRAY_STACKED if alike else Holds.BLOCK_SEQ,
     )
 

@@ -62,13 +62,13 @@ def values_before(at: Where, loop: cst.For, name: str) -> list[cst.BaseExpressio
             continue
         if isinstance(statement, cst.Assign):
             for target in statement.targets:
-                found.extend(_matched(target.target, statement.value, name))
+                found.extend(matched(target.target, statement.value, name))
         elif isinstance(statement, cst.AnnAssign | cst.AugAssign) and statement.value is not None:
             found.append(statement.value)
     return found
 
 
-def _matched(target: cst.CSTNode, value: cst.BaseExpression, name: str) -> list[cst.BaseExpression]:
+def matched(target: cst.CSTNode, value: cst.BaseExpression, name: str) -> list[cst.BaseExpression]:
     """What of `value` goes to `name`, where that can be seen."""
     if dotted(target) == name:
         return [value]
@@ -77,7 +77,7 @@ def _matched(target: cst.CSTNode, value: cst.BaseExpression, name: str) -> list[
     if any(isinstance(one, cst.StarredElement) for one in (*target.elements, *value.elements)):
         return []
     pairs = zip(target.elements, value.elements, strict=False)
-    return [found for one, other in pairs for found in _matched(one.value, other.value, name)]
+    return [found for one, other in pairs for found in matched(one.value, other.value, name)]
 
 
 def start_obligations(project: Project, at: Where, loop: cst.For, carry: Sequence[str]) -> list[str]:

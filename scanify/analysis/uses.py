@@ -169,7 +169,7 @@ def told_apart(module: Module, node: cst.CSTNode) -> str | None:
                 body = [above.body]
             elif isinstance(above, cst.CompFor) and (whole := module.parsed.parent(above)) is not None:
                 body = [child for child in whole.children if child is not above] + list(above.ifs)
-            names = target_names(above.target) if isinstance(above, cst.For | cst.CompFor) else []
+            names = _bound_to_elements(above) if isinstance(above, cst.For | cst.CompFor) else []
             found = compared(body, frozenset(names))
             return f"`{module.parsed.code(found)}` compares layers as objects" if found is not None else None
         if isinstance(below, cst.Subscript) and below.value is node:
@@ -179,6 +179,14 @@ def told_apart(module: Module, node: cst.CSTNode) -> str | None:
                 return "an element of the list is compared as an object"
         below = above
     return None
+
+
+def _bound_to_elements(walk: cst.For | cst.CompFor) -> list[str]:
+    """The names that a walk binds to what it walks; the number that `enumerate` counts is no layer."""
+    target, walked = walk.target, walk.iter
+    if isinstance(walked, cst.Call) and dotted(walked.func) == "enumerate" and isinstance(target, cst.Tuple):
+        return [name for element in target.elements[1:] for name in target_names(element.value)]
+    return target_names(target)
 
 
 def _grows(module: Module, node: cst.CSTNode) -> bool:

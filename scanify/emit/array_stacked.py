@@ -38,10 +38,11 @@ def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
         if not plan.loops:
             made += _site_edits(plan, context)
             continue
-        if plan.mapped is None and (plan.kind not in (Kind.FOLD, Kind.GROUP) or plan.ys or not plan.carry):
+        collects = plan.ys == tuple(one.name for one in plan.collections)
+        if plan.mapped is None and (plan.kind is Kind.MAP or not collects or not plan.carry):
             raise CheckFailed(
                 f"{plan.place}: expected a fold for the target array-stacked, got a {plan.kind.value}"
-                f"{' that collects outputs' if plan.ys else ''}; nothing was written; please report this"
+                f"{'' if collects else ' that collects outputs'}; nothing was written; please report this"
             )
         scope = scope_start(context.texts[plan.place.path], plan.place.span.start)
         given_here = given.setdefault((plan.place.path, scope), set())
@@ -111,7 +112,7 @@ def _map_edit(plan: Plan, context: Context) -> Edit:
 def _one_call(plan: Plan, stack: str, loop: LoopText) -> str | None:
     """The loop as one statement, where its body is one call of the layer and each xs is one of its arguments."""
     call = plan.call
-    if call is None or len(plan.carry) != 1:
+    if call is None or len(plan.carry) != 1 or plan.collections:
         return None
     carry = plan.carry[0]
     if call.method == "__call__" and not call.arguments and not plan.xs:

@@ -10,7 +10,7 @@ from libcst.helpers import get_full_name_for_node
 
 from scanify.emit.apply import apply_edits
 from scanify.emit.edits import Edit
-from scanify.emit.local_function import fresh
+from scanify.emit.fresh_name import fresh
 from scanify.emit.newlines import newline_of
 
 

@@ -8,17 +8,10 @@ from scanify.analysis.plan import Plan
 from scanify.emit import layout
 from scanify.emit.comments import comments_of, without
 from scanify.emit.edits import Edit
+from scanify.emit.fresh_name import fresh
 from scanify.emit.loop_text import LoopText
 from scanify.emit.newlines import indent_width, line_start, line_stop, previous_line
-
-
-def fresh(wanted: str, taken: frozenset[str] | set[str]) -> str:
-    """`wanted`, or `wanted_2` and so on where that name is taken."""
-    name, number = wanted, 2
-    while name in taken:
-        name, number = f"{wanted}_{number}", number + 1
-    return name
-
+from scanify.emit.outputs import outputs_of
 
 _DEF = re.compile(r"(?:^|(?<=[\r\n]))([ \t]*)(?:async[ \t]+)?def\b")
 
@@ -31,7 +24,7 @@ def scope_start(text: str, offset: int) -> int:
 
 
 def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, given: set[str]) -> list[Edit]:
-    """The edits that turn the loop into a function over one layer and a call of `fold_via`.
+    """The edits that turn the loop into a function over one layer and a call of `fold_via` or `collect_via`.
 
     `given` holds the names of the functions already made in the loop's scope, and takes this one's.
     """
@@ -40,16 +33,19 @@ def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, gi
     given.add(function)
     parameters, unpacking = _parameters(plan)
     carry = layout.pattern(plan.carry)
+    state = f"({carry})" if len(plan.carry) > 1 else carry
+    outputs = outputs_of(plan.collections, carry, state, plan.taken | given)
     lines = [
         f"def {function}({', '.join(parameters)}):{loop.after_colon}",
-        *(f"{loop.indent}{line}" for line in unpacking),
+        *(f"{loop.indent}{line}" for line in (*unpacking, *outputs.begin)),
     ]
     apply = [function, *([f"in_axes={layout.tuple_display([str(xs.axis) for xs in plan.xs])}"] if plan.xs else [])]
-    state = f"({carry})" if len(plan.carry) > 1 else carry
-    call = layout.curried(f"{carry} = {stack}.fold_via", apply, [state, *(xs.source for xs in plan.xs)], style)
+    head = f"{outputs.assigned} = {stack}.{outputs.method}"
+    call = layout.curried(head, apply, [state, *(xs.source for xs in plan.xs)], style)
     blank = newline * (1 if style.indent else 2)
-    end = f"{loop.indent}return {carry}{newline}{blank}{style.indent}{call}"
-    new = newline.join(lines) + newline + loop.body + end
+    end = f"{loop.indent}return {outputs.returned}{newline}{blank}{style.indent}{call}"
+    after = "".join(f"{newline}{style.indent}{style.step * depth}{line}" for depth, line in outputs.after)
+    new = newline.join(lines) + newline + loop.body + end + after
     above = without(list(loop.comments), comments_of(new, style.indent))
     made = [Edit(plan.place.path, loop.start, loop.end, (newline + style.indent).join([*above, new]))]
     at = _blank_line_before(text, loop)

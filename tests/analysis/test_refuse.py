@@ -24,10 +24,10 @@ def body(text: str) -> str:
         ("SCN205", "if mask:\n    continue\nx = layer(x)"),
         ("SCN205", "x = layer(x)\nif mask:\n    return x"),
         ("SCN205", "x = layer(x)\nyield x"),
-        ("SCN206", "x = layer(x)\nouts.append(x)"),
-        ("SCN206", "x = layer(x)\nouts += [x]"),
-        ("SCN206", "x = layer(x)\nouts += (x,)"),
-        ("SCN206", "x = layer(x)\nouts[0] = x"),
+        ("SCN206", "x = layer(x)\nouts.append(outs[-1])"),
+        ("SCN206", "x = layer(x, outs)\nouts += [x]"),
+        ("SCN206", "x = layer(x, outs)\nouts += (x,)"),
+        ("SCN206", "x = layer(x)\nmask[0] = x"),
         ("SCN206", "x, outs[0] = layer(x, outs[0])"),
         ("SCN207", "x = layer(x)\nprint(x)"),
         ("SCN207", "x = layer(x)\nmask.seen = x"),
@@ -204,7 +204,7 @@ def test_a_list_built_in_a_file_that_was_not_given():
 
 
 def test_the_kind_says_what_the_loop_is():
-    assert refused("SCN206", model(body("x = layer(x)\nouts.append(x)"), before="outs = [0]")).kind is Kind.SCAN
+    assert refused("SCN206", model(body("x = layer(x)\nmask.append(x)"))).kind is Kind.SCAN
     assert refused("SCN206", model(body("y = layer(x)\nouts.append(y)"), before="outs = [0]")).kind is Kind.MAP
     two = "self.layers = [Block(8, key=key), Block(16, key=key)]"
     assert refused("SCN203", model(init=two)).kind is Kind.GROUP

@@ -1,0 +1,64 @@
+"""What goes in and out of a local function beside its arguments: the carry, and what the layer collects."""
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+
+from scanify.analysis.plan import Adds, Collection
+from scanify.emit import layout
+from scanify.emit.fresh_name import fresh
+
+_EMPTY = {Adds.LIST: "[]", Adds.TUPLE: "()", Adds.ENTRIES: "{}", Adds.DICT: "{}", Adds.ITEMS: "{}"}
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The lines at the function's beginning, what it returns, the call's method and what its result is assigned to,
+    and the lines below the call, each with its depth of indentation.
+    """
+
+    begin: tuple[str, ...]
+    returned: str
+    method: str
+    assigned: str
+    after: tuple[tuple[int, str], ...] = ()
+
+
+def outputs_of(collections: Sequence[Collection], carry: str, state: str, taken: Set[str]) -> Outputs:
+    """Inside of the function the name of a collection is a new one, of what this layer adds alone.
+
+    `carry` are the carry's names as they are returned by themselves, `state` as one value of several.
+    """
+    if not collections:
+        return Outputs((), carry, "fold_via", carry)
+    each = [one.name if one.adds is not Adds.ITEMS else f"list({one.name}.items())" for one in collections]
+    given = each[0] if len(each) == 1 else f"({', '.join(each)})"
+    collected = fresh("collected", taken)
+    if len(collections) == 1:
+        names = [fresh("ys", taken)]
+    else:
+        names = [fresh(f"more_{one.name.lstrip('_')}", taken) for one in collections]
+    lines = [(0, f"for {layout.pattern(names)} in {collected}:")]
+    for one, name in zip(collections, names, strict=True):
+        lines += [(depth + 1, line) for depth, line in _added(one, name, taken | set(names))]
+    return Outputs(
+        begin=tuple(f"{one.name} = {_EMPTY[one.adds]}" for one in collections),
+        returned=f"{state}, {given}",
+        method="collect_via",
+        assigned=f"{state}, {collected}",
+        after=tuple(lines),
+    )
+
+
+def _added(one: Collection, ys: str, taken: Set[str]) -> list[tuple[int, str]]:
+    """Adding one layer's part to the whole. What may be None is not touched where the layer added nothing."""
+    if one.surely and one.adds is not Adds.ENTRIES:
+        together = {Adds.LIST: f"{one.name}.extend({ys})", Adds.TUPLE: f"{one.name} += {ys}"}
+        return [(0, together.get(one.adds, f"{one.name}.update({ys})"))]
+    y = fresh("y", taken)
+    if one.adds is Adds.LIST:
+        return [(0, f"for {y} in {ys}:"), (1, f"{one.name}.append({y})")]
+    if one.adds is Adds.TUPLE:
+        return [(0, f"for {y} in {ys}:"), (1, f"{one.name} += ({y},)")]
+    key = fresh("at", taken)
+    entries = ys if one.adds is Adds.ITEMS else f"{ys}.items()"
+    return [(0, f"for {key}, {y} in {entries}:"), (1, f"{one.name}[{key}] = {y}")]

@@ -1,0 +1,246 @@
+"""Loops that carry a value and keep one of every layer: what they collect, and when it cannot leave a scan."""
+
+import pytest
+from helpers import model, only
+
+from scanify.analysis.plan import Adds, Collection, Holds, Kind, Plan, Refusal
+
+LIST, TUPLE, ENTRIES, DICT, ITEMS = Adds.LIST, Adds.TUPLE, Adds.ENTRIES, Adds.DICT, Adds.ITEMS
+
+
+def loop(text: str, head: str = "for layer in self.layers:") -> str:
+    return f"{head}\n    " + text.replace("\n", "\n    ")
+
+
+def plan(text: str, before: str = "outs = []", head: str = "for layer in self.layers:", **given) -> Plan:
+    found = only(model(loop(text, head), before=before, **given))
+    assert isinstance(found, Plan), found
+    assert (found.rule, found.ys) == ("SCN105", tuple(one.name for one in found.collections))
+    return found
+
+
+def refused(text: str, why: str, before: str = "outs = []", head: str = "for layer in self.layers:", **given) -> None:
+    found = only(model(loop(text, head), before=before, **given))
+    assert isinstance(found, Refusal), found
+    assert found.rule == "SCN206", found
+    assert why in found.reason, found.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "adds"),
+    [
+        ("x = layer(x)\nouts.append(x)", "outs = []", LIST),
+        ("outs.append(x)\nx = layer(x)", "outs = [x]\nouts.append(mask)", LIST),
+        ("x = layer(x)\nif mask:\n    outs.append(x)\nelse:\n    outs.extend([x, x])", "outs = list(keys)", LIST),
+        ("x = layer(x)\nouts += [x]", "outs: list[jax.Array] = [jnp.ones(3) for k in keys]", LIST),
+        ("x = layer(x)\nouts += (x,)", "outs = [None] * 3", LIST),
+        ("x, new = layer(x)\nouts += new", "a, outs = (), []", LIST),
+        ("x = layer(x)\nouts = outs + [x]", "outs = []", LIST),
+        ("x = layer(x)\nouts = [*outs, x]", "outs = []", LIST),
+        ("x = layer(x)\nouts += (x,)", "outs = ()", TUPLE),
+        ("x = layer(x)\nouts = outs + (x,)", "outs = (x,)", TUPLE),
+        ("x = layer(x)\nouts = (*outs, x)", "outs = x,", TUPLE),
+        ("x, outs['last'] = layer(x)", "outs = {}", DICT),
+        ("x = layer(x)\nfor k in keys:\n    outs['a'] = x", "outs = {}", ITEMS),
+        ("outs['in'] = x\nx = layer(x)\nouts['a'] = x", "outs = dict(a=x)", ITEMS),
+        ("x = layer(x)\nouts[0] = x", "outs = [0]", ENTRIES),
+        ("for y in x:\n    x = layer(x)\n    outs.append(x)", "outs = []", LIST),
+        ("with jax.named_scope('a'):\n    x = layer(x)\n    outs.append(x)", "outs = []", LIST),
+    ],
+)
+def test_ways_of_collecting(text, before, adds):
+    found = plan(text, before)
+    assert (found.kind, found.holds, found.carry) == (Kind.SCAN, Holds.ARRAY_STACKED, ("x",))
+    assert found.collections == (Collection("outs", adds),)
+    assert "outs" not in found.broadcast
+    assert found.safe
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "outs = [] if mask else None",
+        "outs = None\nif mask:\n    outs = []",
+        "if mask:\n    outs = []",
+        "if mask is None:\n    outs = None\nelse:\n    outs = [x]",
+    ],
+)
+def test_a_list_that_may_be_none(before):
+    found = plan("x = layer(x)\nif mask:\n    outs.append(x)", before)
+    assert found.collections == (Collection("outs", LIST, surely=False),)
+
+
+def test_several_collections_and_several_carries():
+    text = "x, mask, y = layer(x, mask)\nouts.append(x)\nif keys:\n    seen['y'] = y"
+    found = plan(text, "outs = []\nseen = {}")
+    assert (found.carry, found.ys) == (("x", "mask"), ("outs", "seen"))
+
+
+def test_caches_that_are_read_beside_the_layers_and_collected_anew():
+    head = "for layer, cache in zip(self.layers, caches):"
+    before = "new_caches = []\ncaches = [None] * len(self.layers)"
+    found = plan("x, new = layer(x, cache)\nnew_caches.append(new)", before, head)
+    assert (found.ys, found.holds) == (("new_caches",), Holds.ARRAY_STACKED)
+    assert [(xs.target, xs.source) for xs in found.xs] == [("cache", "caches")]
+
+
+@pytest.mark.parametrize(
+    ("text", "before"),
+    [
+        ("x = layer(x)\nif i in self.taps:\n    outs.append(x)", "outs = []"),
+        ("x = layer(x)\nouts[i] = x", "outs = [None] * 3"),
+        ("x = layer(x)\nouts[f'layer {i}'] = x", "outs = {}"),
+    ],
+)
+def test_the_index_needs_a_sequence_that_traces_every_layer(text, before):
+    assert plan(text, before, "for i, layer in enumerate(self.layers):").holds is Holds.BLOCK_SEQ
+
+
+def test_names_of_the_layers_need_a_sequence_that_traces_every_layer():
+    found = plan("x = layer(x)\nouts[name] = x", "outs = {}", "for layer, name in zip(self.layers, keys):")
+    assert found.holds is Holds.BLOCK_SEQ
+    assert plan("x = layer(x)\nouts['x'] = x", "outs = {}").holds is Holds.ARRAY_STACKED
+
+
+def test_unlike_layers_are_groups():
+    init = "self.layers = [Block(8 * i, key=key) for i in range(depth)]"
+    found = plan("x = layer(x)\nouts.append(x)", init=init)
+    assert (found.kind, found.holds) == (Kind.GROUP, Holds.BLOCK_SEQ)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = layer(x)\nouts.append(x + outs[-1])",
+        "x = layer(x)\nif len(outs) < 3:\n    outs.append(x)",
+        "x = layer(x)\nif outs is not None:\n    outs.append(x)",
+        "x = layer(x)\nouts.append([y for y in outs])",
+        "x = layer(x)\nouts[len(outs)] = x",
+        "x, outs[0] = layer(x, outs[0])",
+        "x = layer(x, outs)\nouts.append(x)",
+        "x = layer(x)\nouts.append(x)\nouts.pop()",
+        "x = layer(x, lambda: outs)\nouts.append(x)",
+        "x = layer(x)\nouts = outs + [outs]",
+        "x = layer(x)\nouts = outs + [x]\nx = sum(outs)",
+    ],
+)
+def test_a_list_that_the_body_reads(text):
+    refused(text, "the loop reads `outs` too", "outs = [0]")
+
+
+def test_a_list_that_the_loop_walks():
+    refused("x = layer(x)\nouts.append(x)", "the loop reads `outs` too", head="for layer, y in zip(self.layers, outs):")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "outs = []\nself_outs = outs",
+        "outs = []\nboth = (outs, 1)",
+        "outs = []\ndef last():\n    return outs[-1]",
+        "outs = []\nlast = lambda: outs[-1]",
+        "outs = []\nhelper(outs)",
+        "outs = []\nyield outs",
+        "outs = []\nother = [outs]",
+    ],
+)
+def test_a_list_that_something_else_may_hold(before):
+    refused("x = layer(x)\nouts.append(x)", "something else may hold `outs`", before)
+
+
+def test_what_reads_the_list_after_the_loop_reads_all_of_it():
+    for after in (
+        "return outs[-1]",
+        "self_outs = outs\nreturn self_outs",
+        "return lambda: outs",
+        "outs = x\nreturn outs",
+    ):
+        assert plan("x = layer(x)\nouts.append(x)", after=after)
+
+
+def test_what_reads_the_list_in_a_loop_around_reads_it_before_the_loop_too():
+    inner = "    for layer in self.layers:\n        x = layer(x)\n        outs.append(x)"
+    for rest in ("    kept = outs", "    f = lambda: outs"):
+        found = only(model(f"for turn in mask:\n{inner}\n{rest}", before="outs = []"))
+        assert isinstance(found, Refusal), found
+        assert "something else may hold `outs`" in found.reason
+    assert isinstance(only(model(f"for turn in mask:\n{inner}", before="outs = []", after="return outs")), Plan)
+    assert isinstance(only(model(f"for turn in mask:\n    outs = []\n{inner}", after="return outs")), Plan)
+
+
+@pytest.mark.parametrize(
+    ("before", "why"),
+    [
+        ("", "it belongs to the caller"),
+        ("outs = mask", "not a new list"),
+        ("outs = helper([])", "not a new list"),
+        ("outs = other = []", "not a new list"),
+        ("outs = [] if mask else keys", "not a new list"),
+        ("for outs in [[], []]:\n    pass", "not a new list"),
+        ("global outs\nouts = []", "something else may hold"),
+        ("outs = None", "not a new list"),
+        ("outs = set()", "not a new list"),
+        ("outs = ()", "does not go with"),
+        ("outs = {}", "does not go with"),
+    ],
+)
+def test_what_is_not_surely_a_list_of_this_function(before, why):
+    parameters = "x, mask, keys" if before else "x, mask, keys, outs"
+    refused("x = layer(x)\nouts.append(x)", why, before, parameters=parameters)
+
+
+def test_lists_that_are_no_local_names():
+    for text in ("self.seen.append(x)", "OUTS.append(x)", "keys[0] = x", "keys.inner.append(x)", "keys[0] += x"):
+        found = only(model(loop(f"x = layer(x)\n{text}")))
+        assert isinstance(found, Refusal)
+        assert found.rule == "SCN206"
+
+
+@pytest.mark.parametrize(
+    ("text", "before"),
+    [
+        ("x = layer(x)\nouts.append(x)\nouts[0] = x", "outs = [0]"),
+        ("x = layer(x)\nouts = (*outs, x)", "outs = []"),
+        ("x = layer(x)\nouts.append(x)", "outs = [] if mask else ()"),
+    ],
+)
+def test_ways_of_adding_that_do_not_go_together(text, before):
+    refused(text, "does not go with", before)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = layer(x)\nouts.append(layer)",
+        "new = layer.init(x)\nx = new(x)\nouts.append(new)",
+        "new = layer.init(x)\nx = jax.vmap(new)(x)\nouts += [new]",
+    ],
+)
+def test_modules_are_not_collected(text):
+    refused(text, "is a module, or a function")
+
+
+def test_effects_in_what_is_collected_are_seen():
+    found = only(model(loop("x = layer(x)\nouts.append(next(keys))"), before="outs = []"))
+    assert isinstance(found, Refusal)
+    assert found.rule == "SCN207"
+
+
+def test_a_handler_that_sees_a_part_of_the_list():
+    text = loop("x = layer(x)\nouts.append(x)").replace("\n", "\n    ")
+    for rest in ("except ValueError:\n    pass", "finally:\n    helper(outs)"):
+        found = only(model(f"try:\n    {text}\n{rest}", before="outs = []"))
+        assert isinstance(found, Refusal)
+        assert found.rule == "SCN212"
+
+
+def test_numbers_and_arrays_that_grow_are_carried():
+    found = only(model(loop("x = layer(x)\nloss += x.sum()"), before="loss = jnp.zeros(())"))
+    assert isinstance(found, Plan)
+    assert (found.carry, found.ys, found.rule) == (("x", "loss"), (), "SCN101")
+
+
+def test_without_a_carry_nothing_is_a_scan():
+    found = only(model(loop("y = layer(x)\nouts.append(y)\nouts.append(y)"), before="outs = []"))
+    assert isinstance(found, Refusal)
+    assert (found.rule, found.kind) == ("SCN206", Kind.MAP)
