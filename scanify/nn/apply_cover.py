@@ -20,6 +20,9 @@ from scanify.nn.skeleton import Constant
 
 Body = Callable[[Any, Any], tuple[Any, Any]]
 
+# The scope of what several layers compute at once: what reads a traced program can tell that they do.
+MAPPED = "scanify.nn.mapped"
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -167,7 +170,8 @@ def map_kinds(steps: Sequence[Step]) -> list[Piece]:
             alone = body([], jax.tree.map(lambda x: x[0], xs))[1]
             arrays = [y[None] for y in alone]
         else:
-            arrays = jax.vmap(lambda x, body=body: body([], x)[1], axis_size=len(positions))(xs)
+            with jax.named_scope(MAPPED):
+                arrays = jax.vmap(lambda x, body=body: body([], x)[1], axis_size=len(positions))(xs)
         found.append(Piece(tuple(positions), tuple(arrays)))
     return found
 

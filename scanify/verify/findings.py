@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from scanify.verify.limits import human_bytes
-from scanify.verify.trace import Traced, count_scans
+from scanify.verify.trace import Traced, count_scans, maps_layers
 from scanify.verify.verdict import Verdict
 
 
@@ -56,10 +56,15 @@ def remat_notes(policy: str, traced: Traced, without: Traced | Verdict | None, o
 
 
 def nothing_scanned(before: Traced, after: Sequence[Traced], stacks: Sequence[int]) -> tuple[str, ...]:
-    """Whether the rewritten program has no scan that the original does not have; a stack of one layer needs none."""
+    """Whether the rewritten program has no scan that the original does not have.
+
+    A stack of one layer needs none, and independent layers are mapped over.
+    """
     if not after or (stacks and max(stacks) == 1):
         return ()
     if any(count_scans(traced.forward) > count_scans(before.forward) for traced in after):
+        return ()
+    if any(maps_layers(traced.forward) for traced in after) and not maps_layers(before.forward):
         return ()
     held = f"it holds a stack of {max(stacks)} layers, but" if stacks else "it holds no stack of layers and"
     return (f"nothing is scanned in the rewritten version: {held} its traced program has no scan more than before",)

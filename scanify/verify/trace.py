@@ -20,6 +20,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal, jaxprs_in_params
 
 from scanify.nn import remat_policy_override
+from scanify.nn.apply_cover import MAPPED
 from scanify.verify.arrays import is_inexact, is_traced, struct
 from scanify.verify.build import Built
 from scanify.verify.correspond import Recipe, Slot, slotted
@@ -249,3 +250,13 @@ def count_scans(closed: ClosedJaxpr) -> int:
         return inner + sum(1 for eqn in jaxpr.eqns if eqn.primitive.name == "scan")
 
     return count(closed.jaxpr)
+
+
+def maps_layers(closed: ClosedJaxpr) -> bool:
+    """Whether a program applies several independent layers at once, as `map_via` and `vmap_via` do."""
+
+    def any_of(jaxpr: Any) -> bool:
+        inside = (sub for eqn in jaxpr.eqns for sub in jaxprs_in_params(eqn.params))
+        return any(MAPPED in str(eqn.source_info.name_stack) for eqn in jaxpr.eqns) or any(map(any_of, inside))
+
+    return any_of(closed.jaxpr)

@@ -1,5 +1,7 @@
 """What is read from the traced programs: gradients of the shared leaves, and the bytes kept for the backward pass."""
 
+from types import SimpleNamespace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,9 +9,9 @@ import pytest
 
 from scanify.nn import ArrayStacked
 from scanify.verify.build import build
-from scanify.verify.findings import remat_findings
+from scanify.verify.findings import nothing_scanned, remat_findings
 from scanify.verify.pair import pair
-from scanify.verify.trace import count_scans, differentiated, gradients, trace, version
+from scanify.verify.trace import count_scans, differentiated, gradients, maps_layers, trace, version
 
 
 class Block(eqx.Module):
@@ -92,6 +94,22 @@ def test_scans_are_counted_inside_other_calls():
 
     assert count_scans(jax.make_jaxpr(jax.jit(lambda x: inner(inner(x))))(1.0)) == 2
     assert count_scans(jax.make_jaxpr(lambda x: x + 1)(1.0)) == 0
+
+
+def test_a_map_over_layers_is_no_loop_that_was_left():
+    layers = [eqx.nn.Linear(2, 2, key=jax.random.key(at)) for at in range(3)]
+
+    def mapped(x):
+        return ArrayStacked.of(layers).map_via(eqx.nn.Linear.__call__)(x)
+
+    loop, jitted, by_hand, ours = (
+        SimpleNamespace(forward=jax.make_jaxpr(fn)(jnp.ones(2)))
+        for fn in (lambda x: [layer(x) for layer in layers], jax.jit(mapped), jax.vmap(lambda y: y * 2), mapped)
+    )
+    assert [maps_layers(one.forward) for one in (loop, by_hand, ours, jitted)] == [False, False, True, True]
+    assert nothing_scanned(loop, [ours], [3]) == nothing_scanned(loop, [jitted], [3]) == ()
+    assert nothing_scanned(loop, [loop], [3]) != ()
+    assert nothing_scanned(ours, [ours], [3]) != ()
 
 
 def test_an_abstract_build_allocates_nothing_and_has_the_same_avals():
