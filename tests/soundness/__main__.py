@@ -20,7 +20,7 @@ def text(found: Found) -> str:
         f"changed, no difference seen  {found.changed_proved} of them PROVED",
         f"spelled alike, but differing {len(found.harness)} (a mistake of this test)",
     ]
-    lines += [f"PROVED wrongly: seed {p.seed}\n{p.before}\n -- and --\n{p.after}" for p in found.wrong[:5]]
+    lines += [f"PROVED wrongly: pair {p.seed // 2}\n{p.before}\n -- and --\n{p.after}" for p in found.wrong[:5]]
     return "\n".join(lines)
 
 
@@ -36,7 +36,8 @@ def main() -> int:
     print(f"seconds                      {time.perf_counter() - start:.0f}")
     if asked.verbose:
         print(*(f"{count:5}  {why}" for why, count in found.untraced.most_common(20)), sep="\n")
-        print("not proved:", *((p.seed - 1) // 2 if p.seed % 2 else p.seed // 2 for p in found.missed[:40]))
+        print("one program, two answers:", *(p.seed // 2 for p in found.harness))
+        print("not proved:", *(p.seed // 2 for p in found.missed[:40]))
     return 1 if found.wrong or found.harness else 0
 
 

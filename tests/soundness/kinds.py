@@ -249,5 +249,54 @@ def repeated(spell: Spelling, args: list[Any], attrs: tuple[Any, ...], bodies: l
         lambda: jnp.broadcast_to(v, (ROWS, *v.shape)),
         lambda: spell.stack([v] * ROWS),
         lambda: lax.scan(lambda c, _: (c, c), v, None, length=ROWS)[1],
-        lambda: jnp.repeat(v[None], ROWS, axis=0, total_repeat_length=ROWS),
     )()
+
+
+# Operations as they are, so that a change of one parameter is a change of one equation -------------------------------------
+
+
+@kind("m v", (-1, 0, 1, 2, 3, 4, 9), weight=2)
+def sliced(spell: Spelling, args: list[Any], attrs: tuple[Any, ...], bodies: list[Any]) -> Any:
+    return lax.dynamic_slice_p.bind(args[0], np.int32(attrs[0]), np.int32(0), slice_sizes=(1, 3))[0]
+
+
+@kind("mi v", (0, 1), weight=2)
+def sliced_at(spell: Spelling, args: list[Any], attrs: tuple[Any, ...], bodies: list[Any]) -> Any:
+    return lax.dynamic_slice(args[0], (args[1], np.int32(attrs[0])), (1, 3))[0]
+
+
+@kind("m m", (0, 1, 2), (0, 1, 2), (0, 1), NUMBERS)
+def padded(spell: Spelling, args: list[Any], attrs: tuple[Any, ...], bodies: list[Any]) -> Any:
+    low, high, between, number = attrs
+    (x,) = args
+    return lax.pad(x, jnp.asarray(number, x.dtype), [(low, high, between), (0, 0, 0)])[1:5]
+
+
+@kind("m m", ((0, 1, 2), (1, 0, 2), (2, 1, 0), (1, 2, 0), (0, 2, 1), (2, 0, 1)), weight=2)
+def transposed(spell: Spelling, args: list[Any], attrs: tuple[Any, ...], bodies: list[Any]) -> Any:
+    (x,) = args
+    return lax.transpose(x.reshape(2, 2, 3), attrs[0]).reshape(x.shape)
+
+
+@kind("m m", (0, 1, 2, 3), (1, 2, 3), weight=2)
+def strided(spell: Spelling, args: list[Any], attrs: tuple[Any, ...], bodies: list[Any]) -> Any:
+    (x,), (start, stride) = args, attrs
+    return jnp.tile(lax.slice(x, (start, 0), (ROWS, 3), (stride, 1))[:1], (ROWS, 1)) + x
+
+
+@kind("mm m", ((True, False, True, False), (False, True, True, False), (True, True, True, True)), weight=2)
+def masked(spell: Spelling, args: list[Any], attrs: tuple[Any, ...], bodies: list[Any]) -> Any:
+    """A choice by constants."""
+    return lax.select_n(jnp.broadcast_to(jnp.asarray(attrs[0])[:, None], (ROWS, 3)), *args)
+
+
+@kind("i i", ((True, False), (False, True)), (0, 1, 5), (2, 3))
+def chosen(spell: Spelling, args: list[Any], attrs: tuple[Any, ...], bodies: list[Any]) -> Any:
+    """Index arithmetic on constants."""
+    which, one, other = attrs
+    return args[0] + lax.select_n(jnp.asarray(which), *(np.full(2, n, np.int32) for n in (one, other)))[0]
+
+
+@kind("m m", (5, 11, 8), (10, 23, 7))
+def precision(spell: Spelling, args: list[Any], attrs: tuple[Any, ...], bodies: list[Any]) -> Any:
+    return lax.reduce_precision(args[0], *attrs)

@@ -13,7 +13,7 @@ from tests.soundness.kinds import BINARY, ORDERS, kind, op
 from tests.soundness.spelling import Spelling
 
 # What callbacks have seen, in order: part of what a program answers.
-LOG: list[tuple[str, bytes]] = []
+LOG: list[tuple[str, Any]] = []
 
 ALL = ORDERS[0]
 
@@ -65,6 +65,18 @@ def while_(spell: Spelling, args: list[Any], attrs: tuple[Any, ...], bodies: lis
         return c[0] + attrs[0], body(c[1])[0]
 
     return lax.while_loop(lambda c: c[0] < most, step, (jnp.int32(0), x))[1]
+
+
+@kind("mm m", (False, True), (1, 2), bodies=(("mv", "m"),), weight=3)
+def scanned(spell: Spelling, args: list[Any], attrs: tuple[Any, ...], bodies: list[Any]) -> Any:
+    """A scan as it is."""
+    reverse, unroll = attrs[0], spell.pick(1, attrs[1])
+    return lax.scan(lambda c, r: (bodies[0](c, r)[0], None), args[0], args[1], reverse=reverse, unroll=unroll)[0]
+
+
+@kind("mm m", (False, True), bodies=(("mv", "mv"),), weight=3)
+def scanned_rows(spell: Spelling, args: list[Any], attrs: tuple[Any, ...], bodies: list[Any]) -> Any:
+    return lax.scan(lambda c, r: bodies[0](c, r), args[0], args[1], reverse=attrs[0])[1]
 
 
 # Choices --------------------------------------------------------------------------------------------------------------
@@ -146,7 +158,7 @@ def with_keys(spell: Spelling, args: list[Any], attrs: tuple[Any, ...], bodies: 
 
 def _logging(name: str) -> Callable[..., Any]:
     def log(value: Any) -> Any:
-        LOG.append((name, np.asarray(value).tobytes()))
+        LOG.append((name, np.array(value)))
         return np.asarray(value)
 
     return log

@@ -3,7 +3,7 @@
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from scanify.verify.prove import Proof, prove
 from tests.soundness import evaluate, kinds_control  # kinds_control registers its kinds
 from tests.soundness.kinds import EFFECTS, FORWARD_ONLY, KINDS, function
-from tests.soundness.programs import Program, draw, mutated, walk
+from tests.soundness.programs import Program, draw, live, mutated, same, walk
 from tests.soundness.spelling import Spelling
 
 INPUTS = "mmik"
@@ -39,7 +39,7 @@ class Pair:
     @property
     def equal(self) -> bool:
         """Equal by construction: one program, spelled twice."""
-        return self.before == self.after
+        return same(self.before, self.after)
 
     def traced(self) -> tuple[Any, Any]:
         return tuple(_traced(program, spelling, self) for program, spelling in self.spelled())  # type: ignore[return-value]
@@ -71,13 +71,22 @@ def pair(seed: int) -> Pair:
     rng = random.Random(seed)
     gradients = rng.random() < 0.25
     kinds = {name: kind for name, kind in KINDS.items() if not (gradients and name in FORWARD_ONLY)}
-    before = draw(rng, kinds, INPUTS, "mv"[: rng.randint(1, 2)] if gradients else "m", rng.randint(1, 5), 2)
+    outputs = "mv"[: rng.randint(1, 2)] if gradients else "m"
+    before = live(draw(rng, kinds, INPUTS, outputs, rng.randint(2, 6), 2), EFFECTS)
     after = before
     if rng.random() < 0.5:
         after = mutated(rng, kinds, before)
         while rng.random() < 0.15:
             after = mutated(rng, kinds, after)
     return Pair(2 * seed + rng.randint(0, 1), before, after, gradients)
+
+
+def near(seed: int, names: Sequence[str], *, gradients: bool = False) -> Pair:
+    """A small program of these kinds of steps alone, and the same with one thing changed."""
+    rng = random.Random(seed)
+    kinds = {name: KINDS[name] for name in names}
+    before = live(draw(rng, kinds, INPUTS, "m", rng.randint(1, 3), 1), EFFECTS)
+    return Pair(2 * seed + rng.randint(0, 1), before, mutated(rng, kinds, before, 1), gradients)
 
 
 def _traced(program: Program, spelling: Spelling, pair: Pair) -> Any:
@@ -134,7 +143,10 @@ def differ(pair: Pair, before: Any, after: Any) -> bool:
     """Whether two programs were seen to differ, on random numbers and on special values."""
     for which in range(3):
         (old, old_log), (new, new_log) = (answers(pair, one, which) for one in (before, after))
-        if old_log != new_log or not all(_alike(pair, a, b) for a, b in zip(old, new, strict=True)):
+        if [name for name, _ in old_log] != [name for name, _ in new_log]:
+            return True
+        seen = [*zip(old, new, strict=True), *((a, b) for (_, a), (_, b) in zip(old_log, new_log, strict=True))]
+        if not all(_alike(pair, a, b) for a, b in seen):
             return True
     return False
 

@@ -6,7 +6,7 @@ spellings of equal value, and a changed program is one that may differ.
 
 import dataclasses
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +66,7 @@ def draw(rng: Random, kinds: Kinds, inputs: str, outputs: str, length: int, dept
     steps: list[Step] = []
     usable = [name for name, kind in kinds.items() if depth or not kind.bodies]
     weights = [kinds[name].weight for name in usable]
+    assert any(set(kinds[name].args) <= set(pool) for name in usable), "no kind of step has its operands"
     while len(steps) < length or not set(outputs) <= set(pool):
         name = rng.choices(usable, weights)[0]
         kind = kinds[name]
@@ -90,6 +91,28 @@ def recent(rng: Random, pool: Sequence[str], type_: str) -> int:
     return found[-1] if rng.random() < 0.6 else rng.choice(found)
 
 
+def live(program: Program, effects: Collection[str]) -> Program:
+    """The program without the steps that no result reads and that have no effect, inside others too."""
+    steps = [
+        dataclasses.replace(s, bodies=tuple(live(body, effects) for body in s.bodies)) if s.bodies else s
+        for s in program.steps
+    ]
+    given = len(program.inputs)
+    needed = set(program.results)
+    kept: list[int] = []
+    for place in range(len(steps) - 1, -1, -1):
+        alone = Program("", (steps[place],), ())
+        if given + place in needed or any(step.kind in effects for step in walk(alone)):
+            kept.insert(0, place)
+            needed |= set(steps[place].args)
+    moved = {place: place for place in range(given)} | {given + old: given + new for new, old in enumerate(kept)}
+    return Program(
+        program.inputs,
+        tuple(dataclasses.replace(steps[p], args=tuple(moved[a] for a in steps[p].args)) for p in kept),
+        tuple(moved[place] for place in program.results),
+    )
+
+
 def walk(program: Program) -> Iterator[Step]:
     """All steps, those inside others included."""
     for step in program.steps:
@@ -98,16 +121,23 @@ def walk(program: Program) -> Iterator[Step]:
             yield from walk(body)
 
 
+def same(one: Program, other: Program) -> bool:
+    """Whether two programs are the same, for which 0.0 is not -0.0."""
+    return repr(one) == repr(other)
+
+
 def mutated(rng: Random, kinds: Kinds, program: Program, depth: int = 2) -> Program:
     """The program with one thing changed, where a change was found that is one."""
-    for _ in range(20):
+    for _ in range(30):
         changed = _change(rng, kinds, program, depth)
-        if changed != program:
+        if not same(changed, program):
             return changed
     return program
 
 
 def _change(rng: Random, kinds: Kinds, program: Program, depth: int) -> Program:
+    if not program.steps:
+        return program
     place = rng.randrange(len(program.steps))
     step = program.steps[place]
     pool = [*program.inputs, *(kinds[s.kind].out for s in program.steps)]
@@ -117,7 +147,7 @@ def _change(rng: Random, kinds: Kinds, program: Program, depth: int) -> Program:
         bodies[which] = _change(rng, kinds, bodies[which], depth - 1)
         return _with(program, place, dataclasses.replace(step, bodies=tuple(bodies)))
     before = pool[: len(program.inputs) + place]
-    how = rng.choice(["attribute"] * 4 + ["operands", "operand", "drop", "order", "results", "kind", "bodies"])
+    how = rng.choice(["attribute"] * 6 + ["operands", "operand", "drop", "order", "results", "kind", "bodies"])
     return CHANGES[how](rng, kinds, program, place, before)
 
 
