@@ -94,7 +94,8 @@ def _classify_built(project: Project, part: Part, layers: LayerList, answer: Bui
         names = list(mixed.names) if mixed is not None else names
         text = f"the layers are of different classes: {', '.join(f'`{name}`' for name in names)}"
         some = kind or ElementClass(External(names[0]), exact=False)
-        if any(element.repeated for element in answer.elements):
+        again = len(classes) >= _FEW and len(names) < len(classes)
+        if again or any(element.repeated for element in answer.elements):
             return Found(part, layers, replace(some, exact=False), unlike=text)
         return Found(part, layers, some, ("SCN202", text, place))
     if shared is not None:

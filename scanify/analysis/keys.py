@@ -11,6 +11,7 @@ from enum import Enum
 
 import libcst as cst
 
+from scanify.analysis.code import code_of
 from scanify.analysis.names import target_names
 from scanify.analysis.project import External, Project, dotted
 from scanify.analysis.where import Where, assignments
@@ -116,6 +117,10 @@ def culprit(project: Project, at: Where, node: cst.CSTNode, environment: Environ
         case cst.Call():
             if is_key_call(project, at, node):
                 return None
+            if qualified(project, at, node.func) == "functools.partial":
+                return code_of(node)
+        case cst.Lambda():
+            return code_of(node)  # a function made anew for each layer, equal to no other
         case cst.Arg():
             return culprit(project, at, node.value, environment)
         case _:

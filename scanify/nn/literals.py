@@ -21,7 +21,8 @@ Place = tuple[int, ...]
 def replay(jaxpr: Any, consts: Sequence[Any], arrays: Sequence[Any], given: Mapping[Place, Any]) -> list[Any]:
     """What the jaxpr computes of `arrays`, with the scalars in `given` in the places of its own."""
     if not given:
-        return list(jax.core.eval_jaxpr(jaxpr, consts, *arrays))
+        results = jax.core.eval_jaxpr(jaxpr, consts, *arrays)
+        return [_array(out) if hasattr(out, "val") else got for out, got in zip(jaxpr.outvars, results, strict=True)]
     values: dict[Any, Any] = {}
     values.update(zip(jaxpr.constvars, consts, strict=True))
     values.update(zip(jaxpr.invars, arrays, strict=True))
@@ -46,7 +47,15 @@ def replay(jaxpr: Any, consts: Sequence[Any], arrays: Sequence[Any], given: Mapp
                 results = equation.primitive.bind(*operands, **equation.primitive.get_bind_params(equation.params))
         results = results if equation.primitive.multiple_results else [results]
         values.update(zip(equation.outvars, results, strict=True))
-    return [read(out) for out in jaxpr.outvars]
+    return [_array(out) if hasattr(out, "val") else values[out] for out in jaxpr.outvars]
+
+
+def _array(literal: Any) -> Any:
+    """A number that is given as it stands, as the array that it was traced to."""
+    array = jnp.asarray(literal.val, literal.aval.dtype)
+    if not literal.aval.weak_type:
+        return array
+    return jax.lax.convert_element_type_p.bind(array, new_dtype=array.dtype, weak_type=True, sharding=None)
 
 
 def _slice_from(params: Mapping[str, Any], operand: Any, given: Mapping[Place, Any]) -> Any:

@@ -8,6 +8,8 @@ from scanify.analysis.plan import Plan, Refusal
 from scanify.source.file import Source
 
 PRELUDE = """\
+import functools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp

@@ -25,6 +25,9 @@ def sequence(text: str) -> Plan:
         "self.layers = []\ndim = 8\nfor k in jr.split(key, 3):\n    self.layers.append(Block(dim, key=k))\n    dim = dim * 2",
         "self.layers = [Block(8, key=key)] + [Block(9, key=k) for k in jr.split(key, depth)]",
         "self.layers = [Block(8, key=key), Block(8, key=key), Block(9, key=key)]",
+        "self.layers = [Block(8, key=key), Other(), Block(8, key=key)]",
+        "self.layers = [Block(8, lambda y: y, key=k) for k in jr.split(key, depth)]",
+        "self.layers = [Block(8, functools.partial(helper), key=k) for k in jr.split(key, depth)]",
     ],
 )
 def test_layers_that_are_built_differently_are_stacked_where_they_are_built(init):
