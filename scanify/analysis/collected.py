@@ -97,8 +97,7 @@ def _adds(kinds: set[str], grown: Sequence[Growth]) -> Adds | str:
     if kinds == {"tuple"} and how <= {How.PLUS, How.TUPLE}:
         return Adds.TUPLE
     if kinds == {"dict"} and how == {How.ENTRY}:
-        # A dict that leaves a scan comes out in the order of its keys; with one entry there is no order.
-        return Adds.DICT if len(grown) == 1 and not grown[0].repeated else Adds.ITEMS
+        return Adds.DICT
     return "what it is before the loop does not go with how the body adds to it"
 
 

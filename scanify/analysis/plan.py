@@ -47,15 +47,13 @@ class PerLayer:
 class Adds(Enum):
     """How what one layer collects is added to the rest after the loop.
 
-    LIST and TUPLE: the elements, in order. ENTRIES: to a list, by index; DICT: to a dict, at most one entry a layer;
-    ITEMS: to a dict, any number of entries in order.
+    LIST and TUPLE: the elements, in order. ENTRIES: to a list, by index. DICT: to a dict, in order.
     """
 
     LIST = "list"
     TUPLE = "tuple"
     ENTRIES = "entries"
     DICT = "dict"
-    ITEMS = "items"
 
 
 @dataclass(frozen=True)
@@ -179,8 +177,8 @@ class Plan:
 
     `carry`, `xs`, `broadcast` and `ys` are names in the source; `collections` says how the ys are added up, each to one
     of those names. `taken` are the names that a new local name must not be (the function's and the module's).
-    `obligations` are what the source alone could not show: while there are any, the fix is unsafe. `notes` are facts the
-    user should know that do not make the fix unsafe.
+    `obligations` are what the source alone could not show: while there are any, the fix is unsafe. `notes` are facts
+    that the user should know and that do not make the fix unsafe.
     """
 
     place: Place

@@ -7,7 +7,7 @@ from scanify.analysis.plan import Adds, Collection
 from scanify.emit import layout
 from scanify.emit.fresh_name import fresh
 
-_EMPTY = {Adds.LIST: "[]", Adds.TUPLE: "()", Adds.ENTRIES: "{}", Adds.DICT: "{}", Adds.ITEMS: "{}"}
+_EMPTY = {Adds.LIST: "[]", Adds.TUPLE: "()", Adds.ENTRIES: "{}", Adds.DICT: "{}"}
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ def outputs_of(collections: Sequence[Collection], carry: str, state: str, taken:
     """
     if not collections:
         return Outputs((), carry, "fold_via", carry)
-    each = [one.name if one.adds is not Adds.ITEMS else f"list({one.name}.items())" for one in collections]
-    given = each[0] if len(each) == 1 else f"({', '.join(each)})"
+    each = layout.pattern([one.name for one in collections])
+    given = each if len(collections) == 1 else f"({each})"
     collected = fresh("collected", taken)
     if len(collections) == 1:
         names = [fresh("ys", taken)]
@@ -60,5 +60,4 @@ def _added(one: Collection, ys: str, taken: Set[str]) -> list[tuple[int, str]]:
     if one.adds is Adds.TUPLE:
         return [(0, f"for {y} in {ys}:"), (1, f"{one.name} += ({y},)")]
     key = fresh("at", taken)
-    entries = ys if one.adds is Adds.ITEMS else f"{ys}.items()"
-    return [(0, f"for {key}, {y} in {entries}:"), (1, f"{one.name}[{key}] = {y}")]
+    return [(0, f"for {key}, {y} in {ys}.items():"), (1, f"{one.name}[{key}] = {y}")]

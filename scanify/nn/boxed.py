@@ -1,4 +1,7 @@
-"""Python numbers that layers give beside the carry: they stay numbers, as in a list, and do not become arrays."""
+"""What layers give beside the carry, as a list keeps it: numbers stay numbers, dicts keep the order of their keys.
+
+To jax a Python number is an array, and the keys of a dict have no order but that of sorting.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,11 +18,39 @@ class _Number:
     value: Any
 
 
+@jax.tree_util.register_pytree_node_class
+@dataclass(frozen=True)
+class _Dict:
+    """The entries of a dict in its own order; the keys need not be such that they can be sorted."""
+
+    keys: tuple[Any, ...]
+    values: tuple[Any, ...]
+
+    def tree_flatten(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        return self.values, self.keys
+
+    @classmethod
+    def tree_unflatten(cls, keys: tuple[Any, ...], values: Any) -> "_Dict":
+        return cls(keys, tuple(values))
+
+
 def boxed(tree: Any) -> Any:
-    """The pytree with its Python numbers hidden from a scan."""
-    return jax.tree.map(lambda leaf: _Number(leaf) if is_number(leaf) else leaf, tree)
+    """The pytree as it goes through a scan, its Python numbers and its dicts kept from jax."""
+
+    def box(node: Any) -> Any:
+        if type(node) is dict:
+            return _Dict(tuple(node), tuple(boxed(value) for value in node.values()))
+        return _Number(node) if is_number(node) else node
+
+    return jax.tree.map(box, tree, is_leaf=lambda node: type(node) is dict)
 
 
 def unboxed(tree: Any) -> Any:
-    """The pytree with its numbers again."""
-    return jax.tree.map(lambda leaf: leaf.value if isinstance(leaf, _Number) else leaf, tree)
+    """The pytree as it was."""
+
+    def unbox(node: Any) -> Any:
+        if isinstance(node, _Dict):
+            return dict(zip(node.keys, map(unboxed, node.values), strict=True))
+        return node.value if isinstance(node, _Number) else node
+
+    return jax.tree.map(unbox, tree, is_leaf=lambda node: isinstance(node, _Dict))

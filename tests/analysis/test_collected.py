@@ -5,7 +5,7 @@ from helpers import model, only
 
 from scanify.analysis.plan import Adds, Collection, Holds, Kind, Plan, Refusal
 
-LIST, TUPLE, ENTRIES, DICT, ITEMS = Adds.LIST, Adds.TUPLE, Adds.ENTRIES, Adds.DICT, Adds.ITEMS
+LIST, TUPLE, ENTRIES, DICT = Adds.LIST, Adds.TUPLE, Adds.ENTRIES, Adds.DICT
 
 
 def loop(text: str, head: str = "for layer in self.layers:") -> str:
@@ -41,8 +41,8 @@ def refused(text: str, why: str, before: str = "outs = []", head: str = "for lay
         ("x = layer(x)\nouts = outs + (x,)", "outs = (x,)", TUPLE),
         ("x = layer(x)\nouts = (*outs, x)", "outs = x,", TUPLE),
         ("x, outs['last'] = layer(x)", "outs = {}", DICT),
-        ("x = layer(x)\nfor k in keys:\n    outs['a'] = x", "outs = {}", ITEMS),
-        ("outs['in'] = x\nx = layer(x)\nouts['a'] = x", "outs = dict(a=x)", ITEMS),
+        ("x = layer(x)\nfor k in keys:\n    outs['a'] = x", "outs = {}", DICT),
+        ("outs['in'] = x\nx = layer(x)\nouts['a'] = x", "outs = dict(a=x)", DICT),
         ("x = layer(x)\nouts[0] = x", "outs = [0]", ENTRIES),
         ("for y in x:\n    x = layer(x)\n    outs.append(x)", "outs = []", LIST),
         ("with jax.named_scope('a'):\n    x = layer(x)\n    outs.append(x)", "outs = []", LIST),

@@ -70,6 +70,17 @@ def test_ys_are_those_that_a_loop_appends(kind: Any, sizes: Any, count: int, rev
     same(eqx.filter_jit(collect)(x, scales), want)
 
 
+@pytest.mark.parametrize("kind", [ArrayStacked, BlockSeq])
+def test_a_dict_keeps_the_order_of_its_entries(kind: Any) -> None:
+    def named(layer: Layer, x: Any) -> Any:
+        x = layer(x, 1.0)[0]
+        return x, [{"b": x, "a": {2: 2, 1: x}, 3: None}]
+
+    _, ys = kind.of(layers(2)).collect_via(named)(jnp.ones(D))
+    assert [list(y) for (y,) in ys] == [["b", "a", 3]] * 2
+    assert [next(iter(y["a"].items())) for (y,) in ys] == [(2, 2)] * 2
+
+
 def test_gradients_go_through_the_list() -> None:
     sequence, x, scales = layers(6, (1, 2)), jnp.linspace(-1.0, 1.0, D), jnp.linspace(0.5, 1.5, 6)
 
