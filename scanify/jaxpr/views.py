@@ -213,7 +213,8 @@ def _join_converted(table: Table, left: int, right: int, axis: int) -> int | Non
     inner = [table.inputs[peel(table, value)][0] for value in (left, right)]
     if table.dtype[inner[0]] != table.dtype[inner[1]]:
         return None
-    joined = join(table, *(reshape(table, value, shape) for value, shape in zip(inner, shapes, strict=True)), axis)
+    rows = [reshape(table, value, shape) for value, shape in zip(inner, shapes, strict=True)]
+    joined = join(table, rows[0], rows[1], axis)
     return None if joined is None else convert(table, joined, table.dtype[left])
 
 
@@ -231,7 +232,7 @@ def _join_across(table: Table, left: int, right: int, axis: int) -> int | None:
             bounds = list(full(table.shape[value]))
             bounds[across[0]] = (start, start + size)
             parts.append(cut(table, value, tuple(bounds)))
-        piece = join(table, *parts, axis)
+        piece = join(table, parts[0], parts[1], axis)
         if piece is None:
             return None
         pieces.append(piece)
