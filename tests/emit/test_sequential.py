@@ -93,8 +93,10 @@ FORMS: dict[str, tuple[str, str, str, dict[str, object]]] = {
     "lines, a comment and a trailing comma stay": (
         "self.layers = eqx.nn.Sequential(\n            # many\n            [Block(k) for k in keys],\n        )\n",
         "[Block(k) for k in keys]",
-        "self.layers = ArrayStacked.of(\n            # many\n            [Block(k) for k in keys],\n"
-        "            gradient_checkpointing=True,\n        )\n",
+        (
+            "self.layers = ArrayStacked.of(\n            # many\n            [Block(k) for k in keys],\n"
+            "            gradient_checkpointing=True,\n        )\n"
+        ),
         {"remat": "True"},
     ),
 }
