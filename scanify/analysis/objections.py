@@ -1,5 +1,7 @@
 """What speaks against a loop, before any list is touched: its head, and what is walked beside the layers."""
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from scanify.analysis.body import BodyFacts
@@ -13,6 +15,7 @@ from scanify.analysis.project import Project, dotted
 from scanify.analysis.where import Where, assignments, builtin_called
 
 _LAZY = frozenset("iter zip map filter enumerate reversed dict set frozenset str".split())
+_CONVERSIONS = frozenset("bool int float str range round".split())
 
 Reason = tuple[str, str, Place | None]
 
@@ -80,6 +83,37 @@ def walks_other_layers(project: Project, at: Where, head: Header, found: Found) 
     others = [part for part in head.parts if part is not found.part and dotted(part.source) is not None]
     classified = [classify(project, part, container(project, at, part.source)) for part in others]
     return any(one is not None and one.kind is not None for one in classified)
+
+
+def branches_beside(head: Header, found: Found, loop: cst.For) -> bool:
+    """Whether the body branches on what is walked beside the layers: then it holds Python values, no arrays."""
+    names = {name for part in head.parts if part is not found.part for name in target_names(part.target)}
+    return bool(names) and any(names.intersection(_asked(test)) for test in _tests(loop.body))
+
+
+def _tests(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The expressions whose value Python itself needs: conditions, and what is converted to a number or counted to."""
+    if isinstance(node, cst.If | cst.IfExp | cst.While | cst.Assert | cst.CompIf):
+        yield node.test
+    elif isinstance(node, cst.Call) and dotted(node.func) in _CONVERSIONS:
+        yield from (arg.value for arg in node.args)
+    elif (isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not)) or isinstance(
+        node, cst.BooleanOperation | cst.FormattedStringExpression
+    ):
+        yield node
+    for child in node.children:
+        yield from _tests(child)
+
+
+def _asked(test: cst.CSTNode) -> Iterator[str]:
+    """The names in a condition. What is only held against None may be an array all the same."""
+    if isinstance(test, cst.Comparison) and isinstance(test.comparisons[0].operator, cst.Is | cst.IsNot):
+        return
+    if isinstance(test, cst.Name):
+        yield test.value
+    for child in test.children:
+        if not (isinstance(test, cst.Attribute) and child is test.attr):
+            yield from _asked(child)
 
 
 def _assigned(at: Where, node: cst.BaseExpression) -> list[cst.BaseExpression]:

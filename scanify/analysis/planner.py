@@ -13,7 +13,7 @@ from scanify.analysis.header import Header, Part, header
 from scanify.analysis.layer_class import layer_problem, methods_called, state_of_its_own
 from scanify.analysis.layers import Elsewhere
 from scanify.analysis.names import body_of, flow
-from scanify.analysis.objections import first_problem, head_problem, reads_index, walks_other_layers
+from scanify.analysis.objections import branches_beside, first_problem, head_problem, reads_index, walks_other_layers
 from scanify.analysis.plan import Body, CallStack, Holds, InitStack, Kind, PerLayer, Plan, Refusal
 from scanify.analysis.project import Module, dotted
 from scanify.analysis.stack_choice import Context, choose_stack, with_owner
@@ -119,6 +119,7 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
     unlike = found.unlike or state_of_its_own(context.project, found.kind)
     alike = unlike is None and not index and not _in_another_form(found)
     alike = alike and not isinstance(found.layers.answer, Elsewhere)
+    alike = alike and not branches_beside(head, found, loop)
     alike = alike and not walks_other_layers(context.project, at, head, found) and not facts.collected.keyed
     kind = Kind.SCAN if facts.collected.collections else Kind.FOLD
     return Plan(

@@ -169,7 +169,7 @@ def told_apart(module: Module, node: cst.CSTNode) -> str | None:
                 body = [above.body]
             elif isinstance(above, cst.CompFor) and (whole := module.parsed.parent(above)) is not None:
                 body = [child for child in whole.children if child is not above] + list(above.ifs)
-            names = _bound_to_elements(above) if isinstance(above, cst.For | cst.CompFor) else []
+            names = _bound_to_elements(module, above, node) if isinstance(above, cst.For | cst.CompFor) else []
             found = compared(body, frozenset(names))
             return f"`{module.parsed.code(found)}` compares layers as objects" if found is not None else None
         if isinstance(below, cst.Subscript) and below.value is node:
@@ -181,12 +181,22 @@ def told_apart(module: Module, node: cst.CSTNode) -> str | None:
     return None
 
 
-def _bound_to_elements(walk: cst.For | cst.CompFor) -> list[str]:
-    """The names that a walk binds to what it walks; the number that `enumerate` counts is no layer."""
-    target, walked = walk.target, walk.iter
-    if isinstance(walked, cst.Call) and dotted(walked.func) == "enumerate" and isinstance(target, cst.Tuple):
-        return [name for element in target.elements[1:] for name in target_names(element.value)]
-    return target_names(target)
+def _bound_to_elements(module: Module, walk: cst.For | cst.CompFor, node: cst.CSTNode) -> list[str]:
+    """The names that a walk binds to the elements of `node`: not what `enumerate` counts, nor what stands beside."""
+    around = [node, *module.parsed.ancestors(node)]
+
+    def bound(target: cst.BaseExpression, walked: cst.BaseExpression) -> list[str]:
+        name = dotted(walked.func) if isinstance(walked, cst.Call) else None
+        if isinstance(walked, cst.Call) and isinstance(target, cst.Tuple | cst.List):
+            targets, values = target.elements, [arg.value for arg in walked.args if arg.keyword is None]
+            if name == "enumerate" and len(targets) == 2:
+                return bound(targets[1].value, values[0])
+            if name == "zip" and len(targets) == len(values) and not any(arg.star for arg in walked.args):
+                pairs = zip(targets, values, strict=True)
+                return [found for one, value in pairs if value in around for found in bound(one.value, value)]
+        return target_names(target)
+
+    return bound(walk.target, walk.iter)
 
 
 def _grows(module: Module, node: cst.CSTNode) -> bool:

@@ -79,6 +79,28 @@ def test_a_second_list_of_layers_is_walked_beside_the_first():
     assert [xs.source for xs in plan.xs] == ["self.layers"]
 
 
+@pytest.mark.parametrize(
+    ("statement", "holds"),
+    [
+        ("x = layer(x) if rate else x", Holds.BLOCK_SEQ),
+        ("if rate > 0.5:\n        x = x * 2", Holds.BLOCK_SEQ),
+        ("x = x * (rate and 2)", Holds.BLOCK_SEQ),
+        ("x = x * (not rate)", Holds.BLOCK_SEQ),
+        ("x = x + int(rate)", Holds.BLOCK_SEQ),
+        ("x = helper(x, f'{rate}')", Holds.BLOCK_SEQ),
+        ("x = x * rate", Holds.ARRAY_STACKED),
+        ("x = jnp.where(rate > 0.5, x, 0)", Holds.ARRAY_STACKED),
+        ("if rate is not None:\n        x = x * rate", Holds.ARRAY_STACKED),
+        ("if mask is None:\n        x = x * rate", Holds.ARRAY_STACKED),
+        ("if mask.rate:\n        x = x * rate", Holds.ARRAY_STACKED),
+    ],
+)
+def test_python_values_walked_beside_the_layers_that_the_body_branches_on(statement, holds):
+    plan = only(model(f"for layer, rate in zip(self.layers, keys):\n    x = layer(x)\n    {statement}"))
+    assert isinstance(plan, Plan), plan
+    assert plan.holds is holds
+
+
 def test_layers_with_state_of_their_own():
     init = "self.layers = [eqx.nn.BatchNorm(8, axis_name='b') for k in jr.split(key, depth)]"
     loop = "for layer in self.layers:\n    x, mask = layer(x, mask)"
