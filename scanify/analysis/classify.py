@@ -11,7 +11,7 @@ from scanify.analysis.facts import Place
 from scanify.analysis.header import Header, Part
 from scanify.analysis.layer_class import is_applied
 from scanify.analysis.layers import Built, Elsewhere, LayerList, NotLayers, Unclear
-from scanify.analysis.project import External, Project, dotted
+from scanify.analysis.project import Definition, External, Project, dotted
 from scanify.analysis.where import Where
 
 _FEW = 3  # layers written out one by one: below this a scan saves nothing
@@ -94,8 +94,11 @@ def _classify_built(project: Project, part: Part, layers: LayerList, answer: Bui
         names = list(mixed.names) if mixed is not None else names
         text = f"the layers are of different classes: {', '.join(f'`{name}`' for name in names)}"
         some = kind or ElementClass(External(names[0]), exact=False)
-        again = len(classes) >= _FEW and len(names) < len(classes)
-        if again or any(element.repeated for element in answer.elements):
+        # What equinox has ready made (a Linear, a Lambda, a Dropout) is a part of a layer: few of them are equal.
+        blocks = [one.name for one in classes if isinstance(one.meaning, Definition)]
+        again = len(classes) >= _FEW and len(set(blocks)) < len(blocks)
+        chosen = mixed is not None or bool(blocks)
+        if again or (chosen and any(element.repeated for element in answer.elements)):
             return Found(part, layers, replace(some, exact=False), unlike=text)
         return Found(part, layers, some, ("SCN202", text, place))
     if shared is not None:
