@@ -24,7 +24,7 @@ class Growth:
     """One statement that adds to a collection.
 
     `node` is what an objection against it would point to, `names` are the places where the collection's name stands in
-    it by rights, `values` what is added, `key` that of an entry.
+    it by rights, `values` what is added, `key` that of an entry. `repeated` says that it stands in a loop.
     """
 
     how: How
@@ -32,18 +32,20 @@ class Growth:
     names: tuple[cst.Name, ...]
     values: tuple[cst.BaseExpression, ...] = ()
     key: cst.BaseExpression | None = None
+    repeated: bool = False
 
 
 def growths(statements: Sequence[cst.CSTNode]) -> dict[str, list[Growth]]:
     """What is added to each name by statements and by those in them, nested functions left out, in source order."""
     found: dict[str, list[Growth]] = {}
+    inner = {each for one in blocks(statements) if isinstance(one, cst.For | cst.While) for each in blocks([one])[1:]}
     for statement in blocks(statements):
-        for growth in _growths(statement):
+        for growth in _growths(statement, statement in inner):
             found.setdefault(growth.names[0].value, []).append(growth)
     return found
 
 
-def _growths(statement: cst.CSTNode) -> Iterator[Growth]:
+def _growths(statement: cst.CSTNode, repeated: bool) -> Iterator[Growth]:
     match statement:
         case cst.Expr(
             value=cst.Call(
@@ -60,7 +62,7 @@ def _growths(statement: cst.CSTNode) -> Iterator[Growth]:
             yield Growth(how, statement, (name, old), values)
         case cst.Assign(targets=targets, value=value):
             for target in targets:
-                yield from _entries(target.target, value)
+                yield from _entries(target.target, value, repeated)
         case _:
             pass
 
@@ -82,12 +84,12 @@ def _elements(value: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
     return tuple(one.value for one in value.elements) if isinstance(value, cst.List | cst.Tuple) else (value,)
 
 
-def _entries(target: cst.BaseExpression, value: cst.BaseExpression) -> Iterator[Growth]:
+def _entries(target: cst.BaseExpression, value: cst.BaseExpression, repeated: bool) -> Iterator[Growth]:
     match target:
         case cst.Subscript(value=cst.Name() as name, slice=[cst.SubscriptElement(slice=cst.Index(value=key))]):
-            yield Growth(How.ENTRY, target, (name,), (value,), key)
+            yield Growth(How.ENTRY, target, (name,), (value,), key, repeated)
         case cst.Tuple(elements=elements) | cst.List(elements=elements):
             for element in elements:
-                yield from _entries(element.value, value)
+                yield from _entries(element.value, value, repeated)
         case _:
             pass
