@@ -91,14 +91,6 @@ LOOPS = {
         "before": "n = len(self.layers)",
         "loop": "for layer in self.layers:\n    x = layer(x)\n    n = n - 1",
     },
-    "the carry is a list that grows by a sum": {
-        "before": "hs = [x]",
-        "loop": "for layer in self.layers:\n    x = layer(x)\n    hs = hs + [x]",
-    },
-    "the carry is a tuple that grows by a star": {
-        "before": "hs = (x,)",
-        "loop": "for layer in self.layers:\n    x = layer(x)\n    hs = (*hs, x)",
-    },
     "an exception is caught around the loop": {
         "loop": "try:\n    for layer in self.layers:\n        x = layer(x)\nexcept TypeError:\n    x = x * 0"
     },

@@ -61,8 +61,9 @@ class Wide(eqx.Module):
     second: jax.Array
 
     def __init__(self, key: Any) -> None:
-        self.first = jr.normal(key, (2 * D, D))
-        self.second = jr.normal(key, (D, 2 * D))
+        # Small, so that sixteen of them do not make rounding a hundred thousand times larger.
+        self.first = jr.normal(key, (2 * D, D)) / 4
+        self.second = jr.normal(key, (D, 2 * D)) / 4
 
     def __call__(self, x: Any, key: Any = None) -> Any:
         noise = 0.0 if key is None else jr.normal(key, x.shape)

@@ -205,7 +205,7 @@ def test_memory_that_a_fork_shares_counts_once(child: Child) -> None:
         for _ in range(3):
             if os.fork() == 0:
                 time.sleep(600)
-        time.sleep(0.5)
+        time.sleep(3)
         answer(response, "done")
         """,
         limits=Limits(seconds=60, memory=300 * 2**20),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.verify.test_compare import FOLD, PROVED, REWRITE, changed, compare, statuses  # noqa: F401
+from tests.verify.loop_model import FOLD, PROVED, REWRITE, changed, statuses
 
 # Code that runs only where no policy takes the place of the one that is written.
 AS_WRITTEN = """        from scanify.nn.checkpoint import ScanCheckpointPolicy, effective_policy
@@ -17,7 +17,7 @@ AS_WRITTEN = """        from scanify.nn.checkpoint import ScanCheckpointPolicy, 
     [("raise ValueError('no')", "cannot be traced: ValueError"), ("x = 2 * x", "the outputs differ")],
     ids=["an error", "another value"],
 )
-def test_what_is_wrong_only_as_it_is_written_is_found(compare, requested, statement, said):  # noqa: F811
+def test_what_is_wrong_only_as_it_is_written_is_found(compare, requested, statement, said):
     wrong = changed(FOLD, AS_WRITTEN.format(statement) + FOLD)
     result = compare(wrong, policies=("none", "nested"), requested=requested)
     assert statuses(result) == PROVED
@@ -25,5 +25,5 @@ def test_what_is_wrong_only_as_it_is_written_is_found(compare, requested, statem
     assert any("as it is written" in finding and said in finding for finding in result.findings)
 
 
-def test_a_source_that_is_right_as_it_is_written_has_no_finding(compare):  # noqa: F811
+def test_a_source_that_is_right_as_it_is_written_has_no_finding(compare):
     assert compare(REWRITE, policies=("none",), requested=None).good
