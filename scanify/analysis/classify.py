@@ -34,18 +34,21 @@ class Found:
 
 
 def layers_of(project: Project, at: Where, head: Header, loop: cst.For) -> Found | None:
-    """The first part of a head that walks modules, or that may do so for all the source shows; None where none does."""
-    unclear = None
+    """The first part of a head that walks modules, best those that the body applies, or that may do so for all the
+    source shows; None where none does."""
+    first = unclear = None
     for part in head.parts:
         if dotted(part.source) is None or not isinstance(part.target, cst.Name):
             continue
         layers = container(project, at, part.source)
         found = classify(project, part, layers)
         if found is not None and found.kind is not None:
-            return found
-        if found is not None and unclear is None and _looks_like_layers(project, at, part, loop):
+            if is_applied(loop, part.target.value):
+                return found
+            first = first or found
+        elif found is not None and unclear is None and _looks_like_layers(project, at, part, loop):
             unclear = _as_they_come(found)
-    return unclear
+    return first or unclear
 
 
 def _as_they_come(found: Found) -> Found:

@@ -69,6 +69,8 @@ def element_class(project: Project, element: Element, depth: int = 0) -> ClassAn
     if depth > _MAX_DEPTH:
         return None
     match element.node:
+        case cst.Call(func=cst.IfExp(body=first, orelse=second)):
+            return _agree([_made(project, element, element.node, func, depth) for func in (first, second)])
         case cst.Call():
             return _called(project, element, element.node, depth)
         case cst.IfExp():
@@ -104,6 +106,12 @@ def _agree(answers: Sequence[ClassAnswer]) -> ClassAnswer:
     if all(classes[0].same(other) for other in classes[1:]):
         return ElementClass(classes[0].meaning, all(one.exact for one in classes))
     return Mixed(tuple(dict.fromkeys(one.name for one in classes)))
+
+
+def _made(project: Project, element: Element, call: cst.Call, func: cst.BaseExpression, depth: int) -> ClassAnswer:
+    """The class of what one branch of `(A if condition else B)(...)` makes."""
+    node = call.with_changes(func=func)
+    return element_class(project, Element(node, element.at, element.environment, element.repeated), depth + 1)
 
 
 def _called(project: Project, element: Element, call: cst.Call, depth: int) -> ClassAnswer:

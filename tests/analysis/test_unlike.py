@@ -26,6 +26,7 @@ def sequence(text: str) -> Plan:
         "self.layers = [Block(8, key=key)] + [Block(9, key=k) for k in jr.split(key, depth)]",
         "self.layers = [Block(8, key=key), Block(8, key=key), Block(9, key=key)]",
         "self.layers = [Block(8, key=key), Other(), Block(8, key=key)]",
+        "self.layers = [(Block if depth else Other)(8, key=k) for k in jr.split(key, depth)]",
         "self.layers = [Block(8, lambda y: y, key=k) for k in jr.split(key, depth)]",
         "self.layers = [Block(8, functools.partial(helper), key=k) for k in jr.split(key, depth)]",
     ],
@@ -99,6 +100,13 @@ def test_python_values_walked_beside_the_layers_that_the_body_branches_on(statem
     plan = only(model(f"for layer, rate in zip(self.layers, keys):\n    x = layer(x)\n    {statement}"))
     assert isinstance(plan, Plan), plan
     assert plan.holds is holds
+
+
+def test_of_two_lists_the_one_that_the_body_applies_is_that_of_the_layers():
+    text = model("for other, layer in zip(self.others, self.layers):\n    x = layer(x)")
+    text = text.replace("    self.layers = [", "    self.others = [Other(), Other(), Other()]\n        self.layers = [")
+    plan = sequence(text.replace("    layers: list[Block]", "    layers: list[Block]\n    others: list[Other]"))
+    assert (plan.container, plan.layer) == ("self.layers", "layer")
 
 
 def test_layers_with_state_of_their_own():

@@ -47,6 +47,10 @@ PLAIN = [
     "if isinstance(layer, Gate):\n    x = x * 0.5",
     "x = layer.act(x)",
     "x = x if layer.drop.p == 0 else x * layer.drop.p",
+    "outs.append(x)",
+    "outs.append(layer.attend(x, mask))",
+    "outs += [x * 2]",
+    "x = layer(x) if prev is None else layer(x) + prev\nprev = x",
 ]
 CALLS = [
     "x = layer(x)",

@@ -40,6 +40,7 @@ NORMED = (
     "xs, state = jax.vmap(run, in_axes=(0, None), out_axes=(0, None), axis_name='batch')("
     "jnp.stack([x, x * 2, -x]), state)\nx = jnp.sum(xs, 0)"
 )
+COLLECTED = ["x = x + sum(outs)", "x = x + jnp.mean(jnp.stack(outs), 0)", "x = x + outs[-1]", "x = x * len(outs)"]
 # The number of loops over layers that each adds.
 AFTERWARDS = {
     "pass": 0,
@@ -49,6 +50,8 @@ AFTERWARDS = {
     "for layer in self.layers[1:]:\n    x = x + layer.weight[0]": 1,
     "for layer in self.layers:\n    x = layer(x)": 1,
     "for u, layer in enumerate(self.layers):\n    x = layer(x) * u": 1,
+    "x = sum([layer(x) for layer in self.layers])": 1,
+    "x = jnp.stack([layer.attend(x, mask) for layer in self.layers]).sum(0)": 1,
     "x = sum([jnp.sum(layer.weight) for layer in self.layers], x)": 0,
 }
 WRONG_AFTERWARDS = [
@@ -102,6 +105,9 @@ def random_model(seed: int) -> Model:
     loops = 1 + AFTERWARDS[end]
     if bug == "after":
         end = pick.choice(WRONG_AFTERWARDS)
+    if "outs" in loop:
+        around = "{loop}" if "def run" in around or "for t" in around else around
+        around += f"\n{pick.choice(COLLECTED)}"
     lines = around.replace("{loop1}", indent(loop, "    ")).replace("{loop}", loop) + f"\n{end}"
     text = _module(pick, layers, _with_starts(pick, lines))
     stack = pick.choice(["init", "call", None, None, None])
@@ -123,6 +129,9 @@ def _with_starts(pick: random.Random, lines: str) -> str:
     start = "last = h = x * 0\ncount = 0\ntotal = 0.0\ngrown = [x]\narray = np.zeros(4)\n"
     if "keys" in lines:
         start += pick.choice(KEYS).format(n=pick.choice(["DEPTH", "len(self.layers)", "self.n"])) + "\n"
+    for name, value in (("outs", "[]"), ("prev", "None")):
+        if re.search(rf"\b{name}\b", lines):
+            start += f"{name} = {value}\n"
     if "see()" in lines:
         start += "def see():\n    return x * 2\n"
     return f"{start}{lines}\nx = jnp.sum(x) + total if x.shape != s.shape else x + total"
