@@ -10,6 +10,7 @@ from scanify.analysis.code import code_of
 from scanify.analysis.container import container
 from scanify.analysis.facts import Place, Span
 from scanify.analysis.header import Header, Part, header
+from scanify.analysis.keys import is_keys
 from scanify.analysis.layer_class import layer_problem, methods_called, state_of_its_own
 from scanify.analysis.layers import Elsewhere
 from scanify.analysis.names import body_of, flow
@@ -120,7 +121,8 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
     alike = unlike is None and not index and not _in_another_form(found)
     alike = alike and not isinstance(found.layers.answer, Elsewhere)
     alike = alike and not branches_beside(head, found, loop)
-    alike = alike and not walks_other_layers(context.project, at, head, found) and not facts.collected.keyed
+    alike = alike and not walks_other_layers(context.project, at, head, found)
+    alike = alike and not _collects_per_layer(context, at, head, found, facts)
     kind = Kind.SCAN if facts.collected.collections else Kind.FOLD
     return Plan(
         place=at.module.parsed.place(loop),
@@ -149,6 +151,17 @@ def _list_obligations(found: Found) -> tuple[str, ...]:
         return ()
     what = code_of(found.part.source)
     return (f"the elements of `{what}` are Equinox modules, and applying one has no side effects",)
+
+
+def _collects_per_layer(context: Context, at: Where, head: Header, found: Found, facts: BodyFacts) -> bool:
+    """Whether layers that are equal may still collect different things: by name, or numbers that are walked beside.
+
+    A stack would make arrays of such numbers; PRNG keys are arrays in any case.
+    """
+    beside = [part.whole for part in head.parts if part is not found.part]
+    collected = facts.collected
+    others = any(not is_keys(context.project, at, one) for one in beside)
+    return bool(collected.collections) and (collected.keyed or others)
 
 
 def _in_another_form(found: Found) -> bool:

@@ -80,7 +80,7 @@ def test_caches_that_are_read_beside_the_layers_and_collected_anew():
     head = "for layer, cache in zip(self.layers, caches):"
     before = "new_caches = []\ncaches = [None] * len(self.layers)"
     found = plan("x, new = layer(x, cache)\nnew_caches.append(new)", before, head)
-    assert (found.ys, found.holds) == (("new_caches",), Holds.ARRAY_STACKED)
+    assert (found.ys, found.holds) == (("new_caches",), Holds.BLOCK_SEQ)  # a cache may hold numbers
     assert [(xs.target, xs.source) for xs in found.xs] == [("cache", "caches")]
 
 
@@ -100,6 +100,15 @@ def test_names_of_the_layers_need_a_sequence_that_traces_every_layer():
     found = plan("x = layer(x)\nouts[name] = x", "outs = {}", "for layer, name in zip(self.layers, keys):")
     assert found.holds is Holds.BLOCK_SEQ
     assert plan("x = layer(x)\nouts['x'] = x", "outs = {}").holds is Holds.ARRAY_STACKED
+
+
+def test_keys_that_are_walked_beside_the_layers_are_arrays():
+    before = "outs, ks = [], jr.split(mask, 3)"
+    found = plan("x = layer(x, key=k)\nouts.append(x)", before, "for layer, k in zip(self.layers, ks):")
+    assert found.holds is Holds.BLOCK_SEQ
+    before = "outs = []\nks = jr.split(mask, 3)"
+    found = plan("x = layer(x, key=k)\nouts.append(x)", before, "for layer, k in zip(self.layers, ks):")
+    assert found.holds is Holds.ARRAY_STACKED
 
 
 def test_unlike_layers_are_groups():
@@ -206,6 +215,13 @@ def test_lists_that_are_no_local_names():
 )
 def test_ways_of_adding_that_do_not_go_together(text, before):
     refused(text, "does not go with", before)
+
+
+@pytest.mark.parametrize(
+    "text", ["outs[0] = x\nx = layer(x)\nouts[-1] = x", "x = layer(x)\nfor k in keys:\n    outs[k] = x"]
+)
+def test_two_indices_may_be_one_place(text):
+    refused(text, "one layer may store at several indices", "outs = [0]")
 
 
 @pytest.mark.parametrize(
