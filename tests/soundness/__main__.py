@@ -18,7 +18,8 @@ def text(found: Found) -> str:
         f"changed, and seen to differ  {found.differing}",
         f"  PROVED wrongly             {len([p for p in found.wrong if not p.equal])}",
         f"changed, no difference seen  {found.changed_proved} of them PROVED",
-        f"spelled alike, but differing {len(found.harness)} (a mistake of this test)",
+        f"spelled twice, but differing {found.reordered} (sums of cotangents, in another order and rounded)",
+        f"  without cotangents         {len(found.harness)} (a mistake of this test)",
     ]
     lines += [f"PROVED wrongly: pair {p.seed // 2}\n{p.before}\n -- and --\n{p.after}" for p in found.wrong[:5]]
     return "\n".join(lines)

@@ -22,8 +22,9 @@ SHAPES = {"m": (4, 3), "v": (3,)}
 FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -7.0, np.inf, -np.inf, np.nan, 1e-40, 3e38, -1e-3)
 INTEGERS = (0, 1, -1, 2, 3, 4, 2**31 - 1, -(2**31))
 
-# Sums of cotangents may be added in another order: in float64, on numbers of no size, that is all that may differ.
-MILD = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0)
+# Sums of cotangents may be added in another order, and lose the sign of a zero: in float64, on numbers of no size, that
+# is all that may differ, but where something is divided by such a zero.
+MILD = (1.0, -1.0, 0.5, 2.0, -3.0)
 TOLERANCE = 1e-9
 
 
@@ -52,13 +53,17 @@ class Pair:
 
 @dataclass
 class Found:
-    """What a run has found. wrong: proved, though the numbers differ. harness: one program, two answers: our mistake."""
+    """What a run has found. wrong: proved, though the numbers differ. reordered: one
+    program, two answers, where sums of cotangents in another order were rounded to few bits. harness: the same without
+    cotangents, a mistake of ours.
+    """
 
     pairs: int = 0
     equal: int = 0
     proved: int = 0
     differing: int = 0
     changed_proved: int = 0
+    reordered: int = 0
     untraced: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     wrong: list[Pair] = field(default_factory=list)
@@ -160,9 +165,10 @@ def _alike(pair: Pair, one: Any, other: Any) -> bool:
             np.array_equal(numbers, other == other)
             and np.where(numbers, one, 0).tobytes() == np.where(numbers, other, 0).tobytes()
         )
-    finite = np.isfinite(one) & np.isfinite(other)
-    if not finite.all():  # what overflows in one order need not in another
-        return bool(np.array_equal(np.isnan(one[~finite]), np.isnan(other[~finite])) or not pair.gradients)
+    finite = np.isfinite(one)
+    if not np.array_equal(finite, np.isfinite(other)):
+        return False
+    one, other = one[finite], other[finite]  # inf, -inf, and what comes of them, may be from zeros of two signs
     scale = 1.0 + float(np.max(np.abs(one), initial=0.0))
     allowed = TOLERANCE if one.dtype == np.float64 else 1e-3
     return bool(np.all(np.abs(one - other) <= allowed * scale))
@@ -185,8 +191,9 @@ def examine(pair: Pair, found: Found) -> None:
         found.proved += 1
     if differ(pair, before, after):
         found.differing += not pair.equal
-        if pair.equal:
+        if pair.equal and not (pair.gradients or inexact(pair)):
             found.harness.append(pair)
+        found.reordered += pair.equal
         if proof.proved:
             found.wrong.append(pair)
     elif proof.proved and not pair.equal:
