@@ -21,8 +21,8 @@ Place = tuple[int, ...]
 def replay(jaxpr: Any, consts: Sequence[Any], arrays: Sequence[Any], given: Mapping[Place, Any]) -> list[Any]:
     """What the jaxpr computes of `arrays`, with the scalars in `given` in the places of its own."""
     if not given:
-        results = jax.core.eval_jaxpr(jaxpr, consts, *arrays)
-        return [_array(out) if hasattr(out, "val") else got for out, got in zip(jaxpr.outvars, results, strict=True)]
+        outs = zip(jaxpr.outvars, jax.core.eval_jaxpr(jaxpr, consts, *arrays), strict=True)
+        return [_array(out) if hasattr(out, "val") else got for out, got in outs]
     values: dict[Any, Any] = {}
     values.update(zip(jaxpr.constvars, consts, strict=True))
     values.update(zip(jaxpr.invars, arrays, strict=True))
@@ -52,10 +52,7 @@ def replay(jaxpr: Any, consts: Sequence[Any], arrays: Sequence[Any], given: Mapp
 
 def _array(literal: Any) -> Any:
     """A number that is given as it stands, as the array that it was traced to."""
-    array = jnp.asarray(literal.val, literal.aval.dtype)
-    if not literal.aval.weak_type:
-        return array
-    return jax.lax.convert_element_type_p.bind(array, new_dtype=array.dtype, weak_type=True, sharding=None)
+    return with_type(jnp.asarray(literal.val, literal.aval.dtype), literal.aval)
 
 
 def _slice_from(params: Mapping[str, Any], operand: Any, given: Mapping[Place, Any]) -> Any:
@@ -76,8 +73,8 @@ def stacked_constants(columns: Sequence[Sequence[Constant]]) -> dict[Place, np.n
     return found
 
 
-def with_type(value: Any, constant: Constant) -> Any:
-    """A scalar with the weak type that the constant has whose place it takes."""
+def with_type(value: Any, constant: Any) -> Any:
+    """A scalar with the weak type that the constant (or aval) has whose place it takes."""
     array = jnp.asarray(value)
     if not constant.weak_type or getattr(array, "weak_type", False):
         return array
