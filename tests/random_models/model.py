@@ -105,13 +105,14 @@ def random_model(seed: int) -> Model:
     loops = 1 + AFTERWARDS[end]
     if bug == "after":
         end = pick.choice(WRONG_AFTERWARDS)
+    if re.search(r"\bouts|\bprev", loop) and re.search("def run|for t", around):
+        around = "{loop}"  # the names are bound outside of the function and of the outer loop
     if "outs" in loop:
-        around = "{loop}" if "def run" in around or "for t" in around else around
         around += f"\n{pick.choice(COLLECTED)}"
     lines = around.replace("{loop1}", indent(loop, "    ")).replace("{loop}", loop) + f"\n{end}"
     text = _module(pick, layers, _with_starts(pick, lines))
     stack = pick.choice(["init", "call", None, None, None])
-    stack = None if layers.given and stack == "init" else stack
+    stack = None if layers.given or "def encode(layers" in text else stack  # nothing else can be asked for
     keyed = "jr.split(key, DEPTH)" in lines or pick.random() < 0.7
     return Model(text, stack, pick.choice(["none", None]), loops, planted, keyed)
 
