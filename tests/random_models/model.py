@@ -35,10 +35,11 @@ WRONG_SURROUNDINGS = [
     "try:\n{loop1}\nexcept Exception:\n    x = x * 0",
     "for t in range(3):\n{loop1}\n    if t == 1:\n        break\n    h = x * 0\nx = x + h",
 ]
+# A plain sum over what a batch norm gives has no gradient but rounding.
 NORMED = (
     "def run(x, state, s=s, h=h, total=total):\n{loop1}\n    return x, state\n"
     "xs, state = jax.vmap(run, in_axes=(0, None), out_axes=(0, None), axis_name='batch')("
-    "jnp.stack([x, x * 2, -x]), state)\nx = jnp.sum(xs, 0)"
+    "jnp.stack([x, x * 2, -x]), state)\nx = xs[0] * xs[1] - xs[2]"
 )
 COLLECTED = ["x = x + sum(outs)", "x = x + jnp.mean(jnp.stack(outs), 0)", "x = x + outs[-1]", "x = x * len(outs)"]
 # The number of loops over layers that each adds.
