@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from scanify.verify.codec import from_json
@@ -63,6 +64,17 @@ def package_rows(model: Model, out: Path, *, by_hand: bool) -> list[Row]:
         return [from_json(Row, row) for row in json.loads(file.read_text())]
 
 
+def _found(given: argparse.Namespace, out: Path) -> Iterator[list[Row]]:
+    if given.fixtures:
+        from tests.packages.fixtures import fixture_rows
+
+        yield from ([row] for row in fixture_rows(given.names))
+        return
+    for model in MODELS:
+        if not given.names or model.name in given.names:
+            yield package_rows(model, out, by_hand=given.by_hand)
+
+
 def main() -> None:
     given = arguments()
     out = given.out.resolve()
@@ -70,20 +82,14 @@ def main() -> None:
     if unknown and not given.fixtures:
         sys.exit(f"no model is called {unknown[0]}; there are {', '.join(each.name for each in MODELS)}")
     rows: list[Row] = []
-    if given.fixtures:
-        from tests.packages.fixtures import fixture_rows
-
-        for row in fixture_rows(given.names):
-            rows.append(row)
-            print(f"{row.package}: {row.model} done", file=sys.stderr, flush=True)
-    else:
-        for model in [each for each in MODELS if not given.names or each.name in given.names]:
-            rows += package_rows(model, out, by_hand=given.by_hand)
-            print(f"{model.requirement}: {model.title} done", file=sys.stderr, flush=True)
-    out.mkdir(parents=True, exist_ok=True)
     name = "fixtures" if given.fixtures else "packages"
-    (out / f"{name}.json").write_text(as_json(rows, versions()))
-    (out / f"{name}.md").write_text(markdown(rows, versions()))
+    out.mkdir(parents=True, exist_ok=True)
+    for found in _found(given, out):
+        rows += found
+        print(f"{found[-1].package}: {found[-1].model} done", file=sys.stderr, flush=True)
+        # After each model: a run of half an hour that is stopped leaves what it has found.
+        (out / f"{name}.json").write_text(as_json(rows, versions()))
+        (out / f"{name}.md").write_text(markdown(rows, versions()))
     print(text(rows, versions()), end="")
     print(f"written to {out / name}.json and .md")
     proved, all_of_them = share(rows)
