@@ -48,8 +48,8 @@ $(VENV)/bench: $(VENV)/$(STAMP)
 corpus: $(VENV)/$(STAMP) ## labelled loops of published packages, downloaded, against what `check` says of them
 	$(BIN)/python -m tests.corpus $(ARGS)
 
-packages: $(VENV)/$(STAMP) ## models of published packages, installed, rewritten or stacked by hand, and verified
-	$(BIN)/python -m tests.packages $(ARGS)
+packages: .venv-313/$(STAMP) ## models of published packages, installed, rewritten or stacked by hand, and verified
+	.venv-313/bin/python -m tests.packages $(ARGS)
 
 fuzz: $(VENV)/$(STAMP) ## 5,000 models made at random, each rewritten and held against its own loop
 	$(BIN)/python -m tests.random_models --count 5000 --seed 0 $(ARGS)
