@@ -152,7 +152,7 @@ HAZARDS = [
     "if len(grown) < 2:\n    grown.append(x)",
     "i = 1\nx = x + i",
     "layer = layer.norm\nx = layer(x)",
-    "global DEPTH\nDEPTH = DEPTH + 1\nx = x * DEPTH",
+    "global COUNT\nCOUNT = COUNT + 1\nx = x * COUNT",
     "x = x + sum(1 for one in self.layers if one is layer)",
     "x = x + hash(layer.act) % 2",
     "log['n'] += 1\nx = x * log['n']",

@@ -13,7 +13,7 @@ from tests.random_models.model import Model, random_model
 from tests.random_models.run import Run, run
 
 PATH = Path("/nowhere/model.py")
-EAGER, JIT = 25, 200  # every so manyth model is also called without a trace, or compiled
+EAGER, JIT = 50, 200  # every so manyth model is also called without a trace, or compiled
 
 
 @dataclass(frozen=True)

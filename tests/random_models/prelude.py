@@ -12,6 +12,7 @@ import jax.random as jr
 import numpy as np
 
 CALLS = []
+COUNT = 0
 DEPTH = 3
 
 

@@ -50,7 +50,7 @@ def run(text: str, *, keyed: bool, how: str) -> Run:
         except Exception as raised:  # every one is an answer to compare
             error = type(raised).__name__
             trace = f"{traceback.format_exc()}\n{error}: {raised}"
-    left = [module.CALLS, module.DEPTH, log["n"], log["all"], len(log.get("seen", ())), next(log["counter"])]
+    left = [module.CALLS, module.COUNT, log["n"], log["all"], len(log.get("seen", ())), next(log["counter"])]
     left += [log["rng"].normal(), getattr(getattr(module, "squash", None), "calls", 0)]
     return Run(error, trace, printed.getvalue(), left, [np.asarray(array) for array in arrays])
 
