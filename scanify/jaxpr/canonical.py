@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from scanify.jaxpr.equinox_errors import messages
+
 
 class NotUnderstood(Exception):
     """A parameter whose meaning is not known: nothing may be proved through it."""
@@ -112,6 +114,9 @@ class Canonical:
             return ("partial", self.key(value.func), self._bound(value.args), self._bound(named))
         if isinstance(value, types.MethodType):
             return ("method", self.key(value.__func__), self._bound(value.__self__))
+        said = messages(value) if isinstance(value, types.FunctionType) else None
+        if said is not None:
+            return ("raises", self._same(value.__code__), said)
         if not isinstance(value, types.FunctionType) or keeps_state(value):
             return self._same(value)
         where = (self._same(value.__code__), self._same(value.__globals__))
