@@ -78,7 +78,9 @@ class Stand:
         self.calls.append({"changes": dict(changes), **options})
         if "timed_case" in options["comparer"]:
             scans = [PolicyResult(p, FAILED, FAILED, Measurement(step_seconds=s)) for p, s in self.timed.items()]
-            return Verification((CaseResult("c", policies=tuple(scans), original=Measurement(step_seconds=0.1)),))
+            return Verification(
+                (CaseResult(cases[0].text, policies=tuple(scans), original=Measurement(step_seconds=0.1)),)
+            )
         bad = set(COSTS) if self.again_bad and options["requested"] else self.bad
         results = [
             PolicyResult(
@@ -198,14 +200,14 @@ class TestAdvice:
     ) -> None:
         assert run(["rewrite", "model.py", "--case", "cases.py:f", "--advise"]) == Exit.FINDINGS
         assert "ArrayStacked" in (folder / "model.py").read_text()
-        said = capsys.readouterr().err
-        assert "scanify: advice: c: a step of the loop takes 0.1 s, one of the scan (none) 0.5 s" in said
+        said = " ".join(capsys.readouterr().err.split())
+        assert "advice: cases.py:f: a step of the loop takes 0.1 s, one of the scan (none) 0.5 s" in said
         assert stand.calls[1]["policies"] == ("none", None)
 
     def test_where_there_is_nothing_to_say(self, stand: Stand, capsys: pytest.CaptureFixture[str]) -> None:
         stand.timed = {"none": 0.1, "as written": 0.1}
         assert run(["rewrite", "model.py", "--case", "cases.py:f", "--advise"]) == Exit.FINDINGS
-        assert "scanify: advice: nothing that was measured speaks against scanning" in capsys.readouterr().err
+        assert "advice: nothing that was measured speaks against scanning" in capsys.readouterr().err
 
     def test_what_failed_is_not_timed(self, stand: Stand) -> None:
         stand.bad = set(COSTS)
@@ -216,21 +218,20 @@ class TestAdvice:
 class TestAdviceOfVerify:
     VERIFY = ("verify", "model.py", "--case", "cases.py:f", "--no-cache")
 
-    def test_it_goes_to_standard_error_and_leaves_report_and_exit_code_alone(
-        self, stand: Stand, capsys: pytest.CaptureFixture[str]
+    @pytest.mark.parametrize("form", ["text", "json", "markdown", "junit", "html"])
+    def test_it_is_in_the_report_and_leaves_the_exit_code_alone(
+        self, stand: Stand, form: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert run([*self.VERIFY]) == Exit.OK
-        report = capsys.readouterr().out
-        assert run([*self.VERIFY, "--advise"]) == Exit.OK
-        said = capsys.readouterr()
-        assert said.out == report
-        assert "scanify: advice: c: a step of the loop takes 0.1 s, one of the scan (none) 0.5 s" in said.err
+        assert run([*self.VERIFY, "--format", form]) == Exit.OK
+        assert "of the scan" not in capsys.readouterr().out
+        assert run([*self.VERIFY, "--format", form, "--advise"]) == Exit.OK
+        assert "a step of the loop takes 0.1 s" in capsys.readouterr().out
 
     def test_of_a_version_written_by_hand(self, stand: Stand, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (folder / "other.py").write_text(MODEL)
         files = ["--before", "model.py", "--after", "other.py", "--case", "cases.py:f", "--no-cache"]
         assert run(["verify", *files, "--advise"]) == Exit.OK
-        assert "scanify: advice: c: a step of the loop" in capsys.readouterr().err
+        assert "advice: cases.py:f: a step of the loop" in capsys.readouterr().out
         assert stand.calls[1]["policies"] == ("none", None)
 
     def test_what_failed_is_not_timed(self, stand: Stand) -> None:
@@ -246,6 +247,6 @@ def test_with_the_real_verification(folder: Path, capsys: pytest.CaptureFixture[
     assert "is the cheapest of those that fit into 1 MiB: its gradient needs" in said
     assert "and takes the fewest operations. The others:" in said
     assert "full" in said and "times" in said
-    assert "scanify: advice: " in said
+    assert "advice: " in said
     assert "gradient_checkpointing=" in (folder / "model.py").read_text()
     assert "for layer in" not in (folder / "model.py").read_text()

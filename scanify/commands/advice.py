@@ -4,24 +4,24 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from scanify.verify.verdict import Verification
+    from scanify.verify.verdict import Advice, Verification
 
 
-def advice_on(verify: "Callable[..., Verification]") -> tuple[str, ...]:
-    """Time the cases and say, a sentence for each reason, where scanning does not pay; or that nothing speaks against.
+def advice_on(verify: "Callable[..., Verification]") -> "tuple[Advice, ...]":
+    """Time the cases and say, once for each reason, where scanning does not pay.
 
-    `verify` runs the cases; it is told the policies and the comparer. A case that cannot be timed gets a sentence too:
-    advice is no reason to fail.
+    `verify` runs the cases; it is told the policies and the comparer. A case that cannot be timed is told too: advice
+    is no reason to fail.
     """
     from scanify.verify.advise import advise
+    from scanify.verify.verdict import Advice
 
     # Without remat a scan computes what its loop does, so that what remat costs is not taken for what scanning costs;
     # and as it is written (None) it is what the user gets.
     timed = verify(policies=("none", None), measure=True, comparer="scanify.verify.timing:timed_case")
     failed = [
-        f"advice: {case.name}: could not be timed: {case.error}" for case in timed.cases if case.error is not None
+        Advice(case.name, "failed", f"could not be timed: {case.error}")
+        for case in timed.cases
+        if case.error is not None
     ]
-    found = [f"advice: {each.case}: {each.text}" for each in advise(timed.cases)]
-    if not found and not failed:
-        found = ["advice: nothing that was measured speaks against scanning"]
-    return (*failed, *found)
+    return (*failed, *advise(timed.cases))

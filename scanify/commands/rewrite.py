@@ -90,7 +90,8 @@ def command(
         outcome, verified = _by_name(given, policy, run, unsafe=unsafe, measure=measure)
     if timed is not None and verified is not None and not verified.failed:
         advice = advice_on(partial(verify_outcome, outcome, given.project, timed, requested=None))
-        verified = replace(verified, remarks=(*verified.remarks, *advice))
+        *others, last = verified.shown
+        verified = replace(verified, shown=(*others, replace(last, advice=advice)))
     return _finish(outcome, given.stdin, verified, tried=run is not None, diff=diff, check=check)
 
 

@@ -1,6 +1,5 @@
 """`scanify verify`: compare two versions of a model on cases, the second one rewritten in memory or by hand."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -153,7 +152,8 @@ def _rewritten(given: Given, run: CaseRun, policies: tuple[str, ...], *, measure
         outcome, given.project, run, requested=_requested(policies), measure=measure, policies=policies or REMATS
     )
     if advise and result.good:
-        _advise(partial(verify_outcome, outcome, given.project, run, requested=None))
+        found = advice_on(partial(verify_outcome, outcome, given.project, run, requested=None))
+        result = replace(result, advice=found)
     return replace(result, diff=render_diff(outcome.before, outcome.texts, Path.cwd()))
 
 
@@ -170,14 +170,8 @@ def _by_hand(change: ByHand, run: CaseRun, policies: tuple[str, ...], *, measure
     """Verify a change that somebody made: as it is written, unless policies are named."""
     result = verify_by_hand(change, run, policies=policies or (None,), measure=measure)
     if advise and result.good:
-        _advise(partial(verify_by_hand, change, run))
+        result = replace(result, advice=advice_on(partial(verify_by_hand, change, run)))
     return replace(result, diff=change.diff(Path.cwd()))
-
-
-def _advise(verify: "Callable[..., Verification]") -> None:
-    """On standard error, because a report may go to standard output, and because advice is no part of a verdict."""
-    for line in advice_on(verify):
-        click.echo(f"scanify: {line}", err=True)
 
 
 def _demand_changes(outcome: Outcome, given: Given) -> None:

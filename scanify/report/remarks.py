@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from scanify.report.summary import once
-from scanify.verify.verdict import CaseResult, Difference, Operation, PolicyResult, Status, Verdict
+from scanify.verify.verdict import CaseResult, Difference, Operation, PolicyResult, Status, Verdict, Verification
 from scanify.verify.words import FIRST_DIFFERENCE, show_difference
 
+NO_ADVICE = "nothing that was measured speaks against scanning"
 _COMPARED = "{what} are equal", "{what} agree numerically", "{what} differ", "{what} were not compared"
 _ONCE = {
     "parameters": (
@@ -120,6 +121,14 @@ def findings(case: CaseResult) -> tuple[tuple[str, str], ...]:
 def notes(case: CaseResult) -> tuple[tuple[str, str], ...]:
     """What is worth knowing and not wrong, as `findings`."""
     return (*(("", text) for text in case.notes), *by_policy({p.policy: p.notes for p in case.policies}))
+
+
+def advice(verification: Verification) -> tuple[tuple[str, str], ...]:
+    """Where scanning does not pay: the case ("" for all of them), and why. () where nobody asked."""
+    if verification.advice is None:
+        return ()
+    found = tuple((each.case, each.text) for each in verification.advice)
+    return found or (("", NO_ADVICE),)
 
 
 def sides(difference: Difference) -> tuple[tuple[str, Operation], ...]:

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from scanify.report.html_case import case_section, status
+from scanify.report.html_case import case_section, prose, status
 from scanify.report.html_plots import sweep_section
 from scanify.report.markup import Markup, join, tag
+from scanify.report.remarks import advice
 from scanify.report.summary import about, once, ran_on, summary
 from scanify.report.sweep import sweeps
 from scanify.report.unified import FileDiff, files_of
@@ -56,6 +57,7 @@ def verification_html(verification: Verification) -> str:
     parts += sections[:bad]
     parts += [sweep_section(number, group) for number, group in enumerate(sweeps(verification.cases), 1)]
     parts += sections[bad:]
+    parts += _advice(verification)
     if verification.diff.strip():
         parts.append(_diff(files_of(verification.diff)))
     parts.append(_versions(verification))
@@ -156,6 +158,14 @@ def _cell(verdict: Verdict | None) -> Markup:
 def scrolled(table: Markup, name: str) -> Markup:
     """A table that scrolls by itself where the page is too narrow for it; the keyboard reaches it."""
     return tag("div", table, class_="wide", role="region", aria_label=name, tabindex="0")
+
+
+def _advice(verification: Verification) -> list[Markup]:
+    """Where scanning does not pay, where that was asked."""
+    items = [tag("li", tag("strong", f"{name}: ") if name else "", prose(said)) for name, said in advice(verification)]
+    if not items:
+        return []
+    return [tag("section", tag("h2", "Advice", id="advice"), tag("ul", *items), aria_labelledby="advice")]
 
 
 def _diff(files: Sequence[FileDiff]) -> Markup:

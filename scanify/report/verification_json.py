@@ -28,6 +28,7 @@ def verification_json(verification: Verification) -> dict[str, Any]:
         "versions": dict(verification.versions),
         "cases": [_case(case) for case in verification.cases],
         "diff": verification.diff,
+        "advice": None if verification.advice is None else [to_json(each) for each in verification.advice],
     }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from scanify.report.remarks import place, reason, said_once, sides
+from scanify.report.remarks import NO_ADVICE, place, reason, said_once, sides
 from scanify.report.summary import once, title
 from scanify.report.visible import visible
 from scanify.verify.verdict import CaseResult, PolicyResult, Status, Verdict, Verification
@@ -30,7 +30,7 @@ def verification_junit(verification: Verification) -> str:
     """
     root = Element("testsuites", name="scanify verify")
     for case in verification.cases:
-        root.append(_suite(case, verification.versions))
+        root.append(_suite(case, (*verification.versions, *_advice(case, verification))))
     for count in ("tests", "failures", "errors", "skipped"):
         root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
     root.set("time", _time(sum(_seconds(case) for case in verification.cases)))
@@ -38,13 +38,23 @@ def verification_junit(verification: Verification) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
 
 
-def _suite(case: CaseResult, versions: tuple[tuple[str, str], ...]) -> Element:
+def _advice(case: CaseResult, verification: Verification) -> Iterator[tuple[str, str]]:
+    """Properties with what speaks against scanning in the case, where that was asked."""
+    if verification.advice is None:
+        return
+    found = [each for each in verification.advice if each.case == case.name]
+    yield from ((f"advice.{each.kind}", each.text) for each in found)
+    if not found:
+        yield "advice", NO_ADVICE
+
+
+def _suite(case: CaseResult, about: tuple[tuple[str, str], ...]) -> Element:
     tests = tuple(_tests(case))
     suite = Element("testsuite", name=visible(title(case)), tests=str(len(tests)))
     for count, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(count, str(sum(test.kind == kind for test in tests)))
     suite.set("time", _time(_seconds(case)))
-    properties = [*versions, *((f"variant.{name}", value) for name, value in case.variant)]
+    properties = [*about, *((f"variant.{name}", value) for name, value in case.variant)]
     if properties:
         holder = SubElement(suite, "properties")
         for name, value in properties:

@@ -4,7 +4,7 @@ import re
 from html import escape
 
 from scanify.report.figures import COMPILE, LOOP, SAVED, STABLEHLO, STEP, TEMPORARIES, backend, measured
-from scanify.report.remarks import findings, notes, place, sides, statements
+from scanify.report.remarks import advice, findings, notes, place, sides, statements
 from scanify.report.summary import about, ran_on, summary, title
 from scanify.report.visible import cut, visible
 from scanify.verify.verdict import CaseResult, Difference, Status, Verdict, Verification
@@ -37,10 +37,13 @@ def verification_markdown(verification: Verification, limit: int = LIMIT) -> str
             break
         shown.append(section)
         room -= len(section)
+    advised = _advice(verification, room)
+    room -= len(advised)
     lines += "".join(shown)
     if len(shown) < len(ordered):
         left = f"{len(ordered) - len(shown)} of {len(ordered)} cases are left out here"
         lines += f"\n*{left}: the comment would be too long.*\n"
+    lines += advised
     omitted = []
     for name, text, language in _long_texts(verification):
         details = _details(name, text, language, room)
@@ -51,6 +54,17 @@ def verification_markdown(verification: Verification, limit: int = LIMIT) -> str
         more = f" and {len(omitted) - 1} more" if len(omitted) > 1 else ""
         lines += f"\n*{prose(omitted[0], 200)}{more}: left out here, the comment would be too long.*\n"
     return lines + foot
+
+
+def _advice(verification: Verification, room: int) -> str:
+    """Where scanning does not pay, as much of it as there is room for."""
+    items = [f"- {code(name) + ': ' if name else ''}{prose(said)}\n" for name, said in advice(verification)]
+    found = "\n**Advice**\n\n" if items else ""
+    for item in items:
+        if len(found) + len(item) > room:
+            return found + "- *more, which would make the comment too long*\n"
+        found += item
+    return found
 
 
 def prose(text: str, limit: int = _SENTENCE) -> str:

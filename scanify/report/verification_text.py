@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scanify.report.figures import LOOP, SHORT, backend, measured
-from scanify.report.remarks import Statement, findings, notes, place, sides, statements
+from scanify.report.remarks import Statement, advice, findings, notes, place, sides, statements
 from scanify.report.summary import about, ran_on, summary
 from scanify.report.visible import visible
 from scanify.verify.verdict import CaseResult, Difference, Status, Verdict, Verification
@@ -23,6 +23,8 @@ def print_verification(verification: Verification, console: Console) -> None:
     """Print the report on `console`: with colours and rules on a terminal, as plain ASCII otherwise."""
     for case in verification.cases:
         _print_case(case, console)
+    for name, said in advice(verification):
+        _paragraph(console, Text("advice", style="cyan"), f": {name}{': ' if name else ''}{said}")
     _print_summary(verification, console)
 
 

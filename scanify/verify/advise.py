@@ -7,24 +7,14 @@ GPUs most of all (jax#16611). Advice changes no verdict.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from scanify.verify.limits import human_bytes
-from scanify.verify.verdict import CaseResult, Measurement
+from scanify.verify.verdict import Advice, CaseResult, Measurement
 
 # Seconds that were measured once say little below this share of a difference.
 _CLEARLY = 0.1
 # Loops of fewer operations a layer than this, forward and backward, are called tiny where they were found to be slow.
 _TINY = 1_000_000
-
-
-@dataclass(frozen=True)
-class Advice:
-    """Why not to scan. `kind`: what scanning does not make better, the time to build the program or to run a step."""
-
-    case: str
-    kind: Literal["build", "step"]
-    text: str
 
 
 @dataclass(frozen=True)

@@ -174,7 +174,7 @@ def _nothing_fits(candidates: Sequence[Candidate], budget: int, backend: str) ->
 
 def _nothing_able(candidates: Sequence[Candidate], able: Sequence[Candidate], cases: Sequence[CaseResult]) -> str:
     if able:  # they are right, but their memory is not known
-        return "the memory of no policy was measured, so none is known to fit; verify without --abstract"
+        return "the memory of no policy was measured, so none is known to fit: this backend does not tell it"
     errors = [case.name for case in cases if case.error is not None]
     if errors or not cases:
         return f"no remat policy can be chosen: {', '.join(errors) or 'no case'} could not be run"

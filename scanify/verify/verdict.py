@@ -163,12 +163,29 @@ class CaseResult:
 
 
 @dataclass(frozen=True)
+class Advice:
+    """Why not to scan in a case, in words that stand alone. It changes no verdict.
+
+    `kind`: what scanning does not make better, the time to build the program ("build") or to run a step ("step");
+    "failed" where the case could not be timed.
+    """
+
+    case: str
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Verification:
-    """All cases of one run, the versions they ran on, and the change that was verified, as a unified diff."""
+    """All cases of one run, the versions they ran on, and the change that was verified, as a unified diff.
+
+    `advice` is () where nothing that was measured speaks against scanning, and None where none was asked for.
+    """
 
     cases: tuple[CaseResult, ...]
     versions: tuple[tuple[str, str], ...] = ()
     diff: str = ""
+    advice: tuple[Advice, ...] | None = None
 
     @property
     def good(self) -> bool:

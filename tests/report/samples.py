@@ -4,6 +4,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from scanify.verify.verdict import (
+    Advice,
     CaseResult,
     Difference,
     Measurement,
@@ -150,6 +151,15 @@ HOSTILE = (
 )
 
 
+def advice() -> tuple[Advice, ...]:
+    slow = "2 layers: a step of the loop takes 1 ms, one of the scan (none) 3 ms, 3.0 times as long"
+    return (
+        Advice("cases.py:gpt", "step", slow),
+        Advice("cases.py:gpt", "build", "scanning saves no time here, and no memory"),
+        Advice("cases.py:gpt (depth=1)", "failed", "could not be timed: cases.py:gpt was stopped"),
+    )
+
+
 def hostile() -> Verification:
     """Every text that a report shows is one that could break it."""
     operation = Operation(HOSTILE, HOSTILE, 7, 1)
@@ -162,7 +172,8 @@ def hostile() -> Verification:
         ((HOSTILE, HOSTILE),), 3, verdict, verdict, verdict, (HOSTILE,),
     )  # fmt: skip
     error = CaseResult(HOSTILE, error=HOSTILE, output=HOSTILE)
-    return Verification((case, error), ((HOSTILE, HOSTILE),), f"--- {HOSTILE}\n+++ {HOSTILE}\n@@ -1 +1 @@\n-{HOSTILE}")
+    diff = f"--- {HOSTILE}\n+++ {HOSTILE}\n@@ -1 +1 @@\n-{HOSTILE}"
+    return Verification((case, error), ((HOSTILE, HOSTILE),), diff, (Advice(HOSTILE, "step", HOSTILE),))
 
 
 def verifications() -> dict[str, Verification]:
@@ -173,6 +184,8 @@ def verifications() -> dict[str, Verification]:
         "crashed": Verification((crashed(), timed_out()), VERSIONS, DIFF),
         "variants": Verification((*variants(), timed_out()), VERSIONS, DIFF),
         "hostile": hostile(),
+        "advised": Verification((gpt(2), gpt(1, variant=(("depth", "1"),))), VERSIONS, DIFF, advice()),
+        "nothing to advise": Verification((gpt(),), VERSIONS, DIFF, ()),
         "empty": Verification(()),
     }
 

@@ -111,6 +111,7 @@ def test_every_field_of_the_contract_is_there() -> None:
             }
         ],
         "diff": "--- m.py\n",
+        "advice": None,
     }
 
 

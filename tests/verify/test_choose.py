@@ -214,4 +214,4 @@ def test_which_case_bars_a_policy_is_said() -> None:
 def test_why_there_is_no_choice() -> None:
     assert choose([CaseResult("c", error="it died")]).why == "no remat policy can be chosen: c could not be run"
     assert "none: outputs FAILED" in choose([case(replace(CHEAP, outputs=FAILED))]).why
-    assert "without --abstract" in choose([case(policy("none", 10, None))], 5).why
+    assert "this backend does not tell it" in choose([case(policy("none", 10, None))], 5).why

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from scanify.verify.choose import choose
 from scanify.verify.compare import compare_case
 from scanify.verify.verdict import Status
 from tests.verify.loop_model import POLICIES, PROVED, REWRITE, SOURCE, changed, statuses
@@ -30,6 +31,15 @@ def test_measuring_compiles_every_version(compare):
         assert measured.backend == jax.default_backend()
         assert min(measured.trace_seconds, measured.lower_seconds, measured.compile_seconds) > 0
     assert result.original.temp_bytes >= 0
+
+
+def test_the_memory_of_abstract_weights_is_measured_and_their_loop_is_not_compiled(compare):
+    found = compare(REWRITE, abstract=True, measure=True, policies=("none",))
+    needed = [policy.measured.needed_bytes for policy in found.policies]
+    real = compare(REWRITE, measure=True, policies=("none",))
+    assert None not in needed and needed == [policy.measured.needed_bytes for policy in real.policies]
+    assert found.original.flops and found.original.compile_seconds is None
+    assert choose([found], needed[0]).policy == "none" and choose([found], needed[0] - 1).policy is None
 
 
 def test_layers_in_reverse_order_fail_the_parameters_alone(compare):
