@@ -3,15 +3,18 @@
 import libcst as cst
 
 from scanify.analysis.calls import called
-from scanify.analysis.classes import bases
+from scanify.analysis.classes import bases, method
 from scanify.analysis.effects import function_effects
 from scanify.analysis.elements import ElementClass
 from scanify.analysis.facts import Place
+from scanify.analysis.keys import qualified
 from scanify.analysis.project import Definition, External, Project, dotted
-from scanify.analysis.where import method_where
+from scanify.analysis.where import Where, method_where
 
 # Each instance makes its own StateIndex, a static marker that differs in every layer (equinox/nn/_stateful.py).
-_STATEFUL = frozenset(f"equinox.nn.{name}" for name in ("BatchNorm", "SpectralNorm", "StateIndex", "StatefulLayer"))
+# Other packages have normalisation layers of these names that do so too.
+_STATEFUL = frozenset({"BatchNorm", "SpectralNorm", "StateIndex", "StatefulLayer"})
+_DIFFERS = "whose index differs in every layer"
 
 Reason = tuple[str, str, Place | None]
 
@@ -56,10 +59,38 @@ def state_of_its_own(project: Project, kind: ElementClass | None) -> str | None:
     if kind is None:
         return None
     if isinstance(kind.meaning, External):
-        stateful = "StateIndex" if kind.meaning.qualname in _STATEFUL else None
-    else:
-        stateful = _stateful(project, kind.meaning, set())
-    return f"`{kind.name}` holds a `{stateful}`, whose index differs in every layer" if stateful is not None else None
+        stateful = "StateIndex" if _is_stateful(kind.meaning.qualname) else None
+        return f"`{kind.name}` holds a `{stateful}`, {_DIFFERS}" if stateful is not None else None
+    return class_with_state(project, kind.meaning)
+
+
+def class_with_state(project: Project, owner: Definition) -> str | None:
+    """Where the source shows that instances of a class keep state outside of them: they hold one of equinox's stateful
+    modules, or one of that name from elsewhere, or are called with an `equinox.nn.State`."""
+    stateful = _stateful(project, owner, set())
+    if stateful is not None:
+        return f"`{owner.name}` holds a `{stateful}`, {_DIFFERS}"
+    found = method(project, owner, "__call__")
+    if found is None:
+        return None
+    inside = method_where(*found)
+    params = found[1].params
+    for param in (*params.posonly_params, *params.params, *params.kwonly_params):
+        if param.annotation is not None and holds_state(project, inside, param.annotation.annotation):
+            return f"`{owner.name}` is given an `equinox.nn.State`, {_DIFFERS}"
+    return None
+
+
+def holds_state(project: Project, at: Where, annotation: cst.CSTNode) -> bool:
+    """Whether an annotation names `equinox.nn.State`, by itself or as a part."""
+    meaning = qualified(project, at, annotation)
+    if meaning is not None:
+        return meaning == "equinox.nn.State"
+    return any(holds_state(project, at, child) for child in annotation.children)
+
+
+def _is_stateful(qualname: str) -> bool:
+    return qualname.rpartition(".")[2] in _STATEFUL
 
 
 def layer_problem(project: Project, kind: ElementClass | None, methods: tuple[str, ...]) -> Reason | None:
@@ -102,7 +133,7 @@ def _stateful(project: Project, definition: Definition, seen: set[int]) -> str |
     inherited = [base.qualname for base in bases(project, definition) if isinstance(base, External)]
     for name in [*inherited, *_dotted_names(definition.node)]:
         meaning = project.resolve(definition.module, name) if name not in inherited else External(name)
-        if isinstance(meaning, External) and meaning.qualname in _STATEFUL:
+        if isinstance(meaning, External) and _is_stateful(meaning.qualname):
             return meaning.qualname.rpartition(".")[2]
         if isinstance(meaning, Definition) and isinstance(meaning.node, cst.ClassDef):
             inner = _stateful(project, meaning, seen)

@@ -284,6 +284,7 @@ def _vary_through_body(
         targets = [t.target for t in statement.targets] if isinstance(statement, cst.Assign) else [statement.target]
         key = is_keys(project, at, statement.value)
         varies = culprit(project, at, statement.value, environment) is not None
+        varies = varies or _in_some_turns(project, at, statement, body, environment)
         for name in [name for target in targets for name in target_names(target)]:
             if key:
                 environment[name] = Variety.KEY
@@ -291,6 +292,18 @@ def _vary_through_body(
                 environment[name] = Variety.VALUE
             elif name not in carried:
                 environment.pop(name, None)
+
+
+def _in_some_turns(
+    project: Project, at: Where, statement: cst.CSTNode, body: Sequence[cst.CSTNode], environment: dict[str, Variety]
+) -> bool:
+    """Whether a statement of a loop's body stands under a condition that varies from turn to turn."""
+    for above in at.module.parsed.ancestors(statement):
+        if isinstance(above, cst.If) and culprit(project, at, above.test, environment) is not None:
+            return True
+        if above in body:
+            return False
+    return False
 
 
 def _statement_beside(at: Where, first: cst.CSTNode, inner: cst.CSTNode) -> cst.CSTNode | None:

@@ -9,6 +9,7 @@ from scanify.analysis.classify import Found, classify, layers_of
 from scanify.analysis.code import code_of
 from scanify.analysis.container import container
 from scanify.analysis.facts import Place, Span
+from scanify.analysis.grouping import parted
 from scanify.analysis.header import Header, Part, header
 from scanify.analysis.keys import is_keys
 from scanify.analysis.layer_class import layer_problem, methods_called, state_of_its_own
@@ -16,7 +17,7 @@ from scanify.analysis.layers import Elsewhere
 from scanify.analysis.names import body_of, flow
 from scanify.analysis.objections import branches_beside, first_problem, head_problem, reads_index, walks_other_layers
 from scanify.analysis.plan import Body, CallStack, Holds, InitStack, Kind, PerLayer, Plan, Refusal
-from scanify.analysis.project import Module, dotted
+from scanify.analysis.project import Module, Project, dotted
 from scanify.analysis.stack_choice import Context, choose_stack, with_owner
 from scanify.analysis.where import Where, where
 
@@ -40,11 +41,12 @@ def plan_loop(context: Context, module: Module, loop: cst.For) -> Plan | Refusal
         or layer_problem(context.project, found.kind, methods_called(loop, layer))
     )
     if problem is not None:
-        return _refusal(at, loop, head, found, facts, *problem)
+        return _refusal(context.project, at, loop, head, found, facts, *problem)
     return _plan(context, at, loop, head, found, facts)
 
 
 def _refusal(
+    project: Project,
     at: Where,
     loop: cst.For,
     head: Header,
@@ -63,7 +65,7 @@ def _refusal(
         kind = Kind.SCAN if facts.carry else Kind.MAP
     elif not facts.carry:
         kind = Kind.MAP
-    elif rule in ("SCN202", "SCN203"):
+    if kind is not Kind.MAP and parted(project, at, head, found, loop, facts.carry) is not None:
         kind = Kind.GROUP
     return Refusal(
         place=at.module.parsed.place(loop),
@@ -91,7 +93,9 @@ def _indexed(context: Context, at: Where, loop: cst.For, head: Header) -> Refusa
         if found is not None and found.kind is not None:
             facts = body_facts(context.project, at, loop, head, head.index.value)
             reason = f"the layers are taken by index, `{at.module.parsed.code(node)}`"
-            return _refusal(at, loop, Header(()), found, facts, "SCN208", reason, at.module.parsed.place(node))
+            return _refusal(
+                context.project, at, loop, Header(()), found, facts, "SCN208", reason, at.module.parsed.place(node)
+            )
     return None
 
 
@@ -113,7 +117,7 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
     stack = choose_stack(context, at, loop, found)
     if not isinstance(stack, InitStack | CallStack):
         rule, reason, place, remedy = stack
-        return _refusal(at, loop, head, found, facts, rule, reason, place, remedy)
+        return _refusal(context.project, at, loop, head, found, facts, rule, reason, place, remedy)
     layer = dotted(found.part.target)
     assert layer is not None
     index = _index(at, loop, head, found)
@@ -126,7 +130,7 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
     kind = Kind.SCAN if facts.collected.collections else Kind.FOLD
     return Plan(
         place=at.module.parsed.place(loop),
-        kind=kind if unlike is None or found.kind is None else Kind.GROUP,
+        kind=kind if parted(context.project, at, head, found, loop, facts.carry) is None else Kind.GROUP,
         container=_walked(at, found),
         layer=layer,
         carry=facts.carry,

@@ -6,8 +6,9 @@ import libcst as cst
 
 from scanify.analysis.classes import declarations
 from scanify.analysis.code import code_of
-from scanify.analysis.elements import Element, ElementClass, Mixed, NotAModule, Shared, difference, element_class
+from scanify.analysis.elements import Element, ElementClass, NotAModule, Shared, difference, element_class
 from scanify.analysis.facts import Place
+from scanify.analysis.grouping import parted_elements
 from scanify.analysis.layer_class import layer_problem, state_of_its_own
 from scanify.analysis.layers import Built, NotLayers, Unclear, list_value
 from scanify.analysis.plan import Annotation, Body, Called, Holds, InitStack, Kind, Plan, Refusal
@@ -80,7 +81,7 @@ def _decide(context: Context, at: Where, call: cst.Call, arg: cst.Arg) -> Plan |
     if reason is not None:
         return _refusal(at, call, reason, Kind.GROUP)
     kinds = [element_class(project, one) for one in repeated]
-    grouped = len(answer.elements) > 1 or isinstance(kinds[0], Mixed) or any(one.how is How.CHOICE for one in differ)
+    grouped = len(answer.elements) > 1 or parted_elements(project, answer.elements) is not None
     one_kind = kinds[0] if len(answer.elements) == 1 and isinstance(kinds[0], ElementClass) else None
     equal = one_kind is not None and not differ and _only_arrays_differ(project, one_kind, answer.elements)
     known = [one for one in kinds if isinstance(one, ElementClass)]

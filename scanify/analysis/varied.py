@@ -14,7 +14,7 @@ from scanify.analysis.names import body_of
 from scanify.analysis.project import Module, Project, dotted
 from scanify.analysis.where import assignments, blocks
 
-_RATE = re.compile(r"drop|prob|rate|dpr|(^|_)(p|sd|eps)($|_)", re.IGNORECASE)
+_RATE = re.compile(r"drop|prob|^(?!.*dilation).*rate|dpr|(^|_)(p|sd|eps)($|_)", re.IGNORECASE)
 _LABEL = re.compile(r"(^|_)(i|idx|index|id|layer|number|name)($|_)", re.IGNORECASE)
 
 _LONG = 40
@@ -31,11 +31,18 @@ class How(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Varied:
-    """An argument that differs between layers, otherwise than as a key does."""
+    """An argument that differs between layers, otherwise than as a key does.
+
+    `arg` is it with its keyword, None for the class itself. `rate` says that it is a number that layers compute with
+    and that their shapes do not depend on. `made` is what a name is assigned in the loops.
+    """
 
     how: How
     node: cst.BaseExpression
     name: str
+    arg: cst.Arg | None = None
+    rate: bool = False
+    made: tuple[cst.BaseExpression, ...] = ()
 
     @property
     def text(self) -> str:
@@ -57,7 +64,9 @@ def varied(project: Project, element: Element, loops: Sequence[cst.For | cst.Whi
         name = culprit(project, element.at, arg.value, environment)
         if name is not None:
             keyword = arg.keyword.value if arg.keyword is not None else ""
-            found.append(Varied(_how(project, element, keyword, arg.value, loops), arg.value, name))
+            made = tuple(one.value for one in _made(arg.value, loops))
+            rate = any(is_rate(keyword, value) for value in (arg.value, *made))
+            found.append(Varied(_how(project, element, keyword, arg.value, loops), arg.value, name, arg, rate, made))
     name = culprit(project, element.at, call.func, environment)
     if name is not None:
         found.append(Varied(How.OTHERWISE, call.func, name))
@@ -67,24 +76,49 @@ def varied(project: Project, element: Element, loops: Sequence[cst.For | cst.Whi
 def _how(
     project: Project, element: Element, keyword: str, node: cst.BaseExpression, loops: Sequence[cst.For | cst.While]
 ) -> How:
-    made = _made(node, loops)
+    statements = _made(node, loops)
+    made = [one.value for one in statements]
     for value in (node, *made):
         if any(_chooses(project, element, one) for one in _nodes(value)):
             return How.CHOICE
-    name = (dotted(node.value if isinstance(node, cst.Subscript) else node) or "").rpartition(".")[2]
-    if _RATE.search(keyword) or _RATE.search(name) or any(map(_fraction, (node, *made))):
+    if any(_on_a_choice(project, element, one, loops) for one in statements):
+        return How.CHOICE
+    if any(is_rate(keyword, value) for value in (node, *made)):
         return How.NUMBER
+    name = _last_name(node)
     plain = isinstance(node, cst.Name | cst.FormattedString | cst.SimpleString)
     if plain and (_LABEL.search(keyword) or (_LABEL.search(name) and not made)):
         return How.NUMBER
     return How.OTHERWISE
 
 
-def _made(node: cst.BaseExpression, loops: Sequence[cst.For | cst.While]) -> list[cst.BaseExpression]:
-    """What a name is assigned in the loops: `rate = 0.1 * i / n` before `Block(rate)`."""
+def is_rate(keyword: str, node: cst.BaseExpression) -> bool:
+    """Whether an argument is a rate, by its name or because it is surely a fraction."""
+    named = _RATE.search(keyword) or _RATE.search(_last_name(node))
+    return bool(named) or _fraction(node)
+
+
+def _last_name(node: cst.BaseExpression) -> str:
+    return (dotted(node.value if isinstance(node, cst.Subscript) else node) or "").rpartition(".")[2]
+
+
+def _made(node: cst.BaseExpression, loops: Sequence[cst.For | cst.While]) -> list[cst.Assign]:
+    """Where a name is assigned in the loops: `rate = 0.1 * i / n` before `Block(rate)`."""
     name = dotted(node)
     found = [one for loop in loops for one in assignments(body_of(loop.body), name)] if name is not None else []
-    return [one.value for one in found if isinstance(one, cst.Assign)]
+    return [one for one in found if isinstance(one, cst.Assign)]
+
+
+def _on_a_choice(
+    project: Project, element: Element, statement: cst.CSTNode, loops: Sequence[cst.For | cst.While]
+) -> bool:
+    """Whether a statement in the loops runs only in some turns of them: `if i == 0: stride = 2`."""
+    for above in element.at.module.parsed.ancestors(statement):
+        if above in loops:
+            return False
+        if isinstance(above, cst.If) and _varies(project, element, above.test):
+            return True
+    return False
 
 
 def _chooses(project: Project, element: Element, node: cst.CSTNode) -> bool:
@@ -101,7 +135,9 @@ def _varies(project: Project, element: Element, node: cst.CSTNode) -> bool:
 
 
 def _fraction(node: cst.CSTNode) -> bool:
-    """Whether an expression is surely a float: it divides, or holds a float literal."""
+    """Whether an expression is surely a float: it divides, or holds a float literal, and is not made an int."""
+    if isinstance(node, cst.Call) and dotted(node.func) in ("int", "round"):
+        return False
     for one in _nodes(node):
         if isinstance(one, cst.Float) or (
             isinstance(one, cst.BinaryOperation) and isinstance(one.operator, cst.Divide)

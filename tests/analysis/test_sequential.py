@@ -99,7 +99,7 @@ def test_the_line_is_that_of_the_constructor_and_the_body_is_where_it_is_applied
             id="mixed",
         ),
         pytest.param(
-            "nn.Sequential([nn.BatchNorm(8, 'batch') for k in range(depth)])", "fold", "BlockSeq", id="with state"
+            "nn.Sequential([nn.BatchNorm(8, 'batch') for k in range(depth)])", "group", "BlockSeq", id="with state"
         ),
         pytest.param("nn.Sequential([nn.MaxPool1d(2) for _ in range(depth)])", "fold", "BlockSeq", id="of equinox"),
         pytest.param(

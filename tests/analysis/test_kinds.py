@@ -1,0 +1,253 @@
+"""The kind of a loop: a group where the source shows that layers are equal only in parts, a fold or a scan elsewhere."""
+
+from textwrap import dedent
+
+import pytest
+from helpers import INIT, LOOP, decide, model, only
+
+from scanify.analysis.plan import Kind, Refusal
+
+CLASSES = """\
+class Staged(eqx.Module):
+    linear: eqx.nn.Linear
+    first: bool
+
+    def __init__(self, dim, layer_idx, *, key):
+        self.linear = eqx.nn.Linear(dim, dim, key=jr.fold_in(key, layer_idx))
+        self.first = layer_idx == 0
+
+    def __call__(self, x):
+        return self.linear(x)
+
+
+class Numbered(eqx.Module):
+    linear: eqx.nn.Linear
+    layer_idx: int
+
+    def __init__(self, dim, layer_idx, *, key):
+        if layer_idx < 0:
+            raise ValueError("the index must not be negative")
+        self.linear = eqx.nn.Linear(dim, dim, key=jr.fold_in(key, layer_idx))
+        self.layer_idx = layer_idx
+
+    def __call__(self, x):
+        return self.linear(x) * jnp.exp(-0.3 * self.layer_idx)
+
+
+class Asking(Numbered):
+    def __call__(self, x):
+        return self.linear(x) if self.layer_idx % 2 else x
+
+
+class Outer(eqx.Module):
+    inner: Asking
+
+    def __init__(self, dim, number, *, key):
+        self.inner = Asking(dim, number + 1, key=key)
+
+    def __call__(self, x):
+        return self.inner(x)
+
+
+class Fields(eqx.Module):
+    linear: eqx.nn.Linear
+    kind: int
+
+    @staticmethod
+    def init(dim, number, *, key):
+        return Fields(eqx.nn.Linear(dim, dim, key=key), number)
+
+    def __call__(self, x):
+        return self.linear(x) if self.kind > 1 else x
+
+
+class Stateful(eqx.Module):
+    norm: eqx.nn.BatchNorm
+
+    def __call__(self, x, state):
+        return self.norm(x, state)
+
+
+class Given(eqx.Module):
+    def __call__(self, x, state: eqx.nn.State):
+        return x, state
+
+
+"""
+
+
+def kind(init: str = INIT, loop: str = LOOP, **given: str) -> Kind:
+    text = model(loop, init=init, **given).replace("class Model", CLASSES + "class Model")
+    return only(text).kind
+
+
+def made(call: str, walked: str = "enumerate(jr.split(key, depth))", target: str = "i, k", before: str = "") -> str:
+    return f"{before}self.layers = [{call} for {target} in {walked}]"
+
+
+@pytest.mark.parametrize(
+    "init",
+    [
+        pytest.param(made("Block(8, key=k)"), id="keys"),
+        pytest.param(made("Block(8, key=jr.fold_in(key, i))"), id="keys made of the index"),
+        pytest.param(made("Block(8, drop_path=rates[i], key=k)"), id="a rate by the name of its keyword"),
+        pytest.param(made("Block(8, 0.1 * i / depth, key=k)"), id="a fraction"),
+        pytest.param(made("Block(8, dpr[i], key=k)"), id="a rate by the name of its table"),
+        pytest.param(made("Block(8, 0.0 if i == 0 else depth / 2, key=k)"), id="a rate that a condition chooses"),
+        pytest.param(
+            made("Block(8, r, key=k)", "zip(np.linspace(0, 1, depth), jr.split(key, depth))", "r, k"),
+            id="what linspace gives",
+        ),
+        pytest.param(
+            made("Block(8, t[i], key=k)", before="t = [float(one) for one in np.linspace(0, 1, depth)]\n"),
+            id="a table made of what linspace gives",
+        ),
+        pytest.param(made("Block(w[i], key=k)", before="w = [8] * depth\n"), id="a table that repeats one value"),
+        pytest.param(
+            made("Block(one, key=key)", "w[1:]", "one", before="if isinstance(w, int):\n    w = (w,) * depth\n"),
+            id="a table that repeats one value by default",
+        ),
+        pytest.param(made("Block(8, layer_idx=i, key=k)"), id="an index that the class does not ask for"),
+        pytest.param(made("Numbered(8, i, key=k)"), id="an index that is computed with"),
+        pytest.param(made("make(8, i, k)"), id="an index given to what is not shown"),
+        pytest.param(made("Block(8, depth if key else 0, key=k)"), id="a choice that is the same for all layers"),
+        pytest.param(
+            made("Block(8, key=k) if depth else Other()"), id="a choice of class that is the same for all layers"
+        ),
+        pytest.param(
+            "self.layers = [Block(8, key=key)] + [Block(8, key=k) for k in jr.split(key, depth)]",
+            id="two places that build the same",
+        ),
+        pytest.param(
+            "self.layers = [Block(8, 0.5, key=key), Block(8, 0.0, key=key), Block(8, 0.1, key=key)]",
+            id="written out with rates",
+        ),
+    ],
+)
+def test_layers_that_differ_in_keys_rates_and_labels_are_a_fold(init):
+    assert kind(init) is Kind.FOLD
+
+
+@pytest.mark.parametrize(
+    "init",
+    [
+        pytest.param(made("Block(4 if i == 0 else 8, key=k)"), id="the index chooses a size"),
+        pytest.param(made("Block(8, i % 2, key=k)"), id="a remainder of the index"),
+        pytest.param(made("Block(8, last=i == depth - 1, key=k)"), id="a comparison with the index"),
+        pytest.param(made("Block(8 * 2**i, key=k)"), id="a size that is computed"),
+        pytest.param(made("Block(8, dilation_rate=i + depth, key=k)"), id="a dilation rate is no rate"),
+        pytest.param(made("Block(int(8 * 1.5**i), key=k)"), id="a size that is rounded"),
+        pytest.param(made("Block(sizes[i], sizes[i + 1], key=k)"), id="a table of sizes"),
+        pytest.param(
+            made("Block(a, b, key=k)", "zip(sizes[:-1], sizes[1:], jr.split(key, depth))", "a, b, k"),
+            id="tables walked side by side",
+        ),
+        pytest.param(made("Block(8, kind, key=key)", "config.kinds", "kind"), id="names of kinds"),
+        pytest.param(made("(Block if i % 2 else Other)(8, key=k)"), id="the index chooses the class"),
+        pytest.param(made("Other() if i == 0 else Block(8, key=k)"), id="the index chooses what is built"),
+        pytest.param(made("Staged(8, i, key=k)"), id="an index that the constructor compares"),
+        pytest.param(made("Staged(8, layer_idx=i + 1, key=k)"), id="an index by keyword"),
+        pytest.param(made("Asking(8, i, key=k)"), id="an index that a method asks for"),
+        pytest.param(made("Outer(8, i, key=k)"), id="an index that is given on"),
+        pytest.param(made("Fields.init(8, i, key=k)"), id="an index that becomes a field"),
+        pytest.param(
+            "self.layers = []\nfor i in range(depth):\n    if i > 0:\n        d = 8\n    else:\n        d = 4\n"
+            "    self.layers.append(Block(d, key=key))",
+            id="a statement that chooses a size",
+        ),
+        pytest.param(
+            "self.layers = [Block(3, key=key)]\nfor k in jr.split(key, depth):\n    self.layers.append(Block(8, key=k))",
+            id="a first layer of its own",
+        ),
+        pytest.param(
+            "self.layers = [Block(8, key=k) for k in jr.split(key, depth)] + [Block(8, True, key=key)]",
+            id="a last layer of its own",
+        ),
+        pytest.param("self.layers = [Block(8, key=key), Other(), Block(8, key=key)]", id="classes written out"),
+    ],
+)
+def test_layers_that_are_equal_only_in_parts_are_a_group(init):
+    assert kind(init) is Kind.GROUP
+
+
+@pytest.mark.parametrize(
+    ("cut", "expected"),
+    [("", Kind.GROUP), ("[1:]", Kind.GROUP), ("[:-1]", Kind.GROUP), ("[1:-1]", Kind.FOLD)],
+)
+def test_of_a_slice_the_elements_count_that_it_walks(cut, expected):
+    init = "self.layers = [Block(3, key=key)] + [Block(8, key=k) for k in jr.split(key, depth)] + [Block(2, key=key)]"
+    assert kind(init, f"for layer in self.layers{cut}:\n    x = layer(x)") is expected
+
+
+@pytest.mark.parametrize("cls", ["Stateful", "Given"])
+def test_layers_with_state_are_a_group(cls):
+    init = f"self.layers = [{cls}(key=k) for k in jr.split(key, depth)]"
+    assert kind(init, "for layer in self.layers:\n    x, mask = layer(x, mask)") is Kind.GROUP
+
+
+@pytest.mark.parametrize(
+    ("annotation", "expected"),
+    [("eqx.nn.State", Kind.GROUP), ("eqx.nn.State | None", Kind.GROUP), ("jax.Array", Kind.FOLD)],
+)
+def test_a_carry_that_is_a_state_makes_a_group(annotation, expected):
+    loop = "for layer in self.layers:\n    x, mask = layer(x, mask)"
+    assert kind(loop=loop, parameters=f"x, mask: {annotation}") is expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("if isinstance(layer, Block):\n        x = layer(x)", Kind.GROUP),
+        ("if i == 0:\n        x = x * 2\n    x = layer(x)", Kind.GROUP),
+        ("if i < len(self.layers) - 1:\n        x = layer(x)\n    else:\n        return layer(x)", Kind.GROUP),
+        ("x = layer(x) if i % 2 else x", Kind.GROUP),
+        ("x = layer(x)\n    if i > 0:\n        jax.debug.print('{x}', x=x)", Kind.FOLD),
+        ("if i in self.taps:\n        x = x * 2\n    x = layer(x)", Kind.FOLD),
+        ("x = layer(x) * i", Kind.FOLD),
+        ("if mask is not None:\n        x = x * mask\n    x = layer(x)", Kind.FOLD),
+    ],
+)
+def test_a_body_that_branches_on_the_layer(body, expected):
+    assert kind(loop=f"for i, layer in enumerate(self.layers):\n    {body}") is expected
+
+
+@pytest.mark.parametrize(("given", "expected"), [("8, 8", Kind.FOLD), ("3, 8", Kind.GROUP), (None, Kind.GROUP)])
+def test_sizes_that_every_caller_in_the_project_gives_alike(given, expected):
+    init = "self.layers = [Block(a if i == 0 else b, key=k) for i, k in enumerate(jr.split(key, depth))]"
+    text = model(init=init).replace("self, depth, *, key", "self, a, b, depth, *, key")
+    if given is not None:
+        a, b = given.split(", ")
+        text += f"\n\ndef build(key):\n    return Model(a={a}, b={b}, depth=3, key=key)\n"
+    assert only(text).kind is expected
+
+
+def test_what_is_collected_from_a_group_leaves_it_one():
+    loop = "hs = []\nfor layer in self.layers:\n    x = layer(x)\n    hs.append(x)"
+    assert kind(loop=loop, after="return hs") is Kind.SCAN
+    assert kind(made("Block(4 if i == 0 else 8, key=k)"), loop, after="return hs") is Kind.GROUP
+
+
+def test_a_refused_loop_has_its_kind_too():
+    loop = "for layer in self.layers:\n    if mask:\n        break\n    x = layer(x)"
+    text = model(loop, init=made("Block(4 if i == 0 else 8, key=k)"))
+    found = only(text)
+    assert isinstance(found, Refusal) and found.kind is Kind.GROUP
+    assert [one.kind for one in decide(model(loop))] == [Kind.FOLD]
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [("Block(8, rates[i], key=key)", Kind.FOLD), ("Block(8, i % 2, key=key)", Kind.GROUP)],
+)
+def test_a_sequential_has_the_kind_of_its_layers(call, expected):
+    text = dedent(f"""\
+        class Chain(eqx.Module):
+            layers: eqx.nn.Sequential
+
+            def __init__(self, depth, rates, *, key):
+                self.layers = eqx.nn.Sequential([{call} for i in range(depth)])
+
+            def __call__(self, x):
+                return self.layers(x)
+        """)
+    assert only(model().partition("class Model")[0] + text).kind is expected
