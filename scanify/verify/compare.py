@@ -14,7 +14,7 @@ from scanify.verify.findings import nothing_scanned, policy_changed, remat_findi
 from scanify.verify.gradients import gradients
 from scanify.verify.judge import Once, Subject
 from scanify.verify.keys import keys
-from scanify.verify.layers import Layers, find_layers, missing_layers
+from scanify.verify.layers import Layers, find_layers, missing_layers, scans_more
 from scanify.verify.measure import from_trace, measured
 from scanify.verify.mixed import check_not_mixed
 from scanify.verify.numeric import Comparison
@@ -208,7 +208,8 @@ class _Case:
     def scanned(self, subject: Subject, traces: Traces) -> tuple[str, ...]:
         asked = [traces[self.key(p)] for p in self.policies]
         found = [t for t in asked if isinstance(t, Traced)]
-        return nothing_scanned(subject.original, found, subject.both.found.stacks)
+        stacks, programs = subject.both.found.stacks, [each.forward for each in found]
+        return nothing_scanned(subject.original, found, stacks, lambda: scans_more(subject, programs))
 
     def written(self, subject: Subject, traces: Traces) -> list[str]:
         """What is wrong with the source as it is written, where it is not among the policies: they override it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from scanify.verify.limits import human_bytes
 from scanify.verify.trace import Traced, count_scans, maps_layers
@@ -55,16 +55,21 @@ def remat_notes(policy: str, traced: Traced, without: Traced | Verdict | None, o
     return tuple(notes)
 
 
-def nothing_scanned(before: Traced, after: Sequence[Traced], stacks: Sequence[int]) -> tuple[str, ...]:
+def nothing_scanned(
+    before: Traced, after: Sequence[Traced], stacks: Sequence[int], scans_more: Callable[[], bool] = lambda: False
+) -> tuple[str, ...]:
     """Whether the rewritten program has no scan that the original does not have.
 
-    A stack of one layer needs none, and independent layers are mapped over.
+    A stack of one layer needs none, and independent layers are mapped over. Layers that hold scans themselves are fewer
+    scans where they are scanned over: `scans_more` says whether layers are that were not before.
     """
     if not after or (stacks and max(stacks) == 1):
         return ()
     if any(count_scans(traced.forward) > count_scans(before.forward) for traced in after):
         return ()
     if any(maps_layers(traced.forward) for traced in after) and not maps_layers(before.forward):
+        return ()
+    if scans_more():
         return ()
     held = f"it holds a stack of {max(stacks)} layers, but" if stacks else "it holds no stack of layers and"
     return (f"nothing is scanned in the rewritten version: {held} its traced program has no scan more than before",)

@@ -1,7 +1,7 @@
 """Which layers does a program apply, and which of them in a scan?
 
-A scan goes over layers where one of its equations reads a parameter of another layer in each iteration, sliced as xs
-or by its index. A layer is applied where the outputs depend on a parameter of it.
+A scan goes over layers where one of its equations reads a parameter of another element of a list in each iteration,
+sliced as xs or by its index. A layer is applied where the outputs depend on a parameter of it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scanify.jaxpr.number import Numbering
 from scanify.jaxpr.scan import read_scan
 from scanify.jaxpr.table import Table
 from scanify.verify.judge import Subject
-from scanify.verify.layer_names import Layer, layer_of
+from scanify.verify.layer_names import Layer, layer_of, walked
 from scanify.verify.reading import or_none, read
 
 
@@ -31,9 +31,17 @@ class Layers:
 
 def find_layers(subject: Subject, program: ClosedJaxpr) -> Layers | None:
     """The layers of a program of the leaves of the original; None where it cannot be read."""
-    found = subject.both.found
+    found, inputs = subject.both.found, set(subject.both.inputs)
     layers = [layer_of(name, index) for name, index in zip(found.names, found.layers, strict=True)]
-    return or_none(lambda: _find(program, layers))
+    names = [None if index in inputs else name for index, name in enumerate(found.names)]
+    return or_none(lambda: _find(program, names, layers))
+
+
+def scans_more(subject: Subject, programs: Sequence[ClosedJaxpr]) -> bool:
+    """Whether one of the programs scans over layers that the original does not scan over."""
+    before = find_layers(subject, subject.original.forward)
+    found = (find_layers(subject, program) for program in programs)
+    return before is not None and any(each is not None and each.scanned - before.scanned for each in found)
 
 
 def missing_layers(before: Layers, after: Layers) -> str | None:
@@ -51,8 +59,8 @@ def missing_layers(before: Layers, after: Layers) -> str | None:
     )
 
 
-def _find(program: ClosedJaxpr, layers: Sequence[Layer | None]) -> Layers:
-    reader = _Reader(layers)
+def _find(program: ClosedJaxpr, names: Sequence[str | None], layers: Sequence[Layer | None]) -> Layers:
+    reader = _Reader(names, layers)
     outputs = read(reader, program)
     table = reader.table
     seen = {*outputs, reader.token}
@@ -66,35 +74,46 @@ def _find(program: ClosedJaxpr, layers: Sequence[Layer | None]) -> Layers:
 
 
 class _Reader(Numbering):
-    """Notes which layers' parameters each equation inside a scan reads."""
+    """Notes which parameters each equation inside a scan reads.
 
-    def __init__(self, layers: Sequence[Layer | None]) -> None:
+    `names` are None, and so are `layers`, for what is no parameter of the model.
+    """
+
+    def __init__(self, names: Sequence[str | None], layers: Sequence[Layer | None]) -> None:
         super().__init__(Table())
+        self.names = names
         self.layers = layers
-        self.reads: defaultdict[tuple[int, ...], set[Layer]] = defaultdict(set)
+        self.reads: defaultdict[tuple[int, ...], set[str]] = defaultdict(set)
         self.single: set[Layer] = set()
 
     def layer(self, node: int) -> Layer | None:
         """The layer of a node that is a parameter."""
-        if self.table.op[node] != "input":
-            return None
-        index = self.table.params[node]
-        assert isinstance(index, int)
-        return self.layers[index]
+        index = self.index(node)
+        return None if index is None else self.layers[index]
+
+    def name(self, node: int) -> str | None:
+        """The key path of a node that is a parameter."""
+        index = self.index(node)
+        return None if index is None else self.names[index]
+
+    def index(self, node: int) -> int | None:
+        """Which input a node is."""
+        index = self.table.params[node] if self.table.op[node] == "input" else None
+        return index if isinstance(index, int) else None
 
     def equation(self, equation: Any, inputs: list[int]) -> list[int]:
         if self.iterations:
             for position, node in enumerate(inputs):
+                name = self.name(node)
+                if name is not None:
+                    self.reads[*map(id, self.calls), id(equation), position].add(name)
                 layer = self.layer(node)
-                if layer is not None:
-                    self.reads[*map(id, self.calls), id(equation), position].add(layer)
-                    if all(_length(call) == 1 for call in self.calls):
-                        self.single.add(layer)
+                if layer is not None and all(_length(call) == 1 for call in self.calls):
+                    self.single.add(layer)
         return super().equation(equation, inputs)
 
     def scanned(self) -> set[Layer]:
-        several = (layers for layers in self.reads.values() if len(layers) > 1)
-        return self.single.union(*several)
+        return self.single.union(*map(walked, {frozenset(names) for names in self.reads.values()}))
 
 
 def _length(equation: Any) -> int:

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import pytest
 
 from scanify.verify.compare import compare_case
+from scanify.verify.layer_names import walked
 from scanify.verify.verdict import CaseResult, Status
 from tests.verify.loop_model import REWRITE, SOURCE
 
@@ -51,6 +52,12 @@ LAST_FROZEN = FIRST_TWO + "        x = jax.lax.stop_gradient(self.layers[2])(x, 
 BIAS_FROZEN = FIRST_TWO + (
     "        last = self.layers[2]\n"
     "        x = eqx.tree_at(lambda l: l.b, last, jax.lax.stop_gradient(last.b))(x, self.gates[2])\n"
+)
+
+
+SCANNING = SOURCE.replace(
+    "y = jnp.tanh(x @ self.w + self.b) * mask",
+    "y = jax.lax.scan(lambda c, row: (c, jnp.tanh(row @ self.w + self.b) * mask), 0, x)[1]",
 )
 
 
@@ -115,12 +122,46 @@ def test_a_list_that_is_looped_over_is_not_scanned(compare):
 
 
 def test_a_scan_over_time_inside_a_layer_is_no_scan_over_layers(compare):
-    source = SOURCE.replace(
-        "y = jnp.tanh(x @ self.w + self.b) * mask",
-        "y = jax.lax.scan(lambda c, row: (c, jnp.tanh(row @ self.w + self.b) * mask), 0, x)[1]",
+    assert compare({}, source=SCANNING, policies=(None,), requested=None).layers == 0
+    assert compare(REWRITE, source=SCANNING, policies=("none",), dropout=False).layers == 3
+
+
+def test_layers_that_hold_scans_are_scanned_over_with_fewer_scans(compare):
+    result = compare(REWRITE, source=SCANNING, policies=("none",), dropout=False)
+    assert result.good and result.findings == () and result.layers == 3
+
+
+def test_a_loop_over_layers_that_hold_scans_is_found(compare):
+    result = compare({}, source=SCANNING, policies=("none",), requested=None, dropout=False)
+    assert "nothing is scanned" in result.findings[0]
+
+
+def test_lists_in_lists_are_the_layers_that_the_scan_goes_over(compare):
+    """Each layer applies a list of its own, one after another."""
+    inner = "[jax.random.normal(k, (width, width)) for k in jax.random.split(key, 5)]"
+    source = (
+        SOURCE.replace("w: jax.Array", "w: list[jax.Array]")
+        .replace("jax.random.normal(key, (width, width))", inner)
+        .replace("x @ self.w + self.b", "sum(x @ w for w in self.w) + self.b")
     )
-    assert compare({}, source=source, policies=(None,), requested=None).layers == 0
     assert compare(REWRITE, source=source, policies=("none",), dropout=False).layers == 3
+
+
+@pytest.mark.parametrize(
+    ("names", "layers"),
+    [
+        (["blocks[0].w", "blocks[2].w"], {("blocks", 0), ("blocks", 2)}),
+        (["blocks[0][4].w", "blocks[1][4].w"], {("blocks", 0), ("blocks", 1)}),
+        (["blocks[1][4].w", "blocks[1][5].w"], {("blocks[1]", 4), ("blocks[1]", 5)}),
+        (["a[0].b[0].w", "a[0].b[1].w", "a[1].b[0].w", "a[1].b[1].w"], {("a", 0), ("a", 1)}),
+        (["blocks[0].q", "blocks[0].k"], set()),
+        (["blocks[0].w", "others[1].w"], set()),
+        (["blocks[0].w"], set()),
+    ],
+    ids=lambda case: case[0] if isinstance(case, list) else "",
+)
+def test_the_list_is_the_outermost_whose_index_differs(names, layers):
+    assert {(layer.list, layer.index) for layer in walked(names)} == layers
 
 
 def test_a_stack_of_one_layer_is_scanned(compare_gated):
