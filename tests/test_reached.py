@@ -8,7 +8,7 @@ from scanify.commands.cases import choose_run, reached_loops
 from scanify.config import Config
 from scanify.pipeline import Project, rewrite_sources
 
-MODEL = '''\
+MODEL = """\
 import equinox as eqx
 import jax
 
@@ -35,8 +35,8 @@ class Model(eqx.Module):
         for layer in self.layers:
             x = layer(act(x))
         return x
-'''
-CASES = '''\
+"""
+CASES = """\
 import jax
 import jax.numpy as jnp
 
@@ -51,7 +51,7 @@ def other_method(module):
 
 def raises(module):
     raise RuntimeError("no")
-'''
+"""
 FIRST, SECOND = 19, 24
 
 

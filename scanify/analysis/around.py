@@ -42,16 +42,36 @@ def lost_values(
     project: Project, at: Where, loop: cst.For, names: Names, targets: set[str], carry: Sequence[str]
 ) -> list[Problem]:
     """Values that code after the loop reads and that only the last turn of the Python loop leaves behind."""
-    after: dict[str, cst.CSTNode] = {}
-    for stretch in _continuation(at, loop):
-        for name, read in flow(stretch).exposed.items():
-            after.setdefault(name, read)
+    after = read_after(at, loop)
     lost = [name for name in (*targets, *names.bound) if name in after and name not in carry]
     found = [Problem("SCN209", f"`{name}` is read after the loop", after[name]) for name in dict.fromkeys(lost)]
     temporary = [name for name in (*targets, *names.bound) if name not in carry]
     readers = _frame_readers(project, at) if temporary else []
     what = f"sees `{temporary[0]}`, which the loop leaves behind" if temporary else ""
     return found + [Problem("SCN209", f"`{code_of(call)}` {what}", call) for call in readers]
+
+
+def read_after(at: Where, loop: cst.For) -> dict[str, cst.CSTNode]:
+    """The names that code after the loop reads with the values that the loop leaves, and where."""
+    after: dict[str, cst.CSTNode] = {}
+    for stretch in _continuation(at, loop):
+        for name, read in flow(stretch).exposed.items():
+            after.setdefault(name, read)
+    return after
+
+
+def path_to(at: Where, loop: cst.For) -> list[cst.CSTNode]:
+    """The statements that have surely been run where the loop is reached, in order."""
+    found: list[cst.CSTNode] = []
+    below: cst.CSTNode = loop
+    for above in at.module.parsed.ancestors(loop):
+        if isinstance(above, cst.IndentedBlock | cst.Module):
+            position = next((i for i, one in enumerate(above.body) if one is below), 0)
+            found = [*above.body[:position], *found]
+        if isinstance(above, cst.FunctionDef):
+            break
+        below = above
+    return found
 
 
 def _frame_readers(project: Project, at: Where) -> list[cst.Call]:

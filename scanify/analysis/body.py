@@ -13,16 +13,21 @@ from scanify.analysis.fresh import fresh_names
 from scanify.analysis.header import Header
 from scanify.analysis.identity import identity_problems
 from scanify.analysis.keys import qualified
+from scanify.analysis.last_values import LastValues, last_values
 from scanify.analysis.names import Names, body_of, flow, reads, target_names
 from scanify.analysis.plan import Argument, LayerCall
 from scanify.analysis.project import Project, dotted
-from scanify.analysis.starts import changed_in_place, start_obligations, starts
+from scanify.analysis.starts import changed_in_place, start_obligations, starts, starts_otherwise
 from scanify.analysis.where import Where
 
 
 @dataclass(frozen=True, eq=False)
 class BodyFacts:
-    """What one body does, given the name of the layer and the per-layer targets of its loop."""
+    """What one body does, given the name of the layer and the per-layer targets of its loop.
+
+    `last` are those names of the carry that no layer reads. `changes` says that the carry may have another structure
+    before the first layer than after it.
+    """
 
     carry: tuple[str, ...]
     broadcast: tuple[str, ...]
@@ -32,6 +37,8 @@ class BodyFacts:
     problems: tuple[Problem, ...]
     obligations: tuple[str, ...]
     notes: tuple[str, ...]
+    last: LastValues
+    changes: bool
 
 
 def body_facts(project: Project, at: Where, loop: cst.For, head: Header, layer: str) -> BodyFacts:
@@ -43,7 +50,9 @@ def body_facts(project: Project, at: Where, loop: cst.For, head: Header, layer: 
     grown = collected(project, at, loop, layer)
     if not set(changing) - set(grown.names):
         grown = Collected(why_not=grown.why_not)  # without a carry they are independent layers
-    carry = tuple(name for name in changing if name not in grown.names)
+    last = last_values(at, loop, names, targets, layer)
+    read = tuple(name for name in changing if name not in grown.names)
+    carry = (*read, *last.names)
     own = frozenset(names.bound) | targets
     fresh = fresh_names(statements, lambda node: qualified(project, at, node)) - {*carry, *grown.names}
     effects = EffectFinder(project, at, own, fresh, layers=frozenset((layer,))).body(statements)
@@ -51,11 +60,13 @@ def body_facts(project: Project, at: Where, loop: cst.For, head: Header, layer: 
     problems += identity_problems(project, at, statements, layer, own)
     problems += lost_values(project, at, loop, names, targets, (*carry, *grown.names))
     problems += captures(at, loop, set(carry), (set(names.bound) | targets) - set(grown.names))
-    problems += starts(at, loop, carry, names)
+    problems += starts(at, loop, read, names)
     problems += changed_in_place(project, at, loop, carry, statements)
     problems += caught(project, at, loop, (*carry, *grown.names))
     call = _layer_call(statements, layer, carry, targets, head) if len(carry) == 1 else None
     obligations = [*effects.obligations, *start_obligations(project, at, loop, carry)]
+    if last.unset:
+        obligations.append(f"the loop has a layer to walk: else `{last.unset[0]}` has no value after it")
     return BodyFacts(
         carry,
         _broadcast(at, names, (*carry, *grown.names), targets),
@@ -65,6 +76,8 @@ def body_facts(project: Project, at: Where, loop: cst.For, head: Header, layer: 
         tuple(grown.left(problems)),
         tuple(dict.fromkeys(obligations)),
         tuple(dict.fromkeys(effects.notes)),
+        last,
+        bool(last.names) or starts_otherwise(at, loop, carry),
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
+from scanify.analysis.around import path_to
 from scanify.analysis.effects import Problem
 from scanify.analysis.growth import Growth, How, growths
 from scanify.analysis.names import body_of, flow, parameter_names, reads
@@ -85,7 +86,7 @@ def _collection(
         what = _no_arrays(loop, one, layer)
         if what is not None:
             return f"`{what}` is a module, or a function"
-    return Collection(name, adds, surely=_NONE not in kinds and name in flow(_path_to(at, loop)).sure)
+    return Collection(name, adds, surely=_NONE not in kinds and name in flow(path_to(at, loop)).sure)
 
 
 def _adds(kinds: set[str], grown: Sequence[Growth]) -> Adds | str:
@@ -197,20 +198,6 @@ def _uses(node: cst.CSTNode, name: str) -> Iterator[cst.Name]:
         if isinstance(node, cst.Arg) and child is node.keyword:
             continue
         yield from _uses(child, name)
-
-
-def _path_to(at: Where, loop: cst.For) -> list[cst.CSTNode]:
-    """The statements that have surely been run where the loop is reached, in order."""
-    found: list[cst.CSTNode] = []
-    below: cst.CSTNode = loop
-    for above in at.module.parsed.ancestors(loop):
-        if isinstance(above, cst.IndentedBlock):
-            position = next((i for i, one in enumerate(above.body) if one is below), 0)
-            found = [*above.body[:position], *found]
-        if isinstance(above, cst.FunctionDef):
-            break
-        below = above
-    return found
 
 
 # -- what is collected --------------------------------------------------------------------------------------------

@@ -44,6 +44,11 @@ def qualified(project: Project, at: Where, node: cst.CSTNode) -> str | None:
     return meaning.qualname if isinstance(meaning, External) else None
 
 
+def key_name(name: str) -> bool:
+    """Whether a name is one that everyone gives keys."""
+    return bool(_KEY_NAME.search(name))
+
+
 def is_key_call(project: Project, at: Where, node: cst.CSTNode) -> bool:
     return isinstance(node, cst.Call) and qualified(project, at, node.func) in _KEY_FUNCTIONS
 
@@ -69,7 +74,7 @@ def is_keys(project: Project, at: Where, node: cst.CSTNode, seen: frozenset[str]
 
 
 def _named_key(project: Project, at: Where, name: str, seen: frozenset[str]) -> bool:
-    if _KEY_NAME.search(name):
+    if key_name(name):
         return True
     if name in seen or len(seen) > _MAX_NAMES:
         return False

@@ -199,6 +199,7 @@ class Plan:
     holds: Holds = Holds.ARRAY_STACKED
     mapped: Mapped | None = None
     collections: tuple[Collection, ...] = ()
+    unset: tuple[str, ...] = ()
 
     @property
     def loops(self) -> bool:

@@ -122,7 +122,7 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
     assert layer is not None
     index = _index(at, loop, head, found)
     unlike = found.unlike or state_of_its_own(context.project, found.kind)
-    alike = unlike is None and not index and not _in_another_form(found)
+    alike = unlike is None and not facts.changes and not index and not _in_another_form(found)
     alike = alike and not isinstance(found.layers.answer, Elsewhere)
     alike = alike and not branches_beside(head, found, loop)
     alike = alike and not walks_other_layers(context.project, at, head, found)
@@ -137,6 +137,7 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
         body=_body(at, loop),
         stack=stack,
         xs=(*index, *_per_layer(at, head, found)),
+        unset=facts.last.unset,
         broadcast=facts.broadcast,
         ys=facts.collected.names,
         collections=facts.collected.collections,

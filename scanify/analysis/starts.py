@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from scanify.analysis.effects import Problem
-from scanify.analysis.keys import qualified
+from scanify.analysis.keys import key_name, qualified
 from scanify.analysis.names import Names, flow, parameter_names
 from scanify.analysis.project import Project, dotted
 from scanify.analysis.where import Where, assignments, blocks, builtin_called
@@ -24,11 +24,48 @@ def starts(at: Where, loop: cst.For, carry: Sequence[str], names: Names) -> list
             continue
         values = values_before(at, loop, name)
         last = values[-1] if values else None
-        if last is not None and dotted(last) == "None":
-            problems.append(Problem("SCN210", f"`{name}` is None before the first layer", node))
-        elif isinstance(last, cst.List | cst.Tuple | cst.Dict) and not last.elements:
+        if isinstance(last, cst.List | cst.Tuple | cst.Dict) and not last.elements:
             problems.append(Problem("SCN206", f"`{name}` starts empty and grows with every layer", node))
     return problems
+
+
+def starts_otherwise(at: Where, loop: cst.For, carry: Sequence[str]) -> bool:
+    """Whether a carry may be None before the first layer, or a string, or hold one or a number, and an array after it.
+
+    A stack has one structure and dtype for all layers, a sequence of layers has not. A key that is None stays None.
+    """
+    for name in carry:
+        if key_name(name):
+            continue
+        parameter = at.parameter(name)
+        if parameter is not None and parameter.default is not None and _otherwise(parameter.default):
+            return True
+        inside = assignments([loop], name)
+        for statement in (one for one in assignments(at.body(), name) if one not in inside):
+            values: list[cst.BaseExpression] = []
+            if isinstance(statement, cst.Assign):
+                values = [value for one in statement.targets for value in matched(one.target, statement.value, name)]
+            elif isinstance(statement, cst.AnnAssign) and statement.value is not None:
+                values = [statement.value]
+            if any(map(_otherwise, values)):
+                return True
+    return False
+
+
+def _otherwise(value: cst.BaseExpression, within: bool = False) -> bool:
+    match value:
+        case cst.IfExp():
+            return _otherwise(value.body, within) or _otherwise(value.orelse, within)
+        case cst.Tuple() | cst.List():
+            return any(_otherwise(one.value, within=True) for one in value.elements)
+        case cst.Dict():
+            return any(_otherwise(one.value, within=True) for one in value.elements)
+        case cst.BaseNumber():
+            return within
+        case cst.BaseString():
+            return True
+        case _:
+            return dotted(value) == "None"
 
 
 def _defined_before(at: Where, loop: cst.For, name: str) -> bool:

@@ -41,7 +41,9 @@ def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, gi
     ]
     apply = [function, *([f"in_axes={layout.tuple_display([str(xs.axis) for xs in plan.xs])}"] if plan.xs else [])]
     head = f"{outputs.assigned} = {stack}.{outputs.method}"
-    call = layout.curried(head, apply, [state, *(xs.source for xs in plan.xs)], style)
+    given_carry = layout.pattern(["None" if name in plan.unset else name for name in plan.carry])
+    first = f"({given_carry})" if len(plan.carry) > 1 else given_carry
+    call = layout.curried(head, apply, [first, *(xs.source for xs in plan.xs)], style)
     blank = newline * (1 if style.indent else 2)
     end = f"{loop.indent}return {outputs.returned}{newline}{blank}{style.indent}{call}"
     after = "".join(f"{newline}{style.indent}{style.step * depth}{line}" for depth, line in outputs.after)

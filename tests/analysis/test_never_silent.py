@@ -97,13 +97,6 @@ LOOPS = {
     "the carry is read by a finally": {
         "loop": "try:\n    for layer in self.layers:\n        x = layer(x)\nfinally:\n    self.log(x)"
     },
-    "a temporary is read behind a break": {
-        "before": "h = x",
-        "loop": (
-            "for t in range(3):\n    for layer in self.layers:\n        h = layer(x)\n        x = x + h\n"
-            "    if t == 1:\n        break\n    h = x * 0\nx = x + h"
-        ),
-    },
     "locals() is given back": {
         "loop": "for layer in self.layers:\n    h = layer(x)\n    x = h",
         "after": "return x, locals()",

@@ -3,7 +3,7 @@
 import pytest
 from helpers import PRELUDE, decide, model, only
 
-from scanify.analysis.plan import Kind, Refusal
+from scanify.analysis.plan import Kind, Plan, Refusal
 
 
 def refused(rule: str, text: str, **given) -> Refusal:
@@ -63,10 +63,36 @@ def test_a_helper_with_a_side_effect_is_seen_through():
 
 @pytest.mark.parametrize(
     "after",
-    ["return layer(x)", "return x + h", "if mask:\n    return h\nreturn x", "return [h for _ in range(2)]"],
+    ["return layer(x)", "return x + n", "if mask:\n    return f\nreturn x", "return [last for _ in range(2)]"],
 )
 def test_values_that_only_the_python_loop_leaves_behind(after):
-    refused("SCN209", model(body("h = x\nx = layer(h)"), after=after))
+    text = "n = x.shape[0] * 2\nf = lambda: layer\nlast = layer\nx = layer(x) * n"
+    refused("SCN209", model(body(text), before="n = f = last = None", after=after))
+
+
+@pytest.mark.parametrize(
+    "last", ["h = len(layer(x))", "h = layer", "h = functools.partial(layer, x)", "h = mask, layer"]
+)
+def test_a_last_value_that_is_no_array_is_left_to_the_loop(last):
+    refused("SCN209", model(body(f"{last}\nx = layer(x)"), before="h = x", after="return x, h"))
+
+
+@pytest.mark.parametrize(
+    ("before", "loop"),
+    [
+        ("if mask:\n    h = x", body("h = x\nx = layer(h)")),
+        ("", body("if mask is None:\n    h = x\nx = layer(x)")),
+        ("", "for turn in mask:\n    for layer in self.layers:\n        h = x\n        x = layer(h)\n    h = 2"),
+    ],
+)
+def test_a_last_value_that_may_have_no_value_before_the_loop(before, loop):
+    refused("SCN209", model(loop, before=before, after="return x, h"))
+
+
+def test_a_last_value_without_one_before_needs_a_layer():
+    found = only(model(body("h = layer(x)\nx = x + h"), after="return x, h"))
+    assert isinstance(found, Plan)
+    assert (found.carry, found.unset, found.safe) == (("x", "h"), ("h",), False)
 
 
 def test_a_temporary_that_is_bound_again_before_it_is_read_is_no_loss():
@@ -75,7 +101,7 @@ def test_a_temporary_that_is_bound_again_before_it_is_read_is_no_loss():
 
 
 def test_a_temporary_read_in_the_next_turn_of_an_outer_loop():
-    loop = "for turn in mask:\n    x = x + h\n    for layer in self.layers:\n        h = x\n        x = layer(h)"
+    loop = "for turn in mask:\n    x = x + h\n    for layer in self.layers:\n        h = len(x)\n        x = layer(x)"
     refused("SCN209", model(loop, before="h = 0"))
 
 
@@ -91,9 +117,7 @@ def test_a_function_made_after_the_loop_sees_what_it_saw():
     assert not isinstance(only(model(after="return jax.tree.map(lambda y: y + x, mask)")), Refusal)
 
 
-@pytest.mark.parametrize(
-    ("start", "rule"), [("x = None", "SCN210"), ("x = []", "SCN206"), ("x = ()", "SCN206"), ("x = {}", "SCN206")]
-)
+@pytest.mark.parametrize(("start", "rule"), [("x = []", "SCN206"), ("x = ()", "SCN206"), ("x = {}", "SCN206")])
 def test_carries_that_are_not_yet_arrays(start, rule):
     refused(rule, model(body("x = layer(x)"), before=start))
 

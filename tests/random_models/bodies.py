@@ -51,6 +51,9 @@ PLAIN = [
     "outs.append(layer.attend(x, mask))",
     "outs += [x * 2]",
     "x = layer(x) if prev is None else layer(x) + prev\nprev = x",
+    "final = layer.attend(x)\nx = x + final",
+    "final, x = x * 2, layer(x)",
+    "if flag:\n    final = jnp.sin(x)",
 ]
 CALLS = [
     "x = layer(x)",
@@ -114,6 +117,7 @@ COUNTED = [
     "x = layer(x, mask if i > 1 else None)",
     "x = x.at[i % 4].set(0.5)",
     "total = total + i * jnp.sum(x)",
+    "if i == 1:\n    final = layer.attend(x)",
 ]
 WIDE = ["x = jnp.tanh(x)", "x = x * 2", "h = x\nx = h * h", "x = jax.nn.relu(x)", "if flag:\n    x = -x"]
 WIDE_COUNTED = ["if {i} < {count} - 1:\n    x = jnp.sin(x)", "x = x + i", "if i % 2:\n    x = x * self.scales[{i}]"]

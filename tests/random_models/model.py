@@ -106,8 +106,10 @@ def random_model(seed: int) -> Model:
     loops = 1 + AFTERWARDS[end]
     if bug == "after":
         end = pick.choice(WRONG_AFTERWARDS)
-    if re.search(r"\bouts|\bprev", loop) and re.search("def run|for t", around):
+    if re.search(r"\bouts|\bprev|\bfinal", loop) and re.search("def run|for t", around):
         around = "{loop}"  # the names are bound outside of the function and of the outer loop
+    if "final" in loop:
+        around += "\nx = x if final is None else x + final"
     if "outs" in loop:
         around += f"\n{pick.choice(COLLECTED)}"
     lines = around.replace("{loop1}", indent(loop, "    ")).replace("{loop}", loop) + f"\n{end}"
@@ -131,7 +133,7 @@ def _with_starts(pick: random.Random, lines: str) -> str:
     start = "last = h = x * 0\ncount = 0\ntotal = 0.0\ngrown = [x]\narray = np.zeros(4)\n"
     if "keys" in lines:
         start += pick.choice(KEYS).format(n=pick.choice(["DEPTH", "len(self.layers)", "self.n"])) + "\n"
-    for name, value in (("outs", "[]"), ("prev", "None")):
+    for name, value in (("outs", "[]"), ("prev", "None"), ("final", pick.choice(["None", "x * 0"]))):
         if re.search(rf"\b{name}\b", lines):
             start += f"{name} = {value}\n"
     if "see()" in lines:
