@@ -39,15 +39,23 @@ class Numbering:
 
     `whole` holds the keys of scans that are one node each (`scan_key`); None: every scan is. All other scans are
     unrolled. `cotangents`: whether adding to zeros, as the transpose of `x[i]` does, counts as the sum of cotangents
-    that it is, in which the sign of a zero is not kept (`scanify.jaxpr.combine.add_any`).
+    that it is, in which the sign of a zero is not kept (`scanify.jaxpr.combine.add_any`). `tangents`: which inputs are
+    tangents of others (`scanify.jaxpr.tangents`).
     """
 
     def __init__(
-        self, table: Table, whole: frozenset[Hashable] | None = frozenset(), *, cotangents: bool = False
+        self,
+        table: Table,
+        whole: frozenset[Hashable] | None = frozenset(),
+        *,
+        cotangents: bool = False,
+        tangents: range = range(0),
     ) -> None:
         self.table = table
         self.whole = whole
         self.cotangents = cotangents
+        self.tangents = tangents
+        self.moved: dict[int, bool] = {}
         self.token = table.node("token", "start", (), (), None)
         self.calls: tuple[Any, ...] = ()
         self.iterations: tuple[int, ...] = ()

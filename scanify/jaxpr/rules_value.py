@@ -13,6 +13,7 @@ import numpy as np
 from scanify.jaxpr import views
 from scanify.jaxpr.combine import add_any
 from scanify.jaxpr.fold import ELEMENTWISE, FOLDED_ELEMENTS, convert, fold
+from scanify.jaxpr.tangents import without_zeros
 
 if TYPE_CHECKING:
     from scanify.jaxpr.number import Numbering
@@ -26,7 +27,32 @@ PRECISION: dict[Any, tuple[int, int]] = {
 }
 
 
+# Operations of each element whose operands may be of rank 0, or have dimensions of size 1, where the others have more,
+# beside those that are folded. jax writes literals so, and vmap what it does not batch.
+SPREAD = frozenset(
+    {"atan2", "clamp", "complex", "div", "igamma", "igammac", "nextafter", "pow", "rem", "select_n", "shift_left"}
+    | {"shift_right_arithmetic", "shift_right_logical"}
+)
+
+
+def _spread(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int]:
+    """Every operand in the shape of the output: the carry of a scan has one shape from the start."""
+    table, shape = numbering.table, tuple(equation.outvars[0].aval.shape)
+    ranks = [len(table.shape[value]) for value in inputs]
+    if any(rank not in (0, len(shape)) for rank in ranks):
+        return inputs
+    return [views.broadcast(table, value, shape, range(rank)) for value, rank in zip(inputs, ranks, strict=True)]
+
+
 def _elementwise(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
+    inputs = _spread(numbering, equation, inputs)
+    answer = _folded(numbering, equation, inputs)
+    if answer is None and numbering.tangents:
+        answer = without_zeros(numbering, equation.primitive.name, inputs)
+    return numbering.generic(equation, inputs) if answer is None else answer
+
+
+def _folded(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
     table = numbering.table
     values = [table.value(number, FOLDED_ELEMENTS) for number in inputs]
     known = [value for value in values if value is not None]
@@ -102,7 +128,7 @@ def _add_any(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[i
 
 
 VALUES: dict[str, Callable[["Numbering", Any, list[int]], list[int] | None]] = {
-    **dict.fromkeys(ELEMENTWISE, _elementwise),
+    **dict.fromkeys([*ELEMENTWISE, *SPREAD], _elementwise),
     "select_n": _select_n,
     "convert_element_type": _convert,
     "reduce_precision": _reduce_precision,

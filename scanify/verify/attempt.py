@@ -36,10 +36,11 @@ def proof_of(
     layers: Sequence[int | None] = (),
     files: Files | None = None,
     gradients: bool = False,
+    tangents: int = 0,
 ) -> Proof:
     """`prove`, where a program that the prover stumbles over is not proved, and so is left to the other checks."""
     try:
-        return prove(before, after, inputs=names, layers=layers, files=files, gradients=gradients)
+        return prove(before, after, inputs=names, layers=layers, files=files, gradients=gradients, tangents=tangents)
     except MemoryError:
         raise
     except Exception as error:

@@ -99,9 +99,15 @@ def _below(programs: Programs, before: int, after: int) -> list[tuple[int, int]]
     if table.op[before] == "add_any":
         old, new = Counter(left), Counter(right)
         left, right = tuple((old - new).elements()), tuple((new - old).elements())
-    if len(left) != len(right) or any(table.shape[b] != table.shape[a] for b, a in zip(left, right, strict=True)):
+    if len(left) != len(right) or any(_unlike(table, b, a) for b, a in zip(left, right, strict=True)):
         return None
     return [(b, a) for b, a in zip(left, right, strict=True) if b != a] or None
+
+
+def _unlike(table: Table, before: int, after: int) -> bool:
+    """Whether two operands are no versions of one another: of other shapes, or a literal and what is none."""
+    literals = [table.op[node] == "fill" for node in (before, after)]
+    return table.shape[before] != table.shape[after] or literals[0] != literals[1]
 
 
 def _alongside(programs: Programs, before: int, after: int) -> list[tuple[int, int]]:

@@ -50,6 +50,7 @@ def prove(
     layers: Sequence[int | None] = (),
     files: Files | None = None,
     gradients: bool = False,
+    tangents: int = 0,
 ) -> Proof:
     """Compares two `ClosedJaxpr`s with the same inputs.
 
@@ -60,6 +61,7 @@ def prove(
         layers: the index of the layer that each input belongs to, or None.
         files: the name to show for a file of the user's source, or None for a file that is not (default: show none).
         gradients: the programs compute derivatives in reverse mode, so that adding to zeros is a sum of cotangents.
+        tangents: how many inputs, the last ones, are tangents of others, to which zeros may be added.
 
     Raises:
         ScanifyError: the programs have different inputs or numbers of outputs, so there is nothing to compare.
@@ -68,10 +70,12 @@ def prove(
     table = Table()
     names = tuple(inputs) or tuple(f"input {index}" for index in range(len(before.in_avals)))
     describe = _Describe(names, tuple(layers) or (None,) * len(names), files)
-    shared = _shared_scans(table, before, after, gradients)
-    proof = _attempt(table, before, after, describe, shared, gradients)
+    count = len(before.in_avals)
+    derived = _Derived(gradients, range(count - tangents, count))
+    shared = _shared_scans(table, before, after, derived)
+    proof = _attempt(table, before, after, describe, shared, derived)
     if not proof.proved and shared:
-        proof = _attempt(table, before, after, describe, frozenset(), gradients)
+        proof = _attempt(table, before, after, describe, frozenset(), derived)
     return proof
 
 
@@ -80,6 +84,14 @@ class _Describe:
     names: tuple[str, ...]
     layers: tuple[int | None, ...]
     files: Files | None
+
+
+@dataclass(frozen=True)
+class _Derived:
+    """What the programs compute beside values: `gradients` in reverse mode, and derivatives along these `tangents`."""
+
+    gradients: bool
+    tangents: range
 
 
 def _check(before: Any, after: Any, inputs: Sequence[str], layers: Sequence[int | None]) -> None:
@@ -106,19 +118,19 @@ def _check(before: Any, after: Any, inputs: Sequence[str], layers: Sequence[int 
             raise ScanifyError(f"expected {what} to name all {len(old)} inputs, got {len(given)}")
 
 
-def _read(table: Table, program: Any, whole: frozenset[Any] | None, gradients: bool) -> tuple[Numbering, list[int]]:
-    numbering = Numbering(table, whole, cotangents=gradients)
+def _read(table: Table, program: Any, whole: frozenset[Any] | None, derived: _Derived) -> tuple[Numbering, list[int]]:
+    numbering = Numbering(table, whole, cotangents=derived.gradients, tangents=derived.tangents)
     leaves = [
         table.node("input", index, (), tuple(aval.shape), aval.dtype) for index, aval in enumerate(program.in_avals)
     ]
     return numbering, numbering.run(program.jaxpr, program.consts, leaves)
 
 
-def _shared_scans(table: Table, before: Any, after: Any, gradients: bool) -> frozenset[Any]:
+def _shared_scans(table: Table, before: Any, after: Any, derived: _Derived) -> frozenset[Any]:
     """Scans that stand in both programs: they need not be unrolled to be compared (`scanify.jaxpr.rules_control`)."""
     if not (_has_scan(before.jaxpr) and _has_scan(after.jaxpr)):
         return frozenset()
-    return frozenset(_read(table, before, None, gradients)[0].scans & _read(table, after, None, gradients)[0].scans)
+    return frozenset(_read(table, before, None, derived)[0].scans & _read(table, after, None, derived)[0].scans)
 
 
 def _has_scan(jaxpr: Any) -> bool:
@@ -137,10 +149,10 @@ def _has_scan(jaxpr: Any) -> bool:
 
 
 def _attempt(
-    table: Table, before: Any, after: Any, describe: _Describe, whole: frozenset[Any], gradients: bool
+    table: Table, before: Any, after: Any, describe: _Describe, whole: frozenset[Any], derived: _Derived
 ) -> Proof:
-    old, left = _read(table, before, whole, gradients)
-    new, right = _read(table, after, whole, gradients)
+    old, left = _read(table, before, whole, derived)
+    new, right = _read(table, after, whole, derived)
     equal = tuple(a == b for a, b in zip(left, right, strict=True))
     effects = old.token == new.token
     avals = tuple(_aval(a) == _aval(b) for a, b in zip(before.out_avals, after.out_avals, strict=True))

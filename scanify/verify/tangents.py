@@ -42,7 +42,8 @@ def tangents(subject: Subject, untested: str) -> Once:
         said = f"the rewritten version has no forward derivative (jvp): {subject.said(error)}"
         return Once(Verdict(Status.FAILED, said))
     names = [f"tangent of {subject.both.found.names[i]}" for i in at]
-    return Once(judge(subject, before, after, compare_tangents, more=names, untested=untested))
+    test = compare_tangents
+    return Once(judge(subject, before, after, test, more=names, tangents=len(names), untested=untested))
 
 
 def _traced(program: Version, avals: Any) -> ClosedJaxpr:

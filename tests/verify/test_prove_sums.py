@@ -1,0 +1,154 @@
+"""Sums that layers add to, from zeros on: jax leaves out the tangent and the batch axis of what starts without one, and a
+scan carries them from the start."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from scanify.jaxpr import rules_value, tangents
+from scanify.verify.prove import prove
+
+LAYERS = 3
+X = jnp.sin(jnp.arange(30.0)).reshape(5, 6)
+KEYS = jax.random.split(jax.random.key(0), LAYERS)
+WS = [{"router": jax.random.normal(k, (6, 4)), "experts": jax.random.normal(k, (4, 6, 6))} for k in KEYS]
+
+Layer = Callable[[Any, Any], Any]
+
+
+def loss(carry: Any, w: Any) -> Any:
+    """Two of four experts for each token, and a loss that keeps their load even."""
+    x, total = carry
+    gates = jax.nn.softmax(x @ w["router"])
+    best, which = lax.top_k(gates, 2)
+    full = jnp.zeros_like(gates).at[jnp.arange(5)[:, None], which].set(best)
+    return x + jnp.einsum("te,eij,tj->ti", full, w["experts"], x), total + jnp.mean(full)
+
+
+def counts(carry: Any, w: Any) -> Any:
+    """How many tokens each expert got."""
+    x, total = carry
+    best, which = lax.top_k(x @ w["router"], 2)
+    return x * jnp.sum(best), total + jnp.zeros(4, jnp.int32).at[which.ravel()].add(1)
+
+
+def difference(carry: Any, w: Any) -> Any:
+    x, total = carry
+    return jnp.sin(x @ w["router"] @ w["router"].T), jnp.mean(x) - total
+
+
+SUMS: dict[str, tuple[Layer, Any]] = {
+    "a loss": (loss, jnp.zeros(())),
+    "a number": (loss, 0.0),
+    "numbers": (lambda c, w: (loss((c[0], 0.0), w)[0], c[1] + jnp.mean(c[0] @ w["router"], 0)), jnp.zeros(4)),
+    "counts": (counts, jnp.zeros(4, jnp.int32)),
+    "differences": (difference, jnp.zeros(())),
+}
+
+
+def loop(layer: Layer, start: Any) -> Callable[[Any, Any], Any]:
+    def run(x: Any, ws: Any) -> Any:
+        carry = (x, start)
+        for w in ws:
+            carry = layer(carry, w)
+        return carry
+
+    return run
+
+
+def scan(layer: Layer, start: Any) -> Callable[[Any, Any], Any]:
+    def run(x: Any, ws: Any) -> Any:
+        stack = jax.tree.map(lambda *leaves: jnp.stack(leaves), *ws)
+        return lax.scan(lambda c, w: (layer(c, w), None), (x, jnp.asarray(start)), stack)[0]
+
+    return run
+
+
+def inexact(values: Any) -> list[Any]:
+    return [value for value in jax.tree.leaves(values) if jnp.issubdtype(value.dtype, jnp.inexact)]
+
+
+def along(function: Callable[[Any, Any], Any]) -> Any:
+    """Tangents of the inexact outputs, along as many last arguments."""
+    return jax.make_jaxpr(lambda x, ws, dx, dws: inexact(jax.jvp(lambda *a: function(*a), (x, ws), (dx, dws))[1]))(
+        X, WS, X, WS
+    )
+
+
+def batched(function: Callable[[Any, Any], Any]) -> Any:
+    return jax.make_jaxpr(lambda x, ws: jax.vmap(lambda *a: function(*a), in_axes=(0, None))(x, ws))(
+        jnp.stack([X, X + 1]), WS
+    )
+
+
+TANGENTS = 1 + 2 * LAYERS
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_tangents_and_batches_of_a_sum_are_proved_and_those_of_a_near_miss_are_not(name: str) -> None:
+    layer, start = SUMS[name]
+    assert prove(along(loop(layer, start)), along(scan(layer, start)), tangents=TANGENTS).proved
+    assert prove(batched(loop(layer, start)), batched(scan(layer, start))).proved
+    ones = jax.tree.map(lambda value: value + 1, start)
+    assert not prove(batched(loop(layer, start)), batched(scan(layer, ones))).proved
+    twice = lambda c, w: layer((c[0] * 2, c[1]), w)  # noqa: E731
+    assert not prove(along(loop(layer, start)), along(scan(twice, start)), tangents=TANGENTS).proved
+
+
+def test_both_rules_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(rules_value, "_spread", lambda numbering, equation, inputs: inputs)
+        for name in ("a loss", "counts"):
+            assert not prove(batched(loop(*SUMS[name])), batched(scan(*SUMS[name]))).proved
+    assert not prove(along(loop(*SUMS["a loss"])), along(scan(*SUMS["a loss"]))).proved
+
+
+def _of(function: Callable[[Any], Any]) -> Any:
+    return jax.make_jaxpr(lambda x, dx: jax.jvp(lambda v: function(v), (x,), (dx,))[1])(X, X)
+
+
+# x stands below in the derivative of log, where the sign of a zero is that of an infinity.
+PRIMAL = (lambda x: jnp.sum(jnp.log(x + 0.0)), lambda x: jnp.sum(jnp.log(x)))
+
+
+def test_zeros_that_are_added_to_a_value_are_kept_in_its_derivative(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = [_of(function) for function in PRIMAL]
+    zeros, ones = jnp.full((5, 6), -0.0), jnp.ones((5, 6))
+    assert [float(jax.core.eval_jaxpr(one.jaxpr, one.consts, zeros, ones)[0]) for one in pair] == [np.inf, -np.inf]
+    assert not prove(*pair, tangents=1).proved
+    monkeypatch.setattr(tangents, "is_tangent", lambda numbering, value: True)
+    assert prove(*pair, tangents=1).proved
+
+
+def _either(numbering: Any, name: str, inputs: list[int]) -> list[int] | None:
+    """Takes `0 - x` for x."""
+    found = [value for value in inputs if not numbering.table.is_zero(value)]
+    return found if len(found) == 1 else None
+
+
+def test_a_tangent_that_is_subtracted_from_zeros_is_not_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    less, turned, plain = (
+        jax.make_jaxpr(f)(X, X) for f in (lambda x, dx: dx - 0.0, lambda x, dx: 0.0 - dx, lambda x, dx: dx)
+    )
+    assert prove(less, plain, tangents=1).proved and not prove(less, plain).proved
+    assert not prove(turned, plain, tangents=1).proved
+    monkeypatch.setattr(rules_value, "without_zeros", _either)
+    assert prove(turned, plain, tangents=1).proved
+
+
+def _first_element(numbering: Any, equation: Any, inputs: list[int]) -> list[int]:
+    table, shape = numbering.table, tuple(equation.outvars[0].aval.shape)
+    firsts = [rules_value.views.cut(table, v, tuple((0, 1) for _ in table.shape[v])) for v in inputs]
+    return [rules_value.views.broadcast(table, v, shape, range(len(table.shape[v]))) for v in firsts]
+
+
+def test_a_wrong_operand_spread_proves_what_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = [jax.make_jaxpr(f)(X) for f in (lambda x: x * jnp.abs(x), lambda x: x * jnp.abs(x)[0, 0])]
+    assert not prove(*pair).proved
+    monkeypatch.setattr(rules_value, "_spread", _first_element)
+    assert prove(*pair).proved
