@@ -26,12 +26,13 @@ def source_folder(package: str, version: str, cache: Path) -> Path:
         raise RuntimeError(f"{package} {version} cannot be downloaded: {done.stderr.strip() or 'pip gave nothing'}")
     partial = folder.with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)
-    _unpack(found[0], partial)
+    unpack(found[0], partial)
     partial.rename(folder)
     return folder
 
 
-def _unpack(archive: Path, folder: Path) -> None:
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack a wheel, or a source distribution without its one outer folder."""
     if archive.suffix in (".whl", ".zip"):
         with zipfile.ZipFile(archive) as opened:
             opened.extractall(folder)

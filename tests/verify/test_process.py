@@ -219,15 +219,20 @@ def test_an_interrupt_of_the_parent_ends_the_child(child: Child, tmp_path: Path)
             time.sleep(0.02)
         os.kill(os.getpid(), signal.SIGINT)
 
-    thread = threading.Thread(target=interrupt)
-    thread.start()
-    with pytest.raises(KeyboardInterrupt):
-        child(f"""
-            open({str(tmp_path / "half")!r}, "w").write(str(os.getpid()))
-            os.rename({str(tmp_path / "half")!r}, {str(tmp_path / "pid")!r})
-            time.sleep(600)
-        """)
-    thread.join()
+    # A shell starts what runs in the background with the signal ignored, and Python leaves it so.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            child(f"""
+                open({str(tmp_path / "half")!r}, "w").write(str(os.getpid()))
+                os.rename({str(tmp_path / "half")!r}, {str(tmp_path / "pid")!r})
+                time.sleep(600)
+            """)
+        thread.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert ends(int((tmp_path / "pid").read_text()))
 
 
