@@ -6,11 +6,12 @@ import libcst as cst
 
 from scanify.analysis.classes import is_module
 from scanify.analysis.container import annotated_class, container
-from scanify.analysis.elements import ElementClass, Mixed, NotAModule, Shared, difference, element_class
+from scanify.analysis.elements import ClassAnswer, ElementClass, Mixed, NotAModule, Shared, difference, element_class
 from scanify.analysis.facts import Place
 from scanify.analysis.header import Header, Part
 from scanify.analysis.layer_class import is_applied
 from scanify.analysis.layers import Built, Elsewhere, LayerList, NotLayers, Unclear
+from scanify.analysis.parts import differs_by_turn
 from scanify.analysis.project import Definition, External, Project, dotted
 from scanify.analysis.where import Where
 
@@ -31,6 +32,12 @@ class Found:
     kind: ElementClass | None
     reason: tuple[str, str, Place | None] | None = None
     unlike: str | None = None
+    others: tuple[ElementClass, ...] = ()
+
+    @property
+    def kinds(self) -> tuple[ElementClass, ...]:
+        """All classes that the source shows the layers to be of."""
+        return (self.kind, *self.others) if self.kind is not None else ()
 
 
 def layers_of(project: Project, at: Where, head: Header, loop: cst.For) -> Found | None:
@@ -75,6 +82,8 @@ def classify(project: Project, part: Part, layers: LayerList) -> Found | None:
         return None
     if isinstance(answer, Unclear):
         return Found(part, layers, None, (answer.rule, answer.reason, answer.at))
+    if isinstance(answer, Built) and answer.others:
+        return _in_branches(project, part, layers, answer)
     if isinstance(answer, Elsewhere):
         kind = _annotated(project, answer)
         reason = ("SCN201", f"the elements of {answer.what} are not shown to be modules", None)
@@ -82,11 +91,35 @@ def classify(project: Project, part: Part, layers: LayerList) -> Found | None:
     return _classify_built(project, part, layers, answer)
 
 
+def _in_branches(project: Project, part: Part, layers: LayerList, answer: Built) -> Found | None:
+    """A list that one of several branches builds: each must be one of layers, and the classes may differ."""
+    built = [Built(answer.elements, answer.site), *answer.others]
+    found = [_classify_built(project, part, layers, one) for one in built]
+    known = [one for one in found if one is not None]
+    if len(known) < len(found):
+        return None
+    refused = next((one for one in known if one.reason is not None), None)
+    if refused is not None:
+        return refused
+    unknown = next((one for one in known if one.kind is None), None)
+    if unknown is not None:
+        return unknown
+    first = known[0].kind
+    assert first is not None
+    same = all(one.kind is not None and one.kind.same(first) for one in known)
+    unlike = next((one.unlike for one in known if one.unlike is not None), None)
+    kind = first if same else replace(first, exact=False)
+    others = tuple(each for one in known for each in one.kinds if each is not first)
+    different = None if same else "the list is built of different classes in different branches"
+    return Found(part, layers, kind, unlike=unlike or different, others=others)
+
+
 def _classify_built(project: Project, part: Part, layers: LayerList, answer: Built) -> Found | None:
     answers = [element_class(project, element) for element in answer.elements]
     if any(isinstance(one, NotAModule) for one in answers):
         return None
     classes = [one for one in answers if isinstance(one, ElementClass)]
+    every = [each for one in answers for each in ([one] if isinstance(one, ElementClass) else _classes(one))]
     first = answer.elements[0]
     place = first.at.module.parsed.place(first.node)
     names = list(dict.fromkeys([one.name for one in classes]))
@@ -96,13 +129,13 @@ def _classify_built(project: Project, part: Part, layers: LayerList, answer: Bui
     if mixed is not None or len(names) > 1:
         names = list(mixed.names) if mixed is not None else names
         text = f"the layers are of different classes: {', '.join(f'`{name}`' for name in names)}"
-        some = kind or ElementClass(External(names[0]), exact=False)
+        some, *others = every
         # What equinox has ready made (a Linear, a Lambda, a Dropout) is a part of a layer: few of them are equal.
         blocks = [one.name for one in classes if isinstance(one.meaning, Definition)]
         again = len(classes) >= _FEW and len(set(blocks)) < len(blocks)
         chosen = mixed is not None or bool(blocks)
         if again or (chosen and any(element.repeated for element in answer.elements)):
-            return Found(part, layers, replace(some, exact=False), unlike=text)
+            return Found(part, layers, replace(some, exact=False), unlike=text, others=tuple(others))
         return Found(part, layers, some, ("SCN202", text, place))
     if shared is not None:
         text = f"every layer is the same object, `{shared.name}`"
@@ -111,13 +144,19 @@ def _classify_built(project: Project, part: Part, layers: LayerList, answer: Bui
         unknown = next(e for e, one in zip(answer.elements, answers, strict=True) if one is None)
         where_ = unknown.at.module.parsed.place(unknown.node)
         differ = difference(project, answer.elements)
-        if differ is not None:
+        turns = [differs_by_turn(project, one) for one in answer.elements]
+        alike = any(one.repeated for one in answer.elements) and not any(turns)
+        if differ is not None and not (alike and not classes):
             return Found(part, layers, kind, ("SCN203", f"the class of the layers is not shown, and {differ}", where_))
         return Found(part, layers, kind, ("SCN201", "the class of the layers is not shown", where_))
     differ = difference(project, answer.elements)
     if differ is not None and len(answer.elements) < _FEW and not any(one.repeated for one in answer.elements):
         return Found(part, layers, kind, ("SCN203", differ, place))
     return Found(part, layers, kind, unlike=differ)
+
+
+def _classes(answer: ClassAnswer) -> tuple[ElementClass, ...]:
+    return answer.classes if isinstance(answer, Mixed) else ()
 
 
 def _annotated(project: Project, answer: Elsewhere) -> ElementClass | None:

@@ -4,7 +4,7 @@ import libcst as cst
 
 from scanify.analysis.classes import attribute_assignments, declarations, is_module
 from scanify.analysis.elements import Element, ElementClass, element_class
-from scanify.analysis.layers import Elsewhere, LayerList, Unclear, filled, local_list
+from scanify.analysis.layers import Elsewhere, LayerList, Unclear, in_branches, local_list
 from scanify.analysis.project import Assigned, Definition, Project, dotted
 from scanify.analysis.where import Where, assignments
 
@@ -128,16 +128,17 @@ def _attribute(project: Project, owner: Definition, attribute: str, depth: int) 
     assert home is not None
     if isinstance(store.statement, cst.Assign) and len(store.statement.targets) > 1:
         return LayerList(Unclear(f"`self.{attribute}` shares its list with another name"), store.at, home, attribute)
-    if len(stores) > 1:
+    stores = [one for one in stores if dotted(one.value) != "None"] or stores  # then there are no layers
+    if any(one.at.function is not store.at.function for one in stores):
         reason = f"`self.{attribute}` is assigned in {len(stores)} places"
         place = stores[1].at.module.parsed.place(stores[1].statement)
         return LayerList(Unclear(reason, at=place), store.at, home, attribute)
-    if store.at.functions[-1].name.value != "__init__":
+    if store.at.functions[-1].name.value not in ("__init__", "__post_init__"):
         reason = f"`self.{attribute}` is assigned outside of `__init__`"
         place = store.at.module.parsed.place(store.statement)
         return LayerList(Unclear(reason, at=place), store.at, home, attribute)
     target = f"{store.at.self_name}.{attribute}"
-    answer = filled(project, store.at, store.statement, target, store.value, depth)
+    answer = in_branches(project, store.at, target, [one.statement for one in stores], depth)
     if isinstance(answer, Elsewhere) and answer.annotation is None:
         declared = declarations(project, owner, attribute)
         if declared:  # `def __init__(self, layers): self.layers = layers`, the field says what they are

@@ -7,8 +7,9 @@ import libcst as cst
 
 from scanify.analysis.classes import is_module, method
 from scanify.analysis.code import code_of
-from scanify.analysis.keys import Variety, first_culprit, is_keys
-from scanify.analysis.project import Definition, External, Project, dotted
+from scanify.analysis.keys import Variety, first_culprit, is_keys, qualified
+from scanify.analysis.names import body_of, parameter_names
+from scanify.analysis.project import Assigned, Definition, External, Project, dotted
 from scanify.analysis.where import Where, assignments, blocks, method_where
 
 _MAX_DEPTH = 6
@@ -46,7 +47,11 @@ class ElementClass:
 class Mixed:
     """The expression makes layers of different classes."""
 
-    names: tuple[str, ...]
+    classes: tuple[ElementClass, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(one.name for one in self.classes))
 
 
 @dataclass(frozen=True)
@@ -105,7 +110,7 @@ def _agree(answers: Sequence[ClassAnswer]) -> ClassAnswer:
         return next((one for one in answers if not isinstance(one, ElementClass)), None)
     if all(classes[0].same(other) for other in classes[1:]):
         return ElementClass(classes[0].meaning, all(one.exact for one in classes))
-    return Mixed(tuple(dict.fromkeys(one.name for one in classes)))
+    return Mixed(tuple(classes))
 
 
 def _made(project: Project, element: Element, call: cst.Call, func: cst.BaseExpression, depth: int) -> ClassAnswer:
@@ -116,6 +121,8 @@ def _made(project: Project, element: Element, call: cst.Call, func: cst.BaseExpr
 
 def _called(project: Project, element: Element, call: cst.Call, depth: int) -> ClassAnswer:
     at = element.at
+    if isinstance(call.func, cst.Subscript):
+        return _from_table(project, element, call, call.func, depth)
     name = dotted(call.func)
     if name is None:
         return None
@@ -124,7 +131,7 @@ def _called(project: Project, element: Element, call: cst.Call, depth: int) -> C
         found = method(project, at.owner, last)
         return _returned(project, method_where(*found), found[1], depth) if found else None
     if name.partition(".")[0] in at.locals:
-        return None
+        return _called_local(project, element, call, name, depth)
     meaning = project.resolve(at.module, name)
     if is_module(project, meaning) and isinstance(meaning, Definition | External):
         return ElementClass(meaning, exact=True)
@@ -139,6 +146,55 @@ def _called(project: Project, element: Element, call: cst.Call, depth: int) -> C
     if isinstance(meaning, External) and meaning.qualname.split(".")[0] in ("jax", "numpy", "math", "functools"):
         return NotAModule() if meaning.qualname != "functools.partial" else None
     return None
+
+
+def _from_table(project: Project, element: Element, call: cst.Call, func: cst.Subscript, depth: int) -> ClassAnswer:
+    """`BLOCKS[kind](...)`: one of the classes in a dict that the module writes out."""
+    name = dotted(func.value)
+    meaning = None if name is None or name in element.at.locals else project.resolve(element.at.module, name)
+    if not isinstance(meaning, Assigned) or not isinstance(meaning.value, cst.Dict):
+        return None
+    scope = Where(meaning.module)
+    made = [
+        element_class(project, Element(call.with_changes(func=one.value), scope), depth + 1)
+        for one in meaning.value.elements
+        if isinstance(one, cst.DictElement)
+    ]
+    return _agree(made) if len(made) == len(meaning.value.elements) else None
+
+
+def _called_local(project: Project, element: Element, call: cst.Call, name: str, depth: int) -> ClassAnswer:
+    """The class of what a function or a class gives that a local name stands for."""
+    at = element.at
+    for index, function in enumerate(at.functions):
+        bound = assignments(body_of(function.body), name)
+        scope = Where(at.module, at.functions[index:], at.owner)
+        if not bound and scope.parameter(name) is None:
+            continue
+        if scope.parameter(name) is not None and name in parameter_names(function.params):
+            return None
+        made = bound[0] if len(bound) == 1 else None
+        if isinstance(made, cst.FunctionDef):
+            return _returned(project, Where(at.module, (made, *scope.functions), at.owner), made, depth)
+        if not isinstance(made, cst.Assign) or dotted(made.targets[0].target) != name:
+            return None
+        value = made.value
+        if isinstance(value, cst.Lambda):
+            return _inexact(element_class(project, Element(value.body, scope), depth + 1))
+        if isinstance(value, cst.Call):
+            if qualified(project, scope, value.func) != "functools.partial" or not value.args:
+                return None
+            value = value.args[0].value
+        inner = Element(call.with_changes(func=value), scope, element.environment, element.repeated)
+        return _inexact(element_class(project, inner, depth + 1))
+    return None
+
+
+def _inexact(answer: ClassAnswer) -> ClassAnswer:
+    """The class through a function made on the way; what it names is not made before."""
+    if isinstance(answer, ElementClass):
+        return ElementClass(answer.meaning, exact=False)
+    return None if isinstance(answer, Shared) else answer
 
 
 def _plain_class(project: Project, meaning: Definition) -> bool:
@@ -219,14 +275,3 @@ def _alike(project: Project, at: Where, mine: cst.Arg, theirs: cst.Arg) -> bool:
     if mine.value.deep_equals(theirs.value):
         return True
     return is_keys(project, at, mine.value) and is_keys(project, at, theirs.value)
-
-
-def appended(project: Project, statements: Sequence[cst.CSTNode], target: str) -> list[cst.Call]:
-    """The calls `target.append(...)` (or `extend`, `insert`) in a block, in order."""
-    found: list[cst.Call] = []
-    for statement in blocks(statements):
-        if isinstance(statement, cst.Expr) and isinstance(statement.value, cst.Call):
-            name = dotted(statement.value.func)
-            if name is not None and name.rpartition(".")[0] == target:
-                found.append(statement.value)
-    return found

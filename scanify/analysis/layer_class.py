@@ -1,5 +1,7 @@
 """What the class of the layers says against a scan, where the source shows that class."""
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from scanify.analysis.calls import called
@@ -64,6 +66,12 @@ def state_of_its_own(project: Project, kind: ElementClass | None) -> str | None:
     return class_with_state(project, kind.meaning)
 
 
+def state_of_any(project: Project, kinds: Sequence[ElementClass]) -> str | None:
+    """The same of layers that are of one of several classes."""
+    found = (state_of_its_own(project, kind) for kind in kinds)
+    return next((one for one in found if one is not None), None)
+
+
 def class_with_state(project: Project, owner: Definition) -> str | None:
     """Where the source shows that instances of a class keep state outside of them: they hold one of equinox's stateful
     modules, or one of that name from elsewhere, or are called with an `equinox.nn.State`."""
@@ -93,15 +101,15 @@ def _is_stateful(qualname: str) -> bool:
     return qualname.rpartition(".")[2] in _STATEFUL
 
 
-def layer_problem(project: Project, kind: ElementClass | None, methods: tuple[str, ...]) -> Reason | None:
-    """A side effect in a method that the loop calls."""
-    if kind is None or not isinstance(kind.meaning, Definition):
-        return None
+def layer_problem(project: Project, kinds: Sequence[ElementClass], methods: tuple[str, ...]) -> Reason | None:
+    """A side effect in a method that the loop calls, of any of the classes that layers are of."""
     seen: set[cst.CSTNode] = set()
-    for name in methods:
-        problem = _side_effect(project, kind.meaning, name, seen)
-        if problem is not None:
-            return problem
+    for kind in kinds:
+        for name in methods if isinstance(kind.meaning, Definition) else ():
+            assert isinstance(kind.meaning, Definition)
+            problem = _side_effect(project, kind.meaning, name, seen)
+            if problem is not None:
+                return problem
     return None
 
 

@@ -1,15 +1,24 @@
 """From the expression a loop walks to the list of layers: where it is built, of what, and whether all are alike."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import libcst as cst
 
 from scanify.analysis.classes import method
-from scanify.analysis.elements import Element, appended
+from scanify.analysis.elements import Element
 from scanify.analysis.facts import Place
-from scanify.analysis.keys import Variety, bind_iteration, culprit, is_keys
-from scanify.analysis.names import flow, target_names
+from scanify.analysis.fill import (
+    Growth,
+    added_element,
+    after,
+    changed_later,
+    growths,
+    in_turns,
+    placed,
+    statement_beside,
+)
+from scanify.analysis.keys import Variety, bind_iteration
 from scanify.analysis.plan import After, Wrap
 from scanify.analysis.project import Definition, External, Project, dotted
 from scanify.analysis.where import Where, assignments, blocks, builtin_called, method_where
@@ -19,10 +28,14 @@ _MAX_DEPTH = 8
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """A list that the source shows being built: its elements and the place where it can be built stacked."""
+    """A list that the source shows being built: its elements and the place where it can be built stacked.
+
+    `others` are the lists that other branches build in its place.
+    """
 
     elements: tuple[Element, ...]
     site: Wrap | After | None = None
+    others: tuple["Built", ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +103,8 @@ def _display(project: Project, at: Where, value: cst.List | cst.Tuple, depth: in
         inner = list_value(project, at, one.value, depth + 1)
         if not isinstance(inner, Built):
             return inner
+        if inner.others:
+            return Unclear("a part of the list is built in several places", at=_place(at, one.value))
         elements.extend(inner.elements)
     names = [dotted(one.node) for one in elements if dotted(one.node) is not None]
     repeated = next((name for name in names if names.count(name) > 1), None)
@@ -157,15 +172,16 @@ def _operation(project: Project, at: Where, value: cst.BinaryOperation, depth: i
         return NotLayers()
     if isinstance(value.operator, cst.Add):
         sides = [list_value(project, at, side, depth + 1) for side in (value.left, value.right)]
-        if all(isinstance(side, Built) for side in sides):
+        if all(isinstance(side, Built) and not side.others for side in sides):
             return Built(tuple(e for side in sides if isinstance(side, Built) for e in side.elements))
-        return next(side for side in sides if not isinstance(side, Built))
+        several = Unclear("a part of the list is built in several places", at=_place(at, value))
+        return next((side for side in sides if not isinstance(side, Built)), several)
     return NotLayers()
 
 
 def local_list(project: Project, at: Where, name: str, depth: int = 0) -> Answer:
     """The list that a local (or module-level) name holds."""
-    bound = assignments(at.body(), name)
+    bound = [one for one in assignments(at.body(), name) if not _converts(project, at, one, name)]
     param = at.parameter(name)
     if param is not None:
         if bound:
@@ -174,13 +190,57 @@ def local_list(project: Project, at: Where, name: str, depth: int = 0) -> Answer
         return Elsewhere(annotation, at, f"the parameter `{name}`")
     if not bound:
         return Unclear(f"`{name}` is not assigned in this function")
-    if len(bound) > 1 or not isinstance(bound[0], cst.Assign | cst.AnnAssign):
+    made = [one for one in bound if not isinstance(one, cst.AugAssign)]
+    if not made or not all(isinstance(one, cst.Assign | cst.AnnAssign) for one in made):
         return Unclear(f"`{name}` is assigned in several places", at=_place(at, bound[-1]))
-    statement = bound[0]
-    if isinstance(statement, cst.Assign) and not any(dotted(t.target) == name for t in statement.targets):
-        return Unclear(f"`{name}` is unpacked from another value", at=_place(at, statement))
-    assert statement.value is not None
-    return filled(project, at, statement, name, statement.value, depth)
+    for statement in made:
+        if isinstance(statement, cst.Assign) and not any(dotted(t.target) == name for t in statement.targets):
+            return Unclear(f"`{name}` is unpacked from another value", at=_place(at, statement))
+    return in_branches(project, at, name, [one for one in made if isinstance(one, cst.Assign | cst.AnnAssign)], depth)
+
+
+def _converts(project: Project, at: Where, statement: cst.CSTNode, name: str) -> bool:
+    """`layers = tuple(layers)`: the same layers under the same name."""
+    if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
+        return False
+    value = statement.value
+    plain = isinstance(value, cst.Call) and builtin_called(project, at, value) in ("list", "tuple")
+    given = [dotted(arg.value) for arg in value.args] if plain and isinstance(value, cst.Call) else []
+    return given == [name] and dotted(statement.targets[0].target) == name
+
+
+def in_branches(
+    project: Project, at: Where, target: str, made: Sequence[cst.Assign | cst.AnnAssign], depth: int = 0
+) -> Answer:
+    """The list that one statement assigns to `target`, or one of several statements, each in a branch of its own."""
+    if len(made) == 1:
+        assert made[0].value is not None
+        return filled(project, at, made[0], target, made[0].value, depth)
+    several = Unclear(f"`{target}` is assigned in several places", at=_place(at, made[-1]))
+    parsed = at.module.parsed
+    blocks_of = [_block(at, one) for one in made]
+    apart = all(isinstance(one, cst.IndentedBlock) for one in blocks_of) and len(set(map(id, blocks_of))) == len(made)
+    grown = growths(at, target)
+    nested = any(block in parsed.ancestors(one) for one in made for block in blocks_of if block is not _block(at, one))
+    if not apart or (grown and nested) or sum(len(_own(at, grown, one)) for one in made) != len(grown):
+        return several
+    found = [filled(project, at, one, target, one.value, depth, several=True) for one in made if one.value is not None]
+    if not all(isinstance(one, Built) for one in found):
+        return next(one for one in found if not isinstance(one, Built))
+    first, *others = [one for one in found if isinstance(one, Built)]
+    return Built(first.elements, first.site, (*first.others, *(each for one in others for each in (one, *one.others))))
+
+
+def _block(at: Where, statement: cst.CSTNode) -> cst.CSTNode | None:
+    """The block that a small statement stands in."""
+    line = at.module.parsed.parent(statement)
+    return at.module.parsed.parent(line) if line is not None else None
+
+
+def _own(at: Where, grown: Sequence[Growth | cst.Call], statement: cst.CSTNode) -> list[Growth | cst.Call]:
+    """What adds to a list in the block of the list's own statement."""
+    nodes = [(one, one.node if isinstance(one, Growth) else one) for one in grown]
+    return [one for one, node in nodes if statement_beside(at, statement, node) is not None]
 
 
 def filled(
@@ -190,143 +250,55 @@ def filled(
     target: str,
     value: cst.BaseExpression,
     depth: int = 0,
+    several: bool = False,
 ) -> Answer:
-    """The list a statement assigns to `target`, with what later `append`s add to it, and the site to stack it at."""
-    answer = list_value(project, at, value, depth)
-    calls = appended(project, at.body(), target)
+    """The list a statement assigns to `target`, with what later statements add to it, and the site to stack it at.
+
+    `several` says that other statements assign other lists to `target`, each in a block of its own.
+    """
+    places = placed(at, target) if _of_nothing(value) else []
+    answer: Answer = Built(()) if places else list_value(project, at, value, depth)
     if not isinstance(answer, Built):
         return answer
-    if isinstance(value, cst.Name) and (later := _changed_later(at, statement, value.value)) is not None:
+    if isinstance(value, cst.Name) and (later := changed_later(at, statement, value.value)) is not None:
         return Unclear(f"`{value.value}` is still used as a list after it became the layers", at=_place(at, later))
-    if not calls:
+    grown = growths(at, target)
+    grown = [*places, *(_own(at, grown, statement) if several else grown)]
+    if not grown:
         if not answer.elements:
             return Unclear("the list is empty when it is built", at=_place(at, statement))
-        return Built(answer.elements, Wrap(_place(at, value)))
-    added: list[Element] = []
-    for call in calls:
-        if dotted(call.func) != f"{target}.append" or len(call.args) != 1:
-            return Unclear(f"the list is filled by `{dotted(call.func)}`", at=_place(at, call))
-        added.append(_appended_element(project, at, call, statement))
-    last = _statement_beside(at, statement, calls[-1])
-    if last is None:
-        return Unclear("the list is filled in another block than the one that makes it", at=_place(at, calls[-1]))
-    return Built((*answer.elements, *added), _after(at, last, target))
+        return Built(answer.elements, Wrap(_place(at, value)), answer.others)
+    elements = list(answer.elements)
+    for one in grown:
+        if isinstance(one, cst.Call):
+            return Unclear(f"the list is filled by `{dotted(one.func)}`", at=_place(at, one))
+        added = _added(project, at, one, statement, depth)
+        if not isinstance(added, list):
+            return added
+        elements = [*added, *elements] if one.front else [*elements, *added]
+    last = grown[-1]
+    beside = statement_beside(at, statement, last.node if isinstance(last, Growth) else last)
+    if beside is None or answer.others:
+        return Unclear("the list is filled in another block than the one that makes it", at=_place(at, statement))
+    return Built(tuple(elements), after(at, beside, target))
 
 
-def _changed_later(at: Where, statement: cst.CSTNode, name: str) -> cst.CSTNode | None:
-    """A mention of a name, after a statement that gave its list away, that may change the list."""
-    parsed = at.module.parsed
-    around = any(isinstance(above, cst.For | cst.While) for above in parsed.ancestors(statement))
-    start = 0 if around else parsed.span(statement).end
-    for node in _mentions(at.body(), name):
-        above = parsed.parent(node)
-        if parsed.span(node).start < start or parsed.parent(above or node) is statement or above is statement:
-            continue
-        if isinstance(above, cst.AssignTarget | cst.For | cst.CompFor):
-            continue
-        call = parsed.parent(above) if isinstance(above, cst.Arg) else None
-        if call is None or not isinstance(call, cst.Call) or dotted(call.func) not in ("len", "zip", "enumerate"):
-            return node
-    return None
+def _of_nothing(value: cst.BaseExpression) -> bool:
+    """`[None] * n`: a list that is filled place by place."""
+    if not isinstance(value, cst.BinaryOperation) or not isinstance(value.operator, cst.Multiply):
+        return False
+    shown = [one for one in (value.left, value.right) if isinstance(one, cst.List)]
+    return any(len(one.elements) == 1 and dotted(one.elements[0].value) == "None" for one in shown)
 
 
-def _mentions(nodes: Sequence[cst.CSTNode], name: str) -> Iterator[cst.Name]:
-    for node in nodes:
-        if isinstance(node, cst.Name) and node.value == name:
-            yield node
-        elif not isinstance(node, cst.Attribute):
-            yield from _mentions(node.children, name)
-        else:
-            yield from _mentions([node.value], name)
-
-
-def _appended_element(project: Project, at: Where, call: cst.Call, made: cst.CSTNode) -> Element:
-    """The element an `append` adds, with what varies in the loops around the call that `made`, the list's own
-    statement, is not in: each of their turns makes another list."""
-    environment: dict[str, Variety] = {}
-    repeated = False
-    node = call.args[0].value
-    outside = at.module.parsed.ancestors(made)
-    for above in reversed(at.module.parsed.ancestors(call)):
-        if above in outside:
-            continue
-        if isinstance(above, cst.For):
-            repeated = True
-            bind_iteration(project, at, above.target, above.iter, environment)
-            _vary_through_body(project, at, above.body.body, environment)
-            node = _made_in_loop(above, node)
-        elif isinstance(above, cst.While):
-            repeated = True
-            _vary_through_body(project, at, above.body.body, environment)
-            node = _made_in_loop(above, node)
-    return Element(node, at, environment, repeated)
-
-
-def _made_in_loop(loop: cst.For | cst.While, node: cst.BaseExpression) -> cst.BaseExpression:
-    """`block = Block(...)` in the loop, then `blocks.append(block)`: the element is the call."""
-    if isinstance(node, cst.Name):
-        made = assignments(loop.body.body, node.value)
-        if len(made) == 1 and isinstance(made[0], cst.Assign):
-            return made[0].value
-    return node
-
-
-def _vary_through_body(
-    project: Project, at: Where, body: Sequence[cst.CSTNode], environment: dict[str, Variety]
-) -> None:
-    names = flow(body)
-    carried = {name for name in names.bound if name in names.exposed}
-    for name in carried:
-        environment.setdefault(name, Variety.VALUE)
-    for statement in blocks(body):
-        if not isinstance(statement, cst.Assign | cst.AugAssign | cst.AnnAssign) or statement.value is None:
-            continue
-        targets = [t.target for t in statement.targets] if isinstance(statement, cst.Assign) else [statement.target]
-        key = is_keys(project, at, statement.value)
-        varies = culprit(project, at, statement.value, environment) is not None
-        varies = varies or _in_some_turns(project, at, statement, body, environment)
-        for name in [name for target in targets for name in target_names(target)]:
-            if key:
-                environment[name] = Variety.KEY
-            elif varies or (name in carried and not isinstance(statement, cst.Assign)):
-                environment[name] = Variety.VALUE
-            elif name not in carried:
-                environment.pop(name, None)
-
-
-def _in_some_turns(
-    project: Project, at: Where, statement: cst.CSTNode, body: Sequence[cst.CSTNode], environment: dict[str, Variety]
-) -> bool:
-    """Whether a statement of a loop's body stands under a condition that varies from turn to turn."""
-    for above in at.module.parsed.ancestors(statement):
-        if isinstance(above, cst.If) and culprit(project, at, above.test, environment) is not None:
-            return True
-        if above in body:
-            return False
-    return False
-
-
-def _statement_beside(at: Where, first: cst.CSTNode, inner: cst.CSTNode) -> cst.CSTNode | None:
-    """The statement that holds `inner` in the very block that holds `first`."""
-    parsed = at.module.parsed
-    line = parsed.parent(first)
-    block = parsed.parent(line) if line is not None else None
-    below = inner
-    for above in parsed.ancestors(inner):
-        if above is block:
-            return below
-        below = above
-    return None
-
-
-def _after(at: Where, statement: cst.CSTNode, target: str) -> After:
-    parsed = at.module.parsed
-    span = parsed.span(statement)
-    text = parsed.source.text
-    start = parsed.line_start(span.line)
-    indent = text[start : len(text) - len(text[start:].lstrip(" \t"))]
-    place = Place(parsed.source.path, type(span)(start, parsed.line_start(span.end_line + 1), span.line, span.end_line))
-    return After(place, target, indent)
+def _added(project: Project, at: Where, growth: Growth, statement: cst.CSTNode, depth: int) -> list[Element] | Unclear:
+    """The elements that one statement adds to a list."""
+    if not growth.whole:
+        return [added_element(project, at, growth, statement)]
+    more = list_value(project, at, growth.value, depth + 1)
+    if not isinstance(more, Built) or more.others:
+        return Unclear("the list is filled with one that the source does not show", at=_place(at, growth.node))
+    return [in_turns(project, at, one, growth, statement) for one in more.elements]
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,13 +22,13 @@ from scanify.analysis.effects import EffectFinder, Problem
 from scanify.analysis.facts import Place
 from scanify.analysis.header import Header, header
 from scanify.analysis.identity import identity_problems
-from scanify.analysis.layer_class import layer_problem, methods_called, state_of_its_own
+from scanify.analysis.layer_class import layer_problem, methods_called, state_of_any
 from scanify.analysis.layers import Built, Elsewhere
 from scanify.analysis.names import body_of, flow, reads, target_names
 from scanify.analysis.objections import head_problem, reads_index, walks_other_layers
 from scanify.analysis.plan import Body, CallStack, Holds, InitStack, Kind, LayerCall, Mapped, PerLayer, Plan, Refusal
 from scanify.analysis.project import Module, Project, dotted
-from scanify.analysis.stack_choice import Context, choose_stack, with_owner
+from scanify.analysis.stack_choice import Context, choose_stack, list_obligations, may_be_replaced_in, told, with_owner
 from scanify.analysis.where import Where, builtin_called, where
 
 IGNORE = "scanify: ignore"
@@ -154,7 +154,7 @@ def _few(found: Found) -> bool:
         return False
     if not any(element.repeated for element in answer.elements):
         return len(answer.elements) < _FEW
-    if len(answer.elements) > 1 or answer.site is None:
+    if len(answer.elements) > 1 or answer.site is None or answer.others:
         return False
     source = found.layers.scope.module if answer.site.place.path == found.layers.scope.module.path else None
     span = answer.site.place.span
@@ -200,7 +200,7 @@ def _problem(
     problems = _problems(project, at, walk, layer, around)
     if problems:
         return problems[0].rule, problems[0].reason, _place(at, problems[0])
-    return layer_problem(project, found.kind, methods_called(walk.loop, layer))
+    return layer_problem(project, found.kinds, methods_called(walk.loop, layer))
 
 
 def _place(at: Where, problem: Problem) -> Place | None:
@@ -259,7 +259,8 @@ def _plan(
         not isinstance(found.layers.answer, Elsewhere)
         and found.kind is not None
         and found.unlike is None
-        and state_of_its_own(project, found.kind) is None
+        and state_of_any(project, found.kinds) is None
+        and not may_be_replaced_in(project, found.layers, stack)
         and not reads_index(head, walk.loop)
         and not _in_another_form(found)
         and not walks_other_layers(project, at, head, found)
@@ -279,20 +280,12 @@ def _plan(
         broadcast=tuple(name for name in reads(walk.element) if name in local and name not in targets),
         ys=(walk.appends_to,) if walk.appends_to is not None else (),
         call=with_owner(project, at, _layer_call(walk, head, layer), found, stack),
-        obligations=tuple(dict.fromkeys((*_list_obligations(found), *effects.obligations))),
-        notes=tuple(dict.fromkeys(effects.notes)),
+        obligations=tuple(dict.fromkeys((*list_obligations(project, found, stack), *effects.obligations))),
+        notes=(*dict.fromkeys(effects.notes), *told(stack)),
         rule="SCN104",
         holds=Holds.ARRAY_STACKED if alike else Holds.BLOCK_SEQ,
         mapped=Mapped(parsed.code(walk.element), walk.appends_to),
     )
-
-
-def _list_obligations(found: Found) -> tuple[str, ...]:
-    """A class that is not followed may be anything."""
-    if found.kind is not None:
-        return ()
-    what = code_of(found.part.source)
-    return (f"the elements of `{what}` are Equinox modules, and applying one has no side effects",)
 
 
 def _in_another_form(found: Found) -> bool:

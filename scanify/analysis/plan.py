@@ -166,9 +166,13 @@ class InitStack:
 
 @dataclass(frozen=True)
 class CallStack:
-    """The list stays as it is and is stacked inside the call: `--stack call`."""
+    """The list stays as it is and is stacked inside the call: `--stack call`.
+
+    `at` is the use of the list that asks for it, where one does.
+    """
 
     reason: str = ""
+    at: Place | None = None
 
 
 @dataclass(frozen=True)

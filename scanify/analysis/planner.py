@@ -12,13 +12,13 @@ from scanify.analysis.facts import Place, Span
 from scanify.analysis.grouping import parted
 from scanify.analysis.header import Header, Part, header
 from scanify.analysis.keys import is_keys
-from scanify.analysis.layer_class import layer_problem, methods_called, state_of_its_own
+from scanify.analysis.layer_class import layer_problem, methods_called, state_of_any
 from scanify.analysis.layers import Elsewhere
 from scanify.analysis.names import body_of, flow
 from scanify.analysis.objections import branches_beside, first_problem, head_problem, reads_index, walks_other_layers
 from scanify.analysis.plan import Body, CallStack, Holds, InitStack, Kind, PerLayer, Plan, Refusal
 from scanify.analysis.project import Module, Project, dotted
-from scanify.analysis.stack_choice import Context, choose_stack, with_owner
+from scanify.analysis.stack_choice import Context, choose_stack, list_obligations, may_be_replaced_in, told, with_owner
 from scanify.analysis.where import Where, where
 
 
@@ -38,7 +38,7 @@ def plan_loop(context: Context, module: Module, loop: cst.For) -> Plan | Refusal
     problem = (
         head_problem(context.project, at, head, found, loop)
         or first_problem(facts, found)
-        or layer_problem(context.project, found.kind, methods_called(loop, layer))
+        or layer_problem(context.project, found.kinds, methods_called(loop, layer))
     )
     if problem is not None:
         return _refusal(context.project, at, loop, head, found, facts, *problem)
@@ -121,9 +121,10 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
     layer = dotted(found.part.target)
     assert layer is not None
     index = _index(at, loop, head, found)
-    unlike = found.unlike or state_of_its_own(context.project, found.kind)
+    unlike = found.unlike or state_of_any(context.project, found.kinds)
     alike = unlike is None and not facts.changes and not index and not _in_another_form(found)
     alike = alike and not isinstance(found.layers.answer, Elsewhere)
+    alike = alike and not may_be_replaced_in(context.project, found.layers, stack)
     alike = alike and not branches_beside(head, found, loop)
     alike = alike and not walks_other_layers(context.project, at, head, found)
     alike = alike and not _collects_per_layer(context, at, head, found, facts)
@@ -143,19 +144,11 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
         collections=facts.collected.collections,
         call=with_owner(context.project, at, facts.call, found, stack),
         taken=frozenset(_all_names(at.module.parsed.module)),
-        obligations=(*_list_obligations(found), *facts.obligations),
-        notes=facts.notes,
+        obligations=(*list_obligations(context.project, found, stack), *facts.obligations),
+        notes=(*facts.notes, *told(stack)),
         rule="SCN105" if facts.collected.collections else "SCN101" if alike else "SCN102",
         holds=Holds.ARRAY_STACKED if alike else Holds.BLOCK_SEQ,
     )
-
-
-def _list_obligations(found: Found) -> tuple[str, ...]:
-    """A list of unknown origin may hold anything at all."""
-    if found.kind is not None:
-        return ()
-    what = code_of(found.part.source)
-    return (f"the elements of `{what}` are Equinox modules, and applying one has no side effects",)
 
 
 def _collects_per_layer(context: Context, at: Where, head: Header, found: Found, facts: BodyFacts) -> bool:

@@ -70,6 +70,8 @@ def _decide(context: Context, at: Where, call: cst.Call, arg: cst.Arg) -> Plan |
         if isinstance(answer, Unclear):
             return _refusal(at, call, (answer.rule, answer.reason, answer.at))
         return _refusal(at, call, ("SCN201", f"the layers are those of {answer.what}", None))
+    if answer.others:
+        return _refusal(at, call, ("SCN201", "the list is built in several places", None))
     repeated = [one for one in answer.elements if one.repeated]
     if not repeated:
         return _written_out(context, at, call, arg, answer.elements)
@@ -203,7 +205,7 @@ def _plan(
     if context.stack == "call":
         return _refusal(at, call, ("SCN213", "a `Sequential` is built stacked or not at all", None), kind)
     for one in classes:
-        problem = layer_problem(project, one, ("__call__",))
+        problem = layer_problem(project, (one,), ("__call__",))
         if problem is not None:
             return _refusal(at, call, problem, kind)
     follow = Follow(project)

@@ -10,9 +10,9 @@ from scanify.analysis.classify import LIST_TYPES, Found, element_annotation, unq
 from scanify.analysis.code import code_of
 from scanify.analysis.facts import Place
 from scanify.analysis.layers import Built, Elsewhere, LayerList
-from scanify.analysis.plan import After, Annotation, CallStack, InitStack, LayerCall
+from scanify.analysis.plan import After, Annotation, CallStack, InitStack, LayerCall, Wrap
 from scanify.analysis.project import Definition, Project, dotted
-from scanify.analysis.uses import may_be_replaced, other_use
+from scanify.analysis.uses import assigned_elsewhere, may_be_replaced, other_use
 from scanify.analysis.where import Where
 
 StackChoice = Literal["init", "call"] | None
@@ -41,7 +41,28 @@ def choose_stack(
             return "SCN201", f"the list is {answer.what}, built by the caller", None, "use `--stack call`"
         return CallStack(f"the list is {answer.what}")
     assert isinstance(answer, Built)
-    site = answer.site
+    sites: list[Wrap | After] = []
+    for one in (answer, *answer.others):
+        problem = _site_problem(context, at, loop, found, one.site)
+        if problem is not None:
+            return problem
+        assert one.site is not None
+        sites.append(one.site)
+    held = _held(context.project, found.layers)
+    if held is not None:
+        return held
+    use = other_use(context.project, found.layers, dotted(found.part.source) or "")
+    if use is None:
+        return InitStack(tuple(sites), _annotations(context.project, found.layers))
+    if context.stack == "init":
+        return "SCN214", use.reason, use.place, "use `--stack call`, which leaves the list as it is"
+    return CallStack(use.reason, use.place)
+
+
+def _site_problem(
+    context: Context, at: Where, loop: cst.CSTNode, found: Found, site: Wrap | After | None
+) -> tuple[str, str, Place | None, str] | None:
+    """Why a list cannot be stacked where it is built."""
     if site is None:
         return "SCN201", "the list is not assigned to a name that could hold a stack", None, "use `--stack call`"
     if site.place.path not in context.project.given:
@@ -51,14 +72,30 @@ def choose_stack(
         start = at.module.parsed.span(loop).start
         if isinstance(site, After) and start < site.place.span.end:
             return "SCN214", "the loop runs before the list is complete", site.place, "use `--stack call`"
-    held = _held(context.project, found.layers)
-    if held is not None:
-        return held
-    name = dotted(found.part.source) or ""
-    use = other_use(context.project, found.layers, name)
-    if use is not None:
-        return "SCN214", use.reason, use.place, "use `--stack call`, which leaves the list as it is"
-    return InitStack((site,), _annotations(context.project, found.layers))
+    return None
+
+
+def may_be_replaced_in(project: Project, layers: LayerList, stack: InitStack | CallStack) -> bool:
+    """Whether a list that is stacked in the call may hold other layers by then than those it was built of."""
+    return isinstance(stack, CallStack) and may_be_replaced(project, layers)
+
+
+def list_obligations(project: Project, found: Found, stack: InitStack | CallStack) -> tuple[str, ...]:
+    """What is taken of layers that the source does not show: a list of unknown origin may hold anything at all."""
+    if found.kind is None:
+        what = code_of(found.part.source)
+        return (f"the elements of `{what}` are Equinox modules, and applying one has no side effects",)
+    place = assigned_elsewhere(project, found.layers) if isinstance(stack, CallStack) else None
+    if place is not None:
+        return (f"applying one of the layers that {place} assigns has no side effects",)
+    return ()
+
+
+def told(stack: InitStack | CallStack) -> tuple[str, ...]:
+    """What a user should know of a stack that is built in the call although the list is built in the project."""
+    if isinstance(stack, CallStack) and stack.at is not None:
+        return (f"the list stays one and is stacked in the call, as {stack.reason} ({stack.at})",)
+    return ()
 
 
 def _held(project: Project, layers: LayerList) -> tuple[str, str, Place | None, str] | None:
@@ -98,7 +135,7 @@ def with_owner(
     """Name the class whose method the call runs, where every layer is shown to be of exactly that class."""
     if call is None or found.kind is None or not found.kind.exact:
         return call
-    if isinstance(stack, CallStack) and may_be_replaced(project, found.layers):
+    if may_be_replaced_in(project, found.layers, stack):
         return call
     meaning = found.kind.meaning
     if isinstance(meaning, Definition):

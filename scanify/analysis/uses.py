@@ -9,6 +9,7 @@ from scanify.analysis.classes import lineage
 from scanify.analysis.container import class_of
 from scanify.analysis.effects import dotted_or
 from scanify.analysis.facts import Place
+from scanify.analysis.fill import GROWS
 from scanify.analysis.identity import compared
 from scanify.analysis.layers import LayerList
 from scanify.analysis.names import target_names
@@ -47,12 +48,12 @@ def _attribute_use(project: Project, layers: LayerList, owner: Definition, attri
             if reason is None and relation == "ours" and elsewhere and assigned(module, node):
                 reason = f"`{dotted(node)}` is assigned here too"
             if reason is None and relation == "ours" and elsewhere and _grows(module, node):
-                reason = "`.append` makes the list longer after it was built"
-            if reason is not None:
+                reason = "the list is made longer after it was built"
+            if reason is not None and not (not elsewhere and _places(module, node)):
                 return OtherUse(module.parsed.place(node), reason)
             alias = _alias(module, node) if relation == "ours" else None
             if alias is not None and at.function is not None:
-                found = _name_use(module, at.function, alias)
+                found = _name_use(module, at.function, alias, alias=True)
                 if found is not None:
                     return found
     return None
@@ -62,15 +63,26 @@ def may_be_replaced(project: Project, layers: LayerList) -> bool:
     """Whether the given files put other layers in place of those that the class builds: then their class is unknown."""
     if layers.owner is None or layers.attribute is None:
         return False
+    if assigned_elsewhere(project, layers) is not None:
+        return True
+    return any(
+        in_tree_at(module, node) is not None
+        for module in project.given_with(f".{layers.attribute}")
+        for node in attributes(module.parsed.module, layers.attribute)
+    )
+
+
+def assigned_elsewhere(project: Project, layers: LayerList) -> Place | None:
+    """Where the given files assign another list to the attribute, outside of the function that builds it."""
+    if layers.owner is None or layers.attribute is None:
+        return None
     for module in project.given_with(f".{layers.attribute}"):
         for node in attributes(module.parsed.module, layers.attribute):
-            if in_tree_at(module, node) is not None:
-                return True
             at = where(module, node)
             elsewhere = at.function is not layers.scope.function
             if elsewhere and assigned(module, node) and related(project, at, node, layers.owner) != "other":
-                return True
-    return False
+                return module.parsed.place(node)
+    return None
 
 
 def related(project: Project, at: Where, node: cst.Attribute, owner: Definition) -> str:
@@ -91,9 +103,11 @@ def attributes(node: cst.CSTNode, attribute: str) -> Iterator[cst.Attribute]:
         yield from attributes(child, attribute)
 
 
-def _name_use(module: Module, root: cst.CSTNode, name: str) -> OtherUse | None:
+def _name_use(module: Module, root: cst.CSTNode, name: str, *, alias: bool = False) -> OtherUse | None:
     for node in mentions(root, name):
         reason = _bad(module, node)
+        if reason is None and alias and _grows(module, node):
+            reason = "the list is made longer under another name"
         if reason is not None:
             return OtherUse(module.parsed.place(node), reason)
     return None
@@ -143,7 +157,9 @@ def _bad(module: Module, node: cst.CSTNode) -> str | None:
         case cst.Arg():
             return _argument(module, parent)
         case cst.Attribute():
-            return None if parent.attr.value == "append" else f"`.{parent.attr.value}` of a list is used"
+            return None if parent.attr.value in GROWS else f"`.{parent.attr.value}` of a list is used"
+        case cst.AugAssign() if parent.target is node and isinstance(parent.operator, cst.AddAssign):
+            return None
         case cst.ComparisonTarget() | cst.Comparison():
             return None if is_none_test(module, parent) else "the list is compared"
         case cst.Assign():
@@ -201,7 +217,13 @@ def _bound_to_elements(module: Module, walk: cst.For | cst.CompFor, node: cst.CS
 
 def _grows(module: Module, node: cst.CSTNode) -> bool:
     parent = module.parsed.parent(node)
-    return isinstance(parent, cst.Attribute) and parent.attr.value == "append"
+    return isinstance(parent, cst.AugAssign) or (isinstance(parent, cst.Attribute) and parent.attr.value in GROWS)
+
+
+def _places(module: Module, node: cst.CSTNode) -> bool:
+    """`self.layers[i] = layer` where the list is built."""
+    parent = module.parsed.parent(node)
+    return isinstance(parent, cst.Subscript) and isinstance(module.parsed.parent(parent), cst.AssignTarget)
 
 
 def _stored(module: Module, node: cst.CSTNode, reason: str) -> str | None:

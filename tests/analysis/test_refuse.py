@@ -3,7 +3,7 @@
 import pytest
 from helpers import PRELUDE, decide, model, only
 
-from scanify.analysis.plan import Kind, Plan, Refusal
+from scanify.analysis.plan import CallStack, Kind, Plan, Refusal
 
 
 def refused(rule: str, text: str, **given) -> Refusal:
@@ -161,8 +161,11 @@ def test_layers_taken_by_index(head):
         ("SCN204", "block = Block(8, key=key)\nself.layers = [block, block]"),
         ("SCN201", "self.layers = [Block(8, key=key)] if depth else [Block(8, key=key)]"),
         ("SCN201", "self.layers = load(depth)"),
-        ("SCN203", "self.layers = [make(i) for i in range(depth)]"),
-        ("SCN201", "if depth:\n    self.layers = [Block(8, key=key)]\nelse:\n    self.layers = [Block(8, key=key)]"),
+        ("SCN203", "self.layers = [make(8 * i) for i in range(depth)]"),
+        (
+            "SCN201",
+            "self.layers = []\nif depth:\n    self.layers = [Block(8, key=key)]\nself.layers.append(Block(8, key=key))",
+        ),
         ("SCN201", "self.layers = []"),
     ],
 )
@@ -186,8 +189,22 @@ def test_lists_that_cannot_be_stacked_or_not_be_shown_to_be(rule, init):
 )
 def test_other_uses_that_need_a_list(use):
     text = model() + f"\n    def other(self, x):\n        {use}\n"
-    assert "--stack call" in refused("SCN214", text).remedy
+    assert "--stack call" in refused("SCN214", text, stack="init").remedy
     assert not isinstance(only(text, stack="call"), Refusal)
+
+
+@pytest.mark.parametrize(
+    ("use", "holds"),
+    [
+        ("return helper(self.layers)", "ArrayStacked"),
+        ("return eqx.tree_at(lambda m: m.layers[0], self, x)", "BlockSeq"),
+    ],
+)
+def test_a_list_that_is_needed_elsewhere_is_stacked_in_the_call(use, holds):
+    plan = only(model() + f"\n    def other(self, x):\n        {use}\n")
+    assert isinstance(plan, Plan) and isinstance(plan.stack, CallStack)
+    assert (plan.holds.value, plan.safe) == (holds, True)
+    assert plan.stack.at is not None and str(plan.stack.at) in plan.notes[0]
 
 
 @pytest.mark.parametrize(

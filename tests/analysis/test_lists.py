@@ -1,0 +1,153 @@
+"""Where the list of layers lives: how it is filled, by what it is built, and where it is stacked then."""
+
+import pytest
+from helpers import model, only
+
+from scanify.analysis.plan import After, CallStack, Holds, InitStack, Kind, Plan, Refusal, Wrap
+
+MANY = "[Block(8, key=k) for k in jr.split(key, depth)]"
+
+
+def plan(init: str, **given: str) -> Plan:
+    found = only(model(init=init, **given))
+    assert isinstance(found, Plan), found
+    return found
+
+
+def text_of(found: Plan, text: str) -> list[str]:
+    assert isinstance(found.stack, InitStack)
+    return [text[site.place.span.start : site.place.span.end] for site in found.stack.sites]
+
+
+@pytest.mark.parametrize(
+    ("init", "site", "kind"),
+    [
+        pytest.param(f"self.layers = []\nself.layers.extend({MANY})", After, Kind.FOLD, id="extend"),
+        pytest.param(f"self.layers = [Block(3, key=key)]\nself.layers += {MANY}", After, Kind.GROUP, id="added to"),
+        pytest.param(
+            f"layers = {MANY}\nlayers.insert(0, Block(3, key=key))\nself.layers = layers", Wrap, Kind.GROUP, id="insert"
+        ),
+        pytest.param(
+            "layers = []\nfor k in jr.split(key, depth):\n    layers += [Block(8, key=k)]\nself.layers = layers",
+            Wrap,
+            Kind.FOLD,
+            id="added to in a loop",
+        ),
+        pytest.param(f"layers = {MANY}\nlayers = tuple(layers)\nself.layers = layers", Wrap, Kind.FOLD, id="converted"),
+        pytest.param(
+            "self.layers = [None] * depth\nfor i, k in enumerate(jr.split(key, depth)):\n"
+            "    self.layers[i] = Block(8, key=k)",
+            After,
+            Kind.FOLD,
+            id="filled place by place",
+        ),
+        pytest.param(
+            "def make(i, o, k):\n    return Block(i, o, key=k)\nself.layers = [make(8, 0.5, k) for k in jr.split(key, depth)]",
+            Wrap,
+            Kind.FOLD,
+            id="a local function",
+        ),
+        pytest.param(
+            "make = lambda k: Block(8, key=k)\nself.layers = [make(k) for k in jr.split(key, depth)]",
+            Wrap,
+            Kind.FOLD,
+            id="a lambda",
+        ),
+        pytest.param(
+            "make = functools.partial(Block, 8)\nself.layers = [make(key=k) for k in jr.split(key, depth)]",
+            Wrap,
+            Kind.FOLD,
+            id="a partial",
+        ),
+        pytest.param(
+            "cls = Block if depth else Other\nself.layers = [cls(8, key=k) for k in jr.split(key, depth)]",
+            Wrap,
+            Kind.FOLD,
+            id="a class that is chosen before",
+        ),
+        pytest.param(
+            "KINDS = 1\nself.layers = [BLOCKS[kind](8) for kind in depth]", Wrap, Kind.GROUP, id="classes from a table"
+        ),
+        pytest.param(
+            f"layers = {MANY}\nif depth > 4:\n    layers.append(Other())\nself.layers = layers",
+            Wrap,
+            Kind.GROUP,
+            id="a last one on a condition",
+        ),
+    ],
+)
+def test_a_list_is_stacked_however_it_is_filled(init, site, kind):
+    text = model(init=init).replace("class Model", "BLOCKS = {'a': Block, 'b': Other}\n\n\nclass Model")
+    found = only(text)
+    assert isinstance(found, Plan), found
+    assert isinstance(found.stack, InitStack) and isinstance(found.stack.sites[0], site)
+    assert (found.kind, found.safe) == (kind, True)
+
+
+@pytest.mark.parametrize("constructor", ["__init__", "__post_init__"])
+def test_the_constructor_of_a_dataclass_counts(constructor):
+    assert isinstance(only(model().replace("__init__", constructor)), Plan)
+    assert isinstance(only(model().replace("__init__", "set_up")), Refusal)
+
+
+@pytest.mark.parametrize(
+    ("second", "holds"),
+    [("Block(8, True, key=k)", Holds.ARRAY_STACKED), ("Other()", Holds.BLOCK_SEQ)],
+)
+def test_a_list_of_each_branch_is_stacked_in_each(second, holds):
+    init = f"if depth > 4:\n    self.layers = {MANY}\nelse:\n    self.layers = [{second} for k in jr.split(key, depth)]"
+    found = plan(init)
+    assert len(text_of(found, model(init=init))) == 2
+    assert (found.holds, found.kind) == (holds, Kind.FOLD)
+
+
+def test_a_branch_without_layers_has_none():
+    init = f"if depth > 4:\n    self.layers = {MANY}\nelse:\n    self.layers = None"
+    assert len(text_of(plan(init), model(init=init))) == 1
+
+
+@pytest.mark.parametrize(
+    "init",
+    [
+        pytest.param(
+            f"if depth:\n    layers = {MANY}\nelse:\n    layers = {MANY}\nlayers.append(Other())\nself.layers = layers",
+            id="added to after",
+        ),
+        pytest.param(
+            f"layers = {MANY}\nself.norm = layers\nlayers = {MANY}\nself.layers = layers", id="one name twice"
+        ),
+        pytest.param(
+            "layers = []\nlayers.extend(load(depth))\nself.layers = layers", id="extended by what is not shown"
+        ),
+        pytest.param(f"layers = {MANY}\nlayers.insert(depth, Other())\nself.layers = layers", id="put in the middle"),
+        pytest.param(f"layers = {MANY}\nlayers.pop()\nself.layers = layers", id="taken from"),
+    ],
+)
+def test_lists_that_are_not_shown_whole(init):
+    found = only(model(init=init))
+    assert isinstance(found, Refusal) and found.rule == "SCN201"
+
+
+def test_a_side_effect_of_any_class_of_the_list_is_seen():
+    init = "self.layers = [Block(8, key=key), Loud(), Block(8, key=key)]"
+    loud = "class Loud(eqx.Module):\n    def __call__(self, x):\n        seen.append(x)\n        return x\n\n\n"
+    found = only(model(init=init).replace("class Model", f"seen = []\n\n\n{loud}class Model"))
+    assert isinstance(found, Refusal) and found.rule == "SCN207"
+    in_branches = f"if depth:\n    self.layers = {MANY}\nelse:\n    self.layers = [Loud() for k in range(depth)]"
+    found = only(model(init=in_branches).replace("class Model", f"seen = []\n\n\n{loud}class Model"))
+    assert isinstance(found, Refusal) and found.rule == "SCN207"
+
+
+@pytest.mark.parametrize(
+    ("made", "status"),
+    [
+        ("build(8, k) for k in jr.split(key, depth)", CallStack),
+        ("build(widths[i]) for i in range(depth)", Refusal),
+        ("build(4 if i == 0 else 8) for i in range(depth)", Refusal),
+    ],
+)
+def test_layers_of_a_class_that_is_not_shown_may_be_alike(made, status):
+    init = f"self.layers = [build(3, key), *[{made}], build(2, key)]"
+    found = only(model(init=init))
+    assert isinstance(found.stack if isinstance(found, Plan) else found, status)
+    assert found.kind is Kind.GROUP
