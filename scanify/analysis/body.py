@@ -9,6 +9,7 @@ from scanify.analysis.around import captures, caught, lost_values
 from scanify.analysis.code import code_of
 from scanify.analysis.collected import Collected, collected
 from scanify.analysis.effects import EffectFinder, Problem
+from scanify.analysis.exits import Exits
 from scanify.analysis.fresh import fresh_names
 from scanify.analysis.header import Header
 from scanify.analysis.identity import identity_problems
@@ -38,6 +39,7 @@ class BodyFacts:
     obligations: tuple[str, ...]
     notes: tuple[str, ...]
     last: LastValues
+    exits: Exits
     changes: bool
 
 
@@ -56,7 +58,8 @@ def body_facts(project: Project, at: Where, loop: cst.For, head: Header, layer: 
     own = frozenset(names.bound) | targets
     fresh = fresh_names(statements, lambda node: qualified(project, at, node)) - {*carry, *grown.names}
     effects = EffectFinder(project, at, own, fresh, layers=frozenset((layer,))).body(statements)
-    problems = [*effects.problems, *_rebound_targets(names, targets)]
+    exits = Exits(at, loop, head, names, layer)
+    problems = [*exits.left(effects.problems, bool(grown.names)), *_rebound_targets(names, targets)]
     problems += identity_problems(project, at, statements, layer, own)
     problems += lost_values(project, at, loop, names, targets, (*carry, *grown.names))
     problems += captures(at, loop, set(carry), (set(names.bound) | targets) - set(grown.names))
@@ -77,6 +80,7 @@ def body_facts(project: Project, at: Where, loop: cst.For, head: Header, layer: 
         tuple(dict.fromkeys(obligations)),
         tuple(dict.fromkeys(effects.notes)),
         last,
+        exits,
         bool(last.names) or starts_otherwise(at, loop, carry),
     )
 

@@ -35,13 +35,14 @@ def last_values(at: Where, loop: cst.For, names: Names, targets: set[str], layer
     if not wanted or not carried:
         return LastValues()
     computed = _computed(loop, names, carried, layer)
+    sure = set.intersection(*names.exits, names.sure)
     before = flow(path_to(at, loop))
     given = parameter_names(at.function.params) if at.function is not None else set()
     found, unset = [], []
     for name in (one for one in wanted if one in computed):
         if name in before.sure or (name in given and name not in before.bound):
             found.append(name)
-        elif name not in before.bound and name in names.sure and not _set_elsewhere(at, loop, name):
+        elif name not in before.bound and name in sure and not _set_elsewhere(at, loop, name):
             found.append(name)
             unset.append(name)
     return LastValues(tuple(found), tuple(unset))

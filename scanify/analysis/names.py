@@ -13,13 +13,14 @@ import libcst as cst
 class Names:
     """`exposed`: names read before they are surely bound, in order, with the first such node. `bound`: names that
     may be bound, with the first binding node. `sure`: names bound on every path that reaches the end. `ends`: no path
-    reaches the end.
+    reaches the end. `exits`: for each `break` and `continue`, the names that are surely bound there.
     """
 
     exposed: dict[str, cst.CSTNode] = field(default_factory=dict)
     bound: dict[str, cst.CSTNode] = field(default_factory=dict)
     sure: set[str] = field(default_factory=set)
     ends: bool = False
+    exits: list[set[str]] = field(default_factory=list)
 
     def read(self, name: cst.Name) -> None:
         if name.value not in self.sure:
@@ -136,6 +137,7 @@ def _small_statement(node: cst.BaseSmallStatement, names: Names) -> None:
             _children(node, names)
             names.ends = True
         case cst.Break() | cst.Continue():
+            names.exits.append(set(names.sure))
             names.ends = True
         case cst.Del():
             _children(node, names)
@@ -166,7 +168,7 @@ def imported_names(node: cst.Import | cst.ImportFrom) -> list[str]:
 
 def _fork(names: Names) -> Names:
     """A path that may not be taken: what it reads and binds is seen, what it surely binds is only perhaps bound."""
-    return Names(names.exposed, names.bound, set(names.sure))
+    return Names(names.exposed, names.bound, set(names.sure), exits=names.exits)
 
 
 def _branches(names: Names, branches: Sequence[Sequence[cst.CSTNode]]) -> None:

@@ -122,7 +122,7 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
     assert layer is not None
     index = _index(at, loop, head, found)
     unlike = found.unlike or state_of_any(context.project, found.kinds)
-    alike = unlike is None and not facts.changes and not index and not _in_another_form(found)
+    alike = unlike is None and not facts.changes and not facts.exits.ends and not index and not _in_another_form(found)
     alike = alike and not isinstance(found.layers.answer, Elsewhere)
     alike = alike and not may_be_replaced_in(context.project, found.layers, stack)
     alike = alike and not branches_beside(head, found, loop)
@@ -139,6 +139,7 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
         stack=stack,
         xs=(*index, *_per_layer(at, head, found)),
         unset=facts.last.unset,
+        exits=facts.exits.facts(),
         broadcast=facts.broadcast,
         ys=facts.collected.names,
         collections=facts.collected.collections,

@@ -11,7 +11,8 @@ from scanify.emit.edits import Edit
 from scanify.emit.fresh_name import fresh
 from scanify.emit.loop_text import LoopText
 from scanify.emit.newlines import indent_width, line_start, line_stop, previous_line
-from scanify.emit.outputs import outputs_of
+from scanify.emit.outputs import Outputs, exit_text, outputs_of
+from scanify.errors import CheckFailed
 
 _DEF = re.compile(r"(?:^|(?<=[\r\n]))([ \t]*)(?:async[ \t]+)?def\b")
 
@@ -34,7 +35,7 @@ def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, gi
     parameters, unpacking = _parameters(plan)
     carry = layout.pattern(plan.carry)
     state = f"({carry})" if len(plan.carry) > 1 else carry
-    outputs = outputs_of(plan.collections, carry, state, plan.taken | given)
+    outputs = outputs_of(plan.collections, plan.exits, carry, state, plan.taken | given)
     lines = [
         f"def {function}({', '.join(parameters)}):{loop.after_colon}",
         *(f"{loop.indent}{line}" for line in (*unpacking, *outputs.begin)),
@@ -43,15 +44,28 @@ def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, gi
     head = f"{outputs.assigned} = {stack}.{outputs.method}"
     given_carry = layout.pattern(["None" if name in plan.unset else name for name in plan.carry])
     first = f"({given_carry})" if len(plan.carry) > 1 else given_carry
-    call = layout.curried(head, apply, [first, *(xs.source for xs in plan.xs)], style)
+    call = layout.curried(head, apply, [first, *(xs.source for xs in plan.xs)], style, outputs.behind)
     blank = newline * (1 if style.indent else 2)
     end = f"{loop.indent}return {outputs.returned}{newline}{blank}{style.indent}{call}"
     after = "".join(f"{newline}{style.indent}{style.step * depth}{line}" for depth, line in outputs.after)
-    new = newline.join(lines) + newline + loop.body + end + after
+    new = newline.join(lines) + newline + _body(plan, loop, text, outputs, state) + end + after
     above = without(list(loop.comments), comments_of(new, style.indent))
     made = [Edit(plan.place.path, loop.start, loop.end, (newline + style.indent).join([*above, new]))]
     at = _blank_line_before(text, loop)
     return made if at is None else [Edit(plan.place.path, at, at, blank), *made]
+
+
+def _body(plan: Plan, loop: LoopText, text: str, outputs: Outputs, state: str) -> str:
+    """The loop's body, word for word but for its early exits."""
+    start = loop.end + len(loop.style.newline) - len(loop.body)
+    if plan.exits and text[start : loop.end] + loop.style.newline != loop.body:
+        raise CheckFailed(
+            f"{plan.place}: expected the loop's body to end with the loop; nothing was written; please report this"
+        )
+    body = loop.body
+    for one in sorted(plan.exits, key=lambda one: one.span.start, reverse=True):
+        body = body[: one.span.start - start] + exit_text(one, outputs, state) + body[one.span.end - start :]
+    return body
 
 
 def _parameters(plan: Plan) -> tuple[list[str], list[str]]:

@@ -192,6 +192,9 @@ class ArrayStacked(LayerSequence[M]):
         parameters, static = eqx.partition(self.stacked, is_stacked)
         return parameters, lambda arrays: eqx.combine(arrays, static)
 
+    def _remat(self) -> ScanCheckpointPolicy:
+        return effective_policy(self.gradient_checkpointing)
+
     def _refs(self) -> list[M]:
         parameters, with_arrays = self._parameters()
         rows = range(self.num_layers)

@@ -61,8 +61,10 @@ class BlockSeq(LayerSequence[M]):
     def of(layers: Iterable[M], *, gradient_checkpointing: RematPolicy = True) -> "BlockSeq[M]":
         """A sequence of layers that have been built.
 
-        **Raises** TypeError where an element is no Equinox module; ValueError where there is none, or where layers
-        share an array that has another place in each.
+        Of no layers at all it is the identity, as a loop over them is.
+
+        **Raises** TypeError where an element is no Equinox module; ValueError where layers share an array that has
+        another place in each.
         """
         ScanCheckpointPolicy.of(gradient_checkpointing)
         kept = store(list(layers))
@@ -104,7 +106,7 @@ class BlockSeq(LayerSequence[M]):
         def run(init: Any, /, *args: Any, **kwargs: Any) -> Any:
             names = parameter_names(fn, 2)
             traced = self._trace(as_scan(fn), init, args, kwargs, in_axes=in_axes, names=names, reverse=reverse)
-            return traced.apply(effective_policy(self.gradient_checkpointing), unroll)[0]
+            return traced.apply(self._remat(), unroll)[0]
 
         return run
 
@@ -124,7 +126,7 @@ class BlockSeq(LayerSequence[M]):
         def run(init: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
             names = parameter_names(fn, 2)
             traced = self._trace(as_pair(fn), init, args, kwargs, in_axes=in_axes, names=names, reverse=reverse)
-            carry, pieces = traced.apply(effective_policy(self.gradient_checkpointing), unroll)
+            carry, pieces = traced.apply(self._remat(), unroll)
             return carry, traced.stacked(pieces)
 
         return run
@@ -145,7 +147,7 @@ class BlockSeq(LayerSequence[M]):
         def run(init: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
             names = parameter_names(fn, 2)
             traced = self._trace(as_boxed_pair(fn), init, args, kwargs, in_axes=in_axes, names=names, reverse=reverse)
-            carry, pieces = traced.apply(effective_policy(self.gradient_checkpointing), unroll)
+            carry, pieces = traced.apply(self._remat(), unroll)
             return carry, [unboxed(y) for y in traced.collected(pieces)]
 
         return run
@@ -164,6 +166,9 @@ class BlockSeq(LayerSequence[M]):
             return jax.vmap(lambda y: y, out_axes=out_axes, axis_size=len(self))(traced.mapped())
 
         return run
+
+    def _remat(self) -> ScanCheckpointPolicy:
+        return effective_policy(self.gradient_checkpointing)
 
     def _refs(self) -> list[M]:
         check_stacks(self.stacks, self.places)

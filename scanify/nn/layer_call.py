@@ -40,7 +40,9 @@ class TracedCall:
         return tuple(step.kind for step in self.steps)
 
     def apply(self, policy: ScanCheckpointPolicy, unroll: Unroll) -> tuple[Any, list[Piece]]:
-        """The last carry, and what the layers gave beside it."""
+        """The last carry, and what the layers gave beside it. Without a layer the carry is what it was."""
+        if not self.steps:
+            return self.init, []
         _warn_of_names(policy, self.steps)
         parts = self.parts
         carry = jax.tree.leaves(split(self.init if parts is None else parts.rest)[0])
@@ -81,6 +83,8 @@ class TracedCall:
 
     def _ys(self) -> tuple[list[Any], Any, Any]:
         ys = [step.program.result(step.program.outs)[1] for step in self.steps]
+        if not ys:
+            raise ValueError("expected at least one layer, whose result says what is stacked; there is none")
         for index, y in enumerate(ys):
             difference = first_difference(ys[0], y, weak=False)
             if difference is not None:
@@ -115,8 +119,10 @@ def trace_call(
     names: Sequence[str],
     layers_of: Callable[[Any], Any],
     reverse: bool = False,
+    until: bool = False,
 ) -> TracedCall:
-    """Trace `call(layer, carry, *args, **kwargs)`, which gives `(carry, y)`, for each of `layers`.
+    """Trace `call(layer, carry, *args, **kwargs)`, which gives `(carry, y)`, for each of `layers`; with `until` for no
+    layer after one whose y is not None.
 
     Raises as `per_layer_arguments` and as the layers do.
     """
@@ -128,7 +134,7 @@ def trace_call(
 
     order = range(len(layers))[::-1] if reverse else range(len(layers))
     parts = state_parts(init, layers)
-    steps = trace_layers(one, init, list(zip(layers, own, strict=True)), order, parts)
+    steps = trace_layers(one, init, list(zip(layers, own, strict=True)), order, parts, until=until)
     return TracedCall(steps, parts, init, reverse)
 
 

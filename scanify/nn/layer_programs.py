@@ -53,9 +53,15 @@ Call = Callable[[Any, Any, Any], Any]
 
 
 def trace_layers(
-    call: Call, carry: Any, layers: Sequence[tuple[Any, Any]], order: Sequence[int], parts: StateParts | None
+    call: Call,
+    carry: Any,
+    layers: Sequence[tuple[Any, Any]],
+    order: Sequence[int],
+    parts: StateParts | None,
+    *,
+    until: bool = False,
 ) -> list[Step]:
-    """The steps, in the order of the sequence.
+    """The steps, in the order of the sequence; with `until` no further than to the first layer whose y is not None.
 
     `call(layer, carry, arguments)` gives `(carry, y)`; `layers` has, for each position, the layer and its own
     arguments, with a `Ref` for each array; `order` is the order in which the layers are applied.
@@ -83,6 +89,8 @@ def trace_layers(
         carried = sum(map(has_aval, jax.tree.leaves(new)))
         steps[position] = Step(program, refs, number, carried, tuple(state))
         current = new
+        if until and y is not None:
+            break
     return [step for step in steps if step is not None]
 
 

@@ -9,7 +9,10 @@ from typing import Any, Generic, TypeVar, overload
 import equinox as eqx
 import jax
 
-from scanify.nn.axes import InAxes
+from scanify.nn.axes import InAxes, parameter_names
+from scanify.nn.boxed import unboxed
+from scanify.nn.checkpoint import ScanCheckpointPolicy
+from scanify.nn.layer_call import as_boxed_pair, trace_call
 from scanify.nn.loop import Unroll
 from scanify.nn.mapped import map_via
 
@@ -112,6 +115,38 @@ class LayerSequence(eqx.nn.StatefulLayer, Generic[M]):
             return map_via(fn, self._refs(), args, kwargs, in_axes=in_axes, layers_of=_layers_of)
 
         return run
+
+    def until_via(
+        self, fn: Callable[..., tuple[Any, Any]], *, in_axes: InAxes = None, unroll: Unroll = None
+    ) -> Callable[..., tuple[Any, Any]]:
+        """`for layer in layers: carry, y = fn(layer, carry, *args, **kwargs)`, until a y is not None: `break`.
+
+        It gives the carry and the y of the layer that ended it, or None where none did. Whether a layer does must be
+        known when it is traced, as from its index or a static field: no layer after it is traced. Of the y, Python
+        numbers and strings stay what they are. `in_axes` is that of `BlockSeq.fold_via`.
+        """
+
+        def run(init: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+            traced = trace_call(
+                as_boxed_pair(fn),
+                init,
+                args,
+                kwargs,
+                layers=self._refs(),
+                in_axes=in_axes,
+                names=parameter_names(fn, 2),
+                layers_of=_layers_of,
+                until=True,
+            )
+            carry, pieces = traced.apply(self._remat(), unroll)
+            ys = traced.collected(pieces)
+            return carry, unboxed(ys[-1]) if ys else None
+
+        return run
+
+    @abstractmethod
+    def _remat(self) -> ScanCheckpointPolicy:
+        """The remat policy."""
 
     # -- applying the layers as they are ------------------------------------------------------------------------------
 

@@ -44,10 +44,8 @@ def store(layers: Sequence[Any]) -> Store:
 
     Raises:
         TypeError: an element is not an Equinox module.
-        ValueError: there is no layer, or layers share an array that does not have the same place in both.
+        ValueError: layers share an array that does not have the same place in both.
     """
-    if not layers:
-        raise ValueError("expected at least one layer, got an empty list; leave the sequence out where there is none")
     unique: dict[int, int] = {}
     for index, layer in enumerate(layers):
         if not isinstance(layer, eqx.Module):

@@ -228,7 +228,7 @@ def test_what_is_collected_from_a_group_leaves_it_one():
 
 
 def test_a_refused_loop_has_its_kind_too():
-    loop = "for layer in self.layers:\n    if mask:\n        break\n    x = layer(x)"
+    loop = "for layer in self.layers:\n    if x[0] > 0:\n        break\n    x = layer(x)"
     text = model(loop, init=made("Block(4 if i == 0 else 8, key=k)"))
     found = only(text)
     assert isinstance(found, Refusal) and found.kind is Kind.GROUP

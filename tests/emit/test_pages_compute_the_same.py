@@ -48,6 +48,8 @@ def answer(scope: dict[str, Any]) -> tuple[Any, Any]:
     inputs = {
         "x": jnp.linspace(-1.0, 2.0, WIDTH),
         "key": jax.random.key(2),
+        "stop": 1,
+        "skip": (0, 2),
         "scales": jnp.array([1.0, 2.0, 3.0]),
         "mask": jnp.arange(WIDTH) % 2 == 0,
     }

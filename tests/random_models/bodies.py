@@ -54,6 +54,8 @@ PLAIN = [
     "final = layer.attend(x)\nx = x + final",
     "final, x = x * 2, layer(x)",
     "if flag:\n    final = jnp.sin(x)",
+    "if mask is None:\n    break",
+    "if not flag:\n    return x, s, state",
 ]
 CALLS = [
     "x = layer(x)",
@@ -96,6 +98,11 @@ COUNTED = [
     "if i in self.taps:\n    x = x + mask",
     "if {i} < {count} - 1:\n    x = jnp.tanh(x)",
     "if {i} == 0:\n    continue",
+    "if {i} == self.half:\n    break",
+    "x = layer(x)\nif {i} + 1 == {count}:\n    break",
+    "last = {i} == {count} - 1\nif flag and last:\n    break",
+    "if {i} > 2:\n    return x * 0.5, s, state",
+    "if {i} < {count} - 1:\n    x = jnp.sin(x)\nelse:\n    return layer.attend(x), s, state",
     "if {i} == {count} - 1:\n    x = x * 2",
     "x = x * self.scales[{i}]",
     "x = x * self.table[{i}]",
@@ -120,7 +127,12 @@ COUNTED = [
     "if i == 1:\n    final = layer.attend(x)",
 ]
 WIDE = ["x = jnp.tanh(x)", "x = x * 2", "h = x\nx = h * h", "x = jax.nn.relu(x)", "if flag:\n    x = -x"]
-WIDE_COUNTED = ["if {i} < {count} - 1:\n    x = jnp.sin(x)", "x = x + i", "if i % 2:\n    x = x * self.scales[{i}]"]
+WIDE_COUNTED = [
+    "if {i} == {count} - 1:\n    break",
+    "if {i} < {count} - 1:\n    x = jnp.sin(x)",
+    "x = x + i",
+    "if i % 2:\n    x = x * self.scales[{i}]",
+]
 STATE = [
     "x = x * 2",
     "x, state = layer(x, state)",
@@ -128,7 +140,7 @@ STATE = [
     "if flag:\n    x = x * 0.5",
     "s = s + x",
 ]
-STATE_COUNTED = ["if i % 2:\n    x = x * 0.5", "x = x * self.scales[{i}]", "x = x + i"]
+STATE_COUNTED = ["if {i} == 2:\n    break", "if i % 2:\n    x = x * 0.5", "x = x * self.scales[{i}]", "x = x + i"]
 # What a scan would get wrong, or could not do.
 HAZARDS = [
     "print('layer')\n",

@@ -106,7 +106,7 @@ def random_model(seed: int) -> Model:
     loops = 1 + AFTERWARDS[end]
     if bug == "after":
         end = pick.choice(WRONG_AFTERWARDS)
-    if re.search(r"\bouts|\bprev|\bfinal", loop) and re.search("def run|for t", around):
+    if re.search(r"\bouts|\bprev|\bfinal|\breturn \S+, s, state", loop) and re.search("def run|for t", around):
         around = "{loop}"  # the names are bound outside of the function and of the outer loop
     if "final" in loop:
         around += "\nx = x if final is None else x + final"
