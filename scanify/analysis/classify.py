@@ -41,9 +41,9 @@ class Found:
 
 
 def layers_of(project: Project, at: Where, head: Header, loop: cst.For) -> Found | None:
-    """The first part of a head that walks modules, best those that the body applies, or that may do so for all the
-    source shows; None where none does."""
-    first = unclear = None
+    """The part of a head that walks modules, best those that the body applies, or that may do so for all the source
+    shows; None where none does. Of several the first, or one that walks a whole list where others walk parts."""
+    applied = first = unclear = None
     for part in head.parts:
         if dotted(part.source) is None or not isinstance(part.target, cst.Name):
             continue
@@ -51,11 +51,11 @@ def layers_of(project: Project, at: Where, head: Header, loop: cst.For) -> Found
         found = classify(project, part, layers)
         if found is not None and found.kind is not None:
             if is_applied(loop, part.target.value):
-                return found
+                applied = found if applied is None or (applied.part.form and not part.form) else applied
             first = first or found
         elif found is not None and unclear is None and _looks_like_layers(project, at, part, loop):
             unclear = _as_they_come(found)
-    return first or unclear
+    return applied or first or unclear
 
 
 def _as_they_come(found: Found) -> Found:

@@ -23,3 +23,12 @@ class Place:
 
     def __str__(self) -> str:
         return f"{self.path}:{self.span.line}"
+
+
+@dataclass(frozen=True, order=True)
+class Replacement:
+    """A stretch of a file's decoded text, `text[start:end]`, and what stands there in a rewritten loop."""
+
+    start: int
+    end: int
+    text: str

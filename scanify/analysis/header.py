@@ -4,9 +4,12 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from scanify.analysis.code import code_of
+from scanify.analysis.numbers import arithmetic, numbers_of
 from scanify.analysis.project import Project, dotted
 from scanify.analysis.where import Where, builtin_called
 
+NUMBERED = "its elements by number"
 _WALKERS = ("reversed", "list", "tuple", "iter")
 
 
@@ -28,7 +31,7 @@ class Part:
 class Header:
     """All that a `for` walks side by side, and the target of an `enumerate` or `range` if there is one.
 
-    `first` is where an `enumerate` begins to count, where it says so.
+    `first` is where an `enumerate` begins to count, where it says so; `numbers` what a `range` beside the layers says.
     """
 
     parts: tuple[Part, ...]
@@ -36,6 +39,7 @@ class Header:
     problem: str | None = None
     indexed: tuple[cst.BaseExpression, ...] = field(default=())
     first: cst.BaseExpression | None = None
+    numbers: cst.BaseExpression | None = None
 
 
 def header(project: Project, at: Where, loop: cst.For) -> Header:
@@ -50,6 +54,8 @@ def _read(project: Project, at: Where, target: cst.BaseExpression, walked: cst.B
     if isinstance(walked, cst.Call) and name == "enumerate" and walked.args:
         if isinstance(target, cst.Tuple | cst.List) and len(target.elements) == 2:
             inner = _read(project, at, target.elements[1].value, walked.args[0].value)
+            if inner.index is not None:
+                return Header((), problem="the loop counts its turns in two ways")
             return Header(inner.parts, target.elements[0].value, inner.problem, first=_first(walked))
         return Header((), problem="the target of `enumerate` is not a pair")
     if isinstance(walked, cst.Call) and name == "range":
@@ -81,9 +87,35 @@ def _zip(project: Project, at: Where, target: cst.BaseExpression, call: cst.Call
         return Header((), problem="the targets do not match what `zip` walks")
     if any(isinstance(element, cst.StarredElement) for element in target.elements):
         return Header((), problem="a target of `zip` is starred")
-    pairs = zip(target.elements, sources, strict=True)
-    parts = [_part(project, at, element.value, source) for element, source in pairs]
-    return Header(tuple(parts))
+    pairs = list(zip(target.elements, sources, strict=True))
+    taken = [code_of(one.for_in.iter) for one in sources if isinstance(one, cst.ListComp) and _by_number(one)]
+    counted = [
+        (element.value, source) for element, source in pairs if _counts(project, at, source) or code_of(source) in taken
+    ]
+    if len(counted) == 1 and isinstance(counted[0][0], cst.Name) and len(sources) > 1:
+        index, numbers = counted[0]
+        parts = [_part(project, at, one.value, source) for one, source in pairs if one.value is not index]
+        return Header(tuple(parts), index, numbers=numbers)
+    return Header(tuple(_part(project, at, element.value, source) for element, source in pairs))
+
+
+def _counts(project: Project, at: Where, source: cst.BaseExpression) -> bool:
+    """`range(n)`, `reversed(range(n))`: the loop's index, as far as it goes."""
+    name = builtin_called(project, at, source)
+    if name == "reversed" and isinstance(source, cst.Call) and len(source.args) == 1:
+        return builtin_called(project, at, source.args[0].value) == "range"
+    return name == "range"
+
+
+def _by_number(walked: cst.ListComp) -> bool:
+    """`[self.layers[i] for i in range(n)]`: expressions that may be evaluated again."""
+    element, level = walked.elt, walked.for_in
+    if not isinstance(element, cst.Subscript):
+        return False
+    plain = level.inner_for_in is None and not level.ifs and level.asynchronous is None and len(element.slice) == 1
+    inner = element.slice[0].slice
+    walk = numbers_of(level.target, level.iter)
+    return plain and walk is not None and isinstance(inner, cst.Index) and arithmetic(inner.value)
 
 
 def _part(project: Project, at: Where, target: cst.BaseExpression, whole: cst.BaseExpression) -> Part:
@@ -94,6 +126,8 @@ def _part(project: Project, at: Where, target: cst.BaseExpression, whole: cst.Ba
         case cst.Call(func=cst.Attribute(attr=cst.Name(value=("values" | "items" | "keys") as name))) if not whole.args:
             assert isinstance(whole.func, cst.Attribute)
             return Part(target, whole.func.value, whole, f"`.{name}()`")
+        case cst.ListComp(elt=cst.Subscript(value=taken), for_in=cst.CompFor(target=cst.Name())) if _by_number(whole):
+            return Part(target, taken, whole, NUMBERED)
         case cst.Subscript():
             return Part(target, whole.value, whole, "a slice")
         case _:

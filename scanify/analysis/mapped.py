@@ -18,6 +18,7 @@ from scanify.analysis.comprehension import (
     taken_whole,
     walk_of,
 )
+from scanify.analysis.counted import in_another_form, index_walked, numbers, walked
 from scanify.analysis.effects import EffectFinder, Problem
 from scanify.analysis.facts import Place
 from scanify.analysis.header import Header, header
@@ -262,7 +263,7 @@ def _plan(
         and state_of_any(project, found.kinds) is None
         and not may_be_replaced_in(project, found.layers, stack)
         and not reads_index(head, walk.loop)
-        and not _in_another_form(found)
+        and not in_another_form(found)
         and not walks_other_layers(project, at, head, found)
     )
     effects = _effects(project, at, walk, layer, frozenset()).effects
@@ -271,7 +272,8 @@ def _plan(
     return Plan(
         place=parsed.place(walk.node),
         kind=Kind.MAP,
-        container=code_of(found.part.whole if _in_another_form(found) else found.part.source),
+        container=walked(found, stack),
+        numbers=numbers(found, stack),
         layer=layer,
         carry=(),
         body=_body(at, walk),
@@ -284,24 +286,15 @@ def _plan(
         notes=(*dict.fromkeys(effects.notes), *told(stack)),
         rule="SCN104",
         holds=Holds.ARRAY_STACKED if alike else Holds.BLOCK_SEQ,
+        replaced=parsed.replaced_in(parsed.span(walk.node)),
         mapped=Mapped(parsed.code(walk.element), walk.appends_to),
     )
-
-
-def _in_another_form(found: Found) -> bool:
-    """Whether a part of the list is walked, or the list backwards."""
-    return found.part.form is not None and found.part.form.startswith(("`reversed", "a slice"))
 
 
 def _xs(head: Header, walk: Walk, found: Found) -> tuple[PerLayer, ...]:
     """The layer's number, where the element reads it, and what is walked beside the layers."""
     beside = [PerLayer(code_of(part.target), code_of(part.whole)) for part in head.parts if part is not found.part]
-    if head.index is None or not reads_index(head, walk.loop):
-        return tuple(beside)
-    count = f"len({code_of(found.part.whole if found.part.form == 'a slice' else found.part.source)})"
-    first = code_of(head.first) if head.first is not None else None
-    numbers = f"range({count})" if first is None else f"range({first}, {first} + {count})"
-    return (PerLayer(code_of(head.index), numbers), *beside)
+    return (*index_walked(head, found, walk.loop), *beside)
 
 
 def _body(at: Where, walk: Walk) -> Body:

@@ -9,7 +9,7 @@ from scanify.analysis.classify import Found, classify
 from scanify.analysis.code import code_of
 from scanify.analysis.container import container
 from scanify.analysis.facts import Place
-from scanify.analysis.header import Header, Part
+from scanify.analysis.header import NUMBERED, Header, Part
 from scanify.analysis.names import body_of, flow, target_names
 from scanify.analysis.project import Project, dotted
 from scanify.analysis.where import Where, assignments, builtin_called
@@ -30,7 +30,9 @@ def head_problem(project: Project, at: Where, head: Header, found: Found, loop: 
         return "SCN213", "the loop is an `async for`", None
     if loop.orelse is not None:
         return "SCN213", "the loop has an `else`", place(loop.orelse)
-    if found.part.form is not None and not found.part.form.startswith(("`list", "`tuple", "`reversed", "a slice")):
+    if found.part.form is not None and not found.part.form.startswith(
+        ("`list", "`tuple", "`reversed", "a slice", NUMBERED)
+    ):
         return "SCN213", f"the layers are walked through {found.part.form}", place(found.part.whole)
     if reads_index(head, loop) and not _can_count(project, at, head):
         return "SCN208", f"the body uses the layer's index `{code_of(head.index or loop.target)}`", place(loop.iter)
@@ -67,7 +69,7 @@ def _walked_problem(project: Project, at: Where, part: Part) -> tuple[str, str] 
         return "SCN208", "the body uses the layer's index"
     if name in ("zip", "enumerate", "map", "filter", "iter"):
         return "SCN213", f"`{name}` is walked beside the layers"
-    if part.form is not None and part.form not in ("a slice", "`list(...)`", "`tuple(...)`"):
+    if part.form is not None and part.form not in ("a slice", "`list(...)`", "`tuple(...)`", NUMBERED):
         return "SCN213", f"a value is walked beside the layers through {part.form}"
     for value in (part.whole, *_assigned(at, part.whole)):
         lazy = builtin_called(project, at, value) in _LAZY

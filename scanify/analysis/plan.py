@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from scanify.analysis.facts import Place, Span
+from scanify.analysis.facts import Place, Replacement, Span
 
 
 class Kind(Enum):
@@ -194,6 +194,8 @@ class Plan:
     of those names. `taken` are the names that a new local name must not be (the function's and the module's).
     `obligations` are what the source alone could not show: while there are any, the fix is unsafe. `notes` are facts
     that the user should know and that do not make the fix unsafe.
+    `numbers` is an expression for the numbers of the layers that are applied, where those are not all in their order;
+    `replaced` are stretches of the loop that stand in a function of one layer as other texts.
     """
 
     place: Place
@@ -215,6 +217,8 @@ class Plan:
     mapped: Mapped | None = None
     collections: tuple[Collection, ...] = ()
     unset: tuple[str, ...] = ()
+    numbers: str | None = None
+    replaced: tuple[Replacement, ...] = ()
     exits: tuple[Exit, ...] = ()
 
     @property

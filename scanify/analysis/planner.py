@@ -6,16 +6,16 @@ import libcst as cst
 
 from scanify.analysis.body import BodyFacts, body_facts
 from scanify.analysis.classify import Found, classify, layers_of
-from scanify.analysis.code import code_of
 from scanify.analysis.container import container
+from scanify.analysis.counted import in_another_form, index_walked, numbers, walked
 from scanify.analysis.facts import Place, Span
 from scanify.analysis.grouping import parted
 from scanify.analysis.header import Header, Part, header
 from scanify.analysis.keys import is_keys
 from scanify.analysis.layer_class import layer_problem, methods_called, state_of_any
 from scanify.analysis.layers import Elsewhere
-from scanify.analysis.names import body_of, flow
-from scanify.analysis.objections import branches_beside, first_problem, head_problem, reads_index, walks_other_layers
+from scanify.analysis.names import body_of, flow, reads
+from scanify.analysis.objections import branches_beside, first_problem, head_problem, walks_other_layers
 from scanify.analysis.plan import Body, CallStack, Holds, InitStack, Kind, PerLayer, Plan, Refusal
 from scanify.analysis.project import Module, Project, dotted
 from scanify.analysis.stack_choice import Context, choose_stack, list_obligations, may_be_replaced_in, told, with_owner
@@ -92,7 +92,8 @@ def _indexed(context: Context, at: Where, loop: cst.For, head: Header) -> Refusa
         found = classify(context.project, part, layers)
         if found is not None and found.kind is not None:
             facts = body_facts(context.project, at, loop, head, head.index.value)
-            reason = f"the layers are taken by index, `{at.module.parsed.code(node)}`"
+            what = at.module.parsed.code(node)
+            reason = f"the layers are taken by number, and `{what}` may be beyond the list in some turns"
             return _refusal(
                 context.project, at, loop, Header(()), found, facts, "SCN208", reason, at.module.parsed.place(node)
             )
@@ -103,7 +104,7 @@ def _subscripts(node: cst.CSTNode, index: str) -> list[cst.Subscript]:
     found: list[cst.Subscript] = []
     if isinstance(node, cst.Subscript) and dotted(node.value) is not None and len(node.slice) == 1:
         inner = node.slice[0].slice
-        if isinstance(inner, cst.Index) and dotted(inner.value) == index:
+        if isinstance(inner, cst.Index) and index in reads(inner.value):
             found.append(node)
     for child in node.children:
         found.extend(_subscripts(child, index))
@@ -120,9 +121,9 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
         return _refusal(context.project, at, loop, head, found, facts, rule, reason, place, remedy)
     layer = dotted(found.part.target)
     assert layer is not None
-    index = _index(at, loop, head, found)
+    index = index_walked(head, found, loop)
     unlike = found.unlike or state_of_any(context.project, found.kinds)
-    alike = unlike is None and not facts.changes and not facts.exits.ends and not index and not _in_another_form(found)
+    alike = unlike is None and not facts.changes and not facts.exits.ends and not index and not in_another_form(found)
     alike = alike and not isinstance(found.layers.answer, Elsewhere)
     alike = alike and not may_be_replaced_in(context.project, found.layers, stack)
     alike = alike and not branches_beside(head, found, loop)
@@ -132,7 +133,8 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
     return Plan(
         place=at.module.parsed.place(loop),
         kind=kind if parted(context.project, at, head, found, loop, facts.carry) is None else Kind.GROUP,
-        container=_walked(at, found),
+        container=walked(found, stack),
+        numbers=numbers(found, stack),
         layer=layer,
         carry=facts.carry,
         body=_body(at, loop),
@@ -147,6 +149,7 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
         taken=frozenset(_all_names(at.module.parsed.module)),
         obligations=(*list_obligations(context.project, found, stack), *facts.obligations),
         notes=(*facts.notes, *told(stack)),
+        replaced=at.module.parsed.replaced_in(at.module.parsed.span(loop)),
         rule="SCN105" if facts.collected.collections else "SCN101" if alike else "SCN102",
         holds=Holds.ARRAY_STACKED if alike else Holds.BLOCK_SEQ,
     )
@@ -161,26 +164,6 @@ def _collects_per_layer(context: Context, at: Where, head: Header, found: Found,
     collected = facts.collected
     others = any(not is_keys(context.project, at, one) for one in beside)
     return bool(collected.collections) and (collected.keyed or others)
-
-
-def _in_another_form(found: Found) -> bool:
-    """Whether the loop walks a part of the list, or walks it backwards."""
-    return found.part.form is not None and found.part.form.startswith(("`reversed", "a slice"))
-
-
-def _walked(at: Where, found: Found) -> str:
-    return at.module.parsed.code(found.part.whole if _in_another_form(found) else found.part.source)
-
-
-def _index(at: Where, loop: cst.For, head: Header, found: Found) -> tuple[PerLayer, ...]:
-    """The layer's number as one more xs. A `BlockSeq` gives each layer its own as a plain int, as the loop does."""
-    if head.index is None or not reads_index(head, loop):
-        return ()
-    count = f"len({at.module.parsed.code(found.part.whole if found.part.form == 'a slice' else found.part.source)})"
-    if head.first is None:
-        return (PerLayer(code_of(head.index), f"range({count})"),)
-    first = code_of(head.first)
-    return (PerLayer(code_of(head.index), f"range({first}, {first} + {count})"),)
 
 
 def _per_layer(at: Where, head: Header, found: Found) -> tuple[PerLayer, ...]:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import libcst as cst
 
+from scanify.analysis.by_number import by_number
+from scanify.analysis.dotted import dotted as dotted
 from scanify.analysis.names import body_of, flow, imported_names
 from scanify.source.file import Source
 from scanify.source.parse import Parsed, SyntaxProblem, parse
@@ -83,17 +85,6 @@ class Module:
         return self._local_names[function]
 
 
-def dotted(node: cst.CSTNode) -> str | None:
-    """`a.b.c` for a name or a chain of attributes of a name, None for anything else."""
-    parts: list[str] = []
-    while isinstance(node, cst.Attribute):
-        parts.append(node.attr.value)
-        node = node.value
-    if not isinstance(node, cst.Name):
-        return None
-    return ".".join([node.value, *reversed(parts)])
-
-
 class Project:
     """The files that were given and those that their imports lead to."""
 
@@ -117,6 +108,7 @@ class Project:
             source = self._source(path)
             answer = parse(source) if source is not None else None
             if isinstance(answer, Parsed):
+                answer = by_number(answer) if path in self.given else answer
                 self._modules[path] = _collect(Module(path, self._location(path)[1], answer))
             elif answer is not None:
                 self.problems[path] = answer

@@ -179,6 +179,8 @@ def told_apart(module: Module, node: cst.CSTNode) -> str | None:
     """Whether code asks which object a layer is: `layer is self.layers[-1]`, and loops that compare their layer."""
     below = node
     for above in module.parsed.ancestors(node):
+        if isinstance(above, cst.Call) and dotted(above.func) == "len":
+            return None  # how many there are is no layer
         if isinstance(above, cst.BaseStatement | cst.SimpleStatementLine | cst.CompFor):
             body: list[cst.CSTNode] = []
             if isinstance(above, cst.For) and below is above.iter:

@@ -91,7 +91,8 @@ def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
 def _stack(plan: Plan, context: Context, policy: list[str]) -> str:
     if isinstance(plan.stack, CallStack):
         return f"{context.names[plan.place.path][plan.holds.value]}.of({', '.join([plan.container, *policy])})"
-    return layout.attribute_of(plan.container)
+    taken = f".take({plan.numbers})" if plan.numbers is not None else ""
+    return layout.attribute_of(plan.container) + taken
 
 
 def _map_edit(plan: Plan, context: Context) -> Edit:

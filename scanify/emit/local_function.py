@@ -9,7 +9,7 @@ from scanify.emit import layout
 from scanify.emit.comments import comments_of, without
 from scanify.emit.edits import Edit
 from scanify.emit.fresh_name import fresh
-from scanify.emit.loop_text import LoopText
+from scanify.emit.loop_text import LoopText, with_replacements
 from scanify.emit.newlines import indent_width, line_start, line_stop, previous_line
 from scanify.emit.outputs import Outputs, exit_text, outputs_of
 from scanify.errors import CheckFailed
@@ -57,14 +57,18 @@ def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, gi
 
 def _body(plan: Plan, loop: LoopText, text: str, outputs: Outputs, state: str) -> str:
     """The loop's body, word for word but for its early exits."""
-    start = loop.end + len(loop.style.newline) - len(loop.body)
-    if plan.exits and text[start : loop.end] + loop.style.newline != loop.body:
+    whole = with_replacements(plan, text, loop.start, loop.end)
+    start = len(whole) + len(loop.style.newline) - len(loop.body)
+    if plan.exits and whole[start:] + loop.style.newline != loop.body:
         raise CheckFailed(
             f"{plan.place}: expected the loop's body to end with the loop; nothing was written; please report this"
         )
     body = loop.body
     for one in sorted(plan.exits, key=lambda one: one.span.start, reverse=True):
-        body = body[: one.span.start - start] + exit_text(one, outputs, state) + body[one.span.end - start :]
+        begin, end = (
+            len(with_replacements(plan, text, loop.start, at)) - start for at in (one.span.start, one.span.end)
+        )
+        body = body[:begin] + exit_text(one, outputs, state) + body[end:]
     return body
 
 

@@ -41,7 +41,7 @@ def loop_text(plan: Plan, text: str) -> LoopText:
     loop_indent = text[line_start(text, start) : start]
     end = end_of_block(text, max(plan.place.span.end, plan.body.span.end), indent_width(loop_indent + "x"))
     newline = newline_of(text)
-    module, loop = _parse(plan, text[start:end] + newline)
+    module, loop = _parse(plan, with_replacements(plan, text, start, end) + newline)
     suite = loop.body
     below = module.code_for_node(suite)
     header = suite.header if isinstance(suite, cst.IndentedBlock) else None
@@ -63,6 +63,15 @@ def loop_text(plan: Plan, text: str) -> LoopText:
         for_comment=_comment(header),
         last_comment=_last_comment(suite),
     )
+
+
+def with_replacements(plan: Plan, text: str, start: int, end: int) -> str:
+    """A stretch of the text with what the plan replaces in it."""
+    new, at = "", start
+    for one in (each for each in plan.replaced if start <= each.start and each.end <= end):
+        new += text[at : one.start] + one.text
+        at = one.end
+    return new + text[at:end]
 
 
 def _parse(plan: Plan, fragment: str) -> tuple[cst.Module, cst.For]:

@@ -8,13 +8,14 @@ from typing import Any, Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from scanify.nn.axes import InAxes, normal_axes, parameter_names, split_arguments
 from scanify.nn.boxed import unboxed
 from scanify.nn.carry import split
 from scanify.nn.checkpoint import RematPolicy, ScanCheckpointPolicy, effective_policy
 from scanify.nn.layer_call import as_boxed_pair, as_pair
-from scanify.nn.layer_inputs import Ref
+from scanify.nn.layer_inputs import Ref, rows_of
 from scanify.nn.layer_sequence import LayerSequence, M
 from scanify.nn.leaves import aval_text, is_array
 from scanify.nn.loop import Unroll, run_scan
@@ -239,6 +240,16 @@ class ArrayStacked(LayerSequence[M]):
     def _take(self, positions: Iterable[int]) -> list[M]:
         check_leading_axis(self.stacked, self.num_layers)
         return [take_layer(self.stacked, position) for position in positions]
+
+    def _chosen(self, positions: Sequence[int]) -> LayerSequence[M]:
+        if not positions:
+            from scanify.nn.block_seq import BlockSeq  # a BlockSeq may be empty, and is made of stacks
+
+            return BlockSeq((), (), (), (), self.gradient_checkpointing)
+        check_leading_axis(self.stacked, self.num_layers)
+        rows = np.array(positions)
+        chosen: M = jax.tree.map(lambda leaf: rows_of(leaf, rows) if is_stacked(leaf) else leaf, self.stacked)
+        return ArrayStacked(chosen, len(positions), self.gradient_checkpointing)
 
     def _outlines(self) -> Iterable[M]:
         return [jax.tree.map(without_layers, self.stacked)]

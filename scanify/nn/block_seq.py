@@ -89,7 +89,7 @@ class BlockSeq(LayerSequence[M]):
 
     def _in_words(self, kinds: tuple[int, ...]) -> str:
         text = describe(cheapest_cover(kinds), kinds, self._outlines())
-        again = len(self.order) - len(self.rests)
+        again = len(self.order) - len(set(self.order))
         return text + (f"; {again} of them stand at an earlier position too" if again else "")
 
     # -- applying the layers ----------------------------------------------------------------------------------------
@@ -206,6 +206,10 @@ class BlockSeq(LayerSequence[M]):
         taken = [self.order[position] for position in positions]
         built = {which: self._layer(which) for which in dict.fromkeys(taken)}
         return [built[which] for which in taken]
+
+    def _chosen(self, positions: Sequence[int]) -> "BlockSeq[M]":
+        order = tuple(self.order[position] for position in positions)
+        return BlockSeq(self.stacks, self.rests, self.places, order, self.gradient_checkpointing)
 
     def with_layers(self, layers: Sequence[M]) -> "BlockSeq[M]":
         """This sequence with the arrays of `layers`, which have the structure and shapes of those at each position.

@@ -90,13 +90,13 @@ class Inputs:
             return stacked.reshape(*shape, *stacked.shape[1:])
         array, start = self._piece(refs[0], part)
         rows = np.array([ref.row for ref in refs]).reshape(shape) - start
-        return _rows(array, rows)
+        return rows_of(array, rows)
 
     def _piece(self, ref: Ref, part: int) -> tuple[Any, int]:
         return self._pieces.get((id(ref.source), part)) or (self._arrays[id(ref.source)], 0)
 
 
-def _rows(array: Any, rows: np.ndarray[Any, Any]) -> Any:
+def rows_of(array: Any, rows: np.ndarray[Any, Any]) -> Any:
     """`array[rows]`, as slices and reshapes where the rows are regular: those have cheap transposes."""
     first = int(rows.flat[0])
     inner = rows.shape[1] if rows.ndim == 2 else 1

@@ -3,7 +3,7 @@
 import inspect
 import operator
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, overload
 
 import equinox as eqx
@@ -36,6 +36,10 @@ class LayerSequence(eqx.nn.StatefulLayer, Generic[M]):
     @abstractmethod
     def _take(self, positions: Iterable[int]) -> list[M]:
         """The layers at these positions, none of which is negative or beyond the end."""
+
+    @abstractmethod
+    def _chosen(self, positions: Sequence[int]) -> "LayerSequence[M]":
+        """A sequence of the layers at these positions, none of which is negative or beyond the end."""
 
     @abstractmethod
     def _outlines(self) -> Iterable[M]:
@@ -171,6 +175,22 @@ class LayerSequence(eqx.nn.StatefulLayer, Generic[M]):
         if not -len(self) <= position < len(self):
             raise IndexError(f"layer {position} is out of range: there are {len(self)} layers")
         return self._take([position % len(self)])[0]
+
+    def take(self, numbers: Iterable[Any]) -> "LayerSequence[M]":
+        """The sequence of `self[number] for number in numbers`: `for i in range(n): x = self.layers[i](x)` is
+        `x = self.layers.take(range(n)).fold(x)`.
+
+        Negative numbers count from the end, a layer may come more than once, and no number at all gives a sequence that
+        does nothing. Where the numbers are those of all layers in order, it is this very sequence.
+
+        **Raises** IndexError for a number beyond the ends, as a list does.
+        """
+        positions = [operator.index(number) for number in numbers]
+        for position in positions:
+            if not -len(self) <= position < len(self):
+                raise IndexError(f"layer {position} is out of range: there are {len(self)} layers")
+        positions = [position % len(self) for position in positions]
+        return self if positions == list(range(len(self))) else self._chosen(positions)
 
     def unstacked(self) -> tuple[M, ...]:
         """All layers, each as a module of its own; a layer that stands at several positions is one object."""

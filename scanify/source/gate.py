@@ -66,6 +66,7 @@ def _may_be_one(node: ast.AST) -> bool:
 
 def _applies_its_target(loop: ast.For | ast.AsyncFor) -> bool:
     targets = _names(loop.target)
+    targets |= _taken_by(targets, loop)
     bound: set[str] = set()
     given: set[str] = set()
     for statement in loop.body:
@@ -80,6 +81,19 @@ def _applies_its_target(loop: ast.For | ast.AsyncFor) -> bool:
             elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and _rebinds_through(node, targets):
                 return True
     return bool(bound & given - targets)
+
+
+def _taken_by(index: set[str], loop: ast.For | ast.AsyncFor) -> set[str]:
+    """The names that stand for what a loop takes by number: `layer = self.layers[i]`."""
+    assigned = [node for node in ast.walk(loop) if isinstance(node, ast.Assign | ast.AnnAssign)]
+    return {
+        name
+        for node in assigned
+        if isinstance(node.value, ast.Subscript) and _names(node.value.slice) & index
+        for target in _targets(node)
+        if isinstance(target, ast.Name)
+        for name in _names(target)
+    }
 
 
 def _applies_to_its_element(node: ast.ListComp | ast.GeneratorExp) -> bool:
@@ -100,14 +114,20 @@ def _read(node: ast.expr) -> Iterator[ast.AST]:
 
 
 def _applies(call: ast.Call, targets: set[str]) -> bool:
-    """`layer(x)`, `self.layers[i](x)`, `jax.vmap(layer.norm)(x)`."""
-    match call.func:
+    """`layer(x)`, `self.layers[i](x)`, `self.layers[i].attend(x)`, `jax.vmap(layer.norm)(x)`."""
+    func = call.func
+    while isinstance(func, ast.Attribute) and isinstance(func.value, ast.Attribute | ast.Subscript):
+        func = func.value
+    match func:
         case ast.Name(id=name):
             return name in targets and bool(call.args or call.keywords)
         case ast.Subscript(slice=index):
             return bool(_names(index) & targets)
         case ast.Call() as inner:
-            return any(_root(value) in targets for value in _values(inner))
+            taken = [value for value in _values(inner) if isinstance(value, ast.Subscript)]
+            return any(_root(value) in targets for value in _values(inner)) or any(
+                _names(value.slice) & targets for value in taken
+            )
         case _:
             return False
 

@@ -10,7 +10,7 @@ from typing import cast
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, ParentNodeProvider, PositionProvider
 
-from scanify.analysis.facts import Place, Span
+from scanify.analysis.facts import Place, Replacement, Span
 from scanify.source.file import Source
 
 # str.splitlines also breaks at form feeds and other characters at which Python and libcst do not.
@@ -82,6 +82,10 @@ class Parsed:
         """The text of a node as it stands in the file."""
         span = self.span(node)
         return self.source.text[span.start : span.end]
+
+    def replaced_in(self, span: Span) -> tuple[Replacement, ...]:
+        """The texts that stand for others in a stretch of the file: see `scanify.source.reread`."""
+        return ()
 
     def line_of(self, offset: int) -> int:
         """The line (from 1) that holds the character at `offset`."""

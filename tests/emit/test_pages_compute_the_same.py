@@ -50,6 +50,7 @@ def answer(scope: dict[str, Any]) -> tuple[Any, Any]:
         "key": jax.random.key(2),
         "stop": 1,
         "skip": (0, 2),
+        "keys": list(keys),  # jax cannot iterate over an array of keys that a trace closes over
         "scales": jnp.array([1.0, 2.0, 3.0]),
         "mask": jnp.arange(WIDTH) % 2 == 0,
     }

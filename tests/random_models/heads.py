@@ -15,6 +15,22 @@ BESIDE = [
     (("sub",), "sub", "jr.split(key, DEPTH){part}"),
     (("sub",), "sub", "keys{part}"),
 ]
+# Layers taken by number: the first three are all of them in their order.
+NUMBERS = [
+    ("for i in range(len(self.layers)):", "i"),
+    ("for i in range(DEPTH):", "i"),
+    ("for i in range(self.n):", "i"),
+    ("for i in range(len(self.layers)):", "-i"),
+    ("for i in range(1, self.n):", "i"),
+    ("for i in range(self.half):", "i"),
+    ("for i in range(self.half):", "2 * i + 1"),
+    ("for i in range(self.n - 1, -1, -1):", "i"),
+    ("for i in reversed(range(self.n)):", "i"),
+    ("for i in range(self.n):", "self.n - i - 1"),
+    ("for i in (0, 2, 1):", "i"),
+    ("for i, k in enumerate(ks):", "i"),
+    ("for i, k in zip(range(self.n), ks):", "i"),
+]
 # Walks that a scan cannot take, or that end early.
 HEAD_BUGS = [
     "for layer in iter(self.layers):",
@@ -34,21 +50,21 @@ HEAD_BUGS = [
 class Head:
     """The line that begins a loop, and the names that it binds beside the layer.
 
-    `index` is the layer's place in the walk, as an expression, where the turns are counted; `count` their number. With
-    `by_index` the layers themselves are taken by index.
+    `index` is the layer's place in the walk, as an expression, where the turns are counted; `count` their number. Where
+    the layers themselves are taken by number, `number` is that of a turn.
     """
 
     line: str
     names: frozenset[str]
     index: str | None = None
     count: str = "len(self.layers)"
-    by_index: bool = False
+    number: str = ""
 
 
 def random_head(pick: random.Random, *, plain: bool = True) -> Head:
     """A head; of layers that are not `plain` it walks no middle and no reverse, which might not fit together."""
-    if pick.random() < 0.04:
-        return _by_index(pick)
+    if pick.random() < 0.15:
+        return _by_number(pick, plain)
     part = (pick.choice(PARTS) if plain else "[:-1]") if pick.random() < 0.15 else ""
     walked = f"self.layers{part}"
     if not part:
@@ -74,6 +90,6 @@ def random_head(pick: random.Random, *, plain: bool = True) -> Head:
     return Head(f"for {target} in {source}:", frozenset(names), index, f"len(self.layers{part})")
 
 
-def _by_index(pick: random.Random) -> Head:
-    line = pick.choice(["for i in range(len(self.layers)):", "for i in range(DEPTH):", "for i in range(self.n):"])
-    return Head(line, frozenset(), "i", by_index=True)
+def _by_number(pick: random.Random, plain: bool) -> Head:
+    line, number = pick.choice(NUMBERS if plain else NUMBERS[:3])
+    return Head(line, frozenset("k" if " k " in line else ""), "i", number=number)

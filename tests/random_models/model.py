@@ -121,11 +121,12 @@ def random_model(seed: int) -> Model:
 
 
 def _loop(pick: random.Random, head: Head, body: list[str]) -> str:
-    if head.by_index:
+    if head.number:
+        layer = f"self.layers[{head.number}]"
         if pick.random() < 0.5:
-            body = ["layer = self.layers[i]", *body]
+            body = [f"layer = {layer}", *body]
         else:
-            body = [re.sub(r"\blayer\b(?!')", "self.layers[i]", one) for one in body]
+            body = [re.sub(r"\blayer\b(?!')", layer, one) for one in body]
     return f"{head.line}\n{indent(chr(10).join(body), '    ')}"
 
 

@@ -1,0 +1,63 @@
+"""The layers' numbers: which of them a loop walks, and its index as one more xs."""
+
+import libcst as cst
+
+from scanify.analysis.classify import Found
+from scanify.analysis.code import code_of
+from scanify.analysis.header import NUMBERED, Header
+from scanify.analysis.objections import reads_index
+from scanify.analysis.plan import CallStack, InitStack, PerLayer
+from scanify.analysis.project import dotted
+
+
+def in_another_form(found: Found) -> bool:
+    """Whether the loop walks a part of the list, or walks it backwards."""
+    return found.part.form is not None and found.part.form.startswith(("`reversed", "a slice"))
+
+
+def walked(found: Found, stack: InitStack | CallStack) -> str:
+    """What is stacked in the call, or the list that is stacked where it is built."""
+    numbered = found.part.form == NUMBERED and isinstance(stack, CallStack)
+    return code_of(found.part.whole if in_another_form(found) or numbered else found.part.source)
+
+
+def numbers(found: Found, stack: InitStack | CallStack) -> str | None:
+    """The numbers of the layers that are applied, as an expression; None where those are all, in their order."""
+    if found.part.form != NUMBERED or isinstance(stack, CallStack):
+        return None
+    whole = found.part.whole
+    assert isinstance(whole, cst.ListComp) and isinstance(whole.elt, cst.Subscript)
+    inner = whole.elt.slice[0].slice
+    assert isinstance(inner, cst.Index)
+    if dotted(inner.value) == dotted(whole.for_in.target):
+        return code_of(whole.for_in.iter)
+    return code_of(cst.ListComp(inner.value, whole.for_in))
+
+
+def index_walked(head: Header, found: Found, loop: cst.For) -> tuple[PerLayer, ...]:
+    """The layer's number as one more xs. A `BlockSeq` gives each layer its own as a plain int, as the loop does.
+
+    Where nobody reads it, it still says how many turns there are, unless the layers are taken by these very numbers.
+    """
+    if head.index is None:
+        return ()
+    if head.numbers is not None:
+        count = code_of(head.numbers)
+        exact = found.part.form == NUMBERED or count == f"range(len({code_of(found.part.source)}))"
+        return () if exact and not reads_index(head, loop) else (PerLayer(code_of(head.index), _again(head.numbers)),)
+    if not reads_index(head, loop):
+        return ()
+    count = f"len({code_of(found.part.whole if found.part.form in ('a slice', NUMBERED) else found.part.source)})"
+    if head.first is None:
+        return (PerLayer(code_of(head.index), f"range({count})"),)
+    first = code_of(head.first)
+    return (PerLayer(code_of(head.index), f"range({first}, {first} + {count})"),)
+
+
+def _again(numbers: cst.BaseExpression) -> str:
+    """The numbers as a sequence: `reversed(range(n))` can be walked only once."""
+    match numbers:
+        case cst.Call(func=cst.Name(value="reversed"), args=[cst.Arg(value=inner)]):
+            return f"{code_of(inner)}[::-1]"
+        case _:
+            return code_of(numbers)

@@ -1,0 +1,185 @@
+"""The numbers that a loop counts through: `range(n)`, `reversed(range(n))`, what `enumerate` counts, a list of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from scanify.analysis.code import code_of
+from scanify.analysis.dotted import dotted
+
+_COUNT = 2  # `range(0, n)`; with a third argument it may step
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """Numbers that an expression gives each time that it is evaluated, in order.
+
+    `of` is the dotted name of a list whose own numbers they are, 0 to its length, where they are that.
+    """
+
+    node: cst.BaseExpression
+    of: str | None = None
+
+    def expression(self) -> cst.BaseExpression:
+        """The expression, made anew: no node stands in a tree twice."""
+        node = self.node.deep_clone()
+        assert isinstance(node, cst.BaseExpression)
+        return node
+
+    def counts(self, container: str) -> bool:
+        """Whether these are the numbers of a list's own elements."""
+        return self.of == container
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """A loop's index, the numbers that it goes through, and what is walked beside it: targets with sources."""
+
+    index: str
+    numbers: Numbers
+    beside: tuple[tuple[cst.BaseExpression, cst.BaseExpression], ...] = ()
+
+
+def numbers_of(target: cst.BaseExpression, walked: cst.BaseExpression) -> Walk | None:
+    """What the head of a loop counts through; None where it does not count, or what it walks is evaluated only once.
+
+    `for i in range(n)`, `for i, k in enumerate(keys)`, `for i, k in zip(range(n), keys)`, `for i in order`.
+    """
+    if isinstance(target, cst.Name):
+        numbers = _numbers(walked)
+        return Walk(target.value, numbers) if numbers is not None else None
+    name = dotted(walked.func) if isinstance(walked, cst.Call) else None
+    if not isinstance(walked, cst.Call) or not isinstance(target, cst.Tuple | cst.List):
+        return None
+    if any(isinstance(one, cst.StarredElement) for one in target.elements) or any(arg.star for arg in walked.args):
+        return None
+    targets = [one.value for one in target.elements]
+    if name == "enumerate" and len(targets) == 2:
+        return _enumerated(targets, walked)
+    if name == "zip" and len(targets) == len(walked.args) and all(arg.keyword is None for arg in walked.args):
+        return _zipped(targets, [arg.value for arg in walked.args])
+    return None
+
+
+def _numbers(node: cst.BaseExpression) -> Numbers | None:
+    match node:
+        case cst.Call(func=cst.Name(value="range"), args=args):
+            values = [arg.value for arg in args]
+            if (
+                not values
+                or not all(arg.keyword is None and not arg.star for arg in args)
+                or not all(map(_pure, values))
+            ):
+                return None
+            if len(values) == _COUNT and code_of(values[0]) == "0":
+                node, values = cst.Call(cst.Name("range"), [cst.Arg(values[1])]), values[1:]
+            return Numbers(node, _measured(values[0]) if len(values) == 1 else None)
+        case cst.Call(func=cst.Name(value="reversed"), args=[cst.Arg(star="", keyword=None, value=inner)]):
+            return Numbers(node) if _numbers(inner) is not None else None
+        case cst.Subscript(value=cst.Call() as inner, slice=[cst.SubscriptElement(slice=cst.Slice() as part)]):
+            ends = [one for one in (part.lower, part.upper, part.step) if one is not None]
+            return Numbers(node) if _numbers(inner) is not None and all(map(_pure, ends)) else None
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            return Numbers(node) if elements and all(isinstance(one.value, cst.Integer) for one in elements) else None
+        case cst.Attribute():
+            return Numbers(node) if dotted(node) is not None else None
+        case _:
+            return None
+
+
+def _measured(node: cst.BaseExpression) -> str | None:
+    """`self.layers` of `len(self.layers)`."""
+    match node:
+        case cst.Call(func=cst.Name(value="len"), args=[cst.Arg(star="", keyword=None, value=value)]):
+            return dotted(value)
+        case _:
+            return None
+
+
+def _pure(node: cst.BaseExpression) -> bool:
+    """Whether evaluating an expression again gives the same number: names, attributes, `len`, `min`, arithmetic."""
+    match node:
+        case cst.Integer():
+            return True
+        case cst.Name() | cst.Attribute():
+            return dotted(node) is not None
+        case cst.UnaryOperation(expression=inner):
+            return _pure(inner)
+        case cst.BinaryOperation(left=left, right=right):
+            return _pure(left) and _pure(right)
+        case cst.Call(func=cst.Name(value="len" | "min" | "max" | "int" | "abs"), args=args):
+            return all(arg.keyword is None and not arg.star and _pure(arg.value) for arg in args)
+        case cst.Subscript(value=value, slice=[cst.SubscriptElement(slice=cst.Index(value=inner))]):
+            return dotted(value) is not None and _pure(inner)  # `config.depths[0]`, `x.shape[0]`
+        case _:
+            return False
+
+
+def arithmetic(node: cst.BaseExpression) -> bool:
+    """Whether an expression is a number computed from names: evaluating it twice is evaluating it once."""
+    match node:
+        case cst.Integer() | cst.Name() | cst.Attribute():
+            return isinstance(node, cst.Integer) or dotted(node) is not None
+        case cst.UnaryOperation(operator=cst.Minus(), expression=inner):
+            return arithmetic(inner)
+        case cst.BinaryOperation(left=left, right=right):
+            return arithmetic(left) and arithmetic(right)
+        case cst.Call(func=cst.Name(value="len"), args=[cst.Arg(star="", keyword=None, value=value)]):
+            return dotted(value) is not None
+        case _:
+            return False
+
+
+def _enumerated(targets: Sequence[cst.BaseExpression], walked: cst.Call) -> Walk | None:
+    """`for i, k in enumerate(keys)`: as many numbers as there are keys."""
+    index = targets[0]
+    if not isinstance(index, cst.Name) or not walked.args or walked.args[0].keyword is not None:
+        return None
+    beside = _beside(targets[1], walked.args[0].value)
+    rest = [arg.value for arg in walked.args[1:] if arg.keyword is None or arg.keyword.value == "start"]
+    if beside is None or len(rest) != len(walked.args) - 1 or not all(map(_pure, rest)):
+        return None
+    first = beside[0][1]
+    count = cst.Call(cst.Name("len"), [cst.Arg(_clone(first))])
+    if not rest:
+        return Walk(index.value, Numbers(cst.Call(cst.Name("range"), [cst.Arg(count)]), dotted(first)), beside)
+    start, stop = _clone(rest[0]), cst.BinaryOperation(_clone(rest[0]), cst.Add(), count)
+    return Walk(index.value, Numbers(cst.Call(cst.Name("range"), [cst.Arg(start), cst.Arg(stop)])), beside)
+
+
+def _beside(
+    target: cst.BaseExpression, walked: cst.BaseExpression
+) -> tuple[tuple[cst.BaseExpression, cst.BaseExpression], ...] | None:
+    """What `enumerate` is given: one list with a name, or a `zip` whose first argument is one."""
+    if dotted(walked) is not None:
+        return ((target, walked),)
+    if not isinstance(walked, cst.Call) or dotted(walked.func) != "zip" or not isinstance(target, cst.Tuple | cst.List):
+        return None
+    sources = [arg.value for arg in walked.args if arg.keyword is None and not arg.star]
+    if not sources or len(sources) != len(walked.args) or len(sources) != len(target.elements):
+        return None
+    if dotted(sources[0]) is None or any(isinstance(one, cst.StarredElement) for one in target.elements):
+        return None
+    return tuple((one.value, source) for one, source in zip(target.elements, sources, strict=True))
+
+
+def _zipped(targets: Sequence[cst.BaseExpression], sources: Sequence[cst.BaseExpression]) -> Walk | None:
+    """`for i, k in zip(range(n), keys)`: a `zip` that ends before the numbers do is an error of the lengths."""
+    counted = [
+        (one, numbers)
+        for one, source in zip(targets, sources, strict=True)
+        if isinstance(one, cst.Name) and isinstance(source, cst.Call) and (numbers := _numbers(source)) is not None
+    ]
+    if len(counted) != 1:
+        return None
+    index, numbers = counted[0]
+    assert isinstance(index, cst.Name)
+    rest = tuple((one, source) for one, source in zip(targets, sources, strict=True) if one is not index)
+    return Walk(index.value, numbers, rest)
+
+
+def _clone(node: cst.BaseExpression) -> cst.BaseExpression:
+    clone = node.deep_clone()
+    assert isinstance(clone, cst.BaseExpression)
+    return clone
