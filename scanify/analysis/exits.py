@@ -12,7 +12,6 @@ from scanify.analysis.code import code_of
 from scanify.analysis.effects import Problem
 from scanify.analysis.header import Header
 from scanify.analysis.names import Names, body_of, target_names
-from scanify.analysis.plan import Exit
 from scanify.analysis.project import dotted
 from scanify.analysis.where import Where, assignments
 
@@ -30,24 +29,17 @@ class Exits:
         index = set(target_names(head.index)) if head.index is not None else set()
         self._traced = (set(target_names(loop.target)) | set(names.bound)) - index
         self._traced -= self._static_names(names)
-        self._found = list(_exits(body_of(loop.body), (), inner=False))
+        self._found = list(leaving(body_of(loop.body)))
 
     @property
     def ends(self) -> bool:
         """Whether one of them ends the loop, and not a turn alone."""
         return any(not isinstance(node, cst.Continue) for node, _ in self._found)
 
-    def facts(self) -> tuple[Exit, ...]:
-        """The exits for a plan, in source order."""
-        parsed = self._at.module.parsed
-        return tuple(
-            Exit(
-                parsed.span(node),
-                type(node).__name__.lower(),
-                parsed.code(node.value) if isinstance(node, cst.Return) and node.value is not None else None,
-            )
-            for node, _ in self._found
-        )
+    @property
+    def words(self) -> frozenset[str]:
+        """What they are, of `continue`, `break` and `return`."""
+        return frozenset(word_of(node) for node, _ in self._found)
 
     def left(self, problems: Sequence[Problem], collects: bool) -> list[Problem]:
         """The problems without those of exits that a function of one layer can take over."""
@@ -122,24 +114,33 @@ class Exits:
         return isinstance(parent, cst.Call) and parent.func is node
 
 
-def _exits(
-    statements: Sequence[cst.CSTNode], conditions: tuple[cst.BaseExpression, ...], *, inner: bool
+def word_of(node: Leaving) -> str:
+    """`continue`, `break` or `return`."""
+    return type(node).__name__.lower()
+
+
+def leaving(
+    statements: Sequence[cst.CSTNode], conditions: tuple[cst.BaseExpression, ...] = (), *, inner: bool = False
 ) -> Iterator[tuple[Leaving, tuple[cst.BaseExpression, ...]]]:
+    """The statements of a loop's body that end a turn of it early, each with the conditions that it stands under.
+
+    `inner` says that the statements are those of a loop in it, whose `break` and `continue` are its own.
+    """
     for node in statements:
         match node:
             case cst.SimpleStatementLine() | cst.Else():
                 body = node.body if isinstance(node, cst.SimpleStatementLine) else body_of(node.body)
-                yield from _exits(body, conditions, inner=inner)
+                yield from leaving(body, conditions, inner=inner)
             case cst.Return():
                 yield node, conditions
             case cst.Break() | cst.Continue() if not inner:
                 yield node, conditions
             case cst.If():
-                yield from _exits(body_of(node.body), (*conditions, node.test), inner=inner)
-                yield from _exits([node.orelse] if node.orelse else [], (*conditions, node.test), inner=inner)
+                yield from leaving(body_of(node.body), (*conditions, node.test), inner=inner)
+                yield from leaving([node.orelse] if node.orelse else [], (*conditions, node.test), inner=inner)
             case cst.With():
-                yield from _exits(body_of(node.body), conditions, inner=inner)
+                yield from leaving(body_of(node.body), conditions, inner=inner)
             case cst.For():
-                yield from _exits(body_of(node.body), (*conditions, node.iter), inner=True)
+                yield from leaving(body_of(node.body), (*conditions, node.iter), inner=True)
             case _:
                 pass

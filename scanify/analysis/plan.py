@@ -106,17 +106,6 @@ class Body:
 
 
 @dataclass(frozen=True)
-class Exit:
-    """A statement that ends a turn of the loop early: `word` is `continue`, `break` or `return`, `value` the text of
-    what is returned.
-    """
-
-    span: Span
-    word: str
-    value: str | None = None
-
-
-@dataclass(frozen=True)
 class Mapped:
     """What makes independent layers of a plan: the text of a comprehension's element, as written.
 
@@ -219,12 +208,12 @@ class Plan:
     unset: tuple[str, ...] = ()
     numbers: str | None = None
     replaced: tuple[Replacement, ...] = ()
-    exits: tuple[Exit, ...] = ()
+    exits: frozenset[str] = frozenset()
 
     @property
     def ends_early(self) -> bool:
         """Whether the loop may end before its last layer, so that no further one is applied."""
-        return any(one.word != "continue" for one in self.exits)
+        return bool(self.exits - {"continue"})
 
     @property
     def loops(self) -> bool:

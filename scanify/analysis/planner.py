@@ -141,7 +141,7 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
         stack=stack,
         xs=(*index, *_per_layer(at, head, found)),
         unset=facts.last.unset,
-        exits=facts.exits.facts(),
+        exits=facts.exits.words,
         broadcast=facts.broadcast,
         ys=facts.collected.names,
         collections=facts.collected.collections,

@@ -7,12 +7,12 @@ import libcst as cst
 from scanify.analysis.plan import Plan
 from scanify.emit import layout
 from scanify.emit.comments import comments_of, without
+from scanify.emit.early_exits import body_of_function
 from scanify.emit.edits import Edit
 from scanify.emit.fresh_name import fresh
-from scanify.emit.loop_text import LoopText, with_replacements
+from scanify.emit.loop_text import LoopText
 from scanify.emit.newlines import indent_width, line_start, line_stop, previous_line
-from scanify.emit.outputs import Outputs, exit_text, outputs_of
-from scanify.errors import CheckFailed
+from scanify.emit.outputs import outputs_of
 
 _DEF = re.compile(r"(?:^|(?<=[\r\n]))([ \t]*)(?:async[ \t]+)?def\b")
 
@@ -48,28 +48,11 @@ def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, gi
     blank = newline * (1 if style.indent else 2)
     end = f"{loop.indent}return {outputs.returned}{newline}{blank}{style.indent}{call}"
     after = "".join(f"{newline}{style.indent}{style.step * depth}{line}" for depth, line in outputs.after)
-    new = newline.join(lines) + newline + _body(plan, loop, text, outputs, state) + end + after
+    new = newline.join(lines) + newline + body_of_function(plan, loop, outputs, state) + end + after
     above = without(list(loop.comments), comments_of(new, style.indent))
     made = [Edit(plan.place.path, loop.start, loop.end, (newline + style.indent).join([*above, new]))]
     at = _blank_line_before(text, loop)
     return made if at is None else [Edit(plan.place.path, at, at, blank), *made]
-
-
-def _body(plan: Plan, loop: LoopText, text: str, outputs: Outputs, state: str) -> str:
-    """The loop's body, word for word but for its early exits."""
-    whole = with_replacements(plan, text, loop.start, loop.end)
-    start = len(whole) + len(loop.style.newline) - len(loop.body)
-    if plan.exits and whole[start:] + loop.style.newline != loop.body:
-        raise CheckFailed(
-            f"{plan.place}: expected the loop's body to end with the loop; nothing was written; please report this"
-        )
-    body = loop.body
-    for one in sorted(plan.exits, key=lambda one: one.span.start, reverse=True):
-        begin, end = (
-            len(with_replacements(plan, text, loop.start, at)) - start for at in (one.span.start, one.span.end)
-        )
-        body = body[:begin] + exit_text(one, outputs, state) + body[end:]
-    return body
 
 
 def _parameters(plan: Plan) -> tuple[list[str], list[str]]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
-from scanify.analysis.plan import Adds, Collection, Exit
+from scanify.analysis.plan import Adds, Collection
 from scanify.emit import layout
 from scanify.emit.fresh_name import fresh
 
@@ -24,19 +24,16 @@ class Outputs:
     behind: str = ""
 
 
-def outputs_of(
-    collections: Sequence[Collection], exits: Sequence[Exit], carry: str, state: str, taken: Set[str]
-) -> Outputs:
+def outputs_of(collections: Sequence[Collection], exits: Set[str], carry: str, state: str, taken: Set[str]) -> Outputs:
     """Inside of the function the name of a collection is a new one, of what this layer adds alone.
 
     `carry` are the carry's names as they are returned by themselves, `state` as one value of several.
     """
-    words = {one.word for one in exits}
-    if "return" in words:
+    if "return" in exits:
         result = fresh("returned", taken)
         after = ((0, f"if {result}:"), (1, f"return {result}[0]"))
         return Outputs((), f"{state}, None", "until_via", f"{state}, {result}", after)
-    if "break" in words:
+    if "break" in exits:
         return Outputs((), f"{state}, None", "until_via", carry, behind="[0]")
     if not collections:
         return Outputs((), carry, "fold_via", carry)
@@ -57,18 +54,6 @@ def outputs_of(
         assigned=f"{state}, {collected}",
         after=tuple(lines),
     )
-
-
-def exit_text(one: Exit, outputs: Outputs, state: str) -> str:
-    """The `return` of the function that stands for an early exit: a layer that ends the loop gives a tuple beside the
-    carry, with what is returned in it.
-    """
-    if one.word == "continue":
-        return f"return {outputs.returned}"
-    if one.word == "break":
-        return f"return {state}, ()"
-    value = layout.as_argument(one.value, alone=False) if one.value is not None else "None"
-    return f"return {state}, ({value},)"
 
 
 def _added(one: Collection, ys: str, taken: Set[str]) -> list[tuple[int, str]]:
