@@ -17,6 +17,8 @@ from scanify.analysis.where import Where, assignments, builtin_called
 _LAZY = frozenset("iter zip map filter enumerate reversed dict set frozenset str".split())
 _CONVERSIONS = frozenset("bool int float str range round".split())
 
+REVERSED = "`reversed(...)`"  # the form of a part, as the header has it
+
 Reason = tuple[str, str, Place | None]
 
 
@@ -69,9 +71,17 @@ def _walked_problem(project: Project, at: Where, part: Part) -> tuple[str, str] 
         return "SCN208", "the body uses the layer's index"
     if name in ("zip", "enumerate", "map", "filter", "iter"):
         return "SCN213", f"`{name}` is walked beside the layers"
-    if part.form is not None and part.form not in ("a slice", "`list(...)`", "`tuple(...)`", NUMBERED):
+    if part.form is not None and part.form not in ("a slice", "`list(...)`", "`tuple(...)`", NUMBERED, REVERSED):
         return "SCN213", f"a value is walked beside the layers through {part.form}"
-    for value in (part.whole, *_assigned(at, part.whole)):
+    walked = part.whole
+    if part.form == REVERSED:
+        if "list" in at.locals or project.resolve(at.module, "list") is not None:
+            return (
+                "SCN213",
+                "a value is walked beside the layers through `reversed(...)`, and `list` has another meaning",
+            )
+        walked = part.source
+    for value in (walked, *_assigned(at, walked)):
         lazy = builtin_called(project, at, value) in _LAZY
         if lazy or isinstance(value, cst.Dict | cst.DictComp | cst.Set | cst.SetComp | cst.GeneratorExp):
             return "SCN213", "what is walked beside the layers is not an array or a list"

@@ -15,7 +15,7 @@ from scanify.analysis.keys import is_keys
 from scanify.analysis.layer_class import layer_problem, methods_called, state_of_any
 from scanify.analysis.layers import Elsewhere
 from scanify.analysis.names import body_of, flow, reads
-from scanify.analysis.objections import branches_beside, first_problem, head_problem, walks_other_layers
+from scanify.analysis.objections import REVERSED, branches_beside, first_problem, head_problem, walks_other_layers
 from scanify.analysis.plan import Body, CallStack, Holds, InitStack, Kind, PerLayer, Plan, Refusal
 from scanify.analysis.project import Module, Project, dotted
 from scanify.analysis.stack_choice import Context, choose_stack, list_obligations, may_be_replaced_in, told, with_owner
@@ -168,7 +168,10 @@ def _collects_per_layer(context: Context, at: Where, head: Header, found: Found,
 
 def _per_layer(at: Where, head: Header, found: Found) -> tuple[PerLayer, ...]:
     code = at.module.parsed.code
-    return tuple(PerLayer(code(part.target), code(part.whole)) for part in head.parts if part is not found.part)
+    beside = [part for part in head.parts if part is not found.part]
+    # What is walked once by a loop is asked for its length, and sliced, by a scan.
+    source = {id(part): f"list({code(part.whole)})" if part.form == REVERSED else code(part.whole) for part in beside}
+    return tuple(PerLayer(code(part.target), source[id(part)]) for part in beside)
 
 
 def _body(at: Where, loop: cst.For) -> Body:

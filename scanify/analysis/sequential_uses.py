@@ -7,11 +7,11 @@ import libcst as cst
 from scanify.analysis.facts import Place
 from scanify.analysis.keys import qualified
 from scanify.analysis.project import Definition, Module, Project, dotted
+from scanify.analysis.replaced import in_tree_at
 from scanify.analysis.uses import (
     OtherUse,
     assigned,
     attributes,
-    in_tree_at,
     is_none_test,
     mentions,
     related,
@@ -46,7 +46,7 @@ class Follow:
         zero, a list (of lists) or another `Sequential` that holds it."""
         if depth > _MAX_DEPTH:
             return self._bad(module, node, "is held too deep to be followed")
-        if (replaced := in_tree_at(module, node)) is not None:
+        if (replaced := in_tree_at(self.project, module, node)) is not None:
             return self._bad(module, node, replaced.replace("the list", "it"))
         if depth == 0 and (found := told_apart(module, node)) is not None:
             return self._bad(module, node, found)

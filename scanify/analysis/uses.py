@@ -14,6 +14,7 @@ from scanify.analysis.identity import compared
 from scanify.analysis.layers import LayerList
 from scanify.analysis.names import target_names
 from scanify.analysis.project import Definition, Module, Project, dotted
+from scanify.analysis.replaced import in_tree_at
 from scanify.analysis.where import Where, where
 
 _SEQUENCE_READERS = frozenset("len list tuple enumerate zip reversed iter sum any all min max sorted next".split())
@@ -33,7 +34,7 @@ def other_use(project: Project, layers: LayerList, name: str) -> OtherUse | None
         return _attribute_use(project, layers, layers.owner, layers.attribute)
     function = layers.scope.function
     root = function if function is not None else layers.scope.module.parsed.module
-    return _name_use(layers.scope.module, root, name)
+    return _name_use(project, layers.scope.module, root, name)
 
 
 def _attribute_use(project: Project, layers: LayerList, owner: Definition, attribute: str) -> OtherUse | None:
@@ -43,7 +44,7 @@ def _attribute_use(project: Project, layers: LayerList, owner: Definition, attri
             relation = related(project, at, node, owner)
             if relation == "other":
                 continue
-            reason = _bad(module, node)
+            reason = _bad(project, module, node)
             elsewhere = at.function is not layers.scope.function
             if reason is None and relation == "ours" and elsewhere and assigned(module, node):
                 reason = f"`{dotted(node)}` is assigned here too"
@@ -53,7 +54,7 @@ def _attribute_use(project: Project, layers: LayerList, owner: Definition, attri
                 return OtherUse(module.parsed.place(node), reason)
             alias = _alias(module, node) if relation == "ours" else None
             if alias is not None and at.function is not None:
-                found = _name_use(module, at.function, alias, alias=True)
+                found = _name_use(project, module, at.function, alias, alias=True)
                 if found is not None:
                     return found
     return None
@@ -66,7 +67,7 @@ def may_be_replaced(project: Project, layers: LayerList) -> bool:
     if assigned_elsewhere(project, layers) is not None:
         return True
     return any(
-        in_tree_at(module, node) is not None
+        in_tree_at(project, module, node) is not None
         for module in project.given_with(f".{layers.attribute}")
         for node in attributes(module.parsed.module, layers.attribute)
     )
@@ -103,9 +104,11 @@ def attributes(node: cst.CSTNode, attribute: str) -> Iterator[cst.Attribute]:
         yield from attributes(child, attribute)
 
 
-def _name_use(module: Module, root: cst.CSTNode, name: str, *, alias: bool = False) -> OtherUse | None:
+def _name_use(
+    project: Project, module: Module, root: cst.CSTNode, name: str, *, alias: bool = False
+) -> OtherUse | None:
     for node in mentions(root, name):
-        reason = _bad(module, node)
+        reason = _bad(project, module, node)
         if reason is None and alias and _grows(module, node):
             reason = "the list is made longer under another name"
         if reason is not None:
@@ -133,17 +136,10 @@ def _alias(module: Module, node: cst.CSTNode) -> str | None:
     return None
 
 
-def in_tree_at(module: Module, node: cst.CSTNode) -> str | None:
-    for above in module.parsed.ancestors(node):
-        if isinstance(above, cst.Call) and (dotted(above.func) or "").rpartition(".")[2] == "tree_at":
-            return "`tree_at` replaces a part of the list"
-    return None
-
-
-def _bad(module: Module, node: cst.CSTNode) -> str | None:
+def _bad(project: Project, module: Module, node: cst.CSTNode) -> str | None:
     """Why a stack cannot serve this use; None where it can, or where the use is the building of the list itself."""
     parent = module.parsed.parent(node)
-    if (found := in_tree_at(module, node)) is not None:
+    if (found := in_tree_at(project, module, node)) is not None:
         return found
     if (found := told_apart(module, node)) is not None:
         return found

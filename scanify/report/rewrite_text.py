@@ -35,7 +35,8 @@ def _applied(plan: Plan, folder: Path, verb: str, *, verified: bool) -> list[str
     also = f", in {listed(others)}" if others else ""
     what = f"{verb} the loop over {plan.container} as a {plan.kind.value}; the list is {how}{also}"
     lines = [f"{_where(plan, folder)} {what}"]
-    if isinstance(plan.stack, CallStack) and plan.stack.reason:
+    # Where the reason has a place, the plan's own notes tell it.
+    if isinstance(plan.stack, CallStack) and plan.stack.reason and plan.stack.at is None:
         lines.append(f"    note: {shorten(plan.stack.reason, folder)}")
     if not verified:
         lines += [f"    unsafe: {shorten(each, folder)}" for each in plan.obligations]

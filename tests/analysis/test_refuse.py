@@ -141,7 +141,7 @@ def test_carries_that_are_not_yet_arrays(start, rule):
 @pytest.mark.parametrize(
     ("rule", "head"),
     [
-        ("SCN213", "for layer, k in zip(self.layers, reversed(keys)):"),
+        ("SCN213", "for layer, k in zip(self.layers, iter(keys)):"),
         ("SCN213", "for layer, k in zip(self.layers, keys.values()):"),
         ("SCN208", "for layer, i, j in zip(self.layers, range(9), range(3)):"),
     ],
@@ -321,3 +321,29 @@ def test_a_class_inside_a_function_is_not_followed():
 
 def test_a_list_that_goes_by_two_names():
     refused("SCN201", model(init="self.layers = self.blocks = [Block(8, key=k) for k in jr.split(key, depth)]"))
+
+
+WEIGHTS = """
+
+def weights(model, kinds):
+    return of_model(model), kinds
+
+
+def of_model(model: Model):
+    return [layer.linear.weight for layer in model.layers]
+
+"""
+
+
+@pytest.mark.parametrize("where", ["lambda m: weights(m, 3)", "weights", "functools.partial(of_model)"])
+def test_a_list_that_the_where_of_a_tree_at_reads_in_a_function_is_stacked_in_the_call(where):
+    asks = f"def load(model, values):\n    return eqx.tree_at({where}, model, values)\n"
+    plan = next(one for one in decide(model() + WEIGHTS + asks) if isinstance(one, Plan) and one.carry)
+    assert isinstance(plan.stack, CallStack) and "`tree_at` asks" in plan.stack.reason
+    other = f"def load(model, values):\n    return eqx.tree_at(lambda m: m.norm, model, {where})\n"
+    plan = next(
+        one
+        for one in decide(model() + WEIGHTS.replace("of_model(model)", "1") + other)
+        if isinstance(one, Plan) and one.carry
+    )
+    assert not isinstance(plan.stack, CallStack)
