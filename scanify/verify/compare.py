@@ -96,6 +96,7 @@ class _Case:
             original.outputs.names,
             original.outputs.inexact,
             None,
+            inputs=both.inputs,
         )
         subject = Subject(both, original, comparison, self.abstract, self.files, self.steps)
         return self.compared(subject, parameters, traces)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,12 +21,16 @@ from jax.extend.core import ClosedJaxpr, jaxprs_in_params
 from scanify.verify.arrays import is_inexact, is_key, struct
 from scanify.verify.figures import EQUAL, Distance, distance
 from scanify.verify.jvp import jvp
+from scanify.verify.points import Point, far, near, not_finite, shaken
 from scanify.verify.trace import Policy, Version, differentiated, flat_outputs, gradients, trace, under
 from scanify.verify.vmap import batch
 
 FLOAT64 = 1e-12  # of the size of an array
 NATIVE_EPS = 128  # times the machine epsilon, where there is no float64 truth
 WORSE = 4.0  # times the error of the original against the float64 truth
+# Far from the values of the case: how small the rounding of the leaves is against the tolerance, how many times what it
+# does to the original the tolerance is at least, and the tolerance with which a comparison says nothing any more.
+ROUNDED, SHAKEN, LOOSEST = 64.0, 10.0, 1e-4
 
 _Arrays = Sequence[Any]
 
@@ -43,7 +48,8 @@ class Comparison:
     """Two versions, one remat policy, and the concrete leaves that both are functions of, with their key paths.
 
     `outputs` are the key paths of the arrays that a call returns, `inexact` which of them can be differentiated.
-    `memo` keeps what the original computed, which is the same under every policy.
+    `memo` keeps what the original computed, which is the same under every policy. `inputs` says which leaves are
+    arguments of the call.
     """
 
     before: Version
@@ -54,6 +60,7 @@ class Comparison:
     inexact: tuple[int, ...]
     policy: Policy
     memo: dict[Any, Any] = field(default_factory=dict)
+    inputs: tuple[int, ...] = ()
 
     def once(self, key: Any, compute: Callable[[], Any]) -> Any:
         if key not in self.memo:
@@ -63,7 +70,11 @@ class Comparison:
 
 def compare_outputs(case: Comparison) -> Outcome:
     """Values, under jit."""
-    return _test(case, _Check("values", _values, case.outputs))
+    return _test(case, _outputs(case))
+
+
+def _outputs(case: Comparison) -> _Check:
+    return _Check("values", _values, case.outputs)
 
 
 def compare_gradients(case: Comparison) -> Outcome:
@@ -75,53 +86,84 @@ def compare_gradients(case: Comparison) -> Outcome:
 def compare_tangents(case: Comparison) -> Outcome:
     """jvp with random tangents."""
     tangents = tuple(f"the tangent of {case.outputs[i]}" for i in case.inexact)
-    return _test(case, _Check("jvp", _jvp, tangents, native=False))
+    return _test(case, _Check("jvp", _jvp, tangents, native=False, far=False))
 
 
 def compare_batched(case: Comparison, inputs: Sequence[int]) -> Outcome:
     """Values under vmap over these leaves."""
-    return _test(case, _Check("vmap", functools.partial(_vmapped, inputs), case.outputs, native=False))
+    return _test(case, _Check("vmap", functools.partial(_vmapped, inputs), case.outputs, native=False, far=False))
 
 
-_Run = Callable[[Version, _Arrays, np.random.Generator], list[Any]]
+_Function = Callable[[_Arrays], list[Any]]
+_Make = Callable[[Version, _Arrays, np.random.Generator], _Function]
 
 
 @dataclass(frozen=True, eq=False)
 class _Check:
     """What is computed of both versions, and the names of the arrays that it gives.
 
-    `native`: also in the model's own dtypes, where a rewrite can lose accuracy that float64 does not show.
+    `make` gives the function of a version, compiled for leaves like these. `native`: also in the model's own dtypes,
+    where a rewrite can lose accuracy that float64 does not show. `far`: at points far from the case's own values, too.
     """
 
     title: str
-    run: _Run
+    make: _Make
     names: tuple[str, ...]
     native: bool = True
+    far: bool = True
 
 
 def _test(case: Comparison, check: _Check) -> Outcome:
-    leaves, perturbed = case.once("leaves", lambda: _perturbed(case))
-    outcome = _one(case, leaves, check)
-    as_given = "" if perturbed else "; with the values of the case, as perturbed ones give NaN"
+    native = _Runner(case, _outputs(case), wide=False)
+    point, moved = case.once("near", lambda: near(case.leaves, lambda xs: native.function(xs)(xs)))
+    outcome = _one(case, point, check)
+    as_given = "" if moved else "; with the values of the case, as perturbed ones give NaN"
     return Outcome(outcome.agree, f"{check.title}: {outcome.text}{as_given}")
 
 
-def _one(case: Comparison, leaves: _Arrays, check: _Check) -> Outcome:
-    wide = _both(case, leaves, check, wide=True)
-    limit = case.once("limit", lambda: _limit(case, leaves)) if wide.ran else None
+def _one(case: Comparison, point: Point, check: _Check) -> Outcome:
+    runner = _Runner(case, check, wide=True)
+    wide = runner.both(point)
+    limit = case.once("limit", lambda: _limit(case, point.leaves)) if wide.ran else None
     if limit is None:
         why = wide.unsupported or wide.error or "it computes in less than float32 whatever it is given"
-        return _native_only(_both(case, leaves, check, wide=False), f"not in float64: {why}")
+        return _native_only(_Runner(case, check, wide=False).both(point), f"not in float64: {why}")
     text = f"float64 {wide.apart}" + (f" (tolerance {limit:.2g})" if limit > FLOAT64 else "")
     if not wide.apart.relative <= limit:
         return Outcome(False, f"float64, tolerance {limit:.2g}: {wide.apart}")
+    elsewhere = _elsewhere(runner, point, wide, limit) if check.far else Outcome(True, "")
+    if not elsewhere.agree:
+        return elsewhere
     if not check.native:
-        return Outcome(True, text)
-    native = _both(case, leaves, check, wide=False)
+        return Outcome(True, text + elsewhere.text)
+    native = _Runner(case, check, wide=False).both(point)
     if not native.ran:
         return Outcome(not native.error, f"{text}, but in its own dtypes {native.error or native.unsupported}")
     worse = _worse_than_original(native, wide, check.names)
-    return Outcome(worse is None, f"{text}, its own dtypes {native.apart}" + (f"; {worse}" if worse else ""))
+    text = f"{text}, its own dtypes {native.apart}{elsewhere.text}"
+    return Outcome(worse is None, text + (f"; {worse}" if worse else ""))
+
+
+def _elsewhere(runner: _Runner, point: Point, here: _Pair, limit: float) -> Outcome:
+    """Whether both agree far from the values of the case, too, where the original is as finite as it is near them.
+
+    What is large magnifies rounding: there the tolerance is no less than a multiple of what rounding of the leaves does
+    to the original, and where that is much, nothing is said.
+    """
+    told = []
+    for other in runner.case.once("far", lambda: far(point.leaves, runner.case.inputs)):
+        found = runner.both(other)
+        if found.unsupported or not_finite(found.before) > not_finite(here.before):
+            continue
+        bound = max(limit, SHAKEN * runner.rounding(other, found, limit))
+        if not bound <= LOOSEST:
+            continue
+        if found.error or not found.apart.relative <= bound:
+            return Outcome(
+                False, f"with {other.about}: {found.error or f'float64, tolerance {bound:.2g}: {found.apart}'}"
+            )
+        told.append(other.about)
+    return Outcome(True, f"; with {' and with '.join(told)}, too" if told else "")
 
 
 def _native_only(native: _Pair, why: str) -> Outcome:
@@ -149,38 +191,87 @@ class _Pair:
         return not (self.unsupported or self.error)
 
 
-def _both(case: Comparison, leaves: _Arrays, check: _Check, *, wide: bool) -> _Pair:
-    with jax.enable_x64(wide or bool(jax.config.jax_enable_x64)):
-        given = [_widened(x) for x in leaves] if wide else list(leaves)
-        before, unsupported = case.once((check.title, wide), lambda: _original(case, check.run, given))
-        if unsupported:
-            return _Pair([], [], unsupported=unsupported)
+@dataclass(eq=False)
+class _Runner:
+    """Runs one check of both versions, in float64 (`wide`) or in the model's own dtypes; each is compiled once."""
+
+    case: Comparison
+    check: _Check
+    wide: bool
+    rewritten: _Function | None = None
+
+    def both(self, point: Point) -> _Pair:
+        with self.width():
+            given = self.given(point.leaves)
+            before, unsupported = self.case.once(self.key(point), lambda: self.original(given))
+            if unsupported:
+                return _Pair([], [], unsupported=unsupported)
+            try:
+                with under(self.case.policy):
+                    self.rewritten = self.rewritten or self.made(self.case.after, given)
+                    after = self.rewritten(given)
+            except Exception as error:
+                return _Pair(before, [], error=f"the rewritten version raised {_raised(error)}")
+            if len(before) != len(after):
+                return _Pair(
+                    before, after, error=f"{len(before)} arrays in the original, {len(after)} in the rewritten"
+                )
+            return _Pair(before, after, distance(self.check.names, before, after))
+
+    def rounding(self, point: Point, found: _Pair, limit: float) -> float:
+        """How far the original goes where its leaves are rounded to a size that is small against `limit`."""
+
+        def compute() -> float:
+            with self.width():
+                moved, unsupported = self.original(self.given(shaken(self.given(point.leaves), limit / ROUNDED)))
+                return float("inf") if unsupported else distance(self.check.names, found.before, moved).relative
+
+        return float(self.case.once((*self.key(point), "rounding"), compute))
+
+    def original(self, given: _Arrays) -> tuple[list[Any], str]:
         try:
-            with under(case.policy):
-                after = check.run(case.after, given, np.random.default_rng(1))
-        except Exception as error:
-            return _Pair(before, [], error=f"the rewritten version raised {_raised(error)}")
-        if len(before) != len(after):
-            return _Pair(before, after, error=f"{len(before)} arrays in the original, {len(after)} in the rewritten")
-        return _Pair(before, after, distance(check.names, before, after))
+            with under(None):
+                return self.function(given)(given), ""
+        except Exception as error:  # user code may raise anything; what it does is reported
+            return [], _raised(error)
+
+    def function(self, given: _Arrays) -> _Function:
+        """The check of the original, compiled once for all policies."""
+        made: _Function = self.case.once((self.check.title, self.wide), lambda: self.made(self.case.before, given))
+        return made
+
+    def made(self, program: Version, given: _Arrays) -> _Function:
+        return self.check.make(program, given, np.random.default_rng(1))
+
+    def key(self, point: Point) -> tuple[Any, ...]:
+        return self.check.title, self.wide, point.about
+
+    def given(self, leaves: _Arrays) -> list[Any]:
+        return [_widened(x) for x in leaves] if self.wide else list(leaves)
+
+    def width(self) -> AbstractContextManager[Any]:
+        context: AbstractContextManager[Any] = jax.enable_x64(self.wide or bool(jax.config.jax_enable_x64))
+        return context
 
 
-def _original(case: Comparison, run: _Run, given: _Arrays) -> tuple[list[Any], str]:
-    try:
-        with under(None):
-            return run(case.before, given, np.random.default_rng(1)), ""
-    except Exception as error:  # user code may raise anything; what it does is reported
-        return [], _raised(error)
+def _called(program: Version, leaves: _Arrays) -> list[Any]:
+    return flat_outputs(program.call(program.own(leaves)))[0]
 
 
-def _values(program: Version, leaves: _Arrays, rng: np.random.Generator) -> list[Any]:
-    return _listed(jax.jit(lambda xs: flat_outputs(program.call(program.own(xs)))[0])(list(leaves)))
+def _values(program: Version, leaves: _Arrays, rng: np.random.Generator) -> _Function:
+    function = jax.jit(lambda xs: _called(program, xs))
+    return lambda given: _listed(function(list(given)))
 
 
-def _vmapped(inputs: Sequence[int], program: Version, leaves: _Arrays, rng: np.random.Generator) -> list[Any]:
+def _vmapped(inputs: Sequence[int], program: Version, leaves: _Arrays, rng: np.random.Generator) -> _Function:
     axes = [0 if i in set(inputs) else None for i in range(len(leaves))]
-    given = [x if axis is None else jnp.stack([x, _another(x)]) for x, axis in zip(leaves, axes, strict=True)]
-    return _listed(jax.jit(lambda xs: batch(program, xs, axes))(given))
+    function = jax.jit(lambda xs: batch(program, xs, axes))
+
+    def run(given: _Arrays) -> list[Any]:
+        two = [x if axis is None else jnp.stack([x, _another(x)]) for x, axis in zip(given, axes, strict=True)]
+        return _listed(function(two))
+
+    return run
 
 
 def _another(x: Any) -> Any:
@@ -192,15 +283,17 @@ def _another(x: Any) -> Any:
     return jnp.flip(x)
 
 
-def _vjp(program: Version, leaves: _Arrays, rng: np.random.Generator) -> list[Any]:
-    shapes = jax.eval_shape(lambda xs: flat_outputs(program.call(program.own(xs)))[0], list(leaves))
+def _vjp(program: Version, leaves: _Arrays, rng: np.random.Generator) -> _Function:
+    shapes = jax.eval_shape(lambda xs: _called(program, xs), list(leaves))
     cotangents = [_noise(rng, s) for s in shapes if is_inexact(s)]
-    return _listed(jax.jit(lambda xs, cts: gradients(program, xs, cts))(list(leaves), cotangents))
+    function = jax.jit(lambda xs, cts: gradients(program, xs, cts))
+    return lambda given: _listed(function(list(given), cotangents))
 
 
-def _jvp(program: Version, leaves: _Arrays, rng: np.random.Generator) -> list[Any]:
+def _jvp(program: Version, leaves: _Arrays, rng: np.random.Generator) -> _Function:
     tangents = [_noise(rng, leaves[i]) for i in differentiated(leaves)]
-    return _listed(jax.jit(lambda xs, moves: jvp(program, xs, moves))(list(leaves), tangents))
+    function = jax.jit(lambda xs, moves: jvp(program, xs, moves))
+    return lambda given: _listed(function(list(given), tangents))
 
 
 def _listed(values: Any) -> list[Any]:
@@ -208,45 +301,7 @@ def _listed(values: Any) -> list[Any]:
 
 
 def _noise(rng: np.random.Generator, like: Any) -> Any:
-    return jnp.asarray(rng.standard_normal(like.shape)).astype(like.dtype)
-
-
-def _perturbed(case: Comparison) -> tuple[list[Any], bool]:
-    """Leaves such that no two layers are equal: an initial bias is zero in every layer, and hides their order.
-
-    Values move by some percent of their size and zeros a little upwards, so that variances stay positive and masks
-    of infinities stay what they are. Some bools change: a mask that is true everywhere hides that it was lost. Where
-    that makes more of the outputs NaN, as a row that is masked as a whole does, the bools are taken as they are; where
-    it does all the same, all leaves, and the second answer is False.
-    """
-    rng = np.random.default_rng(0)
-    moved = [_move(rng, x) if is_inexact(x) else x for x in case.leaves]
-    flipped = [_flip(rng, x) if jnp.issubdtype(x.dtype, jnp.bool_) else x for x in moved]
-    try:
-        call = jax.jit(lambda xs: flat_outputs(case.before.call(case.before.own(xs)))[0])
-        plain = sum(map(_nans, call(list(case.leaves))))
-        useful = next((xs for xs in (flipped, moved) if sum(map(_nans, call(xs))) <= plain), None)
-    except Exception:  # reported by the comparison itself, which runs the same
-        return list(case.leaves), True
-    return (list(case.leaves), False) if useful is None else (useful, True)
-
-
-def _flip(rng: np.random.Generator, x: Any) -> Any:
-    """About a quarter of the elements the other way round, at least one. A single bool, as a flag, stays."""
-    if x.size < 2:
-        return x
-    chosen = rng.random(x.shape) < 0.25
-    chosen.flat[rng.integers(x.size)] = True
-    return jnp.logical_xor(x, chosen)
-
-
-def _move(rng: np.random.Generator, x: Any) -> Any:
-    noise = jnp.asarray(rng.standard_normal(x.shape)).astype(x.dtype)
-    return jnp.where(x == 0, 0.05 * jnp.abs(noise), x * (1 + 0.1 * noise)).astype(x.dtype)
-
-
-def _nans(x: Any) -> int:
-    return int(jnp.isnan(x).sum()) if not is_key(x) and is_inexact(x) else 0
+    return jnp.asarray(rng.standard_normal(like.shape).astype(like.dtype))
 
 
 def _widened(x: Any) -> Any:

@@ -21,15 +21,23 @@ class Model(eqx.Module):
         return self.function(self.w, x)
 
 
-def comparison(before, after, *, dtype=jnp.float32):
+def comparison(before, after, *, dtype=jnp.float32, x=None):
+    given = jnp.ones(6, dtype) if x is None else x
     built = [
-        build(lambda f=f: (Model(jnp.linspace(0.5, 1.5, 6, dtype=dtype), f), (jnp.ones(6, dtype),)), abstract=False)
+        build(lambda f=f: (Model(jnp.linspace(0.5, 1.5, 6, dtype=dtype), f), (given,)), abstract=False)
         for f in (before, after)
     ]
     both = pair(*built)
     traced = trace(both.before, both.avals)
     return Comparison(
-        both.before, both.after, both.leaves, both.found.names, traced.outputs.names, traced.outputs.inexact, None
+        both.before,
+        both.after,
+        both.leaves,
+        both.found.names,
+        traced.outputs.names,
+        traced.outputs.inexact,
+        None,
+        inputs=both.inputs,
     )
 
 
@@ -40,7 +48,9 @@ def plain(w, x):
 def test_equal_functions_are_equal_bit_for_bit():
     outcome = compare_outputs(comparison(plain, plain))
     assert outcome.agree
-    assert outcome.text == "values: float64 bit for bit equal, its own dtypes bit for bit equal"
+    assert outcome.text == (
+        "values: float64 bit for bit equal, its own dtypes bit for bit equal; with inputs 1000 times as large, too"
+    )
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1e-9, 1e-11])

@@ -1,0 +1,124 @@
+"""Values far from those of the case: what only they tell, and where they tell nothing."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from scanify.verify import numeric
+from scanify.verify.numeric import compare_gradients, compare_outputs
+from scanify.verify.points import far, shaken
+from tests.verify.test_numeric import comparison, plain
+
+IDS = jnp.array([1, 1, 4, 1, 1, 1])
+
+
+def looked_up(w, ids):
+    return w[ids] * jnp.arange(6.0)
+
+
+def test_what_only_large_inputs_reach_fails():
+    case = comparison(lambda w, x: w * x, lambda w, x: w * jnp.clip(x, -100, 100))
+    outcome = compare_outputs(case)
+    assert not outcome.agree
+    assert outcome.text.startswith("values: with inputs 1000 times as large: float64, tolerance 1e-12")
+    assert not compare_gradients(case).agree
+
+
+def test_what_only_large_parameters_reach_fails_where_no_input_is_a_float():
+    outcome = compare_outputs(comparison(looked_up, lambda w, ids: looked_up(jnp.minimum(w, 5.0), ids), x=IDS))
+    assert not outcome.agree and "with parameters 8 times as large" in outcome.text
+
+
+def test_what_only_other_integers_reach_fails():
+    """The second id is that of the first one, by chance."""
+    wrong = lambda w, ids: looked_up(w, ids.at[1].set(ids[0]))  # noqa: E731
+    outcome = compare_outputs(comparison(looked_up, wrong, x=IDS))
+    assert not outcome.agree and outcome.text.startswith("values: with other integers: float64")
+
+
+def test_without_points_far_away_nothing_of_it_is_seen(monkeypatch):
+    monkeypatch.setattr(numeric, "far", lambda leaves, inputs: ())
+    assert compare_outputs(comparison(lambda w, x: w * x, lambda w, x: w * jnp.clip(x, -100, 100))).agree
+    wrong = lambda w, ids: looked_up(w, ids.at[1].set(ids[0]))  # noqa: E731
+    assert compare_outputs(comparison(looked_up, wrong, x=IDS)).agree
+
+
+def test_what_both_are_equal_at_is_told():
+    text = compare_outputs(comparison(looked_up, looked_up, x=IDS)).text
+    assert text.endswith("; with other integers and with parameters 8 times as large, too")
+
+
+def test_where_the_original_is_not_finite_nothing_is_said():
+    def overflowing(w, x):
+        return jnp.exp(w * x)
+
+    outcome = compare_outputs(comparison(overflowing, lambda w, x: jnp.where(x > 100, 0.0, overflowing(w, x))))
+    assert outcome.agree and "too" not in outcome.text
+
+
+def test_rounding_that_is_magnified_is_no_difference():
+    def chaotic(w, x, one=1.0):
+        for _ in range(3):
+            x = 50 * jnp.sin(w * x) * one
+        return x
+
+    outcome = compare_outputs(comparison(chaotic, lambda w, x: chaotic(w, x) * (1 + 1e-14)))
+    assert outcome.agree, outcome.text
+
+
+def test_a_model_that_magnifies_everything_says_nothing_there():
+    def chaotic(w, x):
+        for _ in range(60):
+            x = jnp.where(jnp.abs(x) > 100, 1e3 * jnp.sin(x), x)
+        return x + w
+
+    outcome = compare_outputs(comparison(chaotic, lambda w, x: chaotic(w, x * (1 + 1e-15))))
+    assert outcome.agree and "too" not in outcome.text
+
+
+def test_what_the_rewritten_version_raises_far_away_fails():
+    def raising(w, x):
+        return plain(w, x)
+
+    case = comparison(plain, raising)
+    runs = []
+
+    def fails(program, leaves, rng):
+        function = numeric._values(program, leaves, rng)
+
+        def run(given):
+            runs.append(program)
+            if program is case.after and sum(each is program for each in runs) > 1:
+                raise ValueError("too large")
+            return function(given)
+
+        return run
+
+    outcome = numeric._test(case, numeric._Check("values", fails, case.outputs))
+    assert not outcome.agree and "with inputs 1000 times as large: the rewritten version raised" in outcome.text
+
+
+@pytest.mark.parametrize("dtype", [jnp.int32, jnp.uint8, jnp.int8])
+def test_integers_stay_within_their_range_and_floats_beside_them_as_they_are(dtype):
+    ids, x = jnp.array([[3, 7], [5, 5]], dtype), jnp.ones(2)
+    integers, larger = far([x, ids], [0, 1])
+    assert integers.leaves[1].dtype == dtype and not np.array_equal(integers.leaves[1], ids)
+    assert int(integers.leaves[1].min()) >= 3 and int(integers.leaves[1].max()) <= 7
+    assert integers.leaves[0] is x and larger.leaves[1] is ids and larger.leaves[0][0] == 1000
+
+
+@pytest.mark.parametrize(
+    "leaves", [[jnp.ones(3, int)], [jnp.array(5)], [jnp.array([True, False])]], ids=["one value", "scalar", "bools"]
+)
+def test_what_has_no_range_is_not_drawn_anew(leaves):
+    assert far(leaves, [0]) == ()
+
+
+def test_parameters_that_are_integers_stay():
+    assert far([jnp.array([0, 5])], []) == ()
+
+
+def test_shaking_moves_floats_by_so_much_and_nothing_else():
+    x, ids = shaken([jnp.ones(4), jnp.arange(4)], 1e-3)
+    np.testing.assert_allclose(np.abs(x - 1), 1e-3, rtol=1e-3)
+    np.testing.assert_array_equal(ids, np.arange(4))
