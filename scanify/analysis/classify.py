@@ -4,18 +4,19 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
-from scanify.analysis.classes import is_module
+from scanify.analysis.classes import bases, is_module, lineage
 from scanify.analysis.container import annotated_class, container
 from scanify.analysis.elements import ClassAnswer, ElementClass, Mixed, NotAModule, Shared, difference, element_class
 from scanify.analysis.facts import Place
 from scanify.analysis.header import Header, Part
 from scanify.analysis.layer_class import is_applied
 from scanify.analysis.layers import Built, Elsewhere, LayerList, NotLayers, Unclear
-from scanify.analysis.parts import differs_by_turn
-from scanify.analysis.project import Definition, External, Project, dotted
+from scanify.analysis.parts import differs_by_turn, own_size
+from scanify.analysis.project import Assigned, Definition, External, Project, dotted
 from scanify.analysis.where import Where
 
 _FEW = 3  # layers written out one by one: below this a scan saves nothing
+_ANY = "its class is a container for layers of any class: the loops that are its own are those of the container"
 LIST_TYPES = frozenset("list List tuple Tuple Sequence".split())
 
 
@@ -60,7 +61,8 @@ def layers_of(project: Project, at: Where, head: Header, loop: cst.For) -> Found
 
 def _as_they_come(found: Found) -> Found:
     """A list of which only the call itself can tell what it holds: a sequence that looks at the layers serves it."""
-    if found.reason is None or found.reason[0] != "SCN201" or isinstance(found.layers.answer, Unclear):
+    answer, container = found.layers.answer, found.reason is not None and found.reason[1] == _ANY
+    if found.reason is None or found.reason[0] != "SCN201" or isinstance(answer, Unclear) or container:
         return found
     return replace(found, reason=None, unlike=found.reason[1])
 
@@ -87,6 +89,8 @@ def classify(project: Project, part: Part, layers: LayerList) -> Found | None:
     if isinstance(answer, Elsewhere):
         kind = _annotated(project, answer)
         reason = ("SCN201", f"the elements of {answer.what} are not shown to be modules", None)
+        if _of_any_class(project, layers, answer):
+            return Found(part, layers, None, ("SCN201", _ANY, None))
         return Found(part, layers, kind, None if kind is not None else reason)
     return _classify_built(project, part, layers, answer)
 
@@ -126,6 +130,12 @@ def _classify_built(project: Project, part: Part, layers: LayerList, answer: Bui
     mixed = next((one for one in answers if isinstance(one, Mixed)), None)
     shared = next((one for one in answers if isinstance(one, Shared)), None)
     kind = classes[0] if classes else None
+    size = next((own for own in (own_size(project, one) for one in answer.elements) if own is not None), None)
+    if size is not None and every and all(_convolves(project, one) for one in every):
+        # The widths of convolutions grow as their maps shrink, and their dilations double.
+        return Found(
+            part, layers, every[0], ("SCN203", f"each convolution is built with its own value of `{size}`", place)
+        )
     if mixed is not None or len(names) > 1:
         names = list(mixed.names) if mixed is not None else names
         text = f"the layers are of different classes: {', '.join(f'`{name}`' for name in names)}"
@@ -155,6 +165,15 @@ def _classify_built(project: Project, part: Part, layers: LayerList, answer: Bui
     return Found(part, layers, kind, unlike=differ)
 
 
+def _convolves(project: Project, kind: ElementClass) -> bool:
+    """Whether a class is a convolution, by its own name or by that of a class it inherits from."""
+    meaning = kind.meaning
+    names = [kind.name.rpartition(".")[2]]
+    for one in lineage(project, meaning) if isinstance(meaning, Definition) else ():
+        names += [base.qualname.rpartition(".")[2] for base in bases(project, one) if isinstance(base, External)]
+    return any("Conv" in name for name in names)
+
+
 def _classes(answer: ClassAnswer) -> tuple[ElementClass, ...]:
     return answer.classes if isinstance(answer, Mixed) else ()
 
@@ -173,6 +192,21 @@ def _annotated(project: Project, answer: Elsewhere) -> ElementClass | None:
     if isinstance(meaning, External) and is_module(project, meaning) and meaning.qualname != "equinox.Module":
         return ElementClass(meaning, exact=False)
     return None
+
+
+def _of_any_class(project: Project, layers: LayerList, answer: Elsewhere) -> bool:
+    """Whether a class is a container that is generic in the class of its layers: `class Stack(Module, Generic[M])`."""
+    element = element_annotation(answer.annotation) if answer.annotation is not None else None
+    name = dotted(element) if element is not None else None
+    if name is None:
+        return False
+    node = layers.owner.node if layers.owner is not None else None
+    params = node.type_parameters.params if isinstance(node, cst.ClassDef) and node.type_parameters is not None else ()
+    if any(one.param.name.value == name for one in params):
+        return True
+    meaning = project.resolve(answer.at.module, name)
+    made = meaning.value if isinstance(meaning, Assigned) else None
+    return isinstance(made, cst.Call) and (dotted(made.func) or "").rpartition(".")[2] == "TypeVar"
 
 
 def element_annotation(annotation: cst.BaseExpression) -> cst.BaseExpression | None:

@@ -12,10 +12,12 @@ from scanify.analysis.code import code_of
 from scanify.analysis.fresh import fresh_names
 from scanify.analysis.keys import qualified
 from scanify.analysis.names import body_of, flow, parameter_names, target_names
-from scanify.analysis.project import Project, dotted
+from scanify.analysis.project import Assigned, Project, dotted
 from scanify.analysis.where import Where
 
 __all__ = ["EffectFinder", "Effects", "Problem", "dotted_or", "function_effects"]
+
+_LEVELS = frozenset("debug info warning warn error".split())
 
 
 class EffectFinder(CallFinder):
@@ -157,12 +159,35 @@ class EffectFinder(CallFinder):
                 self._expression(value)  # an effect that scan keeps, once a layer and in order
                 self.effects.notes.append(f"`{dotted(func)}` runs again where the backward pass runs a layer again")
                 return
+            made = dotted(func) == "object.__setattr__" and self.project.is_builtin(self.at.module, "object")
+            if made and value.args and dotted(value.args[0].value) in self.fresh:
+                for arg in value.args:
+                    self._expression(arg.value)
+                return
+            if self._tells(func, name):
+                for arg in value.args:
+                    self._expression(arg.value)
+                self.effects.notes.append(
+                    f"`{dotted_or(func)}(...)` speaks whenever a layer is traced, which may not be once a layer"
+                )
+                return
             self.effects.problem("SCN207", f"`{dotted_or(func)}(...)` is called for its effect alone", node)
             return
         if isinstance(value, cst.Yield | cst.Await):
             self._expression(value)
             return
         self.effects.problem("SCN212", "an expression stands alone in the body", node)
+
+    def _tells(self, func: cst.CSTNode, name: str | None) -> bool:
+        """Whether a call only warns or logs: when it does so is a matter of tracing, which a loop under jit repeats."""
+        if name is not None:
+            return name == "warnings.warn" or (name.startswith("logging.") and name.rpartition(".")[2] in _LEVELS)
+        head, _, last = (dotted(func) or "").rpartition(".")
+        if last not in _LEVELS or not head or head.partition(".")[0] in self.own | self.at.locals:
+            return False
+        made = self.project.resolve(self.at.module, head)
+        call = made.value if isinstance(made, Assigned) else None
+        return isinstance(call, cst.Call) and self.external(call.func) == "logging.getLogger"
 
     def _collects(self, target: cst.CSTNode, node: cst.CSTNode) -> None:
         self.effects.problem("SCN206", f"`{dotted_or(target)}` collects a value from every layer", node)

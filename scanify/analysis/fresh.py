@@ -50,4 +50,8 @@ def _new(value: cst.BaseExpression, external: Callable[[cst.CSTNode], str | None
     if isinstance(value.func, cst.Attribute) and value.func.attr.value == "copy" and not value.args:
         return True
     qualname = external(value.func) or ""
-    return dotted(value.func) in _MAKERS or qualname in _EXTERNAL or qualname.startswith("collections.")
+    return (
+        dotted(value.func) in (*_MAKERS, "object.__new__")
+        or qualname in _EXTERNAL
+        or qualname.startswith("collections.")
+    )

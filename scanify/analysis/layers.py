@@ -30,12 +30,14 @@ _MAX_DEPTH = 8
 class Built:
     """A list that the source shows being built: its elements and the place where it can be built stacked.
 
-    `others` are the lists that other branches build in its place.
+    `others` are the lists that other branches build in its place; `placed` says that it is made at its full length and
+    each layer is put into its place.
     """
 
     elements: tuple[Element, ...]
     site: Wrap | After | None = None
     others: tuple["Built", ...] = ()
+    placed: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,7 +282,7 @@ def filled(
     beside = statement_beside(at, statement, last.node if isinstance(last, Growth) else last)
     if beside is None or answer.others:
         return Unclear("the list is filled in another block than the one that makes it", at=_place(at, statement))
-    return Built(tuple(elements), after(at, beside, target))
+    return Built(tuple(elements), after(at, beside, target), placed=bool(places))
 
 
 def _of_nothing(value: cst.BaseExpression) -> bool:

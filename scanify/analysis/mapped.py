@@ -261,7 +261,7 @@ def _plan(
         and found.kind is not None
         and found.unlike is None
         and state_of_any(project, found.kinds) is None
-        and not may_be_replaced_in(project, found.layers, stack)
+        and not may_be_replaced_in(project, found, stack)
         and not reads_index(head, walk.loop)
         and not in_another_form(found)
         and not walks_other_layers(project, at, head, found)

@@ -46,7 +46,7 @@ def head_problem(project: Project, at: Where, head: Header, found: Found, loop: 
             return "SCN207", f"`{code_of(part.target)}` is assigned in every turn of the loop", place(part.target)
         if part is found.part:
             continue
-        reason = _walked_problem(project, at, part)
+        reason = _walked_problem(project, at, part) or _own_each(project, at, part)
         if reason is not None:
             return (*reason, place(part.whole))
     return None
@@ -88,6 +88,13 @@ def _walked_problem(project: Project, at: Where, part: Part) -> tuple[str, str] 
         if isinstance(value, cst.BaseString):
             return "SCN213", "a string is walked beside the layers"
     return None
+
+
+def _own_each(project: Project, at: Where, part: Part) -> tuple[str, str] | None:
+    """Whether a second list is one of layers of which no two are alike: then no two turns are."""
+    found = classify(project, part, container(project, at, part.source)) if dotted(part.source) is not None else None
+    reason = found.reason if found is not None and found.kind is not None else None
+    return reason[:2] if reason is not None and reason[0] == "SCN203" else None
 
 
 def walks_other_layers(project: Project, at: Where, head: Header, found: Found) -> bool:

@@ -43,6 +43,17 @@ def differs_by_turn(project: Project, element: Element) -> str | None:
     return None
 
 
+def own_size(project: Project, element: Element) -> str | None:
+    """The argument of which every turn gives its own: from a table of sizes, or computed from the index."""
+    if not element.repeated or _choice(element) is not None:
+        return None
+    loops = _loops(element)
+    for one in varied(project, element, loops):
+        if one.how is How.OTHERWISE and _parts(project, element, one, loops):
+            return one.text
+    return None
+
+
 def _choice(element: Element) -> cst.BaseExpression | None:
     """The condition that chooses between what is built, or the class of it, where it varies from layer to layer."""
     node: cst.CSTNode = element.node

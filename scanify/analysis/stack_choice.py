@@ -12,7 +12,7 @@ from scanify.analysis.facts import Place
 from scanify.analysis.layers import Built, Elsewhere, LayerList
 from scanify.analysis.plan import After, Annotation, CallStack, InitStack, LayerCall, Wrap
 from scanify.analysis.project import Definition, Project, dotted
-from scanify.analysis.uses import assigned_elsewhere, may_be_replaced, other_use
+from scanify.analysis.uses import changed_at, may_be_replaced, other_use
 from scanify.analysis.where import Where
 
 StackChoice = Literal["init", "call"] | None
@@ -75,9 +75,9 @@ def _site_problem(
     return None
 
 
-def may_be_replaced_in(project: Project, layers: LayerList, stack: InitStack | CallStack) -> bool:
+def may_be_replaced_in(project: Project, found: Found, stack: InitStack | CallStack) -> bool:
     """Whether a list that is stacked in the call may hold other layers by then than those it was built of."""
-    return isinstance(stack, CallStack) and may_be_replaced(project, layers)
+    return isinstance(stack, CallStack) and may_be_replaced(project, found.layers, dotted(found.part.source) or "")
 
 
 def list_obligations(project: Project, found: Found, stack: InitStack | CallStack) -> tuple[str, ...]:
@@ -85,9 +85,10 @@ def list_obligations(project: Project, found: Found, stack: InitStack | CallStac
     if found.kind is None:
         what = code_of(found.part.source)
         return (f"the elements of `{what}` are Equinox modules, and applying one has no side effects",)
-    place = assigned_elsewhere(project, found.layers) if isinstance(stack, CallStack) else None
+    name = dotted(found.part.source) or ""
+    place = changed_at(project, found.layers, name) if isinstance(stack, CallStack) else None
     if place is not None:
-        return (f"applying one of the layers that {place} assigns has no side effects",)
+        return (f"applying one of the layers that {place} puts into the list has no side effects",)
     return ()
 
 
@@ -135,7 +136,7 @@ def with_owner(
     """Name the class whose method the call runs, where every layer is shown to be of exactly that class."""
     if call is None or found.kind is None or not found.kind.exact:
         return call
-    if may_be_replaced_in(project, found.layers, stack):
+    if may_be_replaced_in(project, found, stack):
         return call
     meaning = found.kind.meaning
     if isinstance(meaning, Definition):

@@ -11,33 +11,57 @@ from scanify.analysis.effects import dotted_or
 from scanify.analysis.facts import Place
 from scanify.analysis.fill import GROWS
 from scanify.analysis.identity import compared
-from scanify.analysis.layers import LayerList
+from scanify.analysis.layers import Built, LayerList
 from scanify.analysis.names import target_names
 from scanify.analysis.project import Definition, Module, Project, dotted
 from scanify.analysis.replaced import in_tree_at
 from scanify.analysis.where import Where, where
 
+_CHANGERS = frozenset("pop remove clear reverse sort __setitem__ __delitem__".split())
 _SEQUENCE_READERS = frozenset("len list tuple enumerate zip reversed iter sum any all min max sorted next".split())
 
 
 @dataclass(frozen=True)
 class OtherUse:
-    """A use that a stack cannot serve."""
+    """A use that a stack cannot serve. `changes` says that other layers may be in the list after it."""
 
     place: Place
     reason: str
+    changes: bool = False
 
 
 def other_use(project: Project, layers: LayerList, name: str) -> OtherUse | None:
     """The first use of a list in the given files, beside the place where it is built, that needs a Python list."""
+    return next(_other_uses(project, layers, name), None)
+
+
+def changed_at(project: Project, layers: LayerList, name: str) -> Place | None:
+    """Where the given files put other layers into a list than those it was built of; None where nothing does."""
+    return next((one.place for one in _other_uses(project, layers, name) if one.changes), None)
+
+
+def may_be_replaced(project: Project, layers: LayerList, name: str) -> bool:
+    """Whether the given files put other layers in place of those that the class builds: then their class is unknown."""
+    if changed_at(project, layers, name) is not None:
+        return True
+    return layers.attribute is not None and any(
+        in_tree_at(project, module, node) is not None
+        for module in project.given_with(f".{layers.attribute}")
+        for node in attributes(module.parsed.module, layers.attribute)
+    )
+
+
+def _other_uses(project: Project, layers: LayerList, name: str) -> Iterator[OtherUse]:
     if layers.owner is not None and layers.attribute is not None:
-        return _attribute_use(project, layers, layers.owner, layers.attribute)
+        yield from _attribute_uses(project, layers, layers.owner, layers.attribute)
+        return
     function = layers.scope.function
     root = function if function is not None else layers.scope.module.parsed.module
-    return _name_use(project, layers.scope.module, root, name)
+    yield from _name_uses(project, layers.scope.module, root, name)
 
 
-def _attribute_use(project: Project, layers: LayerList, owner: Definition, attribute: str) -> OtherUse | None:
+def _attribute_uses(project: Project, layers: LayerList, owner: Definition, attribute: str) -> Iterator[OtherUse]:
+    placed = isinstance(layers.answer, Built) and layers.answer.placed
     for module in project.given_with(f".{attribute}"):
         for node in attributes(module.parsed.module, attribute):
             at = where(module, node)
@@ -50,40 +74,12 @@ def _attribute_use(project: Project, layers: LayerList, owner: Definition, attri
                 reason = f"`{dotted(node)}` is assigned here too"
             if reason is None and relation == "ours" and elsewhere and _grows(module, node):
                 reason = "the list is made longer after it was built"
-            if reason is not None and not (not elsewhere and _places(module, node)):
-                return OtherUse(module.parsed.place(node), reason)
+            if reason is not None and not (placed and not elsewhere and _stores(module, node)):
+                changes = _stores(module, node) or (elsewhere and (assigned(module, node) or _grows(module, node)))
+                yield OtherUse(module.parsed.place(node), reason, changes)
             alias = _alias(module, node) if relation == "ours" else None
             if alias is not None and at.function is not None:
-                found = _name_use(project, module, at.function, alias, alias=True)
-                if found is not None:
-                    return found
-    return None
-
-
-def may_be_replaced(project: Project, layers: LayerList) -> bool:
-    """Whether the given files put other layers in place of those that the class builds: then their class is unknown."""
-    if layers.owner is None or layers.attribute is None:
-        return False
-    if assigned_elsewhere(project, layers) is not None:
-        return True
-    return any(
-        in_tree_at(project, module, node) is not None
-        for module in project.given_with(f".{layers.attribute}")
-        for node in attributes(module.parsed.module, layers.attribute)
-    )
-
-
-def assigned_elsewhere(project: Project, layers: LayerList) -> Place | None:
-    """Where the given files assign another list to the attribute, outside of the function that builds it."""
-    if layers.owner is None or layers.attribute is None:
-        return None
-    for module in project.given_with(f".{layers.attribute}"):
-        for node in attributes(module.parsed.module, layers.attribute):
-            at = where(module, node)
-            elsewhere = at.function is not layers.scope.function
-            if elsewhere and assigned(module, node) and related(project, at, node, layers.owner) != "other":
-                return module.parsed.place(node)
-    return None
+                yield from _name_uses(project, module, at.function, alias, alias=True)
 
 
 def related(project: Project, at: Where, node: cst.Attribute, owner: Definition) -> str:
@@ -104,16 +100,15 @@ def attributes(node: cst.CSTNode, attribute: str) -> Iterator[cst.Attribute]:
         yield from attributes(child, attribute)
 
 
-def _name_use(
+def _name_uses(
     project: Project, module: Module, root: cst.CSTNode, name: str, *, alias: bool = False
-) -> OtherUse | None:
+) -> Iterator[OtherUse]:
     for node in mentions(root, name):
         reason = _bad(project, module, node)
         if reason is None and alias and _grows(module, node):
             reason = "the list is made longer under another name"
         if reason is not None:
-            return OtherUse(module.parsed.place(node), reason)
-    return None
+            yield OtherUse(module.parsed.place(node), reason, _stores(module, node) or (alias and _grows(module, node)))
 
 
 def mentions(node: cst.CSTNode, name: str) -> Iterator[cst.Name]:
@@ -218,10 +213,13 @@ def _grows(module: Module, node: cst.CSTNode) -> bool:
     return isinstance(parent, cst.AugAssign) or (isinstance(parent, cst.Attribute) and parent.attr.value in GROWS)
 
 
-def _places(module: Module, node: cst.CSTNode) -> bool:
-    """`self.layers[i] = layer` where the list is built."""
+def _stores(module: Module, node: cst.CSTNode) -> bool:
+    """`self.layers[i] = layer`, `del self.layers[0]`, `self.layers.pop()`."""
     parent = module.parsed.parent(node)
-    return isinstance(parent, cst.Subscript) and isinstance(module.parsed.parent(parent), cst.AssignTarget)
+    if isinstance(parent, cst.Attribute):
+        return parent.attr.value in _CHANGERS
+    above = module.parsed.parent(parent) if isinstance(parent, cst.Subscript) else None
+    return isinstance(above, cst.AssignTarget | cst.AugAssign | cst.Del)
 
 
 def _stored(module: Module, node: cst.CSTNode, reason: str) -> str | None:

@@ -151,3 +151,91 @@ def test_layers_of_a_class_that_is_not_shown_may_be_alike(made, status):
     found = only(model(init=init))
     assert isinstance(found.stack if isinstance(found, Plan) else found, status)
     assert found.kind is Kind.GROUP
+
+
+CONVOLVES = """\
+class Conv2d_(eqx.nn.Conv2d):
+    pass
+
+
+class Physics(eqx.Module):
+    conv: Conv2d_
+
+    def __call__(self, x):
+        return x
+
+
+class PhysicsConv(Physics):
+    pass
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "refused"),
+    [
+        ("Conv2d_(w[i], w[i + 1], 3, key=key)", True),
+        ("PhysicsConv(dilation=2**i)", True),
+        ("PhysicsConv(4 if i == 0 else 8)", False),
+        ("PhysicsConv(8)", False),
+        ("Physics(w[i])", False),
+        ("Block(w[i], w[i + 1], key=key)", False),
+    ],
+)
+def test_convolutions_of_a_size_each_are_not_alike(made, refused):
+    text = model(init=f"self.layers = [{made} for i in range(depth)]")
+    found = only(text.replace("class Model", f"{CONVOLVES}class Model"))
+    assert isinstance(found, Refusal) is refused
+    beside = model(
+        "for layer, other in zip(self.layers, self.others):\n    x = layer(x)",
+        f"self.layers = {MANY}\nself.others = [{made} for i in range(depth)]",
+    )
+    found = only(beside.replace("class Model", f"{CONVOLVES}class Model"))
+    assert (isinstance(found, Refusal) and found.rule == "SCN203") is refused
+
+
+@pytest.mark.parametrize(
+    ("header", "element", "refused"),
+    [
+        ("M = TypeVar('M')\n\n\nclass Stack(eqx.Module, Generic[M]):", "M", True),
+        ("class Stack[M](eqx.Module):", "M", True),
+        ("class Stack(eqx.Module):", "eqx.Module", False),
+    ],
+)
+def test_a_container_of_layers_of_any_class_is_left_alone(header, element, refused):
+    text = f"import equinox as eqx\nfrom typing import Generic, TypeVar\n\n{header}\n    layers: list[{element}]\n"
+    text += (
+        "\n    def __call__(self, x):\n        for layer in self.layers:\n            x = layer(x)\n        return x\n"
+    )
+    found = only(text)
+    assert isinstance(found, Refusal) is refused
+
+
+@pytest.mark.parametrize(
+    ("call", "refused"),
+    [
+        ("warnings.warn('slow')", False),
+        ("logging.info('a layer')", False),
+        ("log.warning('a layer')", False),
+        ("other.warning('a layer')", True),
+        ("warnings.simplefilter('error')", True),
+        ("log.addHandler(mask)", True),
+        ("warnings.warn(next(keys))", True),
+    ],
+)
+def test_what_only_warns_is_a_note(call, refused):
+    text = model(f"for layer in self.layers:\n    {call}\n    x = layer(x)")
+    found = only(
+        text.replace("import functools\n", "import functools\nimport logging\nimport warnings\n", 1).replace(
+            "def helper", "log = logging.getLogger(__name__)\nother = functools.partial(log)\n\n\ndef helper"
+        )
+    )
+    assert isinstance(found, Refusal) is refused
+    assert refused or "whenever a layer is traced" in found.notes[0]
+
+
+@pytest.mark.parametrize(("made", "refused"), [("object.__new__(Block)", False), ("x", True)])
+def test_an_attribute_of_an_object_made_in_the_body_may_be_set(made, refused):
+    loop = f"for layer in self.layers:\n    y = {made}\n    object.__setattr__(y, 'scale', 1)\n    x = layer(x)"
+    assert isinstance(only(model(loop)), Refusal) is refused

@@ -138,6 +138,7 @@ LOOPS = {
     "an element is put into the list after it became the layers": {
         "init": f"layers = {BUILD}\nself.layers = layers\nlayers[0] = Block(8, key=key)"
     },
+    "a layer is put in the place of another": {"init": f"self.layers = {BUILD}\nself.layers[0] = mask"},
     "the layers are added to in place, and the list is not shown": {
         "init": f"self.layers = {BUILD}\nself.layers += mask"
     },

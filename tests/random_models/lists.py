@@ -14,6 +14,16 @@ EQUAL = [
     "self.layers = make(4, DEPTH, key)",
     "self.layers = [*[Block(4, key=k) for k in jr.split(key, DEPTH - 1)], Block(4, key=key)]",
     "self.layers = [Block(4, key=jr.fold_in(key, i)) for i in range(DEPTH)]",
+    f"self.layers = []\nself.layers.extend(Block(4, key=k) {EACH})",
+    f"blocks = []\n{EACH}:\n    blocks += [Block(4, key=k)]\nblocks = tuple(blocks)\nself.layers = blocks",
+    f"self.layers = [None] * DEPTH\n{COUNTED}:\n    self.layers[i] = Block(4, key=k)",
+    f"build = lambda k: Block(4, key=k)\nself.layers = [build(k) {EACH}]",
+    f"def build(k):\n    return Block(4, rate=0.1, key=k)\nself.layers = [build(k) {EACH}]",
+    f"build = functools.partial(Block, 4, 0.2)\nself.layers = [build(key=k) {EACH}]",
+    (
+        f"if DEPTH > 3:\n    self.layers = [Block(4, key=k) {EACH}]\n"
+        f"else:\n    self.layers = [Block(4, 0.1, key=k) {EACH}]"
+    ),
     f"options = dict(rate=0.2, drop=0.1)\nself.layers = [Block(4, **options, key=k) {EACH}]",
 ]
 UNLIKE = [
@@ -30,6 +40,16 @@ UNLIKE = [
     ),
     f"self.layers = []\nrate = 0.1\n{EACH}:\n    self.layers.append(Block(4, rate, key=k))\n    rate = rate * 1.5",
     "self.layers = [Block(4, key=key)] + [Block(4, drop=0.5, key=k) for k in jr.split(key, DEPTH - 1)]",
+    f"self.layers = [Gate(4, key=key)]\nself.layers += [Block(4, key=k) {EACH}][1:]",
+    (
+        "blocks = [Block(4, key=k) for k in jr.split(key, DEPTH - 1)]\n"
+        "blocks.insert(0, Gate(4, key=key))\nself.layers = blocks"
+    ),
+    (
+        f"if DEPTH > 3:\n    blocks = [Block(4, key=k) {EACH}]\n"
+        f"else:\n    blocks = [Gate(4, key=k) {EACH}]\nself.layers = blocks"
+    ),
+    f"cls = Gate if DEPTH > 3 else Block\nself.layers = [cls(4, key=k) {EACH}]",
     f"self.layers = [KINDS['gate' if i == 1 else 'block'](4, key=k) {COUNTED}]",
 ]
 THREE = [
