@@ -67,7 +67,7 @@ def body_facts(project: Project, at: Where, loop: cst.For, head: Header, layer: 
     problems += changed_in_place(project, at, loop, carry, statements)
     problems += caught(project, at, loop, (*carry, *grown.names))
     call = _layer_call(statements, layer, carry, targets, head) if len(carry) == 1 else None
-    obligations = [*effects.obligations, *start_obligations(project, at, loop, carry)]
+    obligations = [*effects.obligations, *grown.obligations, *start_obligations(project, at, loop, carry)]
     if last.unset:
         obligations.append(f"the loop has a layer to walk: else `{last.unset[0]}` has no value after it")
     return BodyFacts(

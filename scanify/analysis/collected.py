@@ -27,13 +27,15 @@ _MAKERS = frozenset("list tuple dict".split())
 class Collected:
     """What a body collects, the statements that do so, and why other names that it adds to are none of these.
 
-    `keyed` says that what is collected goes by names or indices that may differ from layer to layer.
+    `keyed` says that what is collected goes by names or indices that may differ from layer to layer; `obligations` are
+    what only a run can show of collections that are the caller's.
     """
 
     collections: tuple[Collection, ...] = ()
     nodes: frozenset[cst.CSTNode] = frozenset()
     why_not: Mapping[str, str] = field(default_factory=dict)
     keyed: bool = False
+    obligations: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -56,6 +58,7 @@ def collected(project: Project, at: Where, loop: cst.For, layer: str) -> Collect
     nodes: set[cst.CSTNode] = set()
     why_not: dict[str, str] = {}
     keyed = False
+    obligations: list[str] = []
     for name, grown in growths(body_of(loop.body)).items():
         answer = _collection(project, at, loop, name, grown, layer)
         if isinstance(answer, str):
@@ -64,20 +67,22 @@ def collected(project: Project, at: Where, loop: cst.For, layer: str) -> Collect
             found.append(answer)
             nodes |= {one.node for one in grown}
             keyed = keyed or any(one.key is not None and reads(one.key) for one in grown)
-    return Collected(tuple(found), frozenset(nodes), why_not, keyed)
+            if at.parameter(name) is not None:
+                obligations.append(f"nothing else reads `{name}`, which is the caller's, while the loop runs")
+    return Collected(tuple(found), frozenset(nodes), why_not, keyed, tuple(obligations))
 
 
 def _collection(
     project: Project, at: Where, loop: cst.For, name: str, grown: Sequence[Growth], layer: str
 ) -> Collection | str | None:
     """The collection, or why it is none; None where the name is added to as numbers and arrays are."""
-    kinds = _starts(project, at, loop, name)
+    kinds = _starts(project, at, loop, name, grown)
     if isinstance(kinds, str):
         return None if all(one.how is How.PLUS for one in grown) else kinds
     adds = _adds(kinds - {_NONE}, grown)
     if isinstance(adds, str):
         return adds
-    own = {one for each in grown for one in each.names}
+    own = {one for each in grown for one in each.names} | set(_walked_by_number(loop, name))
     if any(one not in own for one in _uses(loop, name)):
         return f"the loop reads `{name}` too"
     if _read_before(at, loop, name):
@@ -107,14 +112,16 @@ def _adds(kinds: set[str], grown: Sequence[Growth]) -> Adds | str:
 # -- what the name is before the loop -----------------------------------------------------------------------------
 
 
-def _starts(project: Project, at: Where, loop: cst.For, name: str) -> set[str] | str:
+def _starts(project: Project, at: Where, loop: cst.For, name: str, grown: Sequence[Growth]) -> set[str] | str:
     """What the name may be when the loop begins, of "list", "tuple", "dict" and "None"; or why that is not known."""
     function = at.function
     if function is None:
         return "it is a global name"
-    if name in parameter_names(function.params):
-        return "it belongs to the caller"
     kinds: set[str] = set()
+    if name in parameter_names(function.params):
+        if at.parameter(name) is None or any(one.how is not How.ENTRY for one in grown):
+            return "it belongs to the caller"
+        kinds.add("list")  # or a dict: entries are stored into either alike
     for statement in assignments(at.body(), name):
         if not _runs_before(at, loop, statement) or isinstance(statement, cst.AugAssign):
             continue
@@ -171,10 +178,54 @@ def _read_before(at: Where, loop: cst.For, name: str) -> bool:
     for statement in assignments(at.body(), name):
         targets = statement.targets if isinstance(statement, cst.Assign) else (statement,)
         own |= {one for target in targets for one in _uses(getattr(target, "target", cst.Pass()), name)}
+    own |= set(_looks(at, at.function, name))
     within = set(_uses(loop, name))
     return any(
         one not in own and one not in within and _runs_before(at, loop, one) for one in _uses(at.function.body, name)
     )
+
+
+def _looks(at: Where, function: cst.FunctionDef, name: str) -> Iterator[cst.Name]:
+    """The places outside of inner functions that read an element or the length, or ask for None: they keep no list."""
+    parsed = at.module.parsed
+    for use in _uses(function.body, name):
+        above = parsed.parent(use)
+        scopes = (cst.FunctionDef, cst.Lambda, cst.GeneratorExp)
+        if next((one for one in parsed.ancestors(use) if isinstance(one, scopes)), None) is not function:
+            continue
+        element = isinstance(above, cst.Subscript) and above.value is use and _is_index(above)
+        call = parsed.parent(above) if isinstance(above, cst.Arg) else None
+        if (
+            (element and not isinstance(parsed.parent(above or use), cst.AssignTarget))
+            or (isinstance(call, cst.Call) and dotted(call.func) == "len")
+            or (
+                isinstance(above, cst.Comparison)
+                and all(isinstance(one.operator, cst.Is | cst.IsNot) for one in above.comparisons)
+            )
+        ):
+            yield use
+
+
+def _is_index(node: cst.Subscript) -> bool:
+    """Whether a subscript takes one element: a part of an array of numpy is the array."""
+    return all(isinstance(one.slice, cst.Index) for one in node.slice)
+
+
+def _walked_by_number(loop: cst.For, name: str) -> Iterator[cst.Name]:
+    """The places in a loop's head that take the elements of a list, all of them, before its first turn."""
+
+    def walked(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        match node:
+            case cst.ListComp(elt=cst.Subscript(value=taken)):
+                yield taken
+            case cst.Call(func=cst.Name(value="len"), args=[cst.Arg(value=taken)]):
+                yield taken
+        for child in node.children:
+            yield from walked(child)
+
+    for node in walked(loop.iter):
+        if isinstance(node, cst.Name) and node.value == name:
+            yield node
 
 
 def _runs_before(at: Where, loop: cst.For, node: cst.CSTNode) -> bool:

@@ -27,6 +27,25 @@ class Numbers:
         assert isinstance(node, cst.BaseExpression)
         return node
 
+    def are_places(self, number: cst.BaseExpression, index: str) -> bool:
+        """Whether no two turns can speak of one place of a list, as -1 and 2 may be: by `i`, `i + 1`, `i - start`."""
+        match number:
+            case cst.Name(value=name):
+                return name == index and _are_places(self.node)
+            case cst.BinaryOperation(left=left, operator=cst.Add(), right=cst.Integer()):
+                return dotted(left) == index and _are_places(self.node)
+            case cst.BinaryOperation(left=left, operator=cst.Subtract(), right=right):
+                return dotted(left) == index and self._begins_with(right)
+            case _:
+                return False
+
+    def _begins_with(self, start: cst.BaseExpression) -> bool:
+        match self.node:
+            case cst.Call(func=cst.Name(value="range"), args=[cst.Arg(value=first), cst.Arg()]):
+                return code_of(first) == code_of(start)
+            case _:
+                return False
+
     def counts(self, container: str) -> bool:
         """Whether these are the numbers of a list's own elements."""
         return self.of == container
@@ -57,9 +76,8 @@ def numbers_of(target: cst.BaseExpression, walked: cst.BaseExpression) -> Walk |
     targets = [one.value for one in target.elements]
     if name == "enumerate" and len(targets) == 2:
         return _enumerated(targets, walked)
-    if name == "zip" and len(targets) == len(walked.args) and all(arg.keyword is None for arg in walked.args):
-        return _zipped(targets, [arg.value for arg in walked.args])
-    return None
+    sources = _zip_sources(walked) if name == "zip" else None
+    return _zipped(targets, sources) if sources is not None and len(targets) == len(sources) else None
 
 
 def _numbers(node: cst.BaseExpression) -> Numbers | None:
@@ -86,6 +104,23 @@ def _numbers(node: cst.BaseExpression) -> Numbers | None:
             return Numbers(node) if dotted(node) is not None else None
         case _:
             return None
+
+
+def _are_places(node: cst.CSTNode) -> bool:
+    match node:
+        case cst.Call(func=cst.Name(value="reversed"), args=[cst.Arg(value=inner)]):
+            return _are_places(inner)
+        case cst.Call(func=cst.Name(value="range"), args=[_]):
+            return True
+        case cst.Call(func=cst.Name(value="range"), args=[cst.Arg(value=first), cst.Arg()]):
+            return isinstance(first, cst.Integer)
+        case cst.Call(func=cst.Name(value="range"), args=[_, cst.Arg(value=last), cst.Arg(value=step)]):
+            return code_of(last) == code_of(step) == "-1"
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            found = [code_of(one.value) for one in elements]
+            return len(set(found)) == len(found)
+        case _:
+            return False
 
 
 def _measured(node: cst.BaseExpression) -> str | None:
@@ -140,10 +175,12 @@ def _enumerated(targets: Sequence[cst.BaseExpression], walked: cst.Call) -> Walk
     rest = [arg.value for arg in walked.args[1:] if arg.keyword is None or arg.keyword.value == "start"]
     if beside is None or len(rest) != len(walked.args) - 1 or not all(map(_pure, rest)):
         return None
-    first = beside[0][1]
-    count = cst.Call(cst.Name("len"), [cst.Arg(_clone(first))])
+    measured = next((counted for _, source in beside if (counted := _counted(source)) is not None), None)
+    if measured is None:
+        return None
+    count = cst.Call(cst.Name("len"), [cst.Arg(_clone(measured))])
     if not rest:
-        return Walk(index.value, Numbers(cst.Call(cst.Name("range"), [cst.Arg(count)]), dotted(first)), beside)
+        return Walk(index.value, Numbers(cst.Call(cst.Name("range"), [cst.Arg(count)]), dotted(measured)), beside)
     start, stop = _clone(rest[0]), cst.BinaryOperation(_clone(rest[0]), cst.Add(), count)
     return Walk(index.value, Numbers(cst.Call(cst.Name("range"), [cst.Arg(start), cst.Arg(stop)])), beside)
 
@@ -151,17 +188,40 @@ def _enumerated(targets: Sequence[cst.BaseExpression], walked: cst.Call) -> Walk
 def _beside(
     target: cst.BaseExpression, walked: cst.BaseExpression
 ) -> tuple[tuple[cst.BaseExpression, cst.BaseExpression], ...] | None:
-    """What `enumerate` is given: one list with a name, or a `zip` whose first argument is one."""
-    if dotted(walked) is not None:
+    """What `enumerate` is given: one thing, or what a `zip` is given."""
+    if not isinstance(walked, cst.Call) or dotted(walked.func) != "zip":
         return ((target, walked),)
-    if not isinstance(walked, cst.Call) or dotted(walked.func) != "zip" or not isinstance(target, cst.Tuple | cst.List):
+    sources = _zip_sources(walked)
+    if sources is None or not isinstance(target, cst.Tuple | cst.List) or len(sources) != len(target.elements):
         return None
-    sources = [arg.value for arg in walked.args if arg.keyword is None and not arg.star]
-    if not sources or len(sources) != len(walked.args) or len(sources) != len(target.elements):
-        return None
-    if dotted(sources[0]) is None or any(isinstance(one, cst.StarredElement) for one in target.elements):
+    if any(isinstance(one, cst.StarredElement) for one in target.elements):
         return None
     return tuple((one.value, source) for one, source in zip(target.elements, sources, strict=True))
+
+
+def _zip_sources(walked: cst.Call) -> list[cst.BaseExpression] | None:
+    """The arguments of a `zip`. With `strict` or without it, a scan refuses what is not of one length."""
+    plain = [arg for arg in walked.args if arg.keyword is None or arg.keyword.value != "strict"]
+    if any(arg.keyword is not None or arg.star for arg in plain):
+        return None
+    return [arg.value for arg in plain]
+
+
+def _counted(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The list of which a source has as many elements, where asking for its length again is the same."""
+    match node:
+        case cst.Call(func=cst.Name(value="reversed" | "list" | "tuple"), args=[cst.Arg(star="", keyword=None)]):
+            return _counted(node.args[0].value)
+        case _:
+            return node if _again(node) else None
+
+
+def _again(node: cst.BaseExpression) -> bool:
+    """Whether evaluating an expression again gives the same elements: a name or an attribute, or a slice of it."""
+    if isinstance(node, cst.Subscript) and len(node.slice) == 1 and isinstance(part := node.slice[0].slice, cst.Slice):
+        ends = [one for one in (part.lower, part.upper, part.step) if one is not None]
+        return dotted(node.value) is not None and all(map(_pure, ends))
+    return dotted(node) is not None
 
 
 def _zipped(targets: Sequence[cst.BaseExpression], sources: Sequence[cst.BaseExpression]) -> Walk | None:

@@ -47,6 +47,64 @@ def _statement(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
             yield from _expression(node)
 
 
+def reads_first(body: Sequence[cst.CSTNode], reads: frozenset[cst.CSTNode], stores: frozenset[cst.CSTNode]) -> bool:
+    """Whether nothing is read after the first store, and nothing is stored in a loop within the body."""
+    stored = False
+    for statement in _simple(body):
+        if statement is None:
+            return False
+        holds = set(_nodes(statement))
+        if stored and holds & reads:
+            return False
+        stored = stored or bool(holds & stores)
+        targets = [one for target in stores if target in holds for one in _nodes(target)]
+        if reads.intersection(targets):
+            return False
+    return not any(set(_nodes(loop)) & stores for loop in _inner_loops(body))
+
+
+def _simple(body: Sequence[cst.CSTNode]) -> Iterator[cst.CSTNode | None]:
+    """The statements without blocks of their own, and the heads of those that have; None for functions in the body."""
+    for statement in body:
+        match statement:
+            case cst.SimpleStatementLine():
+                yield from statement.body
+            case cst.If() | cst.While():
+                yield statement.test
+                yield from _blocks(statement)
+            case cst.For():
+                yield statement.iter
+                yield from _blocks(statement)
+            case cst.With():
+                yield from statement.items
+                yield from _simple(body_of(statement.body))
+            case cst.Else():
+                yield from _simple(body_of(statement.body))
+            case cst.BaseCompoundStatement():
+                yield None
+            case _:
+                yield statement
+
+
+def _blocks(statement: cst.If | cst.While | cst.For) -> Iterator[cst.CSTNode | None]:
+    yield from _simple(body_of(statement.body))
+    if statement.orelse is not None:
+        yield from _simple([statement.orelse])
+
+
+def _inner_loops(nodes: Sequence[cst.CSTNode]) -> Iterator[cst.CSTNode]:
+    for node in nodes:
+        if isinstance(node, cst.For | cst.While):
+            yield node
+        yield from _inner_loops(node.children)
+
+
+def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    yield node
+    for child in node.children:
+        yield from _nodes(child)
+
+
 def ends_loop(body: Sequence[cst.CSTNode]) -> bool:
     """Whether a turn may be the last one before all numbers are counted through: by `break` or `return`."""
     return any(_ends_loop(statement) for statement in body)

@@ -1,7 +1,7 @@
 """Loops that carry a value and keep one of every layer: what they collect, and when it cannot leave a scan."""
 
 import pytest
-from helpers import model, only
+from helpers import decide, model, only
 
 from scanify.analysis.plan import Adds, Collection, Holds, Kind, Plan, Refusal
 
@@ -199,7 +199,7 @@ def test_what_is_not_surely_a_list_of_this_function(before, why):
 
 
 def test_lists_that_are_no_local_names():
-    for text in ("self.seen.append(x)", "OUTS.append(x)", "keys[0] = x", "keys.inner.append(x)", "keys[0] += x"):
+    for text in ("self.seen.append(x)", "OUTS.append(x)", "keys.inner.append(x)", "keys[0] += x"):
         found = only(model(loop(f"x = layer(x)\n{text}")))
         assert isinstance(found, Refusal)
         assert found.rule == "SCN206"
@@ -260,3 +260,74 @@ def test_without_a_carry_nothing_is_a_scan():
     found = only(model(loop("y = layer(x)\nouts.append(y)\nouts.append(y)"), before="outs = []"))
     assert isinstance(found, Refusal)
     assert (found.rule, found.kind) == ("SCN206", Kind.MAP)
+
+
+OWN_PLACE = [
+    "x, caches[i] = layer(x, caches[i])",
+    "c = caches[i]\nx, c = layer(x, c)\ncaches[i] = c",
+    "x, c = layer(x, caches[i])\nif mask is not None:\n    caches[i] = c",
+    "caches[i] = layer(x, caches[i])\nx = x * 2",
+]
+
+
+@pytest.mark.parametrize("text", OWN_PLACE)
+@pytest.mark.parametrize(
+    ("head", "numbers"),
+    [
+        ("for i, layer in enumerate(self.layers):", "range(len(self.layers))"),
+        ("for i, layer in enumerate(self.layers, 1):", "range(1, 1 + len(self.layers))"),
+        ("for i, layer in enumerate(self.layers[1:]):", "range(len(self.layers[1:]))"),
+    ],
+)
+def test_what_a_layer_reads_at_its_own_place_of_a_list_is_walked_beside_it(text, head, numbers):
+    found = plan(text, "caches = [None] * 3", head)
+    assert [(xs.target, xs.source) for xs in found.xs] == [
+        ("i", numbers),
+        ("cache", f"[caches[i] for i in {numbers}]"),
+    ]
+    assert (found.collections, found.safe) == ((Collection("caches", ENTRIES),), True)
+
+
+def test_a_list_of_the_callers_that_only_gets_entries():
+    found = plan(OWN_PLACE[0], "pass", "for i, layer in enumerate(self.layers):", parameters="x, mask, caches")
+    assert found.collections == (Collection("caches", ENTRIES, surely=False),)
+    assert found.obligations == ("nothing else reads `caches`, which is the caller's, while the loop runs",)
+
+
+@pytest.mark.parametrize(
+    ("text", "before"),
+    [
+        ("x, caches[i] = layer(x, caches[i - 1])", "caches = [x] * 3"),
+        ("x, caches[i - 1] = layer(x, caches[i - 1])", "caches = [x] * 3"),
+        ("caches[i] = x\nx = layer(x, caches[i])", "caches = [x] * 3"),
+        ("x, caches[i] = layer(x, caches[i])\nx = x + caches[i]", "caches = [x] * 3"),
+        ("x, caches[i] = layer(x, caches[i])\nx = x + caches[0]", "caches = [x] * 3"),
+        ("x, caches[i] = layer(x, caches[i])\nx = x + len(caches)", "caches = [x] * 3"),
+        ("for _ in range(2):\n    x, caches[i] = layer(x, caches[i])", "caches = [x] * 3"),
+        ("f = lambda: caches[i]\nx, caches[i] = layer(x), x\nx = x + f()", "caches = [x] * 3"),
+        ("x, caches[i] = layer(x, caches[i])", "caches = [x] * 3\nother = caches"),
+        ("x, caches[i] = layer(x, caches[i])", "caches = [x] * 3\nsee = lambda: caches[0]"),
+    ],
+)
+def test_a_list_that_is_read_at_another_place_or_later(text, before):
+    found = only(model(loop(text, "for i, layer in enumerate(self.layers):"), before=before))
+    assert isinstance(found, Refusal), found
+    assert found.rule == "SCN206"
+
+
+@pytest.mark.parametrize("head", ["for i in range(-2, 2):", "for i in self.order:"])
+def test_numbers_that_may_be_one_place_twice(head):
+    text = "layer = self.layers[i]\nx, caches[i] = layer(x, caches[i])"
+    found = decide(model(loop(text, head), before="caches = [x] * 3"))
+    assert [one.rule for one in found if isinstance(one, Refusal)] == ["SCN206"]
+
+
+def test_one_place_of_a_list_of_the_callers():
+    found = plan("x = layer(x)\nkeys[0] = x", "pass")
+    assert (found.ys, found.safe) == (("keys",), False)
+
+
+@pytest.mark.parametrize("look", ["if caches is None:\n    caches = [None]", "n = len(caches)", "first = caches[0]"])
+def test_looking_at_a_list_before_the_loop_keeps_none_of_it(look):
+    before = f"caches = [x] * 3\n{look}"
+    assert plan(OWN_PLACE[0], before, "for i, layer in enumerate(self.layers):").ys == ("caches",)

@@ -125,6 +125,9 @@ COUNTED = [
     "x = x.at[i % 4].set(0.5)",
     "total = total + i * jnp.sum(x)",
     "if i == 1:\n    final = layer.attend(x)",
+    "x, slots[{i}] = layer.step(x, slots[{i}])",
+    "h = slots[{i}]\nx = x + h\nslots[{i}] = h * 0.5 + jnp.sin(x)",
+    "slots[{i}] = x if slots[{i}] is None else slots[{i}] + x",
 ]
 WIDE = ["x = jnp.tanh(x)", "x = x * 2", "h = x\nx = h * h", "x = jax.nn.relu(x)", "if flag:\n    x = -x"]
 WIDE_COUNTED = [

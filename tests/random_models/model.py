@@ -41,6 +41,7 @@ NORMED = (
     "xs, state = jax.vmap(run, in_axes=(0, None), out_axes=(0, None), axis_name='batch')("
     "jnp.stack([x, x * 2, -x]), state)\nx = xs[0] * xs[1] - xs[2]"
 )
+SLOTS = "[x * u for u in range(DEPTH)]"
 COLLECTED = ["x = x + sum(outs)", "x = x + jnp.mean(jnp.stack(outs), 0)", "x = x + outs[-1]", "x = x * len(outs)"]
 # The number of loops over layers that each adds.
 AFTERWARDS = {
@@ -112,6 +113,8 @@ def random_model(seed: int) -> Model:
         around += "\nx = x if final is None else x + final"
     if "outs" in loop:
         around += f"\n{pick.choice(COLLECTED)}"
+    if "slots" in loop:
+        around += "\nx = x + sum(slots)"
     lines = around.replace("{loop1}", indent(loop, "    ")).replace("{loop}", loop) + f"\n{end}"
     text = _module(pick, layers, _with_starts(pick, lines))
     stack = pick.choice(["init", "call", None, None, None])
@@ -134,7 +137,7 @@ def _with_starts(pick: random.Random, lines: str) -> str:
     start = "last = h = x * 0\ncount = 0\ntotal = 0.0\ngrown = [x]\narray = np.zeros(4)\n"
     if "keys" in lines:
         start += pick.choice(KEYS).format(n=pick.choice(["DEPTH", "len(self.layers)", "self.n"])) + "\n"
-    for name, value in (("outs", "[]"), ("prev", "None"), ("final", pick.choice(["None", "x * 0"]))):
+    for name, value in (("outs", "[]"), ("prev", "None"), ("final", pick.choice(["None", "x * 0"])), ("slots", SLOTS)):
         if re.search(rf"\b{name}\b", lines):
             start += f"{name} = {value}\n"
     if "see()" in lines:
