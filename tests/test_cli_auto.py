@@ -241,12 +241,14 @@ class TestAdviceOfVerify:
 
 
 def test_with_the_real_verification(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Three layers without anything to keep: what is chosen is one of those that compute least, and it is written."""
-    assert run([*AUTO, "--memory-budget", "1MiB", "--advise"]) == Exit.FINDINGS
+    """Three layers without anything to keep: what is chosen is one of those that compute least, and it is written.
+
+    Without weights: XLA plans memory by shapes.
+    """
+    assert run([*AUTO, "--memory-budget", "1MiB", "--abstract"]) == Exit.FINDINGS
     said = capsys.readouterr().err
     assert "is the cheapest of those that fit into 1 MiB: its gradient needs" in said
     assert "and takes the fewest operations. The others:" in said
     assert "full" in said and "times" in said
-    assert "advice: " in said
     assert "gradient_checkpointing=" in (folder / "model.py").read_text()
     assert "for layer in" not in (folder / "model.py").read_text()
