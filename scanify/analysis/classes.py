@@ -10,6 +10,8 @@ from scanify.analysis.where import Where, blocks, method_where
 
 # Public names of equinox.nn that are not modules (equinox/nn/__init__.py, 0.13).
 _NOT_MODULES = {"State", "StateIndex", "inference_mode", "make_with_state"}
+# Packages whose modules are of their own kind.
+_OTHER_MODULES = frozenset("flax torch haiku keras tensorflow sonnet objax lightning pytorch_lightning mlx".split())
 _MAX_DEPTH = 12
 
 
@@ -39,8 +41,20 @@ def is_module(project: Project, meaning: object, depth: int = 0) -> bool:
             return name[:1].isupper() and name not in _NOT_MODULES
         return meaning.qualname in ("equinox.Module", "equinox._module.Module", "equinox.nn.StatefulLayer")
     if isinstance(meaning, Definition) and isinstance(meaning.node, cst.ClassDef) and depth < _MAX_DEPTH:
-        return any(is_module(project, base, depth + 1) for base in bases(project, meaning))
+        found = bases(project, meaning)
+        return any(is_module(project, base, depth + 1) or _like_module(project, meaning, base) for base in found)
     return False
+
+
+def _like_module(project: Project, definition: Definition, base: Definition | External | None) -> bool:
+    """Whether a base class from another package is a kind of `equinox.Module`, by its name in a file that uses equinox.
+
+    What turns out to be none is an error when its layers are stacked.
+    """
+    if not isinstance(base, External) or base.qualname.partition(".")[0] in _OTHER_MODULES:
+        return False
+    uses = any(project.resolve(definition.module, name) == External("equinox") for name in ("eqx", "equinox"))
+    return uses and "Module" in base.qualname.rpartition(".")[2]
 
 
 def bases(project: Project, definition: Definition) -> list[Definition | External | None]:

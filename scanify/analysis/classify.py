@@ -8,6 +8,7 @@ from scanify.analysis.classes import bases, is_module, lineage
 from scanify.analysis.container import annotated_class, container
 from scanify.analysis.elements import ClassAnswer, ElementClass, Mixed, NotAModule, Shared, difference, element_class
 from scanify.analysis.facts import Place
+from scanify.analysis.handed import Handed, handed_in
 from scanify.analysis.header import Header, Part
 from scanify.analysis.layer_class import is_applied
 from scanify.analysis.layers import Built, Elsewhere, LayerList, NotLayers, Unclear
@@ -34,6 +35,7 @@ class Found:
     reason: tuple[str, str, Place | None] | None = None
     unlike: str | None = None
     others: tuple[ElementClass, ...] = ()
+    handed: tuple[Handed, ...] = ()
 
     @property
     def kinds(self) -> tuple[ElementClass, ...]:
@@ -91,8 +93,35 @@ def classify(project: Project, part: Part, layers: LayerList) -> Found | None:
         reason = ("SCN201", f"the elements of {answer.what} are not shown to be modules", None)
         if _of_any_class(project, layers, answer):
             return Found(part, layers, None, ("SCN201", _ANY, None))
-        return Found(part, layers, kind, None if kind is not None else reason)
+        return _handed(project, Found(part, layers, kind, None if kind is not None else reason))
     return _classify_built(project, part, layers, answer)
+
+
+def _handed(project: Project, found: Found) -> Found:
+    """What is known of a list from elsewhere by what the project hands in, where the annotation says little."""
+    given = handed_in(project, found.layers)
+    built = [each for one in given if isinstance(one.answer, Built) for each in (one.answer, *one.answer.others)]
+    if not given or any(not isinstance(one.answer, Built) for one in given) or not all(one.elements for one in built):
+        return found
+    classified = [_classify_built(project, found.part, found.layers, replace(one, others=())) for one in built]
+    known = [one for one in classified if one is not None]
+    unlike = next(
+        (
+            one.unlike or (one.reason[1] if one.reason is not None else None)
+            for one in known
+            if one.unlike or one.reason
+        ),
+        None,
+    )
+    found = replace(found, handed=tuple(given), unlike=unlike)
+    if found.kind is not None or len(known) < len(built):
+        return found
+    if all(one.reason is not None and one.kind is not None for one in known):
+        return known[0]
+    if any(one.reason is not None or one.kind is None for one in known):
+        return found
+    first, *others = [each for one in known for each in one.kinds]
+    return replace(found, kind=replace(first, exact=False), reason=None, others=tuple(others))
 
 
 def _in_branches(project: Project, part: Part, layers: LayerList, answer: Built) -> Found | None:

@@ -142,7 +142,7 @@ def _attribute(project: Project, owner: Definition, attribute: str, depth: int) 
     if isinstance(answer, Elsewhere) and answer.annotation is None:
         declared = declarations(project, owner, attribute)
         if declared:  # `def __init__(self, layers): self.layers = layers`, the field says what they are
-            answer = Elsewhere(declared[0].annotation, Where(declared[0].owner.module), answer.what)
+            answer = Elsewhere(declared[0].annotation, Where(declared[0].owner.module), answer.what, answer.name)
     return LayerList(answer, store.at, home, attribute)
 
 
@@ -153,5 +153,5 @@ def _field(project: Project, owner: Definition, attribute: str) -> LayerList:
         reason = f"`{owner.name}` does not show where `{attribute}` comes from"
         return LayerList(Unclear(reason), inside, owner, attribute)
     home = Where(declared[0].owner.module)
-    answer = Elsewhere(declared[0].annotation, home, f"the field `{attribute}` that the caller sets")
+    answer = Elsewhere(declared[0].annotation, home, f"the field `{attribute}` that the caller sets", attribute)
     return LayerList(answer, home, owner, attribute)

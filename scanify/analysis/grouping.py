@@ -34,11 +34,10 @@ def parted(
 ) -> str | None:
     """Why the layers of a loop are equal only in parts; None where nothing shows that."""
     layer = dotted(found.part.target) or ""
-    answer = found.layers.answer
     return (
         _state(project, at, found, carry)
         or branching(loop.body, head, layer, frozenset(carry))
-        or (_built_in_parts(project, answer, found) if isinstance(answer, Built) else None)
+        or _built_in_parts(project, found)
     )
 
 
@@ -122,8 +121,10 @@ def _hands_on(node: cst.If, carry: frozenset[str]) -> bool:
 # -- how the elements are built -----------------------------------------------------------------------------------
 
 
-def _built_in_parts(project: Project, answer: Built, found: Found) -> str | None:
-    reasons = (differ_in_parts(project, _walked(one.elements, found)) for one in (answer, *answer.others))
+def _built_in_parts(project: Project, found: Found) -> str | None:
+    lists = [found.layers.answer, *(one.answer for one in found.handed)]
+    built = [each for one in lists if isinstance(one, Built) for each in (one, *one.others)]
+    reasons = (differ_in_parts(project, _walked(one.elements, found)) for one in built)
     return next((reason for reason in reasons if reason is not None), None)
 
 

@@ -42,11 +42,15 @@ class Built:
 
 @dataclass(frozen=True, eq=False)
 class Elsewhere:
-    """A list that is handed in: a parameter or a field of a dataclass-like module, with the annotation it carries."""
+    """A list that is handed in: a parameter or a field of a dataclass-like module, with the annotation it carries.
+
+    `name` is that of the parameter or the field.
+    """
 
     annotation: cst.BaseExpression | None
     at: Where
     what: str
+    name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -189,7 +193,7 @@ def local_list(project: Project, at: Where, name: str, depth: int = 0) -> Answer
         if bound:
             return Unclear(f"`{name}` is a parameter that is assigned again")
         annotation = param.annotation.annotation if param.annotation is not None else None
-        return Elsewhere(annotation, at, f"the parameter `{name}`")
+        return Elsewhere(annotation, at, f"the parameter `{name}`", name)
     if not bound:
         return Unclear(f"`{name}` is not assigned in this function")
     made = [one for one in bound if not isinstance(one, cst.AugAssign)]

@@ -257,7 +257,7 @@ def _plan(
     project, parsed = context.project, at.module.parsed
     xs = _xs(head, walk, found)
     alike = (
-        not isinstance(found.layers.answer, Elsewhere)
+        not (isinstance(found.layers.answer, Elsewhere) and isinstance(stack, CallStack))
         and found.kind is not None
         and found.unlike is None
         and state_of_any(project, found.kinds) is None

@@ -124,7 +124,7 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
     index = index_walked(head, found, loop)
     unlike = found.unlike or state_of_any(context.project, found.kinds)
     alike = unlike is None and not facts.changes and not facts.exits.ends and not index and not in_another_form(found)
-    alike = alike and not isinstance(found.layers.answer, Elsewhere)
+    alike = alike and not (isinstance(found.layers.answer, Elsewhere) and isinstance(stack, CallStack))
     alike = alike and not may_be_replaced_in(context.project, found, stack)
     alike = alike and not branches_beside(head, found, loop)
     alike = alike and not walks_other_layers(context.project, at, head, found)

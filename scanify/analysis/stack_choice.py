@@ -5,13 +5,14 @@ from typing import Literal
 
 import libcst as cst
 
-from scanify.analysis.classes import declarations, method
+from scanify.analysis.classes import bases, declarations, lineage, method
 from scanify.analysis.classify import LIST_TYPES, Found, element_annotation, unquoted
 from scanify.analysis.code import code_of
 from scanify.analysis.facts import Place
+from scanify.analysis.fill import changed_later
 from scanify.analysis.layers import Built, Elsewhere, LayerList
 from scanify.analysis.plan import After, Annotation, CallStack, InitStack, LayerCall, Wrap
-from scanify.analysis.project import Definition, Project, dotted
+from scanify.analysis.project import Definition, External, Project, dotted
 from scanify.analysis.uses import changed_at, may_be_replaced, other_use
 from scanify.analysis.where import Where
 
@@ -37,6 +38,9 @@ def choose_stack(
     if found.kind is None:
         return CallStack(found.unlike or "the source does not show the list")
     if isinstance(answer, Elsewhere):
+        own = _own_constructor(context.project, found)
+        if own is not None:
+            return own
         if context.stack == "init":
             return "SCN201", f"the list is {answer.what}, built by the caller", None, "use `--stack call`"
         return CallStack(f"the list is {answer.what}")
@@ -57,6 +61,34 @@ def choose_stack(
     if context.stack == "init":
         return "SCN214", use.reason, use.place, "use `--stack call`, which leaves the list as it is"
     return CallStack(use.reason, use.place)
+
+
+def _own_constructor(project: Project, found: Found) -> InitStack | None:
+    """The list stacked where a static or class method of the very class hands it in, as nothing else in the project.
+
+    Not where the class inherits from one that is not in the project: what that does with a list is not shown.
+    """
+    layers = found.layers
+    if len(found.handed) != 1 or not found.handed[0].own or layers.owner is None:
+        return None
+    given = found.handed[0]
+    parsed = given.at.module.parsed
+    known = all(_is_known(one) for owner in lineage(project, layers.owner) for one in bases(project, owner))
+    if not known or given.at.module.path not in project.given or _held(project, layers) is not None:
+        return None
+    name = given.value.value if isinstance(given.value, cst.Name) else None
+    statement = next(one for one in parsed.ancestors(given.value) if isinstance(one, cst.BaseSmallStatement))
+    if name is not None and changed_later(given.at, statement, name) is not None:
+        return None
+    if other_use(project, layers, dotted(found.part.source) or "") is not None:
+        return None
+    return InitStack((Wrap(parsed.place(given.value)),), _annotations(project, layers))
+
+
+def _is_known(base: Definition | External | None) -> bool:
+    if isinstance(base, External):
+        return base.qualname.partition(".")[0] in ("equinox", "abc", "typing")
+    return base is not None
 
 
 def _site_problem(

@@ -1,0 +1,145 @@
+"""Lists that the project hands to a class or a function: what its calls show of them, and where they are stacked."""
+
+from textwrap import dedent
+
+import pytest
+from helpers import PRELUDE, decide, only
+
+from scanify.analysis.plan import CallStack, Holds, InitStack, Kind, Plan, Refusal
+
+HEAD = PRELUDE.partition("class Model")[0]
+CALL = """\
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
+MANY = "[Block(8, key=k) for k in jr.split(key, depth)]"
+INIT = """\
+
+    @staticmethod
+    def init(depth, *, key):
+        layers = [Block(8, key=k) for k in jr.split(key, depth)]
+        return Model(eqx.nn.LayerNorm(8), layers)
+"""
+FIELDS = "class Model(eqx.Module):\n    norm: eqx.nn.LayerNorm\n    layers: list\n"
+
+
+def found(*parts: str, **given) -> Plan | Refusal:
+    return only(HEAD + "".join(parts), **given)
+
+
+def build(*calls: str) -> str:
+    return dedent("\n\ndef build(depth, norm, key):\n    return " + ", ".join(calls) + "\n")
+
+
+def test_a_list_that_the_class_itself_builds_is_stacked_there():
+    plan = found(FIELDS, INIT, CALL)
+    assert isinstance(plan, Plan) and isinstance(plan.stack, InitStack)
+    assert (plan.holds, plan.safe, plan.kind) == (Holds.ARRAY_STACKED, True, Kind.FOLD)
+    text = HEAD + FIELDS + INIT + CALL
+    (site,) = plan.stack.sites
+    assert text[site.place.span.start : site.place.span.end] == "layers"
+    assert len(plan.stack.annotations) == 1
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        pytest.param(
+            "@classmethod\n    def init(cls, depth, *, key):\n        return cls(layers={}, norm=None)", id="cls"
+        ),
+        pytest.param(
+            "@classmethod\n    def init(cls, depth, *, key):\n        return Model(None, {})", id="by its name"
+        ),
+    ],
+)
+def test_a_class_method_counts_too(made):
+    plan = found(FIELDS, f"\n    {made.format(MANY)}\n", CALL)
+    assert isinstance(plan, Plan) and isinstance(plan.stack, InitStack)
+
+
+@pytest.mark.parametrize(
+    ("parts", "why"),
+    [
+        ((FIELDS, INIT, CALL, build("Model(norm, [Block(8, key=key)])")), "another call hands in a list"),
+        ((FIELDS, CALL, build(f"Model(norm, {MANY})")), "it is built elsewhere"),
+        ((FIELDS.replace("eqx.Module", "hax.Module"), INIT, CALL), "what the base class does is not shown"),
+        (
+            (FIELDS, INIT.replace("return Model(", "m = Model(") + "        layers.append(m)\n", CALL),
+            "the list changes",
+        ),
+        ((FIELDS, INIT, CALL, "\n    def rest(self):\n        return self.layers + [1]\n"), "it is needed as a list"),
+    ],
+)
+def test_elsewhere_it_is_stacked_in_the_call(parts, why):
+    plan = only("import haliax as hax\n" + HEAD + "".join(parts))
+    assert isinstance(plan, Plan) and isinstance(plan.stack, CallStack), why
+    assert (plan.holds, plan.safe) == (Holds.BLOCK_SEQ, True)
+
+
+@pytest.mark.parametrize(
+    ("calls", "kind", "safe"),
+    [
+        pytest.param([f"Model(norm, {MANY})"], Kind.FOLD, True, id="one list"),
+        pytest.param([f"Model(norm, layers={MANY})", f"Model(norm, ({MANY}))"], Kind.FOLD, True, id="two lists"),
+        pytest.param([f"Model(norm, [Block(3, key=key), *{MANY}])"], Kind.GROUP, True, id="a first one of its own"),
+        pytest.param([f"Model(norm, {MANY})", "Model(norm, load(key))"], Kind.FOLD, False, id="one is not shown"),
+        pytest.param([f"Model(*norm, {MANY})"], Kind.FOLD, False, id="a star"),
+        pytest.param([f"Other(norm, {MANY})"], Kind.FOLD, False, id="none"),
+    ],
+)
+def test_what_all_calls_hand_in_shows_the_layers(calls, kind, safe):
+    plan = found(FIELDS, CALL, build(*calls))
+    assert isinstance(plan, Plan)
+    assert (plan.kind, plan.safe, plan.holds) == (kind, safe, Holds.BLOCK_SEQ)
+
+
+def test_parts_of_different_classes_that_are_handed_in_are_no_layers():
+    head = "[eqx.nn.Linear(8, 8, key=key), eqx.nn.Lambda(jnp.tanh), eqx.nn.LayerNorm(8)]"
+    plan = found(FIELDS, CALL, build(f"Model(norm, {head})"))
+    assert isinstance(plan, Refusal) and plan.rule == "SCN202"
+
+
+def test_a_side_effect_of_what_is_handed_in_is_seen():
+    loud = "seen = []\n\n\nclass Loud(eqx.Module):\n    def __call__(self, x):\n        seen.append(x)\n        return x\n\n\n"
+    plan = found(loud, FIELDS, CALL, build("Model(norm, [Loud() for _ in range(depth)])"))
+    assert isinstance(plan, Refusal) and plan.rule == "SCN207"
+
+
+def test_what_a_subclass_gives_to_super_counts():
+    base = (
+        "class Base(eqx.Module):\n    layers: list\n\n    def __init__(self, layers):\n        self.layers = layers\n"
+    )
+    sub = f"\n\nclass Model(Base):\n    def __init__(self, depth, *, key):\n        super().__init__({MANY})\n"
+    plan = found(base, CALL, sub)
+    assert isinstance(plan, Plan) and plan.safe
+    assert isinstance(plan.stack, CallStack)
+    other = "\n\nclass Second(Base):\n    def __init__(self, layers):\n        super().__init__(list(layers))\n"
+    plan = found(base, CALL, sub, other)
+    assert isinstance(plan, Plan) and not plan.safe
+
+
+@pytest.mark.parametrize(("call", "listed"), [(f"run({MANY}, 1)", True), ("run(depth, 1)", False), ("go(1)", False)])
+def test_what_a_function_is_given_counts(call, listed):
+    run = "def run(layers, x):\n    for layer in layers:\n        x = layer(x)\n    return x\n"
+    use = f"\n\ndef use(depth, key):\n    return {call}\n"
+    assert [one.kind for one in decide(HEAD + run + use)] == ([Kind.FOLD] if listed else [])
+
+
+@pytest.mark.parametrize(
+    ("base", "listed"),
+    [
+        ("hax.nn.ModuleWithState", True),
+        ("hax.nn.Layer", False),
+        ("flax.linen.Module", False),
+        ("torch.nn.Module", False),
+    ],
+)
+def test_a_module_of_another_package_is_known_by_its_name(base, listed):
+    text = (
+        f"import flax\nimport haliax as hax\nimport torch\n{HEAD}class Model({base}):\n    layers: list[Block]\n{CALL}"
+    )
+    assert bool([one for one in decide(text) if isinstance(one, Plan)]) is listed
+    assert not decide(text.replace("import equinox as eqx", "import optax as eqx").replace("list[Block]", "list"))
