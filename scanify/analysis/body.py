@@ -43,30 +43,30 @@ class BodyFacts:
     changes: bool
 
 
-def body_facts(project: Project, at: Where, loop: cst.For, head: Header, layer: str) -> BodyFacts:
-    """Read a loop's body."""
+def body_facts(project: Project, at: Where, loop: cst.For, head: Header, layers: frozenset[str]) -> BodyFacts:
+    """Read a loop's body. `layers` are the names of the layer: several where it is a tuple that the head unpacks."""
     statements = body_of(loop.body)
     names = flow(statements)
     targets = set(target_names(loop.target))
     changing = tuple(name for name in names.exposed if name in names.bound and name not in targets)
-    grown = collected(project, at, loop, layer)
+    grown = collected(project, at, loop, layers)
     if not set(changing) - set(grown.names):
         grown = Collected(why_not=grown.why_not)  # without a carry they are independent layers
-    last = last_values(at, loop, names, targets, layer)
+    last = last_values(at, loop, names, targets, layers)
     read = tuple(name for name in changing if name not in grown.names)
     carry = (*read, *last.names)
     own = frozenset(names.bound) | targets
     fresh = fresh_names(statements, lambda node: qualified(project, at, node)) - {*carry, *grown.names}
-    effects = EffectFinder(project, at, own, fresh, layers=frozenset((layer,))).body(statements)
-    exits = Exits(at, loop, head, names, layer)
+    effects = EffectFinder(project, at, own, fresh, layers=layers).body(statements)
+    exits = Exits(at, loop, head, names, layers)
     problems = [*exits.left(effects.problems, bool(grown.names)), *_rebound_targets(names, targets)]
-    problems += identity_problems(project, at, statements, layer, own)
+    problems += identity_problems(project, at, statements, layers, own)
     problems += lost_values(project, at, loop, names, targets, (*carry, *grown.names))
     problems += captures(at, loop, set(carry), (set(names.bound) | targets) - set(grown.names))
     problems += starts(at, loop, read, names)
     problems += changed_in_place(project, at, loop, carry, statements)
     problems += caught(project, at, loop, (*carry, *grown.names))
-    call = _layer_call(statements, layer, carry, targets, head) if len(carry) == 1 else None
+    call = _layer_call(statements, layers, carry, targets, head) if len(carry) == len(layers) == 1 else None
     obligations = [*effects.obligations, *grown.obligations, *start_obligations(project, at, loop, carry)]
     if last.unset:
         obligations.append(f"the loop has a layer to walk: else `{last.unset[0]}` has no value after it")
@@ -74,7 +74,7 @@ def body_facts(project: Project, at: Where, loop: cst.For, head: Header, layer: 
         carry,
         _broadcast(at, names, (*carry, *grown.names), targets),
         call,
-        layer in names.exposed,
+        bool(layers & names.exposed.keys()),
         grown,
         tuple(grown.left(problems)),
         tuple(dict.fromkeys(obligations)),
@@ -100,9 +100,10 @@ def _rebound_targets(names: Names, targets: set[str]) -> list[Problem]:
 
 
 def _layer_call(
-    statements: Sequence[cst.CSTNode], layer: str, carry: Sequence[str], targets: set[str], head: Header
+    statements: Sequence[cst.CSTNode], layers: frozenset[str], carry: Sequence[str], targets: set[str], head: Header
 ) -> LayerCall | None:
     """The call, where the body is `carry = layer.method(carry, ...)` with arguments that need no local function."""
+    (layer,) = layers
     if len(statements) != 1:
         return None
     node = statements[0]

@@ -1,5 +1,6 @@
 """Which part of a loop's head walks layers, and what is known of those layers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import libcst as cst
@@ -9,11 +10,14 @@ from scanify.analysis.container import annotated_class, container
 from scanify.analysis.elements import ClassAnswer, ElementClass, Mixed, NotAModule, Shared, difference, element_class
 from scanify.analysis.facts import Place
 from scanify.analysis.handed import Handed, handed_in
-from scanify.analysis.header import Header, Part
+from scanify.analysis.header import Header, Part, plain_walk
 from scanify.analysis.layer_class import is_applied
 from scanify.analysis.layers import Built, Elsewhere, LayerList, NotLayers, Unclear
+from scanify.analysis.names import target_names
 from scanify.analysis.parts import differs_by_turn, own_size
 from scanify.analysis.project import Assigned, Definition, External, Project, dotted
+from scanify.analysis.several import member_classes, varied_member
+from scanify.analysis.stages import element_names, unequal_stages
 from scanify.analysis.where import Where
 
 _FEW = 3  # layers written out one by one: below this a scan saves nothing
@@ -26,7 +30,9 @@ class Found:
     """The part of a loop's head that walks layers, with what is known of them.
 
     `reason` says why nothing can be done, `unlike` why the layers may differ in more than arrays. Without a `kind`
-    the source does not show that they are modules.
+    the source does not show that they are modules. `several` says so where each is a tuple or list of modules:
+    "" where all are built alike, else what they are built with that differs; `hidden` that they may hold functions too,
+    or modules of classes that are not shown.
     """
 
     part: Part
@@ -36,6 +42,8 @@ class Found:
     unlike: str | None = None
     others: tuple[ElementClass, ...] = ()
     handed: tuple[Handed, ...] = ()
+    several: str | None = None
+    hidden: bool = False
 
     @property
     def kinds(self) -> tuple[ElementClass, ...]:
@@ -48,15 +56,19 @@ def layers_of(project: Project, at: Where, head: Header, loop: cst.For) -> Found
     shows; None where none does. Of several the first, or one that walks a whole list where others walk parts."""
     applied = first = unclear = None
     for part in head.parts:
-        if dotted(part.source) is None or not isinstance(part.target, cst.Name):
+        names = target_names(part.target)
+        if dotted(part.source) is None or not (isinstance(part.target, cst.Name) or (names and plain_walk(part))):
             continue
         layers = container(project, at, part.source)
         found = classify(project, part, layers)
+        if found is not None and found.several is None and not isinstance(part.target, cst.Name):
+            found = replace(found, kind=None)
         if found is not None and found.kind is not None:
-            if is_applied(loop, part.target.value):
+            if any(is_applied(loop, name) for name in element_names(loop, part.target)):
+                found = _refused_stages(at, found, loop)
                 applied = found if applied is None or (applied.part.form and not part.form) else applied
             first = first or found
-        elif found is not None and unclear is None and _looks_like_layers(project, at, part, loop):
+        elif found is not None and unclear is None and _looks_like_layers(project, at, part, layers, loop):
             unclear = _as_they_come(found)
     return applied or first or unclear
 
@@ -64,16 +76,17 @@ def layers_of(project: Project, at: Where, head: Header, loop: cst.For) -> Found
 def _as_they_come(found: Found) -> Found:
     """A list of which only the call itself can tell what it holds: a sequence that looks at the layers serves it."""
     answer, container = found.layers.answer, found.reason is not None and found.reason[1] == _ANY
-    if found.reason is None or found.reason[0] != "SCN201" or isinstance(answer, Unclear) or container:
+    if found.reason is None or isinstance(answer, Unclear) or container:
+        return found
+    if found.reason[0] != "SCN201" and found.layers.element_of is None:
         return found
     return replace(found, reason=None, unlike=found.reason[1])
 
 
-def _looks_like_layers(project: Project, at: Where, part: Part, loop: cst.For) -> bool:
+def _looks_like_layers(project: Project, at: Where, part: Part, layers: LayerList, loop: cst.For) -> bool:
     """Where the source does not show what a list holds: an attribute of a module whose elements the body calls."""
-    name = dotted(part.source)
-    target = dotted(part.target)
-    if target is None or not is_applied(loop, target):
+    name = layers.element_of or dotted(part.source)
+    if not any(is_applied(loop, target) for target in target_names(part.target)):
         return False
     if name is None or at.owner is None or not name.startswith(f"{at.self_name}."):
         return False
@@ -149,6 +162,8 @@ def _in_branches(project: Project, part: Part, layers: LayerList, answer: Built)
 
 def _classify_built(project: Project, part: Part, layers: LayerList, answer: Built) -> Found | None:
     answers = [element_class(project, element) for element in answer.elements]
+    if (several := _several(project, part, layers, answer, answers)) is not None:
+        return several
     if any(isinstance(one, NotAModule) for one in answers):
         return None
     classes = [one for one in answers if isinstance(one, ElementClass)]
@@ -201,6 +216,42 @@ def _convolves(project: Project, kind: ElementClass) -> bool:
     for one in lineage(project, meaning) if isinstance(meaning, Definition) else ():
         names += [base.qualname.rpartition(".")[2] for base in bases(project, one) if isinstance(base, External)]
     return any("Conv" in name for name in names)
+
+
+def _several(
+    project: Project, part: Part, layers: LayerList, answer: Built, answers: Sequence[ClassAnswer]
+) -> Found | None:
+    """Elements that are tuples or lists of layers; None where one is something else."""
+    if any(isinstance(one, ElementClass | Mixed) for one in answers):
+        return None
+    members = [member_classes(project, element) for element in answer.elements]
+    known = [[one for one in each if one is not None] for each in members]
+    if not members or not all(members):
+        return None
+    if not all(known):
+        unknown = answer.elements[known.index([])]
+        place = unknown.at.module.parsed.place(unknown.node)
+        return Found(part, layers, None, ("SCN201", "the classes of what each element holds are not shown", place))
+    first, *others = dict.fromkeys(one for each in known for one in each)
+    differ = next((found for one in answer.elements if (found := varied_member(project, one))), "")
+    return Found(
+        part,
+        layers,
+        replace(first, exact=False),
+        unlike="each element is a tuple or a list of layers",
+        others=tuple(others),
+        several=differ,
+        hidden=any(None in each for each in members),
+    )
+
+
+def _refused_stages(at: Where, found: Found, loop: cst.For) -> Found:
+    answer = found.layers.answer
+    text = unequal_stages(at, loop, found.part.target, found.several) if found.several else None
+    if text is None or not isinstance(answer, Built):
+        return found
+    first = answer.elements[0]
+    return replace(found, reason=("SCN203", text, first.at.module.parsed.place(first.node)))
 
 
 def _classes(answer: ClassAnswer) -> tuple[ElementClass, ...]:

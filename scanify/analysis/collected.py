@@ -52,7 +52,7 @@ class Collected:
         return problem
 
 
-def collected(project: Project, at: Where, loop: cst.For, layer: str) -> Collected:
+def collected(project: Project, at: Where, loop: cst.For, layers: frozenset[str]) -> Collected:
     """Find the collections of a loop."""
     found: list[Collection] = []
     nodes: set[cst.CSTNode] = set()
@@ -60,7 +60,7 @@ def collected(project: Project, at: Where, loop: cst.For, layer: str) -> Collect
     keyed = False
     obligations: list[str] = []
     for name, grown in growths(body_of(loop.body)).items():
-        answer = _collection(project, at, loop, name, grown, layer)
+        answer = _collection(project, at, loop, name, grown, layers)
         if isinstance(answer, str):
             why_not[name] = answer
         elif answer is not None:
@@ -73,7 +73,7 @@ def collected(project: Project, at: Where, loop: cst.For, layer: str) -> Collect
 
 
 def _collection(
-    project: Project, at: Where, loop: cst.For, name: str, grown: Sequence[Growth], layer: str
+    project: Project, at: Where, loop: cst.For, name: str, grown: Sequence[Growth], layers: frozenset[str]
 ) -> Collection | str | None:
     """The collection, or why it is none; None where the name is added to as numbers and arrays are."""
     kinds = _starts(project, at, loop, name, grown)
@@ -88,7 +88,7 @@ def _collection(
     if _read_before(at, loop, name):
         return f"something else may hold `{name}` while the loop runs"
     for one in grown:
-        what = _no_arrays(loop, one, layer)
+        what = _no_arrays(loop, one, layers)
         if what is not None:
             return f"`{what}` is a module, or a function"
     return Collection(name, adds, surely=_NONE not in kinds and name in flow(path_to(at, loop)).sure)
@@ -254,10 +254,10 @@ def _uses(node: cst.CSTNode, name: str) -> Iterator[cst.Name]:
 # -- what is collected --------------------------------------------------------------------------------------------
 
 
-def _no_arrays(loop: cst.For, growth: Growth, layer: str) -> str | None:
+def _no_arrays(loop: cst.For, growth: Growth, layers: frozenset[str]) -> str | None:
     """A name that is collected and stands for a layer, a module made of one, or a function: the body calls it."""
     names = {dotted(one) for one in growth.values}
-    called = {layer} | {name for name in map(dotted, _called(loop)) if name is not None}
+    called = layers | {name for name in map(dotted, _called(loop)) if name is not None}
     return next((name for name in names if name in called), None)
 
 

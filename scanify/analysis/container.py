@@ -4,8 +4,10 @@ import libcst as cst
 
 from scanify.analysis.classes import attribute_assignments, declarations, is_module
 from scanify.analysis.elements import Element, ElementClass, element_class
-from scanify.analysis.layers import Elsewhere, LayerList, Unclear, in_branches, local_list
+from scanify.analysis.header import header, plain_walk
+from scanify.analysis.layers import Answer, Built, Elsewhere, LayerList, Unclear, in_branches, local_list
 from scanify.analysis.project import Assigned, Definition, Project, dotted
+from scanify.analysis.several import members
 from scanify.analysis.where import Where, assignments
 
 _MAX_DEPTH = 6
@@ -21,11 +23,12 @@ def container(project: Project, at: Where, node: cst.CSTNode, depth: int = 0) ->
             return LayerList(Unclear(f"the class of `{dotted(node.value)}` is not shown"), at)
         return _attribute(project, owner, node.attr.value, depth)
     if isinstance(node, cst.Name):
-        return _name(project, at, node.value, depth)
+        return _name(project, at, node, depth)
     return LayerList(Unclear("the loop walks the value of an expression"), at)
 
 
-def _name(project: Project, at: Where, name: str, depth: int) -> LayerList:
+def _name(project: Project, at: Where, node: cst.Name, depth: int) -> LayerList:
+    name = node.value
     scope = _binding_scope(at, name)
     if scope is None:
         meaning = project.resolve(at.module, name)
@@ -34,12 +37,58 @@ def _name(project: Project, at: Where, name: str, depth: int) -> LayerList:
         scope = Where(meaning.module)
     bound = assignments(scope.body(), name)
     alias = None
+    if bound and all(isinstance(one, cst.For) for one in bound) and scope.parameter(name) is None:
+        around = next((one for one in at.module.parsed.ancestors(node) if one in bound), None)
+        if isinstance(around, cst.For):
+            return _element(project, scope, around, name, depth)
     if len(bound) == 1 and isinstance(bound[0], cst.Assign):
         plain = any(dotted(target.target) == name for target in bound[0].targets)
         alias = bound[0].value if plain else None
     if isinstance(alias, cst.Attribute) and scope.parameter(name) is None:
         return container(project, scope, alias, depth + 1)  # `layers = self.layers`
     return LayerList(local_list(project, scope, name, depth), scope)
+
+
+def _element(project: Project, at: Where, loop: cst.For, name: str, depth: int) -> LayerList:
+    """`for stage in self.stages`, `for pool, blocks in self.levels`: what `stage` and `blocks` are lists of."""
+    for part in header(project, at, loop).parts:
+        path = _path(part.target, name)
+        if path is None or dotted(part.source) is None or not plain_walk(part):
+            continue
+        around = container(project, at, part.source, depth + 1)
+        answer = _elements_at(project, around.answer, path)
+        what = f"an element of `{dotted(part.source)}`"
+        return LayerList(answer or Elsewhere(None, at, what), around.scope, element_of=dotted(part.source))
+    return LayerList(Unclear(f"`{name}` is not a list built in this project"), at)
+
+
+def _path(target: cst.BaseExpression, name: str) -> tuple[int, ...] | None:
+    """Where a name stands in a target: `(1,)` for `b` in `a, b`."""
+    if isinstance(target, cst.Name):
+        return () if target.value == name else None
+    if isinstance(target, cst.Tuple | cst.List):
+        for at, one in enumerate(target.elements):
+            inner = _path(one.value, name) if isinstance(one, cst.Element) else None
+            if inner is not None:
+                return (at, *inner)
+    return None
+
+
+def _elements_at(project: Project, answer: Answer, path: tuple[int, ...]) -> Built | None:
+    """The elements of all lists that stand at a place of the elements of a list; None where one is not shown."""
+    found: list[Element] = []
+    for element in answer.elements if isinstance(answer, Built) and not answer.others else ():
+        within = [element]
+        for at in path:
+            inner = members(project, within[0])
+            within = list(inner[at : at + 1])
+            if not within:
+                return None
+        lists = members(project, within[0])
+        if not lists:
+            return None
+        found.extend(lists)
+    return Built(tuple(found)) if found else None
 
 
 def _binding_scope(at: Where, name: str) -> Where | None:

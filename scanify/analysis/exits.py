@@ -24,8 +24,8 @@ Leaving = cst.Break | cst.Continue | cst.Return
 class Exits:
     """The early exits of one loop's body, each with the conditions that it stands under."""
 
-    def __init__(self, at: Where, loop: cst.For, head: Header, names: Names, layer: str) -> None:
-        self._at, self._loop, self._layer = at, loop, layer
+    def __init__(self, at: Where, loop: cst.For, head: Header, names: Names, layers: frozenset[str]) -> None:
+        self._at, self._loop, self._layers = at, loop, layers
         index = set(target_names(head.index)) if head.index is not None else set()
         self._traced = (set(target_names(loop.target)) | set(names.bound)) - index
         self._traced -= self._static_names(names)
@@ -102,7 +102,7 @@ class Exits:
             case cst.Call() if dotted(node.func) in _STATIC_CALLS:
                 return None
             case cst.Attribute():
-                field = (dotted(node) or "").startswith(f"{self._layer}.") and not self._called(node)
+                field = (dotted(node) or "").partition(".")[0] in self._layers and not self._called(node)
                 return None if field or node.attr.value in _MEASURES else self._first_traced(node.value)
             case cst.Arg():
                 return self._first_traced(node.value)

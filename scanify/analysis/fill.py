@@ -123,9 +123,18 @@ def _made_in_loop(loop: cst.For | cst.While, node: cst.BaseExpression) -> cst.Ba
     """`block = Block(...)` in the loop, then `blocks.append(block)`: the element is the call."""
     if isinstance(node, cst.Name):
         made = assignments(loop.body.body, node.value)
-        if len(made) == 1 and isinstance(made[0], cst.Assign):
+        if len(made) == 1 and isinstance(made[0], cst.Assign) and not any(_filling(loop, node.value)):
             return made[0].value
     return node
+
+
+def _filling(loop: cst.For | cst.While, name: str) -> Iterator[cst.Call]:
+    """The calls in a loop that add to a list: it is made anew in every turn, and more than its first value."""
+    for statement in blocks(loop.body.body):
+        value = statement.value if isinstance(statement, cst.Expr) else None
+        head, _, last = (dotted(value.func) or "").rpartition(".") if isinstance(value, cst.Call) else ("", "", "")
+        if isinstance(value, cst.Call) and head == name and last in GROWS:
+            yield value
 
 
 def _vary_through_body(

@@ -37,7 +37,8 @@ def parted(
     return (
         _state(project, at, found, carry)
         or branching(loop.body, head, layer, frozenset(carry))
-        or _built_in_parts(project, found)
+        or (found.several or None)
+        or (_built_in_parts(project, found) if found.several is None else None)
     )
 
 

@@ -27,6 +27,11 @@ class Part:
     form: str | None = None
 
 
+def plain_walk(part: Part) -> bool:
+    """Whether what a target is bound to are elements of its source, in some order."""
+    return part.form is None or part.form.startswith(("`list", "`tuple", "`reversed", "a slice"))
+
+
 @dataclass(frozen=True, eq=False)
 class Header:
     """All that a `for` walks side by side, and the target of an `enumerate` or `range` if there is one.

@@ -13,7 +13,7 @@ _NUMBER_TYPES = frozenset("int float bool complex Number Integral Real ndarray g
 
 
 def identity_problems(
-    project: Project, at: Where, statements: Sequence[cst.CSTNode], layer: str, own: frozenset[str]
+    project: Project, at: Where, statements: Sequence[cst.CSTNode], layers: frozenset[str], own: frozenset[str]
 ) -> list[Problem]:
     """Comparisons and calls in a body whose answer is another one in a scan.
 
@@ -23,8 +23,8 @@ def identity_problems(
     for node in _nodes(statements):
         match node:
             case cst.Comparison():
-                found.extend(_comparison(node, layer, own))
-            case cst.Call() if _tells_apart(project, at, node, layer, own):
+                found.extend(_comparison(node, layers, own))
+            case cst.Call() if _tells_apart(project, at, node, layers, own):
                 found.append(_problem(node))
             case _:
                 pass
@@ -44,24 +44,24 @@ def compared(nodes: Sequence[cst.CSTNode], names: frozenset[str]) -> cst.CSTNode
     return None
 
 
-def _tells_apart(project: Project, at: Where, node: cst.Call, layer: str, own: frozenset[str]) -> bool:
+def _tells_apart(project: Project, at: Where, node: cst.Call, layers: frozenset[str], own: frozenset[str]) -> bool:
     name = builtin_called(project, at, node)
     given = dotted(node.args[0].value) if node.args else None
     if given not in own:
         return False
     if name == "isinstance":
         return len(node.args) == 2 and _number_type(node.args[1].value)
-    return name in ("id", "hash") or (name == "type" and given != layer)
+    return name in ("id", "hash") or (name == "type" and given not in layers)
 
 
-def _comparison(node: cst.Comparison, layer: str, own: frozenset[str]) -> Iterator[Problem]:
+def _comparison(node: cst.Comparison, layers: frozenset[str], own: frozenset[str]) -> Iterator[Problem]:
     left = node.left
     for target in node.comparisons:
         right = target.comparator
         sides = (dotted(left), dotted(right))
         same = isinstance(target.operator, cst.Is | cst.IsNot)
         # What is None is so in every turn, or the scan says that the structure differs.
-        if "None" not in sides and ((same and own & set(sides)) or layer in sides):
+        if "None" not in sides and ((same and own & set(sides)) or layers & set(sides)):
             yield _problem(node)
         left = right
 

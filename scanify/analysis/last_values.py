@@ -27,14 +27,14 @@ class LastValues:
     unset: tuple[str, ...] = ()
 
 
-def last_values(at: Where, loop: cst.For, names: Names, targets: set[str], layer: str) -> LastValues:
+def last_values(at: Where, loop: cst.For, names: Names, targets: set[str], layers: frozenset[str]) -> LastValues:
     """The names whose last values a scan can hand on. Numbers, functions and modules are left to the Python loop."""
     after = read_after(at, loop)
     wanted = [name for name in names.bound if name in after and name not in targets and name not in names.exposed]
     carried = {name for name in names.exposed if name in names.bound and name not in targets}
     if not wanted or not carried:
         return LastValues()
-    computed = _computed(loop, names, carried, layer)
+    computed = _computed(loop, names, carried, layers)
     sure = set.intersection(*names.exits, names.sure)
     before = flow(path_to(at, loop))
     given = parameter_names(at.function.params) if at.function is not None else set()
@@ -56,11 +56,11 @@ def _set_elsewhere(at: Where, loop: cst.For, name: str) -> bool:
     return any(one not in inside for one in assignments(at.body(), name))
 
 
-def _computed(loop: cst.For, names: Names, carried: set[str], layer: str) -> set[str]:
+def _computed(loop: cst.For, names: Names, carried: set[str], layers: frozenset[str]) -> set[str]:
     """The names of the body all of whose values are arrays, for all that can be seen."""
     found = set(carried)
     while True:
-        arrays = _Arrays(frozenset(found), layer)
+        arrays = _Arrays(frozenset(found), layers)
         more = {name for name in names.bound if name not in found and arrays.all_values(loop, name)}
         if not more:
             return found
@@ -72,7 +72,7 @@ class _Arrays:
     """Tells expressions that give arrays from those that give numbers, functions and modules, given names of arrays."""
 
     names: frozenset[str]
-    layer: str
+    layers: frozenset[str]
 
     def all_values(self, loop: cst.For, name: str) -> bool:
         values: list[cst.BaseExpression] = []
@@ -93,7 +93,7 @@ class _Arrays:
                 called = dotted(node.func) or ""
                 read = flow([cst.Expr(node)]).exposed
                 other = called in _NO_ARRAYS or called.rpartition(".")[2] == "partial"
-                return not other and any(name in self.names or name == self.layer for name in read)
+                return not other and any(name in self.names or name in self.layers for name in read)
             case cst.BinaryOperation():
                 return self.given_by(node.left) or self.given_by(node.right)
             case cst.UnaryOperation():

@@ -21,10 +21,11 @@ _DIFFERS = "whose index differs in every layer"
 Reason = tuple[str, str, Place | None]
 
 
-def methods_called(loop: cst.For, layer: str) -> tuple[str, ...]:
+def methods_called(loop: cst.For, *layers: str) -> tuple[str, ...]:
     """What the body calls of the layer: `__call__` for `layer(x)`, `attn.proj` for `layer.attn.proj(x)`."""
     found: list[str] = []
-    _collect(loop.body, layer, found)
+    for layer in layers:
+        _collect(loop.body, layer, found)
     return tuple(dict.fromkeys(found))
 
 

@@ -312,9 +312,11 @@ class LayerList:
     """A list of layers as a loop sees it.
 
     `owner` and `attribute` say whose attribute it is (None for a local list); `scope` is where it is built.
+    `element_of` is the list around it, where it is an element of one: `for stage in self.stages: for block in stage:`.
     """
 
     answer: Answer
     scope: Where
     owner: Definition | None = None
     attribute: str | None = None
+    element_of: str | None = None

@@ -216,7 +216,7 @@ def _problems(project: Project, at: Where, walk: Walk, layer: str, around: froze
         Problem("SCN212", f"`{name}` is bound by `:=` in the element", node)
         for name, node in flow([cst.Expr(walk.element)]).bound.items()
     ]
-    found += identity_problems(project, at, [walk.element], layer, own)
+    found += identity_problems(project, at, [walk.element], frozenset((layer,)), own)
     found += _texts(project, at, walk.element)
     if isinstance(walk.node, cst.For):
         names = flow(body_of(walk.node.body))

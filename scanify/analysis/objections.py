@@ -39,8 +39,9 @@ def head_problem(project: Project, at: Where, head: Header, found: Found, loop: 
     if reads_index(head, loop) and not _can_count(project, at, head):
         return "SCN208", f"the body uses the layer's index `{code_of(head.index or loop.target)}`", place(loop.iter)
     names = target_names(loop.target)
-    if names.count(dotted(found.part.target) or "") > 1:
-        return "SCN213", f"`{dotted(found.part.target)}` is bound twice by the loop", place(loop.target)
+    twice = next((name for name in target_names(found.part.target) if names.count(name) > 1), None)
+    if twice is not None:
+        return "SCN213", f"`{twice}` is bound twice by the loop", place(loop.target)
     for part in head.parts:
         if not _plain(part.target):
             return "SCN207", f"`{code_of(part.target)}` is assigned in every turn of the loop", place(part.target)

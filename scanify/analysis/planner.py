@@ -6,6 +6,7 @@ import libcst as cst
 
 from scanify.analysis.body import BodyFacts, body_facts
 from scanify.analysis.classify import Found, classify, layers_of
+from scanify.analysis.code import code_of
 from scanify.analysis.container import container
 from scanify.analysis.counted import in_another_form, index_walked, numbers, walked
 from scanify.analysis.facts import Place, Span
@@ -14,11 +15,12 @@ from scanify.analysis.header import Header, Part, header
 from scanify.analysis.keys import is_keys
 from scanify.analysis.layer_class import layer_problem, methods_called, state_of_any
 from scanify.analysis.layers import Elsewhere
-from scanify.analysis.names import body_of, flow, reads
+from scanify.analysis.names import body_of, reads, target_names
 from scanify.analysis.objections import REVERSED, branches_beside, first_problem, head_problem, walks_other_layers
 from scanify.analysis.plan import Body, CallStack, Holds, InitStack, Kind, PerLayer, Plan, Refusal
 from scanify.analysis.project import Module, Project, dotted
 from scanify.analysis.stack_choice import Context, choose_stack, list_obligations, may_be_replaced_in, told, with_owner
+from scanify.analysis.stages import element_names
 from scanify.analysis.where import Where, where
 
 
@@ -29,20 +31,26 @@ def plan_loop(context: Context, module: Module, loop: cst.For) -> Plan | Refusal
     found = layers_of(context.project, at, head, loop)
     if found is None:
         return _indexed(context, at, loop, head)
-    layer = dotted(found.part.target)
-    if layer is None or "." in layer:
-        return None
-    facts = body_facts(context.project, at, loop, head, layer)
-    if not facts.applies_layer and layer not in flow(body_of(loop.body)).exposed:
+    layers = frozenset(target_names(found.part.target))
+    facts = body_facts(context.project, at, loop, head, layers)
+    if not layers or not facts.applies_layer:
         return None
     problem = (
         head_problem(context.project, at, head, found, loop)
         or first_problem(facts, found)
-        or layer_problem(context.project, found.kinds, methods_called(loop, layer))
+        or layer_problem(context.project, found.kinds, _methods(loop, found))
     )
     if problem is not None:
         return _refusal(context.project, at, loop, head, found, facts, *problem)
     return _plan(context, at, loop, head, found, facts)
+
+
+def _methods(loop: cst.For, found: Found) -> tuple[str, ...]:
+    """What the body calls of a layer; of a tuple of layers by number, as `pair[0](x)`, it may be any of them."""
+    return (
+        *methods_called(loop, *element_names(loop, found.part.target)),
+        *(("__call__",) if found.several is not None else ()),
+    )
 
 
 def _refusal(
@@ -91,7 +99,7 @@ def _indexed(context: Context, at: Where, loop: cst.For, head: Header) -> Refusa
         part = Part(node, node.value, node.value)
         found = classify(context.project, part, layers)
         if found is not None and found.kind is not None:
-            facts = body_facts(context.project, at, loop, head, head.index.value)
+            facts = body_facts(context.project, at, loop, head, frozenset((head.index.value,)))
             what = at.module.parsed.code(node)
             reason = f"the layers are taken by number, and `{what}` may be beyond the list in some turns"
             return _refusal(
@@ -119,12 +127,11 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
     if not isinstance(stack, InitStack | CallStack):
         rule, reason, place, remedy = stack
         return _refusal(context.project, at, loop, head, found, facts, rule, reason, place, remedy)
-    layer = dotted(found.part.target)
-    assert layer is not None
     index = index_walked(head, found, loop)
     unlike = found.unlike or state_of_any(context.project, found.kinds)
     alike = unlike is None and not facts.changes and not facts.exits.ends and not index and not in_another_form(found)
     alike = alike and not (isinstance(found.layers.answer, Elsewhere) and isinstance(stack, CallStack))
+    alike = alike and found.layers.element_of is None
     alike = alike and not may_be_replaced_in(context.project, found, stack)
     alike = alike and not branches_beside(head, found, loop)
     alike = alike and not walks_other_layers(context.project, at, head, found)
@@ -135,7 +142,7 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
         kind=kind if parted(context.project, at, head, found, loop, facts.carry) is None else Kind.GROUP,
         container=walked(found, stack),
         numbers=numbers(found, stack),
-        layer=layer,
+        layer=code_of(found.part.target),
         carry=facts.carry,
         body=_body(at, loop),
         stack=stack,

@@ -35,6 +35,8 @@ def choose_stack(
         return CallStack("asked for")
     if found.part.form is not None and found.part.form.startswith(("`reversed", "a slice")):
         return CallStack(f"the loop walks {found.part.form} of the list")
+    if found.layers.element_of is not None and context.stack is None:
+        return CallStack(f"the list is an element of `{found.layers.element_of}`")
     if found.kind is None:
         return CallStack(found.unlike or "the source does not show the list")
     if isinstance(answer, Elsewhere):
@@ -117,6 +119,9 @@ def list_obligations(project: Project, found: Found, stack: InitStack | CallStac
     if found.kind is None:
         what = code_of(found.part.source)
         return (f"the elements of `{what}` are Equinox modules, and applying one has no side effects",)
+    if found.hidden:
+        what = code_of(found.part.source)
+        return (f"what the elements of `{what}` hold beside modules is applied without side effects",)
     name = dotted(found.part.source) or ""
     place = changed_at(project, found.layers, name) if isinstance(stack, CallStack) else None
     if place is not None:

@@ -30,7 +30,7 @@ def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, gi
     `given` holds the names of the functions already made in the loop's scope, and takes this one's.
     """
     style, newline = loop.style, loop.style.newline
-    function = fresh(f"apply_{plan.layer.lstrip('_') or 'layer'}", plan.taken | given)
+    function = fresh(f"apply_{_one_name(plan.layer).lstrip('_') or 'layer'}", plan.taken | given)
     given.add(function)
     parameters, unpacking = _parameters(plan)
     carry = layout.pattern(plan.carry)
@@ -64,7 +64,12 @@ def _parameters(plan: Plan) -> tuple[list[str], list[str]]:
         state = fresh("carry", used)
         used.add(state)
         unpacking.append(f"{layout.pattern(plan.carry)} = {state}")
-    parameters = [plan.layer, state]
+    layer = plan.layer
+    if not layer.isidentifier():
+        layer = fresh("layer", used)
+        used.add(layer)
+        unpacking.append(f"{_flat(plan.layer)} = {layer}")
+    parameters = [layer, state]
     for index, xs in enumerate(plan.xs):
         later = {other.target for other in plan.xs[index + 1 :]}
         if xs.target.isidentifier() and xs.target not in later:
@@ -76,6 +81,11 @@ def _parameters(plan: Plan) -> tuple[list[str], list[str]]:
         if not xs.target.isidentifier():
             unpacking.append(f"{_flat(xs.target)} = {name}")
     return parameters, unpacking
+
+
+def _one_name(layer: str) -> str:
+    """The layer's name; "layer" where it is a tuple that the loop unpacks."""
+    return layer if layer.isidentifier() else "layer"
 
 
 def _flat(target: str) -> str:

@@ -59,11 +59,11 @@ class BlockSeq(LayerSequence[M]):
 
     @staticmethod
     def of(layers: Iterable[M], *, gradient_checkpointing: RematPolicy = True) -> "BlockSeq[M]":
-        """A sequence of layers that have been built.
+        """A sequence of layers that have been built: modules, functions, or tuples, lists and dicts of such.
 
         Of no layers at all it is the identity, as a loop over them is.
 
-        **Raises** TypeError where an element is no Equinox module; ValueError where layers share an array that has
+        **Raises** TypeError where an element is something else; ValueError where layers share an array that has
         another place in each.
         """
         ScanCheckpointPolicy.of(gradient_checkpointing)

@@ -43,14 +43,17 @@ def store(layers: Sequence[Any]) -> Store:
     once.
 
     Raises:
-        TypeError: an element is not an Equinox module.
+        TypeError: an element is neither a module, nor a tuple, list or dict of such, nor a function.
         ValueError: layers share an array that does not have the same place in both.
     """
     unique: dict[int, int] = {}
     for index, layer in enumerate(layers):
-        if not isinstance(layer, eqx.Module):
+        if not isinstance(layer, eqx.Module | tuple | list | dict) and (has_aval(layer) or not callable(layer)):
             name = f"{type(layer).__module__}.{type(layer).__qualname__}"
-            raise TypeError(f"expected layers that are equinox.Modules; layer {index} is of type {name}")
+            raise TypeError(
+                "expected layers that are equinox.Modules, functions, or tuples, lists and dicts of such; layer "
+                f"{index} is of type {name}"
+            )
         unique.setdefault(id(layer), index)
     first = sorted(unique.values())
     order = tuple(first.index(unique[id(layer)]) for layer in layers)

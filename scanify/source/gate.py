@@ -121,8 +121,8 @@ def _applies(call: ast.Call, targets: set[str]) -> bool:
     match func:
         case ast.Name(id=name):
             return name in targets and bool(call.args or call.keywords)
-        case ast.Subscript(slice=index):
-            return bool(_names(index) & targets)
+        case ast.Subscript(value=value, slice=index):
+            return bool(_names(index) & targets) or _root(value) in targets  # `self.layers[i](x)`, `pair[0](x)`
         case ast.Call() as inner:
             taken = [value for value in _values(inner) if isinstance(value, ast.Subscript)]
             return any(_root(value) in targets for value in _values(inner)) or any(

@@ -1,0 +1,37 @@
+"""Loops over lists of lists: the names that the body has for a layer, and which of the two loops is over equals."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from scanify.analysis.names import reads, target_names
+from scanify.analysis.skips import collects_skips
+from scanify.analysis.where import Where
+
+
+def element_names(loop: cst.For, target: cst.BaseExpression) -> tuple[str, ...]:
+    """The names that the body has for a layer: for the elements of a layer that is a list, too."""
+    names = target_names(target)
+    inner = [name for one in _walked_in(loop.body, set(names)) for name in target_names(one.target)]
+    return tuple(dict.fromkeys([*names, *inner]))
+
+
+def _walked_in(node: cst.CSTNode, names: set[str]) -> Iterator[cst.For]:
+    """The loops in a body over what one of some names holds."""
+    if isinstance(node, cst.For) and names & reads(node.iter).keys():
+        yield node
+    for child in node.children:
+        yield from _walked_in(child, names)
+
+
+def unequal_stages(at: Where, loop: cst.For, target: cst.BaseExpression, differ: str) -> str | None:
+    """Why elements that are each built with its own value of `differ` are left alone; None where they are not.
+
+    Where the body walks each, the inner loops are those over equals. Levels that collect skips change the width.
+    """
+    if any(True for _ in _walked_in(loop.body, set(target_names(target)))):
+        return f"each element is a list of layers of its own, built with its own value of `{differ}`"
+    skips = collects_skips(at, loop)
+    if skips is not None:
+        return f"each level is built with its own value of `{differ}`, and its `{skips}` are for the way back"
+    return None
