@@ -6,7 +6,7 @@ import libcst as cst
 
 from scanify.analysis.names import body_of
 from scanify.analysis.project import Definition, External, Project, dotted
-from scanify.analysis.where import Where, blocks, method_where
+from scanify.analysis.where import Where, blocks, given_to, method_where
 
 # Public names of equinox.nn that are not modules (equinox/nn/__init__.py, 0.13).
 _NOT_MODULES = {"State", "StateIndex", "inference_mode", "make_with_state"}
@@ -117,7 +117,7 @@ def attribute_assignments(project: Project, definition: Definition, attribute: s
 def _stores(statement: cst.CSTNode) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
     match statement:
         case cst.Assign():
-            return [(target.target, statement.value) for target in statement.targets]
+            return [pair for target in statement.targets for pair in given_to(target.target, statement.value)]
         case cst.AnnAssign() if statement.value is not None:
             return [(statement.target, statement.value)]
         case _:

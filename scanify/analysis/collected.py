@@ -16,8 +16,7 @@ from scanify.analysis.growth import Growth, How, growths
 from scanify.analysis.names import body_of, flow, parameter_names, reads
 from scanify.analysis.plan import Adds, Collection
 from scanify.analysis.project import Project, dotted
-from scanify.analysis.starts import matched
-from scanify.analysis.where import Where, assignments, builtin_called
+from scanify.analysis.where import Where, assignments, builtin_called, matched
 
 _NONE = "None"
 _MAKERS = frozenset("list tuple dict".split())

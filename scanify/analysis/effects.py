@@ -3,7 +3,7 @@
 Under `lax.scan` a body is traced once, so whatever Python does beside computing happens once instead of once a layer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -23,7 +23,10 @@ _LEVELS = frozenset("debug info warning warn error".split())
 class EffectFinder(CallFinder):
     """Walks the statements of one body (or, for helper functions, of one function) and collects its effects."""
 
+    _whole: Sequence[cst.CSTNode] = ()
+
     def body(self, statements: Sequence[cst.CSTNode]) -> Effects:
+        self._whole = self._whole or statements
         for statement in statements:
             self._statement(statement)
         return self.effects
@@ -74,6 +77,8 @@ class EffectFinder(CallFinder):
                     self._expression(child)
             case cst.Pass():
                 pass
+            case cst.FunctionDef() if node.asynchronous is None and self._stays(node.name.value):
+                self._local_function_made(node)
             case cst.Break() | cst.Continue() | cst.Return():
                 word = type(node).__name__.lower()
                 self.effects.problem("SCN205", f"`{word}` ends the loop or a turn of it early", node)
@@ -115,6 +120,32 @@ class EffectFinder(CallFinder):
         fresh = (self.fresh - names) | fresh_names(statements, self.external)
         inner = EffectFinder(self.project, inside, self.own | names, fresh, self.seen, self.layers - names)
         self._take(inner.body(statements))
+
+    def _stays(self, name: str) -> bool:
+        """Whether a function made in the code is called there and never kept: it reads names as they are then.
+
+        Kept beyond a turn, it would see the names of the last turn in the loop, and of its own in a local function.
+        """
+        parent = self.at.module.parsed.parent
+        for node in (one for statement in self._whole for one in _mentions(statement, name)):
+            above = parent(node)
+            call = parent(above) if isinstance(above, cst.Arg) else above
+            if not isinstance(call, cst.Call):
+                return False
+            given = isinstance(above, cst.Arg)
+            if given and (self.external(call.func) or "").partition(".")[0] not in ("jax", "equinox"):
+                return False
+        return True
+
+    def _local_function_made(self, node: cst.FunctionDef) -> None:
+        for decorator in node.decorators:
+            self.decorator(decorator.decorator, node.name.value)
+            self._expression(decorator.decorator)
+        before = len(self.effects.problems)
+        self._inner_function(node)
+        # How a function ends is its own affair.
+        made = self.effects.problems[before:]
+        self.effects.problems[before:] = [one for one in made if one.rule in ("SCN206", "SCN207")]
 
     def _take(self, inner: Effects) -> None:
         self.effects.problems.extend(inner.problems)
@@ -274,3 +305,14 @@ def _is_list(node: cst.CSTNode) -> bool:
 def dotted_or(node: cst.CSTNode) -> str:
     """The dotted name of an expression, or its text where it has none."""
     return dotted(node) or code_of(node)
+
+
+def _mentions(node: cst.CSTNode, name: str) -> Iterator[cst.Name]:
+    """Where a name is read or written, its own definition left out."""
+    if isinstance(node, cst.Name) and node.value == name:
+        yield node
+    labels = {id(getattr(node, field, None)) for field in ("attr", "keyword")}
+    labels |= {id(node.name)} if isinstance(node, cst.FunctionDef) else set()
+    for child in node.children:
+        if id(child) not in labels:
+            yield from _mentions(child, name)

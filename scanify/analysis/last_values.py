@@ -12,8 +12,7 @@ import libcst as cst
 from scanify.analysis.around import path_to, read_after
 from scanify.analysis.names import Names, body_of, flow, parameter_names, target_names
 from scanify.analysis.project import dotted
-from scanify.analysis.starts import matched
-from scanify.analysis.where import Where, assignments
+from scanify.analysis.where import Where, assignments, matched
 
 _MEASURES = frozenset("shape ndim size dtype".split())
 _NO_ARRAYS = frozenset("len int float bool str range list dict set tuple isinstance getattr".split())

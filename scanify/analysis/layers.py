@@ -21,7 +21,7 @@ from scanify.analysis.fill import (
 from scanify.analysis.keys import Variety, bind_iteration
 from scanify.analysis.plan import After, Wrap
 from scanify.analysis.project import Definition, External, Project, dotted
-from scanify.analysis.where import Where, assignments, blocks, builtin_called, method_where
+from scanify.analysis.where import Where, assignments, blocks, builtin_called, method_where, value_given
 
 _MAX_DEPTH = 8
 
@@ -200,7 +200,7 @@ def local_list(project: Project, at: Where, name: str, depth: int = 0) -> Answer
     if not made or not all(isinstance(one, cst.Assign | cst.AnnAssign) for one in made):
         return Unclear(f"`{name}` is assigned in several places", at=_place(at, bound[-1]))
     for statement in made:
-        if isinstance(statement, cst.Assign) and not any(dotted(t.target) == name for t in statement.targets):
+        if value_given(statement, name) is None:
             return Unclear(f"`{name}` is unpacked from another value", at=_place(at, statement))
     return in_branches(project, at, name, [one for one in made if isinstance(one, cst.Assign | cst.AnnAssign)], depth)
 
@@ -220,8 +220,7 @@ def in_branches(
 ) -> Answer:
     """The list that one statement assigns to `target`, or one of several statements, each in a branch of its own."""
     if len(made) == 1:
-        assert made[0].value is not None
-        return filled(project, at, made[0], target, made[0].value, depth)
+        return filled(project, at, made[0], target, _given(made[0], target), depth)
     several = Unclear(f"`{target}` is assigned in several places", at=_place(at, made[-1]))
     parsed = at.module.parsed
     blocks_of = [_block(at, one) for one in made]
@@ -230,11 +229,17 @@ def in_branches(
     nested = any(block in parsed.ancestors(one) for one in made for block in blocks_of if block is not _block(at, one))
     if not apart or (grown and nested) or sum(len(_own(at, grown, one)) for one in made) != len(grown):
         return several
-    found = [filled(project, at, one, target, one.value, depth, several=True) for one in made if one.value is not None]
+    found = [filled(project, at, one, target, _given(one, target), depth, several=True) for one in made]
     if not all(isinstance(one, Built) for one in found):
         return next(one for one in found if not isinstance(one, Built))
     first, *others = [one for one in found if isinstance(one, Built)]
     return Built(first.elements, first.site, (*first.others, *(each for one in others for each in (one, *one.others))))
+
+
+def _given(statement: cst.Assign | cst.AnnAssign, target: str) -> cst.BaseExpression:
+    value = value_given(statement, target)
+    assert value is not None
+    return value
 
 
 def _block(at: Where, statement: cst.CSTNode) -> cst.CSTNode | None:

@@ -8,7 +8,7 @@ from scanify.analysis.effects import Problem
 from scanify.analysis.keys import key_name, qualified
 from scanify.analysis.names import Names, flow, parameter_names
 from scanify.analysis.project import Project, dotted
-from scanify.analysis.where import Where, assignments, blocks, builtin_called
+from scanify.analysis.where import Where, assignments, blocks, builtin_called, matched
 
 _NUMBER_TYPES = frozenset("int float bool complex".split())
 _NUMBER_MAKERS = frozenset("len int float bool complex abs round sum ord".split())
@@ -103,18 +103,6 @@ def values_before(at: Where, loop: cst.For, name: str) -> list[cst.BaseExpressio
         elif isinstance(statement, cst.AnnAssign | cst.AugAssign) and statement.value is not None:
             found.append(statement.value)
     return found
-
-
-def matched(target: cst.CSTNode, value: cst.BaseExpression, name: str) -> list[cst.BaseExpression]:
-    """What of `value` goes to `name`, where that can be seen."""
-    if dotted(target) == name:
-        return [value]
-    if not isinstance(target, cst.Tuple | cst.List) or not isinstance(value, cst.Tuple | cst.List):
-        return []
-    if any(isinstance(one, cst.StarredElement) for one in (*target.elements, *value.elements)):
-        return []
-    pairs = zip(target.elements, value.elements, strict=False)
-    return [found for one, other in pairs for found in matched(one.value, other.value, name)]
 
 
 def start_obligations(project: Project, at: Where, loop: cst.For, carry: Sequence[str]) -> list[str]:

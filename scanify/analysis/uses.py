@@ -134,6 +134,8 @@ def _alias(module: Module, node: cst.CSTNode) -> str | None:
 def _bad(project: Project, module: Module, node: cst.CSTNode) -> str | None:
     """Why a stack cannot serve this use; None where it can, or where the use is the building of the list itself."""
     parent = module.parsed.parent(node)
+    if assigned(module, node):
+        return None
     if (found := in_tree_at(project, module, node)) is not None:
         return found
     if (found := told_apart(module, node)) is not None:
@@ -162,7 +164,10 @@ def _bad(project: Project, module: Module, node: cst.CSTNode) -> str | None:
 
 
 def assigned(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a statement assigns to it, alone or as one of several targets."""
     parent = module.parsed.parent(node)
+    while isinstance(parent, cst.Element | cst.Tuple | cst.List):
+        node, parent = parent, module.parsed.parent(parent)
     return isinstance(parent, cst.AssignTarget | cst.AnnAssign) and parent.target is node
 
 

@@ -142,6 +142,34 @@ def assignments(statements: Sequence[cst.CSTNode], name: str) -> list[cst.CSTNod
     return found
 
 
+def value_given(statement: cst.CSTNode, target: str) -> cst.BaseExpression | None:
+    """What an assignment gives to a name or an attribute: one of its values, in `norms, layers = [], []`."""
+    if isinstance(statement, cst.AnnAssign):
+        return statement.value if dotted(statement.target) == target else None
+    if not isinstance(statement, cst.Assign):
+        return None
+    found = [one for each in statement.targets for one in matched(each.target, statement.value, target)]
+    return found[0] if found else None
+
+
+def matched(target: cst.BaseExpression, value: cst.BaseExpression, name: str) -> list[cst.BaseExpression]:
+    """What of `value` goes to `name`, where that can be seen."""
+    return [given for one, given in given_to(target, value) if dotted(one) == name]
+
+
+def given_to(
+    target: cst.BaseExpression, value: cst.BaseExpression
+) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """Each target and what it is given, one pair for each where several values go to several targets."""
+    if not isinstance(target, cst.Tuple | cst.List) or not isinstance(value, cst.Tuple | cst.List):
+        return [(target, value)]
+    elements = (*target.elements, *value.elements)
+    if len(target.elements) != len(value.elements) or any(isinstance(one, cst.StarredElement) for one in elements):
+        return []
+    pairs = zip(target.elements, value.elements, strict=True)
+    return [pair for one, other in pairs for pair in given_to(one.value, other.value)]
+
+
 @lru_cache(maxsize=4096)  # every question about a name asks it of every statement again
 def _walruses_of(statement: cst.CSTNode) -> frozenset[str]:
     return frozenset(_walruses(statement))

@@ -44,7 +44,7 @@ def body(text: str) -> str:
         ("SCN212", "while mask:\n    x = layer(x)"),
         ("SCN212", "try:\n    x = layer(x)\nexcept ValueError:\n    pass"),
         ("SCN212", "with open(mask) as f:\n    x = layer(x)"),
-        ("SCN212", "def f(y):\n    return y\nx = f(layer(x))"),
+        ("SCN212", "def f(y):\n    return y\nx = [f][0](layer(x))"),
         ("SCN212", "del mask\nx = layer(x)"),
         ("SCN212", "layer = eqx.filter_jit(layer)\nx = layer(x)"),
         ("SCN212", "x = super().__call__(layer(x))"),

@@ -119,3 +119,24 @@ def test_a_list_that_two_loops_walk_has_one_container():
     text = model(LOOP + "\nfor i, layer in enumerate(self.layers):\n    x = layer(x) * i")
     plans = decide(text)
     assert [plan.holds for plan in plans if isinstance(plan, Plan)] == [Holds.BLOCK_SEQ, Holds.BLOCK_SEQ]
+
+
+@pytest.mark.parametrize(
+    "init",
+    [
+        "self.layers, self.norm = [Block(8, key=k) for k in keys], eqx.nn.LayerNorm(8)",
+        "(self.norm, [self.layers, rest]) = (None, [[Block(8, key=k) for k in keys], 1])",
+        "self.layers, rest = [], []\nfor k in keys:\n    self.layers.append(Block(8, key=k))\n    rest.append(k)",
+        "blocks, rest = [], []\nfor k in keys:\n    blocks.append(Block(8, key=k))\nself.layers = tuple(blocks)",
+    ],
+)
+def test_lists_that_are_assigned_beside_other_values_are_built_stacked(init):
+    plan = only(model(init=f"keys = jr.split(key, depth)\n{init}"))
+    assert isinstance(plan, Plan) and isinstance(plan.stack, InitStack), plan
+    assert (plan.holds.value, plan.safe) == ("ArrayStacked", True)
+
+
+@pytest.mark.parametrize("init", ["self.layers, rest = built(key)", "self.layers, *rest = [], [], []"])
+def test_lists_that_are_unpacked_from_one_value_are_not_shown(init):
+    found = only(model(init=init))
+    assert not isinstance(found, Plan) or found.obligations
