@@ -30,7 +30,6 @@ def body(text: str) -> str:
         ("SCN206", "x = layer(x)\nouts.append(outs[-1])"),
         ("SCN206", "x = layer(x, outs)\nouts += [x]"),
         ("SCN206", "x = layer(x, outs)\nouts += (x,)"),
-        ("SCN206", "x = layer(x)\nmask[0] = x"),
         ("SCN206", "x, outs[0] = layer(x, outs[0])"),
         ("SCN207", "x = layer(x)\nprint(x)"),
         ("SCN207", "x = layer(x)\nmask.seen = x"),
