@@ -95,6 +95,8 @@ def _looks_like_layers(project: Project, at: Where, part: Part, layers: LayerLis
 
 def classify(project: Project, part: Part, layers: LayerList) -> Found | None:
     answer = layers.answer
+    if layers.views:
+        return _in_views(project, part, layers)
     if isinstance(answer, NotLayers):
         return None
     if isinstance(answer, Unclear):
@@ -135,6 +137,22 @@ def _handed(project: Project, found: Found) -> Found:
         return found
     first, *others = [each for one in known for each in one.kinds]
     return replace(found, kind=replace(first, exact=False), reason=None, others=tuple(others))
+
+
+def _in_views(project: Project, part: Part, layers: LayerList) -> Found | None:
+    """A local name for one of several lists: each must be one of layers, and the classes may differ."""
+    found = [classify(project, part, one) for one in layers.views]
+    known = [one for one in found if one is not None]
+    if len(known) < len(found):
+        return None
+    worst = next((one for one in known if one.reason is not None or one.kind is None), None)
+    if worst is not None:
+        return replace(worst, layers=layers)
+    kinds = [one.kind for one in known if one.kind is not None]
+    exact = len(kinds) == 1 or (kinds[0].exact and all(one.exact and kinds[0].same(one) for one in kinds))
+    unlike = next((one.unlike for one in known if one.unlike is not None), None)
+    others = tuple(each for one in known for each in one.kinds if each is not kinds[0])
+    return Found(part, layers, replace(kinds[0], exact=kinds[0].exact and exact), unlike=unlike, others=others)
 
 
 def _in_branches(project: Project, part: Part, layers: LayerList, answer: Built) -> Found | None:

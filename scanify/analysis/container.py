@@ -1,5 +1,7 @@
 """From the container expression of a loop (`self.layers`, `model.encoder.blocks`, `layers`) to its list of layers."""
 
+from dataclasses import replace
+
 import libcst as cst
 
 from scanify.analysis.classes import attribute_assignments, declarations, is_module
@@ -8,6 +10,7 @@ from scanify.analysis.header import header, plain_walk
 from scanify.analysis.layers import Answer, Built, Elsewhere, LayerList, Unclear, in_branches, local_list
 from scanify.analysis.project import Assigned, Definition, Project, dotted
 from scanify.analysis.several import members
+from scanify.analysis.views import views_of
 from scanify.analysis.where import Where, assignments
 
 _MAX_DEPTH = 6
@@ -35,6 +38,10 @@ def _name(project: Project, at: Where, node: cst.Name, depth: int) -> LayerList:
         if not isinstance(meaning, Assigned):
             return LayerList(Unclear(f"`{name}` is not a list built in this project"), at)
         scope = Where(meaning.module)
+    views = views_of(scope, name)
+    if len(views) > 1 or any(not one.whole for one in views):
+        lists = tuple(container(project, scope, one.source, depth + 1) for one in views)
+        return replace(lists[0], views=lists, walked_once=any(one.walked_once for one in views))
     bound = assignments(scope.body(), name)
     alias = None
     if bound and all(isinstance(one, cst.For) for one in bound) and scope.parameter(name) is None:
@@ -115,6 +122,9 @@ def class_of(project: Project, at: Where, node: cst.CSTNode, depth: int = 0) -> 
         return class_of_attribute(project, owner, node.attr.value, depth) if owner is not None else None
     if isinstance(node, cst.Call):
         return _class(element_class(project, Element(node, at)))
+    if isinstance(node, cst.IfExp):  # where it is None, nothing of it is asked
+        branches = [one for one in (node.body, node.orelse) if dotted(one) != "None"]
+        return class_of(project, at, branches[0], depth + 1) if len(branches) == 1 else None
     return None
 
 
@@ -141,20 +151,32 @@ def _class_of_name(project: Project, at: Where, name: str, depth: int) -> Defini
 
 def class_of_attribute(project: Project, owner: Definition, attribute: str, depth: int = 0) -> Definition | None:
     """The class of the project that an attribute of a class's instances is an instance of, None where not shown."""
-    stores = attribute_assignments(project, owner, attribute)
+    stores = [one for one in attribute_assignments(project, owner, attribute) if dotted(one.value) != "None"]
     if len(stores) == 1:
         return class_of(project, stores[0].at, stores[0].value, depth + 1)
     declared = declarations(project, owner, attribute)
-    if not stores and len(declared) == 1:
+    if len(declared) == 1:
         return annotated_class(project, Where(declared[0].owner.module), declared[0].annotation)
     return None
 
 
 def annotated_class(project: Project, at: Where, annotation: cst.BaseExpression) -> Definition | None:
-    """The class of the project that an annotation names."""
-    name = annotation_name(annotation)
+    """The class of the project that an annotation names, alone or beside None: `Block | None`, `Optional[Block]`."""
+    name = annotation_name(_not_none(annotation))
     meaning = project.resolve(at.module, name) if name is not None else None
     return meaning if isinstance(meaning, Definition) and isinstance(meaning.node, cst.ClassDef) else None
+
+
+def _not_none(annotation: cst.BaseExpression) -> cst.BaseExpression:
+    match annotation:
+        case cst.BinaryOperation(left=left, operator=cst.BitOr(), right=cst.Name(value="None")):
+            return left
+        case cst.BinaryOperation(left=cst.Name(value="None"), operator=cst.BitOr(), right=right):
+            return right
+        case cst.Subscript(value=value, slice=[cst.SubscriptElement(slice=cst.Index(value=inner))]):
+            return inner if (dotted(value) or "").rpartition(".")[2] == "Optional" else annotation
+        case _:
+            return annotation
 
 
 def annotation_name(annotation: cst.BaseExpression) -> str | None:

@@ -11,8 +11,9 @@ from scanify.analysis.project import dotted
 
 
 def in_another_form(found: Found) -> bool:
-    """Whether the loop walks a part of the list, or walks it backwards."""
-    return found.part.form is not None and found.part.form.startswith(("`reversed", "a slice"))
+    """Whether the loop walks a part of the list, or walks it backwards, or does so in one of its calls."""
+    form = found.part.form
+    return bool(found.layers.views) or (form is not None and form.startswith(("`reversed", "a slice")))
 
 
 def walked(found: Found, stack: InitStack | CallStack) -> str:

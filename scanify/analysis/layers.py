@@ -195,6 +195,9 @@ def local_list(project: Project, at: Where, name: str, depth: int = 0) -> Answer
         annotation = param.annotation.annotation if param.annotation is not None else None
         return Elsewhere(annotation, at, f"the parameter `{name}`", name)
     if not bound:
+        given = at.function.params.star_arg if at.function is not None else None
+        if isinstance(given, cst.Param) and given.name.value == name:
+            return Elsewhere(None, at, f"the arguments `*{name}`")
         return Unclear(f"`{name}` is not assigned in this function")
     made = [one for one in bound if not isinstance(one, cst.AugAssign)]
     if not made or not all(isinstance(one, cst.Assign | cst.AnnAssign) for one in made):
@@ -318,6 +321,8 @@ class LayerList:
 
     `owner` and `attribute` say whose attribute it is (None for a local list); `scope` is where it is built.
     `element_of` is the list around it, where it is an element of one: `for stage in self.stages: for block in stage:`.
+    `views` are the lists that a local name stands for, one of them in each run or a part of it; `walked_once` that what
+    it stands for may be an iterator.
     """
 
     answer: Answer
@@ -325,3 +330,5 @@ class LayerList:
     owner: Definition | None = None
     attribute: str | None = None
     element_of: str | None = None
+    views: "tuple[LayerList, ...]" = ()
+    walked_once: bool = False

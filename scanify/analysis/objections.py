@@ -38,6 +38,8 @@ def head_problem(project: Project, at: Where, head: Header, found: Found, loop: 
         return "SCN213", f"the layers are walked through {found.part.form}", place(found.part.whole)
     if reads_index(head, loop) and not _can_count(project, at, head):
         return "SCN208", f"the body uses the layer's index `{code_of(head.index or loop.target)}`", place(loop.iter)
+    if found.layers.walked_once and (reads_index(head, loop) or found.part.form is not None):
+        return "SCN213", f"`{dotted(found.part.source)}` may be an iterator, which has no length", place(loop.iter)
     names = target_names(loop.target)
     twice = next((name for name in target_names(found.part.target) if names.count(name) > 1), None)
     if twice is not None:

@@ -37,6 +37,8 @@ def choose_stack(
         return CallStack(f"the loop walks {found.part.form} of the list")
     if found.layers.element_of is not None and context.stack is None:
         return CallStack(f"the list is an element of `{found.layers.element_of}`")
+    if found.layers.views:
+        return CallStack(f"`{code_of(found.part.source)}` is a part of a list, or one of several lists")
     if found.kind is None:
         return CallStack(found.unlike or "the source does not show the list")
     if isinstance(answer, Elsewhere):

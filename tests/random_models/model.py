@@ -41,6 +41,12 @@ NORMED = (
     "xs, state = jax.vmap(run, in_axes=(0, None), out_axes=(0, None), axis_name='batch')("
     "jnp.stack([x, x * 2, -x]), state)\nx = xs[0] * xs[1] - xs[2]"
 )
+CHOSEN = [
+    "chosen = self.layers",
+    "chosen = reversed(self.layers) if flag else self.layers",
+    "chosen = self.layers if flag else self.layers[::-1]",
+    "if mask is None:\n    chosen = self.layers\nelse:\n    chosen = self.layers[::-1]",
+]
 SLOTS = "[x * u for u in range(DEPTH)]"
 COLLECTED = ["x = x + sum(outs)", "x = x + jnp.mean(jnp.stack(outs), 0)", "x = x + outs[-1]", "x = x * len(outs)"]
 # The number of loops over layers that each adds.
@@ -98,6 +104,10 @@ def random_model(seed: int) -> Model:
     if bug == "body":
         body.insert(pick.randrange(len(body) + 1), pick.choice(HAZARDS))
     loop = _loop(pick, head, [written(one, head) for one in body])
+    chosen = pick.choice(CHOSEN) if layers.family != "wide" and pick.random() < 0.1 else ""
+    if chosen:
+        first, _, rest = loop.partition("\n")
+        loop = f"{first.replace('self.layers', 'chosen')}\n{rest}"
     around = pick.choice(WRONG_SURROUNDINGS if bug == "around" else SURROUNDINGS)
     if layers.family == "normed":
         around = NORMED
@@ -116,7 +126,7 @@ def random_model(seed: int) -> Model:
     if "slots" in loop:
         around += "\nx = x + sum(slots)"
     lines = around.replace("{loop1}", indent(loop, "    ")).replace("{loop}", loop) + f"\n{end}"
-    text = _module(pick, layers, _with_starts(pick, lines))
+    text = _module(pick, layers, _with_starts(pick, lines, chosen))
     stack = pick.choice(["init", "call", None, None, None])
     stack = None if layers.given or "def encode(layers" in text else stack  # nothing else can be asked for
     keyed = "jr.split(key, DEPTH)" in lines or pick.random() < 0.7
@@ -133,13 +143,15 @@ def _loop(pick: random.Random, head: Head, body: list[str]) -> str:
     return f"{head.line}\n{indent(chr(10).join(body), '    ')}"
 
 
-def _with_starts(pick: random.Random, lines: str) -> str:
+def _with_starts(pick: random.Random, lines: str, chosen: str) -> str:
     start = "last = h = x * 0\ncount = 0\ntotal = 0.0\ngrown = [x]\narray = np.zeros(4)\n"
     if "keys" in lines:
         start += pick.choice(KEYS).format(n=pick.choice(["DEPTH", "len(self.layers)", "self.n"])) + "\n"
     for name, value in (("outs", "[]"), ("prev", "None"), ("final", pick.choice(["None", "x * 0"])), ("slots", SLOTS)):
         if re.search(rf"\b{name}\b", lines):
             start += f"{name} = {value}\n"
+    if chosen:
+        start += f"{chosen}\n"
     if "see()" in lines:
         start += "def see():\n    return x * 2\n"
     return f"{start}{lines}\nx = jnp.sum(x) + total if x.shape != s.shape else x + total"

@@ -1,0 +1,96 @@
+"""Local names for lists of layers: what they stand for is walked as it is when the loop begins."""
+
+import pytest
+from helpers import decide, model, only
+
+from scanify.analysis.plan import CallStack, Holds, InitStack, Plan, Refusal
+
+INIT = """\
+self.layers = [Block(8, key=k) for k in jr.split(key, depth)]
+self.others = [Other() for _ in range(depth)]
+"""
+LOOP = "for layer in layers:\n    x = layer(x)"
+
+
+def text_of(before: str, loop: str = LOOP, init: str = INIT) -> str:
+    return model(loop, init=init, before=before).replace(
+        "    norm: eqx.nn", "    others: list[Other]\n    norm: eqx.nn"
+    )
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "layers = reversed(self.layers) if mask else self.layers",
+        "layers = self.layers if mask is None else self.layers[::-1]",
+        "if mask:\n    layers = self.layers\nelse:\n    layers = list(reversed(self.layers))",
+        "layers = self.layers[1:]",
+        "layers = list(self.layers)",
+        "blocks = self.layers\nlayers = blocks[::-1] if mask else blocks",
+        "layers = self.layers if mask else (self.layers[1:] if keys else self.layers[2:])",
+    ],
+)
+def test_a_choice_or_a_part_of_a_list_is_stacked_in_the_call(before):
+    plan = only(text_of(before))
+    assert isinstance(plan, Plan), plan
+    assert (plan.container, plan.rule, plan.holds, plan.safe) == ("layers", "SCN102", Holds.BLOCK_SEQ, True)
+    assert isinstance(plan.stack, CallStack)
+    assert plan.call is not None and plan.call.owner == "Block"
+
+
+def test_another_name_for_the_list_is_the_list():
+    plan = only(text_of("layers = self.layers"))
+    assert isinstance(plan, Plan)
+    assert (plan.container, plan.holds) == ("layers", Holds.ARRAY_STACKED)
+    assert isinstance(plan.stack, InitStack)
+
+
+def test_lists_of_different_classes():
+    plan = only(text_of("layers = self.layers if mask else self.others"))
+    assert isinstance(plan, Plan)
+    assert plan.call is not None and plan.call.owner is None
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "layers = list(self.layers)\nlayers.append(mask)",
+        "layers = self.layers[1:]\nlayers[0] = mask",
+        "layers = self.layers[1:]\nlayers += mask",
+        "layers = self.layers if mask else mask",
+        "layers = self.layers\nlayers = layers[1:]",
+        "layers = [self.layers[0], mask] if mask else self.layers",
+    ],
+)
+def test_a_list_that_is_not_shown_is_left_alone(before):
+    assert not any(isinstance(one, Plan) for one in decide(text_of(before)))
+
+
+def test_an_iterator_has_no_length():
+    found = only(text_of("layers = reversed(self.layers) if mask else self.layers", LOOP.replace("x)", "x) * 2")))
+    assert isinstance(found, Plan)
+    counted = "for i, layer in enumerate(layers):\n    x = layer(x) * i"
+    found = only(text_of("layers = reversed(self.layers) if mask else self.layers", counted))
+    assert isinstance(found, Refusal)
+    assert found.rule == "SCN213"
+    found = only(text_of("layers = self.layers[::-1] if mask else self.layers", counted))
+    assert isinstance(found, Plan)
+
+
+def test_modules_that_may_be_none():
+    text = text_of("pass", "if self.inner is not None:\n    for layer in self.inner.layers:\n        x = layer(x)")
+    inner = "class Inner(eqx.Module):\n    layers: list[Block]\n\n\nclass Model(eqx.Module):\n    inner: Inner | None\n"
+    plan = only(text.replace("class Model(eqx.Module):\n", inner))
+    assert isinstance(plan, Plan), plan
+    assert plan.container == "self.inner.layers"
+    choice = "self.inner = Inner([Block(8, key=key)] * depth) if depth else None"
+    plan = only(text.replace("class Model(eqx.Module):\n", inner).replace(INIT.splitlines()[0], choice))
+    assert isinstance(plan, Plan), plan
+
+
+def test_the_arguments_of_a_constructor_are_the_callers():
+    text = text_of("pass", LOOP.replace("layers:", "self.layers:"))
+    text = text.replace("def __init__(self, depth, *, key):", "def __init__(self, *layers, depth=3, key=None):")
+    plan = only(text.replace(INIT.splitlines()[0], "self.layers = tuple(layers)"))
+    assert isinstance(plan, Plan), plan
+    assert isinstance(plan.stack, CallStack)
