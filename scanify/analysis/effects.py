@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from scanify.analysis.calls import CallFinder, Effects, Problem
+from scanify.analysis.calls import MUTATORS, CallFinder, Effects, Problem
+from scanify.analysis.classes import method
 from scanify.analysis.code import code_of
 from scanify.analysis.fresh import fresh_names
 from scanify.analysis.keys import qualified
 from scanify.analysis.names import body_of, flow, parameter_names, target_names
-from scanify.analysis.project import Assigned, Project, dotted
+from scanify.analysis.project import Assigned, Definition, Project, dotted
 from scanify.analysis.where import Where
 
 __all__ = ["EffectFinder", "Effects", "Problem", "dotted_or", "function_effects"]
@@ -190,6 +191,10 @@ class EffectFinder(CallFinder):
                 self._expression(value)  # an effect that scan keeps, once a layer and in order
                 self.effects.notes.append(f"`{dotted(func)}` runs again where the backward pass runs a layer again")
                 return
+            if isinstance(func, cst.Attribute) and func.attr.value in MUTATORS and dotted(func.value) in self.fresh:
+                for arg in value.args:
+                    self._expression(arg.value)
+                return
             made = dotted(func) == "object.__setattr__" and self.project.is_builtin(self.at.module, "object")
             if made and value.args and dotted(value.args[0].value) in self.fresh:
                 for arg in value.args:
@@ -202,12 +207,25 @@ class EffectFinder(CallFinder):
                     f"`{dotted_or(func)}(...)` speaks whenever a layer is traced, which may not be once a layer"
                 )
                 return
+            if self._followed(func):
+                self._expression(value)  # a check, perhaps: what it does is seen there
+                return
             self.effects.problem("SCN207", f"`{dotted_or(func)}(...)` is called for its effect alone", node)
             return
         if isinstance(value, cst.Yield | cst.Await):
             self._expression(value)
             return
         self.effects.problem("SCN212", "an expression stands alone in the body", node)
+
+    def _followed(self, func: cst.CSTNode) -> bool:
+        """Whether a call runs a function of the project, or a method of the class, that is looked into."""
+        head, _, last = (dotted(func) or "").rpartition(".")
+        if head and head == self.at.self_name and self.at.owner is not None:
+            return method(self.project, self.at.owner, last) is not None
+        if not last or (head or last).partition(".")[0] in self.own | self.at.locals:
+            return False
+        meaning = self.project.resolve(self.at.module, dotted(func) or "")
+        return isinstance(meaning, Definition) and isinstance(meaning.node, cst.FunctionDef)
 
     def _tells(self, func: cst.CSTNode, name: str | None) -> bool:
         """Whether a call only warns or logs: when it does so is a matter of tracing, which a loop under jit repeats."""

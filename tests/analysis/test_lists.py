@@ -239,3 +239,25 @@ def test_what_only_warns_is_a_note(call, refused):
 def test_an_attribute_of_an_object_made_in_the_body_may_be_set(made, refused):
     loop = f"for layer in self.layers:\n    y = {made}\n    object.__setattr__(y, 'scale', 1)\n    x = layer(x)"
     assert isinstance(only(model(loop)), Refusal) is refused
+
+
+@pytest.mark.parametrize(
+    ("body", "refused"),
+    [
+        ("assert x.ndim == 1", False),
+        ("if x.ndim != 1:\n        raise ValueError(x.shape)", False),
+        ("names = ['a']\n    names.reverse()\n    names.sort()", False),
+        ("seen.append(x)", True),
+        ("print(x)", True),
+        ("x.names.reverse()", True),
+    ],
+)
+def test_a_function_that_is_called_for_its_effect_is_looked_into(body, refused):
+    text = model("for layer in self.layers:\n    check(x)\n    x = layer(x)")
+    found = only(text.replace("def helper", f"seen = []\n\n\ndef check(x):\n    {body}\n\n\ndef helper"))
+    assert isinstance(found, Refusal) is refused
+
+
+def test_a_call_for_its_effect_of_what_is_not_shown_is_refused():
+    assert isinstance(only(model("for layer in self.layers:\n    mask.check(x)\n    x = layer(x)")), Refusal)
+    assert isinstance(only(model("for layer in self.layers:\n    unknown(x)\n    x = layer(x)")), Refusal)
