@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from scanify.analysis.names import reads, target_names
+from scanify.analysis.names import target_names
+from scanify.analysis.project import dotted
 from scanify.analysis.skips import collects_skips
 from scanify.analysis.where import Where
 
@@ -18,10 +19,19 @@ def element_names(loop: cst.For, target: cst.BaseExpression) -> tuple[str, ...]:
 
 def _walked_in(node: cst.CSTNode, names: set[str]) -> Iterator[cst.For]:
     """The loops in a body over what one of some names holds."""
-    if isinstance(node, cst.For) and names & reads(node.iter).keys():
+    if isinstance(node, cst.For) and any(dotted(one) in names for one in _sources(node.iter)):
         yield node
     for child in node.children:
         yield from _walked_in(child, names)
+
+
+def _sources(walked: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """What a loop walks: `stage`, `stage[1:]`, `zip(stage, keys)`."""
+    yield walked
+    if isinstance(walked, cst.Subscript):
+        yield walked.value
+    for arg in walked.args if isinstance(walked, cst.Call) else ():
+        yield from _sources(arg.value)
 
 
 def unequal_stages(at: Where, loop: cst.For, target: cst.BaseExpression, differ: str) -> str | None:

@@ -132,6 +132,12 @@ COUNTED = [
     "h = slots[{i}]\nx = x + h\nslots[{i}] = h * 0.5 + jnp.sin(x)",
     "slots[{i}] = x if slots[{i}] is None else slots[{i}] + x",
 ]
+MATES = [
+    "x = mate(x)",
+    "x = x + mate(layer(x))",
+    "x = jax.vmap(mate)(x[None])[0]",
+    "for f in (layer, mate):\n    x = f(x)",
+]
 WIDE = ["x = jnp.tanh(x)", "x = x * 2", "h = x\nx = h * h", "x = jax.nn.relu(x)", "if flag:\n    x = -x"]
 WIDE_COUNTED = [
     "if {i} == {count} - 1:\n    break",
@@ -196,7 +202,9 @@ def random_body(pick: random.Random, family: str, head: Head) -> list[str]:
     body = pick.sample(own, pick.choices([0, 1, 2, 3], [5, 5, 3, 1])[0])
     if head.index is not None:
         body += pick.sample(counted, pick.choices([0, 1, 2], [1, 6, 2])[0])
-    for name in sorted(head.names) if family == "plain" else ():
+    if family == "pair":
+        body += pick.sample(MATES, pick.choice([1, 1, 2]))
+    for name in sorted(head.names) if family in ("plain", "pair") else ():
         if pick.random() < 0.7:
             body.append(pick.choice(BESIDE[name] + STATIC.get(name, []) if pick.random() < 0.3 else BESIDE[name]))
     pick.shuffle(body)

@@ -61,9 +61,12 @@ class Head:
     number: str = ""
 
 
-def random_head(pick: random.Random, *, plain: bool = True) -> Head:
-    """A head; of layers that are not `plain` it walks no middle and no reverse, which might not fit together."""
-    if pick.random() < 0.15:
+def random_head(pick: random.Random, *, plain: bool = True, layer: str = "layer") -> Head:
+    """A head; of layers that are not `plain` it walks no middle and no reverse, which might not fit together.
+
+    `layer` is the target that an element of the list is bound to.
+    """
+    if layer == "layer" and pick.random() < 0.15:
         return _by_number(pick, plain)
     part = (pick.choice(PARTS) if plain else "[:-1]") if pick.random() < 0.15 else ""
     walked = f"self.layers{part}"
@@ -73,7 +76,7 @@ def random_head(pick: random.Random, *, plain: bool = True) -> Head:
     names = {name for bound, _, _ in extra for name in bound}
     if len(names) < sum(len(bound) for bound, _, _ in extra):
         extra, names = extra[:1], set(extra[0][0])
-    columns = [("layer", walked), *[(target, source.format(part=part)) for _, target, source in extra]]
+    columns = [(layer, walked), *[(target, source.format(part=part)) for _, target, source in extra]]
     pick.shuffle(columns)
     target = ", ".join(target for target, _ in columns)
     source = walked

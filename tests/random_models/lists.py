@@ -80,6 +80,14 @@ STATEFUL = [
     f"self.layers = tuple(Running(4, key=k) {EACH})",
 ]
 NORMED = [f"self.layers = [Normed(4, key=k) {EACH}]"]
+PAIRS = [
+    f"self.layers = [(Block(4, key=k), Norm(jnp.ones(4))) {EACH}]",
+    f"self.layers = tuple((Gate(4, key=k), jnp.sin if i % 2 else jnp.tanh) {COUNTED})",
+    f"self.layers = [[Block(4, rate=0.1 * i, key=k), lambda y: y * 0.5] {COUNTED}]",
+    f"self.layers = []\n{EACH}:\n    block = Block(4, key=k)\n    norm = Norm(jnp.ones(4))\n    self.layers.append((block, norm))",
+    f"self.layers = []\n{EACH}:\n    pair = []\n    for _ in range(2):\n        pair.append(Block(4, key=k))\n    self.layers.append(pair)",
+    f"self.layers = [[Block(4, key=one) for one in jr.split(k)] {EACH}]",
+]
 GIVEN = [
     "make(4, DEPTH, key)",
     f"[Block(4, key=k) {EACH}]",
@@ -100,7 +108,8 @@ LIST_BUGS = [
 class Layers:
     """The statements that build a list of `depth` layers; `family` says which bodies suit them.
 
-    `plain` layers take a mask, keys and a second carry; `wide` ones change the width; `state` ones thread a state.
+    `plain` layers take a mask, keys and a second carry; `wide` ones change the width; `state` ones thread a state;
+    those of a `pair` stand beside something else in a tuple or list.
     With `given` the list is an argument of the constructor, and this is what the caller gives.
     """
 
@@ -112,7 +121,8 @@ class Layers:
 
 
 def random_layers(pick: random.Random) -> Layers:
-    kind = pick.choices(["equal", "unlike", "three", "wide", "state", "normed", "given"], [12, 8, 2, 2, 2, 0.5, 2])[0]
+    kinds = ["equal", "unlike", "three", "wide", "state", "normed", "given", "pair"]
+    kind = pick.choices(kinds, [12, 8, 2, 2, 2, 0.5, 2, 2])[0]
     depth = pick.choice([3, 4, 4, 5, 6])
     if kind == "three":
         build = pick.choice(THREE + FOUR)
@@ -124,6 +134,8 @@ def random_layers(pick: random.Random) -> Layers:
         return Layers(build, depth, kind, annotations=("list", "list[eqx.Module]", "tuple"))
     if kind == "given":
         return Layers(pick.choice(GIVEN), depth, given=True, annotations=("list[Base]", "tuple[Base, ...]", "list"))
+    if kind == "pair":
+        return Layers(pick.choice(PAIRS), depth, "pair", annotations=("list", "tuple", "list[tuple]"))
     if kind == "equal":
         exact = ("list[Block]", "tuple[Block, ...]", "'list[Block]'", "list", "list[eqx.Module]")
         return Layers(pick.choice(EQUAL), depth, annotations=exact)

@@ -97,7 +97,8 @@ def random_model(seed: int) -> Model:
     layers = random_layers(pick)
     if bug == "list":
         layers = Layers(pick.choice(LIST_BUGS), 3)
-    head = random_head(pick, plain=layers.family == "plain")
+    pair = "(layer, mate)" if layers.family == "pair" else "layer"
+    head = random_head(pick, plain=layers.family in ("plain", "pair"), layer=pair)
     if bug == "head":
         head = Head(pick.choice(HEAD_BUGS), frozenset())
     body = random_body(pick, layers.family, head)
@@ -177,7 +178,7 @@ RETURN = "return x, s, state"
 def _module(pick: random.Random, layers: Layers, lines: str) -> str:
     """The text of a module whose loop, `lines`, stands in the class, in a base class, in a function or beside it."""
     place = pick.choices(["call", "method", "function", "argument", "base", "local"], [10, 3, 2, 2, 2, 2])[0]
-    if layers.given or layers.family in ("state", "normed") or layers.depth == 3:
+    if layers.given or layers.family in ("state", "normed", "pair") or layers.depth == 3:
         place = pick.choice(["call", "method"])
     used = {name: parts for name, parts in FIELDS.items() if re.search(rf"\bself\.{name}\b", lines)}
     fields = [f"{name}: {annotation}" for name, (annotation, _) in used.items()]
