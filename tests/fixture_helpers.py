@@ -71,9 +71,9 @@ FIXTURES = (
     Fixture("film", ("film",)),
     Fixture("film", ("film",), stack="call"),
     Fixture("encoder", ("encoder",), package="encoder"),
-    Fixture("alternating", ("alternating",)),
+    Fixture("alternating", ("alternating",), kind="group"),
     Fixture("dense_expert", ("dense_expert",), kind="group"),
-    Fixture("drop_path", ("drop_path",), kind="group"),
+    Fixture("drop_path", ("drop_path",)),
     Fixture("hidden_states", ("hidden_states", "last_state"), kind="scan"),
 )
 
