@@ -14,11 +14,12 @@ from scanify.nn.axes import InAxes, normal_axes, parameter_names, split_argument
 from scanify.nn.boxed import unboxed
 from scanify.nn.carry import split
 from scanify.nn.checkpoint import RematPolicy, ScanCheckpointPolicy, effective_policy
+from scanify.nn.key_order import KeyOrder
 from scanify.nn.layer_call import as_boxed_pair, as_pair
 from scanify.nn.layer_inputs import Ref, rows_of
 from scanify.nn.layer_sequence import LayerSequence, M
 from scanify.nn.leaves import aval_text, is_array
-from scanify.nn.loop import Unroll, run_scan
+from scanify.nn.loop import Unroll, first_of, run_scan
 from scanify.nn.stacking import check_leading_axis, is_stacked, stack_layers, take_layer, without_layers
 
 
@@ -177,13 +178,18 @@ class ArrayStacked(LayerSequence[M]):
             parameters, with_arrays = self._parameters()
             xs, rebuild = split_arguments(args, kwargs, in_axes, self.num_layers, names=names, layers_of=_layers_of)
 
+            order = KeyOrder(init)
+
             def body(carry: Any, x: Any) -> tuple[Any, Any]:
                 layer_args, layer_kwargs = rebuild(x[1])
-                return fn(with_arrays(x[0]), carry, *layer_args, **layer_kwargs)
+                out = fn(with_arrays(x[0]), order.given(carry), *layer_args, **layer_kwargs)
+                return order.taken(out[0]), out[1]
 
             policy = effective_policy(self.gradient_checkpointing)
             xs = jax.tree.map(jnp.asarray, (parameters, xs))
-            return run_scan(body, init, xs, self.num_layers, policy=policy, unroll=unroll, reverse=reverse)
+            carry, ys = run_scan(body, init, xs, self.num_layers, policy=policy, unroll=unroll, reverse=reverse)
+            order.check(body, init, first_of(xs))
+            return order.last(carry), ys
 
         return run
 

@@ -16,6 +16,7 @@ from scanify.nn.carry import split
 from scanify.nn.checkpoint import ScanCheckpointPolicy
 from scanify.nn.cover import cheapest_cover
 from scanify.nn.difference import first_difference
+from scanify.nn.key_order import ordered, plain
 from scanify.nn.layer_programs import Step, trace_layers
 from scanify.nn.leaves import has_aval, path_text
 from scanify.nn.loop import Unroll
@@ -27,12 +28,14 @@ Call = Callable[..., tuple[Any, Any]]
 
 @dataclass(frozen=True, eq=False)
 class TracedCall:
-    """The layers as traced for the carry and the arguments of a call."""
+    """The layers as traced for the carry and the arguments of a call. `given` is the carry as it came, `init` the same
+    with the order of its dicts."""
 
     steps: Sequence[Step]
     parts: StateParts | None
     init: Any
     reverse: bool
+    given: Any
 
     @property
     def kinds(self) -> tuple[int, ...]:
@@ -42,7 +45,7 @@ class TracedCall:
     def apply(self, policy: ScanCheckpointPolicy, unroll: Unroll) -> tuple[Any, list[Piece]]:
         """The last carry, and what the layers gave beside it. Without a layer the carry is what it was."""
         if not self.steps:
-            return self.init, []
+            return self.given, []
         _warn_of_names(policy, self.steps)
         parts = self.parts
         carry = jax.tree.leaves(split(self.init if parts is None else parts.rest)[0])
@@ -50,7 +53,7 @@ class TracedCall:
         carry, pieces = applier(carry)
         last = self.steps[0 if self.reverse else -1].program
         new = last.result([*carry, *last.outs[len(carry) :]])[0]
-        return (new if parts is None else self._with_state(parts, new, pieces)), pieces
+        return plain(new if parts is None else self._with_state(parts, new, pieces)), pieces
 
     def stacked(self, pieces: Sequence[Piece]) -> Any:
         """The ys of all layers, stacked along axis 0."""
@@ -126,16 +129,18 @@ def trace_call(
 
     Raises as `per_layer_arguments` and as the layers do.
     """
+    given, init = init, ordered(init)
     own, with_shared = per_layer_arguments(args, kwargs, in_axes, len(layers), names=names, layers_of=layers_of)
 
     def one(layer: Any, carry: Any, arguments: Any) -> tuple[Any, Any]:
         args, kwargs = with_shared(arguments)
-        return call(layer, carry, *args, **kwargs)
+        new, y = call(layer, plain(carry), *args, **kwargs)
+        return ordered(new), y
 
     order = range(len(layers))[::-1] if reverse else range(len(layers))
     parts = state_parts(init, layers)
     steps = trace_layers(one, init, list(zip(layers, own, strict=True)), order, parts, until=until)
-    return TracedCall(steps, parts, init, reverse)
+    return TracedCall(steps, parts, init, reverse, given)
 
 
 def _warn_of_names(policy: ScanCheckpointPolicy, steps: Sequence[Step]) -> None:

@@ -42,19 +42,19 @@ def run_scan(
     step = checked_step(body, static, scan)
     unroll = 1 if unroll is None else unroll
     if policy.names:
-        warn_of_names_not_set(policy, checked_step(body, static, None), carry, _first(xs))
+        warn_of_names_not_set(policy, checked_step(body, static, None), carry, first_of(xs))
     try:
         carry, ys = _under_policy(step, carry, xs, length, policy, unroll, reverse)
         return eqx.combine(carry, static), ys
     except WeakTypeChanges as changes:
         if changes.scan is not scan:
             raise
-    carry = settled(body, carry, static, _first(xs))
+    carry = settled(body, carry, static, first_of(xs))
     carry, ys = _under_policy(checked_step(body, static, None), carry, xs, length, policy, unroll, reverse)
     return eqx.combine(carry, static), ys
 
 
-def _first(xs: Any) -> Any:
+def first_of(xs: Any) -> Any:
     """What one layer sees of `xs`, as `jax.ShapeDtypeStruct`s."""
 
     def first(x: Any) -> Any:

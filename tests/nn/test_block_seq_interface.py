@@ -294,12 +294,32 @@ def test_python_numbers_that_jit_makes_arrays_are_each_layer_s_own() -> None:
     same(jax.jit(lambda blocks: blocks.fold(X))(blocks), want)
 
 
+def test_layers_may_be_functions_tuples_lists_and_dicts() -> None:
+    def scale(at: int) -> Any:
+        return lambda x: x * at  # another object for each layer, and a number that differs
+
+    def apply(layer: Any, x: Any) -> Any:
+        (first, then), rest = layer["pair"], layer["rest"]
+        return rest[0](then(first(x)))
+
+    sequence = [{"rest": [scale(at)], "pair": (layer, jnp.tanh)} for at, layer in enumerate(layers(5), 1)]
+    want = X
+    for one in sequence:
+        want = apply(one, want)
+    blocks = BlockSeq.of(sequence)  # type: ignore[type-var]
+    same(blocks.fold_via(apply)(X), want)
+    assert blocks.describe_via(apply)(X) == "5 layers: 5 x dict"
+    assert [type(one) for one in (blocks[0], blocks[0]["pair"], blocks[0]["rest"])] == [dict, tuple, list]
+    alternate = BlockSeq.of([one for layer in layers(3) for one in (layer, jnp.sin)])  # type: ignore[type-var]
+    assert alternate.describe_via(lambda layer, x: layer(x))(X).startswith("6 layers: 3 x (Layer + ")
+
+
 # -- refusals and warnings -------------------------------------------------------------------------------------------
 
 
 def test_what_cannot_be_a_sequence_of_layers_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"layer 1 is of type builtins\.function"):
-        BlockSeq.of([Layer(jnp.ones((D, D))), test_it_is_the_list_it_stands_for])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match=r"layer 1 is of type builtins\.str"):
+        BlockSeq.of([Layer(jnp.ones((D, D))), "gelu"])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="expected a remat policy"):
         BlockSeq.of(layers(2), gradient_checkpointing="some")
 

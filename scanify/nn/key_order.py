@@ -1,0 +1,121 @@
+"""Dicts in a carry: a loop hands them on in the order of their keys, and jax sorts the keys of what it takes apart.
+
+So a sequence of layers carries them with their order, and layers that change it are told apart; and a stack, which has
+one program for all layers, looks whether the order that its layers give makes any difference to them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+
+from scanify.nn.carry import split
+from scanify.nn.skeleton import skeleton
+
+
+@jax.tree_util.register_pytree_with_keys_class
+@dataclass(frozen=True)
+class Ordered:
+    """A dict whose order is a part of its structure; its values are taken in the order that jax has for them."""
+
+    entries: dict[Any, Any]
+
+    def tree_flatten_with_keys(self) -> tuple[list[tuple[Any, Any]], tuple[Any, ...]]:
+        keys = _sorted(self.entries)
+        return [(jax.tree_util.DictKey(key), self.entries[key]) for key in keys], tuple(self.entries)
+
+    @classmethod
+    def tree_unflatten(cls, order: tuple[Any, ...], values: Any) -> "Ordered":
+        found = dict(zip(_sorted(order), values, strict=True))
+        return cls({key: found[key] for key in order})
+
+
+def _sorted(keys: Any) -> list[Any]:
+    try:
+        return sorted(keys)
+    except TypeError:  # jax cannot take such a dict apart; with its order it can
+        return list(keys)
+
+
+def ordered(tree: Any) -> Any:
+    """The pytree with `Ordered` for each dict; itself where there is none."""
+    if not _holds(tree, dict):
+        return tree
+
+    def enclose(node: Any) -> Any:
+        return Ordered({key: ordered(value) for key, value in node.items()}) if type(node) is dict else node
+
+    return jax.tree.map(enclose, tree, is_leaf=lambda node: type(node) is dict)
+
+
+def plain(tree: Any) -> Any:
+    """The pytree as it was."""
+    if not _holds(tree, Ordered):
+        return tree
+
+    def disclose(node: Any) -> Any:
+        return {key: plain(value) for key, value in node.entries.items()} if type(node) is Ordered else node
+
+    return jax.tree.map(disclose, tree, is_leaf=lambda node: type(node) is Ordered)
+
+
+def _holds(tree: Any, kind: type) -> bool:
+    return any(type(node) is kind for node in jax.tree.leaves(tree, is_leaf=lambda node: type(node) is kind))
+
+
+class KeyOrder:
+    """The order of the keys of the dicts in a carry, as the first layer is given it and as a layer gives it.
+
+    All layers are traced as one, with the order of the first, so `check` asks whether it makes a difference.
+    """
+
+    def __init__(self, init: Any) -> None:
+        self._before = self._after = jax.tree.structure(ordered(init)) if _holds(init, dict) else None
+
+    def given(self, carry: Any) -> Any:
+        """The carry as a layer is given it."""
+        return _in_order(carry, self._before)
+
+    def taken(self, carry: Any) -> Any:
+        """The carry that a layer gave; its order is kept in mind."""
+        if self._before is not None:
+            self._after = jax.tree.structure(ordered(carry))
+        return carry
+
+    def last(self, carry: Any) -> Any:
+        """The carry in the order that the last layer gives it."""
+        return _in_order(carry, self._after)
+
+    def check(self, body: Callable[[Any, Any], tuple[Any, Any]], init: Any, x: Any) -> None:
+        """Raises TypeError where layers change the order and compute something else for it. `x` is what one sees."""
+        if self._before is None or self._before == self._after:
+            return
+        first, self._before = _program(body, init, x), self._after
+        if first != _program(body, init, x) or self._after != self._before:
+            raise TypeError(
+                "expected layers to hand on a dict with its keys in the order that they were given; they change the "
+                "order and compute something else for it, as a loop may and a scan cannot. Give the first layer the "
+                "order that the layers give, or hold the layers in a BlockSeq"
+            )
+
+
+def _in_order(tree: Any, order: Any) -> Any:
+    if order is None:
+        return tree
+    leaves, treedef = jax.tree.flatten(ordered(tree))
+    return plain(jax.tree.unflatten(order, leaves)) if treedef.num_leaves == order.num_leaves else tree
+
+
+def _program(body: Callable[[Any, Any], tuple[Any, Any]], init: Any, x: Any) -> Any:
+    """What a layer computes, as something that can be compared."""
+    arrays, static = split(init)
+
+    def flat(carry: Any, x: Any) -> list[Any]:
+        leaves: list[Any] = jax.tree.leaves([split(part)[0] for part in body(eqx.combine(carry, static), x)])
+        return leaves
+
+    closed = jax.make_jaxpr(flat)(arrays, x)
+    key, constants = skeleton(closed.jaxpr, tuple(closed.consts))
+    return key, [(one.place, one.bits) for one in constants]
