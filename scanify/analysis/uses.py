@@ -156,7 +156,9 @@ def _bad(project: Project, module: Module, node: cst.CSTNode) -> str | None:
         case cst.ComparisonTarget() | cst.Comparison():
             return None if is_none_test(module, parent) else "the list is compared"
         case cst.Assign():
-            return None if _alias(module, node) is not None else "the list is assigned to something else"
+            unpacked = all(isinstance(one.target, cst.Tuple | cst.List) for one in parent.targets)
+            held = unpacked or _alias(module, node) is not None
+            return None if held else "the list is assigned to something else"
         case cst.Return():
             return "the list itself is returned"
         case _:

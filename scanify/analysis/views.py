@@ -23,18 +23,36 @@ class View:
 def views_of(at: Where, name: str) -> tuple[View, ...]:
     """The lists that a local name stands for, where each of its assignments says so; none where one does not.
 
-    `layers = reversed(self.layers) if inverse else self.layers`, `blocks = self.blocks[:n]`.
+    `layers = reversed(self.layers) if inverse else self.layers`, `blocks = self.blocks[:n]`, `a, *rest = self.layers`.
     """
     if at.function is None or at.parameter(name) is not None:
         return ()
     found: list[View] = []
     for statement in assignments(at.body(), name):
-        plain = isinstance(statement, cst.Assign) and [dotted(one.target) for one in statement.targets] == [name]
-        views = list(_views(statement.value)) if plain and isinstance(statement, cst.Assign) else []
+        given = None
+        if isinstance(statement, cst.Assign) and len(statement.targets) == 1:
+            given = _given(statement.targets[0].target, statement.value, name)
+        views = list(given) if given is not None else []
         if not views or any(one is None or dotted(one.source) == name for one in views):
             return ()
         found += [one for one in views if one is not None]
     return () if _changed(at.body(), name) else tuple(found)
+
+
+def _given(target: cst.BaseExpression, value: cst.BaseExpression, name: str) -> Iterator[View | None] | None:
+    """What an assignment gives a name: `layers = ...`, `hidden, last = ..., ...`, `first, *rest = ...`."""
+    if dotted(target) == name:
+        return _views(value)
+    if not isinstance(target, cst.Tuple | cst.List):
+        return None
+    starred = any(isinstance(one, cst.StarredElement) and dotted(one.value) == name for one in target.elements)
+    if isinstance(value, cst.Tuple | cst.List):
+        both = [*target.elements, *value.elements]
+        if any(isinstance(one, cst.StarredElement) for one in both) or len(target.elements) != len(value.elements):
+            return None
+        pairs = zip(target.elements, value.elements, strict=True)
+        return next((_views(given.value) for one, given in pairs if dotted(one.value) == name), None)
+    return (_part(one, once=False) for one in _views(value)) if starred else None
 
 
 def _views(value: cst.BaseExpression) -> Iterator[View | None]:
