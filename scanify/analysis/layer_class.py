@@ -1,6 +1,6 @@
 """What the class of the layers says against a scan, where the source shows that class."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import libcst as cst
 
@@ -76,7 +76,7 @@ def state_of_any(project: Project, kinds: Sequence[ElementClass]) -> str | None:
 def class_with_state(project: Project, owner: Definition) -> str | None:
     """Where the source shows that instances of a class keep state outside of them: they hold one of equinox's stateful
     modules, or one of that name from elsewhere, or are called with an `equinox.nn.State`."""
-    stateful = _stateful(project, owner, set())
+    stateful = _stateful(project, owner)
     if stateful is not None:
         return f"`{owner.name}` holds a `{stateful}`, {_DIFFERS}"
     found = method(project, owner, "__call__")
@@ -111,7 +111,18 @@ def layer_problem(project: Project, kinds: Sequence[ElementClass], methods: tupl
             problem = _side_effect(project, kind.meaning, name, seen)
             if problem is not None:
                 return problem
+        held = _python_state(project, kind, set())
+        if held is not None:
+            return "SCN207", f"`{kind.name}` holds a `{held}`, which keeps its state in a Python object", None
     return None
+
+
+def _python_state(project: Project, kind: ElementClass, seen: set[int]) -> str | None:
+    """The first class of `equinox.experimental` that a class uses: until equinox 0.11 they changed objects in place."""
+    if isinstance(kind.meaning, External):
+        name = kind.meaning.qualname
+        return name if name.startswith("equinox.experimental.") else None
+    return _used(project, kind.meaning, seen, lambda name: name.startswith("equinox.experimental."))
 
 
 def _side_effect(project: Project, owner: Definition, name: str, seen: set[cst.CSTNode]) -> Reason | None:
@@ -134,18 +145,24 @@ def _stands(home: Definition, node: cst.CSTNode) -> bool:
     return home.module.parsed.parent(node) is not None
 
 
-def _stateful(project: Project, definition: Definition, seen: set[int]) -> str | None:
+def _stateful(project: Project, definition: Definition) -> str | None:
     """The first stateful class of equinox that a class uses, itself or through classes of the project."""
+    found = _used(project, definition, set(), _is_stateful)
+    return found.rpartition(".")[2] if found is not None else None
+
+
+def _used(project: Project, definition: Definition, seen: set[int], asked: Callable[[str], bool]) -> str | None:
+    """The first name outside of the project, of those asked for, that a class uses or a class of the project in it."""
     if id(definition.node) in seen or len(seen) > 40:
         return None
     seen.add(id(definition.node))
     inherited = [base.qualname for base in bases(project, definition) if isinstance(base, External)]
     for name in [*inherited, *_dotted_names(definition.node)]:
         meaning = project.resolve(definition.module, name) if name not in inherited else External(name)
-        if isinstance(meaning, External) and _is_stateful(meaning.qualname):
-            return meaning.qualname.rpartition(".")[2]
+        if isinstance(meaning, External) and asked(meaning.qualname):
+            return meaning.qualname
         if isinstance(meaning, Definition) and isinstance(meaning.node, cst.ClassDef):
-            inner = _stateful(project, meaning, seen)
+            inner = _used(project, meaning, seen, asked)
             if inner is not None:
                 return inner
     return None

@@ -21,6 +21,7 @@ from scanify.analysis.comprehension import (
 from scanify.analysis.counted import in_another_form, index_walked, numbers, walked
 from scanify.analysis.effects import EffectFinder, Problem
 from scanify.analysis.facts import Place
+from scanify.analysis.few import few_layers
 from scanify.analysis.header import Header, header
 from scanify.analysis.identity import identity_problems
 from scanify.analysis.layer_class import layer_problem, methods_called, state_of_any
@@ -33,7 +34,6 @@ from scanify.analysis.stack_choice import Context, choose_stack, list_obligation
 from scanify.analysis.where import Where, builtin_called, where
 
 IGNORE = "scanify: ignore"
-_FEW = 3  # fewer layers than these gain nothing
 _CONSTRUCTORS = frozenset("__init__ __post_init__ __check_init__ init".split())
 
 _TEXTS = frozenset("str repr format ascii".split())
@@ -122,7 +122,7 @@ def _decided(context: Context, at: Where, walk: Walk, around: frozenset[str]) ->
         return None
     layer = dotted(found.part.target)
     constructs = at.functions and at.functions[-1].name.value in _CONSTRUCTORS and at.owner is not None
-    if layer is None or constructs or not applies(project, at, walk.element, layer) or _few(found):
+    if layer is None or constructs or not applies(project, at, walk.element, layer) or few_layers(found):
         return None
     problem = _problem(project, at, walk, head, found, layer, around)
     if problem is not None:
@@ -146,31 +146,6 @@ def _refusal(
         at=place,
         remedy=remedy,
     )
-
-
-def _few(found: Found) -> bool:
-    """Whether the source shows fewer than three layers: written out, or made by a comprehension over as few."""
-    answer = found.layers.answer
-    if not isinstance(answer, Built):
-        return False
-    if not any(element.repeated for element in answer.elements):
-        return len(answer.elements) < _FEW
-    if len(answer.elements) > 1 or answer.site is None or answer.others:
-        return False
-    source = found.layers.scope.module if answer.site.place.path == found.layers.scope.module.path else None
-    span = answer.site.place.span
-    try:
-        built = cst.parse_expression(source.parsed.source.text[span.start : span.end]) if source is not None else None
-    except cst.ParserSyntaxError:
-        return False
-    if not isinstance(built, cst.ListComp | cst.GeneratorExp) or built.for_in.inner_for_in is not None:
-        return False
-    walked = built.for_in.iter
-    last = walked.args[-1].value if isinstance(walked, cst.Call) and walked.args else None
-    if isinstance(walked, cst.Tuple | cst.List):
-        return len(walked.elements) < _FEW
-    counts = isinstance(walked, cst.Call) and (dotted(walked.func) or "").rpartition(".")[2] in ("range", "split")
-    return counts and isinstance(last, cst.Integer) and last.evaluated_value < _FEW
 
 
 # -- what speaks against it ---------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from scanify.analysis.code import code_of
 from scanify.analysis.container import container
 from scanify.analysis.counted import in_another_form, index_walked, numbers, walked
 from scanify.analysis.facts import Place, Span
+from scanify.analysis.few import turns_few
 from scanify.analysis.grouping import parted
 from scanify.analysis.header import Header, Part, header
 from scanify.analysis.keys import is_keys
@@ -22,6 +23,8 @@ from scanify.analysis.project import Module, Project, dotted
 from scanify.analysis.stack_choice import Context, choose_stack, list_obligations, may_be_replaced_in, told, with_owner
 from scanify.analysis.stages import element_names
 from scanify.analysis.where import Where, where
+
+_FEW_TURNS = ("SCN203", "the list is built with fewer than three layers, over which a scan saves nothing", None)
 
 
 def plan_loop(context: Context, module: Module, loop: cst.For) -> Plan | Refusal | None:
@@ -39,6 +42,7 @@ def plan_loop(context: Context, module: Module, loop: cst.For) -> Plan | Refusal
         head_problem(context.project, at, head, found, loop)
         or first_problem(facts, found)
         or layer_problem(context.project, found.kinds, _methods(loop, found))
+        or (_FEW_TURNS if turns_few(found) else None)
     )
     if problem is not None:
         return _refusal(context.project, at, loop, head, found, facts, *problem)

@@ -261,3 +261,40 @@ def test_a_function_that_is_called_for_its_effect_is_looked_into(body, refused):
 def test_a_call_for_its_effect_of_what_is_not_shown_is_refused():
     assert isinstance(only(model("for layer in self.layers:\n    mask.check(x)\n    x = layer(x)")), Refusal)
     assert isinstance(only(model("for layer in self.layers:\n    unknown(x)\n    x = layer(x)")), Refusal)
+
+
+@pytest.mark.parametrize(
+    ("walked", "few"),
+    [
+        ("range(2)", True),
+        ("range(3)", False),
+        ("range(1, 2 + depth)", False),
+        ("range(1, 2)", False),
+        ("jr.split(key, 2)", True),
+        ("enumerate(jr.split(key, 2))", True),
+        ("zip(range(depth), jr.split(key, 2))", True),
+        ("(1, 2)", True),
+        ("(1, *depth)", False),
+        ("[1, 2, 3]", False),
+    ],
+)
+@pytest.mark.parametrize(
+    "how", ["[Block(8, key=key) for k in {}]", "[]\nfor k in {}:\n    self.layers.append(Block(8, key=key))"]
+)
+def test_lists_of_one_or_two_layers_are_left_alone(walked, few, how):
+    found = only(model(init=f"self.layers = {how.format(walked)}"))
+    assert isinstance(found, Refusal) is few
+    assert not few or (found.rule == "SCN203" and "fewer than three" in found.reason)
+
+
+@pytest.mark.parametrize(
+    ("norm", "refused"),
+    [("eqx.experimental.BatchNorm", True), ("experimental.BatchNorm", True), ("eqx.nn.BatchNorm", False)],
+)
+def test_layers_that_change_python_objects_are_refused(norm, refused):
+    normed = f"from equinox import experimental\n\n\nclass Inner(eqx.Module):\n    norm: {norm}\n\n\n"
+    normed += "class Normed(eqx.Module):\n    inner: Inner\n\n    def __call__(self, x):\n        return x\n\n\n"
+    text = model(init="self.layers = [Normed() for _ in range(depth)]")
+    found = only(text.replace("class Model", f"{normed}class Model"))
+    assert isinstance(found, Refusal) is refused
+    assert not refused or found.rule == "SCN207"
