@@ -218,14 +218,21 @@ class EffectFinder(CallFinder):
         self.effects.problem("SCN212", "an expression stands alone in the body", node)
 
     def _followed(self, func: cst.CSTNode) -> bool:
-        """Whether a call runs a function of the project, or a method of the class, that is looked into."""
+        """Whether a call runs a function of the project, or a method of the class, that is looked into.
+
+        One that changes a parameter by `+=` may change what it is given, and a generator does nothing when it is called.
+        """
         head, _, last = (dotted(func) or "").rpartition(".")
+        function: cst.CSTNode | None = None
         if head and head == self.at.self_name and self.at.owner is not None:
-            return method(self.project, self.at.owner, last) is not None
-        if not last or (head or last).partition(".")[0] in self.own | self.at.locals:
+            found = method(self.project, self.at.owner, last)
+            function = found[1] if found is not None else None
+        elif last and (head or last).partition(".")[0] not in self.own | self.at.locals:
+            meaning = self.project.resolve(self.at.module, dotted(func) or "")
+            function = meaning.node if isinstance(meaning, Definition) else None
+        if not isinstance(function, cst.FunctionDef) or function.asynchronous is not None:
             return False
-        meaning = self.project.resolve(self.at.module, dotted(func) or "")
-        return isinstance(meaning, Definition) and isinstance(meaning.node, cst.FunctionDef)
+        return not _adds_or_yields(function.body, parameter_names(function.params))
 
     def _tells(self, func: cst.CSTNode, name: str | None) -> bool:
         """Whether a call only warns or logs: when it does so is a matter of tracing, which a loop under jit repeats."""
@@ -302,6 +309,12 @@ def function_effects(
     for decorator in function.decorators:
         finder.decorator(decorator.decorator, function.name.value)
     return finder.body(statements)
+
+
+def _adds_or_yields(node: cst.CSTNode, parameters: set[str]) -> bool:
+    if isinstance(node, cst.Yield) or (isinstance(node, cst.AugAssign) and dotted(node.target) in parameters):
+        return True
+    return any(_adds_or_yields(child, parameters) for child in node.children)
 
 
 def _grows(target: cst.CSTNode, value: cst.BaseExpression) -> bool:

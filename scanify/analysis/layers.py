@@ -87,7 +87,7 @@ def list_value(project: Project, at: Where, value: cst.CSTNode, depth: int = 0) 
         case cst.Call():
             return _call(project, at, value, depth)
         case cst.Name():
-            return local_list(project, at, value.value, depth + 1)
+            return local_list(project, at, value.value, depth + 1, value)
         case cst.BinaryOperation():
             return _operation(project, at, value, depth)
         case cst.DictComp() | cst.Dict() | cst.BaseNumber() | cst.BaseString() | cst.Lambda():
@@ -185,8 +185,8 @@ def _operation(project: Project, at: Where, value: cst.BinaryOperation, depth: i
     return NotLayers()
 
 
-def local_list(project: Project, at: Where, name: str, depth: int = 0) -> Answer:
-    """The list that a local (or module-level) name holds."""
+def local_list(project: Project, at: Where, name: str, depth: int = 0, use: cst.CSTNode | None = None) -> Answer:
+    """The list that a local (or module-level) name holds; at `use`, where it is assigned one list after another."""
     bound = [one for one in assignments(at.body(), name) if not _converts(project, at, one, name)]
     param = at.parameter(name)
     if param is not None:
@@ -205,7 +205,21 @@ def local_list(project: Project, at: Where, name: str, depth: int = 0) -> Answer
     for statement in made:
         if value_given(statement, name) is None:
             return Unclear(f"`{name}` is unpacked from another value", at=_place(at, statement))
-    return in_branches(project, at, name, [one for one in made if isinstance(one, cst.Assign | cst.AnnAssign)], depth)
+    assigned = [one for one in made if isinstance(one, cst.Assign | cst.AnnAssign)]
+    last = _last_before(at, name, assigned, use) if use is not None else None
+    return in_branches(project, at, name, assigned if last is None else [last], depth)
+
+
+def _last_before(
+    at: Where, name: str, made: Sequence[cst.Assign | cst.AnnAssign], use: cst.CSTNode
+) -> cst.Assign | cst.AnnAssign | None:
+    """The last of several assignments in one block, where a name is read below it and nothing else adds to its lists:
+    `layers = [Block() for ...]`, then `layers = [scaled(layer) for layer in layers]`."""
+    parsed = at.module.parsed
+    blocks_of = {_block(at, one) for one in made}
+    if len(made) < 2 or len(blocks_of) > 1 or growths(at, name) or statement_beside(at, made[-1], use) is None:
+        return None
+    return made[-1] if parsed.span(use).start > parsed.span(made[-1]).end else None
 
 
 def _converts(project: Project, at: Where, statement: cst.CSTNode, name: str) -> bool:

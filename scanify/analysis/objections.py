@@ -12,6 +12,7 @@ from scanify.analysis.facts import Place
 from scanify.analysis.header import NUMBERED, Header, Part
 from scanify.analysis.names import body_of, flow, target_names
 from scanify.analysis.project import Project, dotted
+from scanify.analysis.uses import mentions
 from scanify.analysis.where import Where, assignments, builtin_called
 
 _LAZY = frozenset("iter zip map filter enumerate reversed dict set frozenset str".split())
@@ -38,8 +39,12 @@ def head_problem(project: Project, at: Where, head: Header, found: Found, loop: 
         return "SCN213", f"the layers are walked through {found.part.form}", place(found.part.whole)
     if reads_index(head, loop) and not _can_count(project, at, head):
         return "SCN208", f"the body uses the layer's index `{code_of(head.index or loop.target)}`", place(loop.iter)
-    if found.layers.walked_once and (reads_index(head, loop) or found.part.form is not None):
-        return "SCN213", f"`{dotted(found.part.source)}` may be an iterator, which has no length", place(loop.iter)
+    if found.layers.walked_once:
+        what = f"`{dotted(found.part.source)}` may be an iterator"
+        if reads_index(head, loop) or head.numbers is not None or found.part.form is not None:
+            return "SCN213", f"{what}, which has no length", place(loop.iter)
+        if len(head.parts) > 1 and _read_again(at, loop, dotted(found.part.source) or ""):
+            return "SCN213", f"{what}, of which nothing may be left", place(loop.iter)
     names = target_names(loop.target)
     twice = next((name for name in target_names(found.part.target) if names.count(name) > 1), None)
     if twice is not None:
@@ -53,6 +58,12 @@ def head_problem(project: Project, at: Where, head: Header, found: Found, loop: 
         if reason is not None:
             return (*reason, place(part.whole))
     return None
+
+
+def _read_again(at: Where, loop: cst.For, name: str) -> bool:
+    """Whether a loop may find an iterator walked already: there is another use of it, or a loop around."""
+    around = any(isinstance(one, cst.For | cst.While) for one in at.module.parsed.ancestors(loop))
+    return around or sum(1 for _ in mentions(at.function or at.module.parsed.module, name)) > 2
 
 
 def reads_index(head: Header, loop: cst.For) -> bool:

@@ -3,7 +3,7 @@
 import pytest
 from helpers import decide, model, only
 
-from scanify.analysis.plan import After, Argument, CallStack, InitStack, Plan, Wrap
+from scanify.analysis.plan import After, Argument, CallStack, InitStack, Plan, Refusal, Wrap
 
 
 def plan(*args, stack=None, **given) -> Plan:
@@ -274,3 +274,25 @@ def test_a_list_of_another_module_is_found_through_its_class():
     found = only(text)
     assert isinstance(found, Plan)
     assert found.container == "self.model.layers"
+
+
+CHECKS = [
+    ("def check(x):\n    if x.ndim != 1:\n        raise ValueError(x.shape)", True),
+    ("def check(x):\n    assert x.ndim == 1, x.shape", True),
+    ("SEEN = []\n\n\ndef check(x):\n    SEEN.append(x)", False),
+    ("def check(x):\n    print(x)", False),
+    ("def check(x):\n    x += 1", False),
+    ("def check(x):\n    x['seen'] = 1", False),
+    ("def check(x):\n    yield x", False),
+    ("@functools.cache\ndef check(x):\n    return x", False),
+    ("def inner(x):\n    print(x)\n\n\ndef check(x):\n    inner(x)", False),
+]
+
+
+@pytest.mark.parametrize(("check", "fine"), CHECKS)
+def test_a_function_that_only_checks_may_be_called_for_nothing_else(check, fine):
+    text = model("for layer in self.layers:\n    check(x)\n    x = layer(x)")
+    found = only(text.replace("def helper(x):", f"{check}\n\n\ndef helper(x):"))
+    assert isinstance(found, Plan) is fine, found
+    if not fine:
+        assert isinstance(found, Refusal) and found.rule == "SCN207"

@@ -77,6 +77,19 @@ def test_an_iterator_has_no_length():
     assert isinstance(found, Plan)
 
 
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for t in keys:\n    for layer, k in zip(layers, keys):\n        x = layer(x, key=k)",
+        "for layer, k in zip(layers, keys):\n    x = layer(x, key=k)\nfor layer in layers:\n    x = layer(x)",
+        "for i, layer in enumerate(layers):\n    x = self.others[i](layer(x))",
+    ],
+)
+def test_an_iterator_of_which_nothing_may_be_left(loop):
+    found = decide(text_of("layers = reversed(self.layers) if mask else self.layers", loop))
+    assert any(isinstance(one, Refusal) and "may be an iterator" in one.reason for one in found), found
+
+
 def test_modules_that_may_be_none():
     text = text_of("pass", "if self.inner is not None:\n    for layer in self.inner.layers:\n        x = layer(x)")
     inner = "class Inner(eqx.Module):\n    layers: list[Block]\n\n\nclass Model(eqx.Module):\n    inner: Inner | None\n"
