@@ -220,7 +220,7 @@ class EffectFinder(CallFinder):
     def _followed(self, func: cst.CSTNode) -> bool:
         """Whether a call runs a function of the project, or a method of the class, that is looked into.
 
-        One that changes a parameter by `+=` may change what it is given, and a generator does nothing when it is called.
+        One that changes a parameter by `+=` may change what it is given, and a generator only begins when it is walked.
         """
         head, _, last = (dotted(func) or "").rpartition(".")
         function: cst.CSTNode | None = None
@@ -308,7 +308,20 @@ def function_effects(
     )
     for decorator in function.decorators:
         finder.decorator(decorator.decorator, function.name.value)
-    return finder.body(statements)
+    effects = finder.body(statements)
+    effects.problems = [one for one in effects.problems if not _is_its_own(one, finder.fresh)]
+    return effects
+
+
+def _is_its_own(problem: Problem, fresh: frozenset[str]) -> bool:
+    """What a function collects for itself: `xs = xs + (x,)` makes another tuple, `xs += [x]` may change one it made."""
+    match problem.node:
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name())]):
+            return problem.rule == "SCN206"
+        case cst.AugAssign(target=cst.Name(value=name)):
+            return problem.rule == "SCN206" and name in fresh
+        case _:
+            return False
 
 
 def _adds_or_yields(node: cst.CSTNode, parameters: set[str]) -> bool:

@@ -1,7 +1,7 @@
 """What the layers of a list are: their class, and whether they are built alike."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
@@ -17,12 +17,16 @@ _MAX_DEPTH = 6
 
 @dataclass(frozen=True, eq=False)
 class Element:
-    """One expression that makes layers: once, or once a turn of the loops whose targets are in `environment`."""
+    """One expression that makes layers: once, or once a turn of the loops whose targets are in `environment`.
+
+    `through` is a function that is given each of them, and gives the layer of which the list is then made.
+    """
 
     node: cst.BaseExpression
     at: Where
     environment: Mapping[str, Variety] = field(default_factory=dict)
     repeated: bool = False
+    through: str | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,9 @@ def element_class(project: Project, element: Element, depth: int = 0) -> ClassAn
     """The class of what an element makes; None where the source does not show it."""
     if depth > _MAX_DEPTH:
         return None
+    if element.through is not None:
+        given = element_class(project, replace(element, through=None), depth)
+        return replace(given, exact=False) if isinstance(given, ElementClass) else given
     match element.node:
         case cst.Call(func=cst.IfExp(body=first, orelse=second)):
             return _agree([_made(project, element, element.node, func, depth) for func in (first, second)])
@@ -249,6 +256,8 @@ def _named(project: Project, element: Element, name: str, depth: int) -> ClassAn
 def difference(project: Project, elements: Sequence[Element]) -> str | None:
     """Why the layers may not be built alike, None where they differ only in their keys."""
     for element in elements:
+        if element.through is not None:
+            return f"`{element.through}` makes each layer of another one"
         found = first_culprit(project, element.at, element.node.children, element.environment)
         if found is not None:
             return f"each layer is built with its own value of `{found}`"

@@ -1,12 +1,12 @@
 """From the expression a loop walks to the list of layers: where it is built, of what, and whether all are alike."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
 from scanify.analysis.classes import method
-from scanify.analysis.elements import Element
+from scanify.analysis.elements import Element, element_class
 from scanify.analysis.facts import Place
 from scanify.analysis.fill import (
     Growth,
@@ -75,6 +75,8 @@ def list_value(project: Project, at: Where, value: cst.CSTNode, depth: int = 0) 
     if depth > _MAX_DEPTH:
         return Unclear("the list goes through too many names to be followed")
     match value:
+        case cst.ListComp() | cst.GeneratorExp() if (remade := _remade(project, at, value, depth)) is not None:
+            return remade
         case cst.ListComp() | cst.GeneratorExp():
             environment: dict[str, Variety] = {}
             level: cst.CompFor | None = value.for_in
@@ -94,6 +96,39 @@ def list_value(project: Project, at: Where, value: cst.CSTNode, depth: int = 0) 
             return NotLayers()
         case _:
             return Unclear("the list is the value of an expression that cannot be followed", at=_place(at, value))
+
+
+def _remade(project: Project, at: Where, value: cst.ListComp | cst.GeneratorExp, depth: int) -> Built | None:
+    """`[scaled(layer, k) for layer, k in zip(layers, keys)]`: other layers made of those of a list, one of each."""
+    match value.elt:
+        case cst.Call(func=func, args=[cst.Arg(star="", keyword=None, value=cst.Name(value=given)), *_]) if (
+            dotted(func) is not None and value.for_in.inner_for_in is None
+        ):
+            source = _walked_by(value.for_in.target, value.for_in.iter, given)
+            inner = local_list(project, at, source, depth + 1, value) if source is not None else None
+        case _:
+            return None
+    if not isinstance(inner, Built) or inner.others:
+        return None
+    if element_class(project, Element(value.elt, at, {given: Variety.VALUE}, repeated=True)) is not None:
+        return None  # of a class of their own, `[Residual(layer) for layer in layers]`
+    return Built(tuple(replace(one, through=dotted(func)) for one in inner.elements))
+
+
+def _walked_by(target: cst.BaseExpression, walked: cst.BaseExpression, name: str) -> str | None:
+    """The list whose elements a walk binds to a name, where it has a plain name itself."""
+    if isinstance(walked, cst.Name):
+        return walked.value if dotted(target) == name else None
+    if not isinstance(walked, cst.Call) or not isinstance(target, cst.Tuple):
+        return None
+    values = [arg.value for arg in walked.args if arg.keyword is None]
+    targets = [one.value for one in target.elements]
+    if dotted(walked.func) == "enumerate" and len(targets) == 2 and values:
+        return _walked_by(targets[1], values[0], name)
+    if dotted(walked.func) != "zip":
+        return None
+    found = [_walked_by(one, value, name) for one, value in zip(targets, values, strict=False)]
+    return next((one for one in found if one is not None), None)
 
 
 def _place(at: Where, node: cst.CSTNode) -> Place:
@@ -219,7 +254,8 @@ def _last_before(
     blocks_of = {_block(at, one) for one in made}
     if len(made) < 2 or len(blocks_of) > 1 or growths(at, name) or statement_beside(at, made[-1], use) is None:
         return None
-    return made[-1] if parsed.span(use).start > parsed.span(made[-1]).end else None
+    before = [one for one in made if parsed.span(one).end < parsed.span(use).start]
+    return before[-1] if before else None
 
 
 def _converts(project: Project, at: Where, statement: cst.CSTNode, name: str) -> bool:

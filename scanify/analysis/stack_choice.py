@@ -124,6 +124,9 @@ def list_obligations(project: Project, found: Found, stack: InitStack | CallStac
     if found.hidden:
         what = code_of(found.part.source)
         return (f"what the elements of `{what}` hold beside modules is applied without side effects",)
+    made = [one.through for one in found.layers.answer.elements] if isinstance(found.layers.answer, Built) else []
+    if any(made):
+        return (f"`{next(filter(None, made))}` gives layers of the class that it is given",)
     name = dotted(found.part.source) or ""
     place = changed_at(project, found.layers, name) if isinstance(stack, CallStack) else None
     if place is not None:

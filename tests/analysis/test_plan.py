@@ -284,7 +284,6 @@ CHECKS = [
     ("def check(x):\n    x += 1", False),
     ("def check(x):\n    x['seen'] = 1", False),
     ("def check(x):\n    yield x", False),
-    ("@functools.cache\ndef check(x):\n    return x", False),
     ("def inner(x):\n    print(x)\n\n\ndef check(x):\n    inner(x)", False),
 ]
 
@@ -296,3 +295,49 @@ def test_a_function_that_only_checks_may_be_called_for_nothing_else(check, fine)
     assert isinstance(found, Plan) is fine, found
     if not fine:
         assert isinstance(found, Refusal) and found.rule == "SCN207"
+
+
+@pytest.mark.parametrize(
+    ("line", "fine"),
+    [
+        ("xs = (x,)\n    xs = xs + (x,)", True),
+        ("xs = [x]\n    xs = [*xs, x]", True),
+        ("xs = [x]\n    xs += [x]", True),
+        ("xs = y\n    xs += [x]", False),
+        ("y += [x]", False),
+        ("y.seen = y.seen + [x]", False),
+    ],
+)
+def test_what_a_helper_collects_for_itself_is_its_own(line, fine):
+    text = model("for layer in self.layers:\n    x = collect(x, mask)\n    x = layer(x)")
+    helper = f"def collect(x, y):\n    {line}\n    return x\n\n\ndef helper(x):"
+    found = only(text.replace("def helper(x):", helper))
+    assert isinstance(found, Plan) is fine, found
+
+
+REMADE = """\
+layers = [Block(8, key=k) for k in jr.split(key, depth)]
+layers = tuple(scaled(layer, k) for layer, k in zip(layers, jr.split(key, depth)))
+self.layers = layers
+"""
+
+
+def test_layers_that_are_made_of_those_of_another_list():
+    plan = only(model(init=REMADE))
+    assert isinstance(plan, Plan), plan
+    assert plan.obligations == ("`scaled` gives layers of the class that it is given",)
+    assert isinstance(plan.stack, InitStack)
+    assert plan.call is not None and plan.call.owner is None
+    text = model(init=REMADE.replace("scaled(layer, k)", "Wrapped(layer)"))
+    wrapped = "class Wrapped(eqx.Module):\n    inner: Block\n\n    def __call__(self, x):\n        return print(x)\n\n\nclass Model("
+    found = only(text.replace("class Model(", wrapped))
+    assert isinstance(found, Refusal) and found.rule == "SCN207"
+
+
+def test_the_last_of_several_lists_is_that_of_the_layers():
+    init = "layers = [Other() for _ in range(3)]\nlayers = [Block(8, key=k) for k in jr.split(key, depth)]\n"
+    plan = only(model(init=f"{init}self.layers = layers"))
+    assert isinstance(plan, Plan)
+    assert plan.call is not None and plan.call.owner == "Block"
+    grown = only(model(init=f"{init}layers.append(Other())\nself.layers = layers"))
+    assert isinstance(grown, Refusal)
