@@ -114,9 +114,6 @@ def test_a_branch_without_layers_has_none():
             id="added to after",
         ),
         pytest.param(
-            f"layers = {MANY}\nfor _ in range(2):\n    self.layers = layers\n    layers = {MANY}", id="one name twice"
-        ),
-        pytest.param(
             "layers = []\nlayers.extend(load(depth))\nself.layers = layers", id="extended by what is not shown"
         ),
         pytest.param(f"layers = {MANY}\nlayers.insert(depth, Other())\nself.layers = layers", id="put in the middle"),
