@@ -10,7 +10,7 @@ import libcst as cst
 from scanify.analysis.calls import MUTATORS, CallFinder, Effects, Problem
 from scanify.analysis.classes import method
 from scanify.analysis.code import code_of
-from scanify.analysis.fresh import fresh_names
+from scanify.analysis.fresh import fresh_names, made_names
 from scanify.analysis.keys import qualified
 from scanify.analysis.names import body_of, flow, parameter_names, target_names
 from scanify.analysis.project import Assigned, Definition, Project, dotted
@@ -25,6 +25,7 @@ class EffectFinder(CallFinder):
     """Walks the statements of one body (or, for helper functions, of one function) and collects its effects."""
 
     _whole: Sequence[cst.CSTNode] = ()
+    made: frozenset[str] = frozenset()  # names of new objects of unknown classes, in a function that is called
 
     def body(self, statements: Sequence[cst.CSTNode]) -> Effects:
         self._whole = self._whole or statements
@@ -157,6 +158,7 @@ class EffectFinder(CallFinder):
     def _inner_loop(self, node: cst.For) -> None:
         self._store(node.target)
         inner = EffectFinder(self.project, self.at, self.own, self.fresh, self.seen, self.layers)
+        inner.made = self.made
         inner.body(body_of(node.body))
         for problem in inner.effects.problems:
             # `break` and `continue` end the inner loop, which stays a Python loop inside the body.
@@ -183,7 +185,9 @@ class EffectFinder(CallFinder):
             if isinstance(func, cst.Attribute) and func.attr.value in ("append", "extend", "insert", "add"):
                 for arg in value.args:
                     self._expression(arg)
-                if dotted(func.value) not in self.fresh:
+                if self._adds_to_a_global_set(func):
+                    self.effects.oblige(f"`{dotted_or(func)}(...)` when a layer is traced is as good as once a layer")
+                elif dotted(func.value) not in self.fresh:
                     self._collects(func.value, node)
                 return
             name = self.external(func)
@@ -234,6 +238,16 @@ class EffectFinder(CallFinder):
             return False
         return not _adds_or_yields(function.body, parameter_names(function.params))
 
+    def _adds_to_a_global_set(self, func: cst.Attribute) -> bool:
+        """`_WARNED.add(message)`: what was said already is not said again."""
+        name = dotted(func.value)
+        if func.attr.value != "add" or name is None or name.partition(".")[0] in self.own | self.at.locals:
+            return False
+        made = self.project.resolve(self.at.module, name)
+        value = made.value if isinstance(made, Assigned) else None
+        is_call = isinstance(value, cst.Call) and dotted(value.func) == "set"
+        return isinstance(value, cst.Set) or (is_call and self.project.is_builtin(self.at.module, "set"))
+
     def _tells(self, func: cst.CSTNode, name: str | None) -> bool:
         """Whether a call only warns or logs: when it does so is a matter of tracing, which a loop under jit repeats."""
         if name is not None:
@@ -246,6 +260,10 @@ class EffectFinder(CallFinder):
         return isinstance(call, cst.Call) and self.external(call.func) == "logging.getLogger"
 
     def _collects(self, target: cst.CSTNode, node: cst.CSTNode) -> None:
+        name = dotted(target) or ""
+        if name in self.made:
+            self.effects.oblige(f"changing the new object `{name}` changes nothing else")
+            return
         self.effects.problem("SCN206", f"`{dotted_or(target)}` collects a value from every layer", node)
 
     def _store(self, target: cst.CSTNode) -> None:
@@ -306,6 +324,7 @@ def function_effects(
     finder.fresh = fresh_names(statements, lambda node: qualified(project, inside, node)) - parameter_names(
         function.params
     )
+    finder.made = made_names(statements) - parameter_names(function.params)
     for decorator in function.decorators:
         finder.decorator(decorator.decorator, function.name.value)
     effects = finder.body(statements)

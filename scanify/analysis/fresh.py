@@ -40,6 +40,33 @@ def fresh_names(statements: Sequence[cst.CSTNode], external: Callable[[cst.CSTNo
     return frozenset(name for name, new in made.items() if new and bound.get(name) in plain)
 
 
+def made_names(statements: Sequence[cst.CSTNode]) -> frozenset[str]:
+    """Names that every binding gives an object of another's class: `x.__class__(...)`, `type(x)(...)`, `x.empty()`.
+
+    Such an object is new, but it may share parts with others.
+    """
+    made: dict[str, bool] = {}
+    for statement in blocks(statements):
+        if isinstance(statement, cst.Assign | cst.AnnAssign) and statement.value is not None:
+            targets = [t.target for t in statement.targets] if isinstance(statement, cst.Assign) else [statement.target]
+            for name in [name for target in targets for name in target_names(target)]:
+                alone = len(targets) == 1 and isinstance(targets[0], cst.Name)
+                made[name] = made.get(name, True) and alone and _made(statement.value)
+        elif isinstance(statement, cst.For | cst.With | cst.AugAssign):
+            made |= dict.fromkeys(flow([statement]).bound, False)
+    return frozenset(name for name, new in made.items() if new)
+
+
+def _made(value: cst.BaseExpression) -> bool:
+    match value:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value="__class__" | "empty"))):
+            return True
+        case cst.Call(func=cst.Call(func=cst.Name(value="type"), args=[_])):
+            return True
+        case _:
+            return False
+
+
 def _new(value: cst.BaseExpression, external: Callable[[cst.CSTNode], str | None]) -> bool:
     if isinstance(value, _DISPLAYS):
         return True

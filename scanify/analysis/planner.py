@@ -22,6 +22,7 @@ from scanify.analysis.plan import Body, CallStack, Holds, InitStack, Kind, PerLa
 from scanify.analysis.project import Module, Project, dotted
 from scanify.analysis.stack_choice import Context, choose_stack, list_obligations, may_be_replaced_in, told, with_owner
 from scanify.analysis.stages import element_names
+from scanify.analysis.sums import only_sums
 from scanify.analysis.where import Where, where
 
 _FEW_TURNS = ("SCN203", "the list is built with fewer than three layers, over which a scan saves nothing", None)
@@ -72,18 +73,11 @@ def _refusal(
     if place is None and facts.problems and facts.problems[0].reason == reason:
         place = at.module.parsed.place(facts.problems[0].node)
     collects = bool(facts.collected.collections) or any(one.rule == "SCN206" for one in facts.problems)
-    kind = Kind.FOLD
-    if collects:
-        kind = Kind.SCAN if facts.carry else Kind.MAP
-    elif not facts.carry:
-        kind = Kind.MAP
-    if kind is not Kind.MAP and parted(project, at, head, found, loop, facts.carry) is not None:
-        kind = Kind.GROUP
     return Refusal(
         place=at.module.parsed.place(loop),
         rule=rule,
         reason=reason,
-        kind=kind,
+        kind=_kind(project, at, loop, head, found, facts, collects),
         container=at.module.parsed.code(found.part.source),
         carry=facts.carry,
         xs=_per_layer(at, head, found),
@@ -92,6 +86,16 @@ def _refusal(
         at=place,
         remedy=remedy,
     )
+
+
+def _kind(
+    project: Project, at: Where, loop: cst.For, head: Header, found: Found, facts: BodyFacts, collects: bool
+) -> Kind:
+    if only_sums(loop, facts.carry):
+        return Kind.MAP  # independent layers, whatever is done with what they give
+    if parted(project, at, head, found, loop, facts.carry) is not None:
+        return Kind.GROUP
+    return Kind.SCAN if collects else Kind.FOLD
 
 
 def _indexed(context: Context, at: Where, loop: cst.For, head: Header) -> Refusal | None:
@@ -140,10 +144,9 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
     alike = alike and not branches_beside(head, found, loop)
     alike = alike and not walks_other_layers(context.project, at, head, found)
     alike = alike and not _collects_per_layer(context, at, head, found, facts)
-    kind = Kind.SCAN if facts.collected.collections else Kind.FOLD
     return Plan(
         place=at.module.parsed.place(loop),
-        kind=kind if parted(context.project, at, head, found, loop, facts.carry) is None else Kind.GROUP,
+        kind=_kind(context.project, at, loop, head, found, facts, bool(facts.collected.collections)),
         container=walked(found, stack),
         numbers=numbers(found, stack),
         layer=code_of(found.part.target),

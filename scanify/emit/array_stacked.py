@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scanify.analysis.facts import Span
-from scanify.analysis.plan import After, Annotation, Called, CallStack, Holds, InitStack, Kind, LayerCall, Plan, Wrap
+from scanify.analysis.plan import After, Annotation, Called, CallStack, Holds, InitStack, LayerCall, Plan, Wrap
 from scanify.emit import layout
 from scanify.emit.comments import comments_of, without
 from scanify.emit.edits import Edit
@@ -39,7 +39,7 @@ def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
             made += _site_edits(plan, context)
             continue
         collects = plan.ys == tuple(one.name for one in plan.collections)
-        if plan.mapped is None and (plan.kind is Kind.MAP or not collects or not plan.carry):
+        if plan.mapped is None and not (collects and plan.carry):
             raise CheckFailed(
                 f"{plan.place}: expected a fold for the target array-stacked, got a {plan.kind.value}"
                 f"{'' if collects else ' that collects outputs'}; nothing was written; please report this"

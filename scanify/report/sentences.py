@@ -13,6 +13,7 @@ _FORMS = {
     Kind.MAP: "can be a map over stacked layers",
     Kind.GROUP: "can be a fold over groups of equal layers",
 }
+_SUM = "can be a sum over stacked layers"
 
 
 def shown(path: Path, folder: Path) -> str:
@@ -50,7 +51,8 @@ def found(plan: Plan) -> str:
     if plan.ys:
         parts.append(f"collected {listed(plan.ys)}")
     detail = f" ({'; '.join(parts)})" if parts else ""
-    return f"loop over {plan.container} {_FORMS[plan.kind]}{detail}"
+    form = _SUM if plan.kind is Kind.MAP and plan.carry else _FORMS[plan.kind]
+    return f"loop over {plan.container} {form}{detail}"
 
 
 def refused(refusal: Refusal, folder: Path) -> str:

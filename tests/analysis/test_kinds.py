@@ -251,3 +251,24 @@ def test_a_sequential_has_the_kind_of_its_layers(call, expected):
                 return self.layers(x)
         """)
     assert only(model().partition("class Model")[0] + text).kind is expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("total += layer(x)", Kind.MAP),
+        ("total = total + layer(x)", Kind.MAP),
+        ("total = layer(x) + total", Kind.MAP),
+        ("y = layer(x)\ntotal += y\ncount = count + y.sum()", Kind.MAP),
+        ("total += layer(total)", Kind.FOLD),
+        ("total = layer(x) + total * 2", Kind.FOLD),
+        ("total *= layer(x)", Kind.FOLD),
+        ("total += layer(x)\nx = x + total", Kind.FOLD),
+        ("if mask is None:\n    total += layer(x)", Kind.FOLD),
+        ("x = layer(x)\ntotal += x", Kind.FOLD),
+    ],
+)
+def test_layers_whose_results_are_added_up_are_independent(body, expected):
+    loop = "for layer in self.layers:\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    start = "total = jnp.zeros(8)\ncount = jnp.zeros(())"
+    assert kind(loop=loop, before=start, after="return x, total, count") is expected
