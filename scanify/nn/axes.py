@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from scanify.nn.difference import first_difference
+from scanify.nn.key_order import ordered, plain
 from scanify.nn.leaves import aval_text, is_array, is_number, path_text, same_value
 from scanify.nn.stacking import stack_leaves
 
@@ -116,8 +117,8 @@ def _per_layer(value: Any, axis: Axis, num_layers: int, what: str) -> tuple[Any,
     if _is_sequence(value):
         if axis != 0:
             raise ValueError(f"{what}: a list with one element per layer has only axis 0, got in_axes {axis}")
-        arrays, static = eqx.partition(_stack_elements(list(value), num_layers, what), is_array)
-        return arrays, lambda part: eqx.combine(part, static)
+        arrays, static = eqx.partition(_stack_elements(list(map(ordered, value)), num_layers, what), is_array)
+        return arrays, lambda part: plain(eqx.combine(part, static))
     arrays, static = eqx.partition(value, is_array)  # of None, as `key=None` at inference, nothing: it stays None
     _refuse_other_leaves(static, what)
     moved = jax.tree_util.tree_map_with_path(lambda path, leaf: _moved(leaf, axis, num_layers, what, path), arrays)

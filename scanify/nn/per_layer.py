@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 
 from scanify.nn.axes import InAxes, normal_axes, split_arguments
+from scanify.nn.key_order import ordered, plain
 from scanify.nn.layer_inputs import Ref
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -55,8 +56,8 @@ def per_layer_arguments(
         given, given_named = arguments
         whole = zip(args, args_axes, given, strict=True)
         return (
-            tuple(value if axis is None else one for value, axis, one in whole),
-            {name: kwargs[name] if kwargs_axes[name] is None else given_named[name] for name in kwargs},
+            tuple(value if axis is None else plain(one) for value, axis, one in whole),
+            {name: kwargs[name] if kwargs_axes[name] is None else plain(given_named[name]) for name in kwargs},
         )
 
     return own, with_shared
@@ -75,4 +76,4 @@ def _elements(value: Any, axis: int, num_layers: int, what: str) -> list[Any]:
             f"{what}: expected one element for each of the {num_layers} layers, got {len(elements)}. A list or tuple "
             "holds one element per layer; a pytree of arrays that are stacked already is a dict, named tuple or module"
         )
-    return [jax.tree.map(lambda leaf: Ref(leaf) if eqx.is_array(leaf) else leaf, element) for element in elements]
+    return [jax.tree.map(lambda leaf: Ref(leaf) if eqx.is_array(leaf) else leaf, ordered(one)) for one in elements]

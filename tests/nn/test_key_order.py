@@ -106,3 +106,16 @@ def test_the_program_is_what_it_was() -> None:
     jaxpr = jax.make_jaxpr(lambda x: model.fold_via(each)({"z": x, "a": x}))(X)
     scans = [equation.params["length"] for equation in jaxpr.eqns if equation.primitive.name == "scan"]
     assert scans == [5]
+
+
+@KINDS
+def test_dicts_that_are_walked_beside_the_layers_keep_their_order(kind: Any) -> None:
+    def step(layer: Any, x: Any, cache: dict[str, Any]) -> Any:
+        one, two = cache.values()
+        return layer(x + one) * two["r"] - sum(value * at for at, value in enumerate(two.values()))
+
+    caches = [{"v": X * at, "k": {"s": X + at, "r": X - at}} for at in range(5)]
+    got, expected = kind.of(layers()).fold_via(step, in_axes=0)(X, caches), X
+    for layer, cache in zip(layers(), caches, strict=True):
+        expected = step(layer, expected, cache)
+    np.testing.assert_allclose(got, expected, rtol=1e-5)
