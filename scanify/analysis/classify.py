@@ -265,7 +265,7 @@ def _several(
 
 def _refused_stages(at: Where, found: Found, loop: cst.For) -> Found:
     answer = found.layers.answer
-    text = unequal_stages(at, loop, found.part.target, found.several) if found.several else None
+    text = unequal_stages(at, loop, found.part.target, found.several) if found.several is not None else None
     if text is None or not isinstance(answer, Built):
         return found
     first = answer.elements[0]

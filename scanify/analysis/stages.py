@@ -34,14 +34,17 @@ def _sources(walked: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         yield from _sources(arg.value)
 
 
-def unequal_stages(at: Where, loop: cst.For, target: cst.BaseExpression, differ: str) -> str | None:
+def unequal_stages(at: Where, loop: cst.For, target: cst.BaseExpression, differ: str | None) -> str | None:
     """Why elements that are each built with its own value of `differ` are left alone; None where they are not.
 
-    Where the body walks each, the inner loops are those over equals. Levels that collect skips change the width.
+    Where the body walks each, the inner loops are those over equals. Levels that collect skips change the width, also
+    where the source does not show what they are built with.
     """
-    if any(True for _ in _walked_in(loop.body, set(target_names(target)))):
+    walked = any(True for _ in _walked_in(loop.body, set(target_names(target))))
+    if walked and differ:
         return f"each element is a list of layers of its own, built with its own value of `{differ}`"
-    skips = collects_skips(at, loop)
-    if skips is not None:
-        return f"each level is built with its own value of `{differ}`, and its `{skips}` are for the way back"
-    return None
+    skips = collects_skips(at, loop) if walked or differ else None
+    if skips is None:
+        return None
+    how = f"is built with its own value of `{differ}`" if differ else "has a list of layers of its own"
+    return f"each level {how}, and its `{skips}` are for the way back"

@@ -78,6 +78,19 @@ def test_levels_that_collect_skips_are_left_alone_and_the_blocks_in_them_are_not
     assert (refusal.rule, "for the way back" in refusal.reason) == ("SCN203", True)
 
 
+def test_levels_that_collect_skips_are_left_alone_where_their_sizes_are_not_shown():
+    init = (
+        "self.layers = []\nwidth = 4\nfor _ in range(2):\n    level = (eqx.nn.Linear(4, 4, key=key), [])\n"
+        "    for k in jr.split(key, 3):\n        level[1].append(Block(4, key=k))\n    self.layers.append(level)"
+    )
+    call = (
+        "skips = []\nfor down, blocks in self.layers:\n    skips.append(x)\n    x = down(x)\n"
+        "    for block in blocks:\n        x = block(x)\nreturn x, skips.pop()"
+    )
+    new = same(model(call, init), X)
+    assert "for down, blocks in self.layers:" in new and "BlockSeq.of(blocks).fold(x)" in new
+
+
 def test_what_is_not_shown_is_looked_at_in_the_call():
     call = "for one, two in self.layers:\n    x = two(one(x))\nreturn x"
     pairs = (
