@@ -48,7 +48,7 @@ class Follow:
             return self._bad(module, node, "is held too deep to be followed")
         if (replaced := in_tree_at(self.project, module, node)) is not None:
             return self._bad(module, node, replaced.replace("the list", "it"))
-        if depth == 0 and (found := told_apart(module, node)) is not None:
+        if depth == 0 and (found := told_apart(self.project, module, node)) is not None:
             return self._bad(module, node, found)
         parsed = module.parsed
         parent = parsed.parent(node)

@@ -12,10 +12,11 @@ from scanify.analysis.facts import Place
 from scanify.analysis.fill import GROWS
 from scanify.analysis.identity import compared
 from scanify.analysis.layers import Built, LayerList
-from scanify.analysis.names import target_names
+from scanify.analysis.names import body_of, target_names
 from scanify.analysis.project import Definition, Module, Project, dotted
 from scanify.analysis.replaced import in_tree_at
 from scanify.analysis.where import Where, where
+from scanify.analysis.written import written, written_part
 
 _CHANGERS = frozenset("pop remove clear reverse sort __setitem__ __delitem__".split())
 _SEQUENCE_READERS = frozenset("len list tuple enumerate zip reversed iter sum any all min max sorted next".split())
@@ -54,6 +55,7 @@ def may_be_replaced(project: Project, layers: LayerList, name: str) -> bool:
 def _other_uses(project: Project, layers: LayerList, name: str) -> Iterator[OtherUse]:
     if layers.owner is not None and layers.attribute is not None:
         yield from _attribute_uses(project, layers, layers.owner, layers.attribute)
+        yield from _named_uses(project, layers.owner, layers.attribute)
         return
     function = layers.scope.function
     root = function if function is not None else layers.scope.module.parsed.module
@@ -80,6 +82,34 @@ def _attribute_uses(project: Project, layers: LayerList, owner: Definition, attr
             alias = _alias(module, node) if relation == "ours" else None
             if alias is not None and at.function is not None:
                 yield from _name_uses(project, module, at.function, alias, alias=True)
+
+
+def _named_uses(project: Project, owner: Definition, attribute: str) -> Iterator[OtherUse]:
+    """Calls that put another list in place of an attribute by its name: `replace(model, layers=...)`, `setattr`."""
+    for module in project.given_with(attribute):
+        for call in calls_in(module.parsed.module):
+            name = (dotted(call.func) or "").rpartition(".")[2]
+            if name in ("setattr", "__setattr__") and len(call.args) == 3:
+                by_name = isinstance(call.args[1].value, cst.SimpleString)
+                named = by_name and call.args[1].value.evaluated_value == attribute  # type: ignore[attr-defined]
+            else:
+                named = name == "replace" and any(
+                    arg.keyword is not None and arg.keyword.value == attribute for arg in call.args
+                )
+            if named and _may_be(project, where(module, call), call.args[0].value, owner):
+                yield OtherUse(module.parsed.place(call), f"`{dotted(call.func)}` puts another list in its place", True)
+
+
+def _may_be(project: Project, at: Where, node: cst.BaseExpression, owner: Definition) -> bool:
+    found = class_of(project, at, node)
+    return found is None or owner.node in [one.node for one in lineage(project, found)]
+
+
+def calls_in(node: cst.CSTNode) -> Iterator[cst.Call]:
+    if isinstance(node, cst.Call):
+        yield node
+    for child in node.children:
+        yield from calls_in(child)
 
 
 def related(project: Project, at: Where, node: cst.Attribute, owner: Definition) -> str:
@@ -138,7 +168,7 @@ def _bad(project: Project, module: Module, node: cst.CSTNode) -> str | None:
         return None
     if (found := in_tree_at(project, module, node)) is not None:
         return found
-    if (found := told_apart(module, node)) is not None:
+    if (found := told_apart(project, module, node)) is not None:
         return found
     match parent:
         case cst.Subscript():
@@ -173,8 +203,9 @@ def assigned(module: Module, node: cst.CSTNode) -> bool:
     return isinstance(parent, cst.AssignTarget | cst.AnnAssign) and parent.target is node
 
 
-def told_apart(module: Module, node: cst.CSTNode) -> str | None:
-    """Whether code asks which object a layer is: `layer is self.layers[-1]`, and loops that compare their layer."""
+def told_apart(project: Project, module: Module, node: cst.CSTNode) -> str | None:
+    """Whether code asks which object a layer is, or writes into it: `layer is self.layers[-1]`, and loops that compare
+    their layer. A stack makes its layers anew."""
     below = node
     for above in module.parsed.ancestors(node):
         if isinstance(above, cst.Call) and dotted(above.func) == "len":
@@ -186,15 +217,33 @@ def told_apart(module: Module, node: cst.CSTNode) -> str | None:
             elif isinstance(above, cst.CompFor) and (whole := module.parsed.parent(above)) is not None:
                 body = [child for child in whole.children if child is not above] + list(above.ifs)
             names = _bound_to_elements(module, above, node) if isinstance(above, cst.For | cst.CompFor) else []
-            found = compared(body, frozenset(names))
-            return f"`{module.parsed.code(found)}` compares layers as objects" if found is not None else None
+            if (found := compared(body, frozenset(names))) is not None:
+                return f"`{module.parsed.code(found)}` compares layers as objects"
+            into = written(project, module, body, frozenset(names)) or _written_by_name(project, module, above, below)
+            return f"`{into}` writes into a layer" if into is not None else None
         if isinstance(below, cst.Subscript) and below.value is node:
+            if (into := written_part(module, below)) is not None:
+                return f"`{into}` writes into a layer"
             one = isinstance(above, cst.Comparison | cst.ComparisonTarget)
             call = module.parsed.parent(above) if isinstance(above, cst.Arg) else None
             if one or (isinstance(call, cst.Call) and dotted(call.func) == "id"):
                 return "an element of the list is compared as an object"
         below = above
     return None
+
+
+def _written_by_name(project: Project, module: Module, line: cst.CSTNode, part: cst.CSTNode) -> str | None:
+    """The write into a layer that a statement gives a name: `layer = model.layers[0]`, and later `layer.weight = w`."""
+    small = part if isinstance(part, cst.Assign) else None
+    value = small.value if small is not None else None
+    while isinstance(value, cst.Attribute):
+        value = value.value
+    taken = isinstance(value, cst.Subscript) and isinstance(line, cst.SimpleStatementLine)
+    function = next((one for one in module.parsed.ancestors(line) if isinstance(one, cst.FunctionDef)), None)
+    if small is None or not taken or function is None:
+        return None
+    names = frozenset(name for target in small.targets for name in target_names(target.target))
+    return written(project, module, body_of(function.body), names)
 
 
 def _bound_to_elements(module: Module, walk: cst.For | cst.CompFor, node: cst.CSTNode) -> list[str]:

@@ -1,0 +1,75 @@
+"""Code elsewhere that writes into layers, or puts another list in their place: the list then stays one."""
+
+import pytest
+from helpers import model, only
+
+from scanify.analysis.plan import CallStack, InitStack, Plan
+
+HELP = """\
+
+
+def put(layer, w):
+    object.__setattr__(layer.linear, "weight", w)
+
+
+def show(layer, w):
+    return layer.linear.weight + w
+
+
+class Loaded(eqx.Module):
+    def load(self, w):
+        object.__setattr__(self, "weight", w)
+
+    def read(self, w):
+        return self.weight + w
+"""
+
+
+def stack(use: str):
+    lines = "".join(f"    {line}\n" for line in use.split("\n"))
+    found = only(f"{model()}{HELP}\n\ndef use(model, w, i):\n{lines}")
+    assert isinstance(found, Plan), found
+    return found.stack
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "for layer in model.layers:\n    object.__setattr__(layer.linear, 'weight', w)",
+        "for i, layer in enumerate(model.layers):\n    setattr(layer, 'linear', w[i])",
+        "for layer, v in zip(model.layers, w):\n    layer.linear.weight = v",
+        "for layer in model.layers:\n    part = layer.linear\n    part.weight[0] = w",
+        "for layer in model.layers:\n    for name in w:\n        object.__setattr__(getattr(layer, name), 'weight', w)",
+        "for layer in model.layers:\n    put(layer, w)",
+        "for layer in model.layers:\n    put(w=w, layer=layer)",
+        "for layer in model.layers:\n    layer.load(w)",
+        "[put(layer, w) for layer in model.layers]",
+        "object.__setattr__(model.layers[i].linear, 'weight', w)",
+        "model.layers[0].linear.weight = w",
+        "layer = model.layers[i]\nobject.__setattr__(layer, 'linear', w)",
+        "part = model.layers[i].linear\npart.weight[0] = w",
+        "object.__setattr__(model, 'layers', w)",
+        "return dataclasses.replace(model, layers=w)",
+    ],
+)
+def test_a_list_whose_layers_are_written_into_stays_one(use):
+    assert isinstance(stack(use), CallStack)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "for layer in model.layers:\n    show(layer, w)",
+        "for layer in model.layers:\n    layer.read(w)",
+        "for layer in model.layers:\n    object.__setattr__(w, 'layer', layer)",
+        "for i, layer in enumerate(model.layers):\n    w[i] = layer.linear.weight",
+        "for layer, v in zip(model.layers, w):\n    v.linear.weight = layer.linear.weight",
+        "w.weight = model.layers[0].linear.weight",
+        "object.__setattr__(model, 'norm', w)",
+        "object.__setattr__(w, 'weight', model.layers[i].linear)",
+        "return dataclasses.replace(model, norm=w)",
+        "n = len(model.layers)",
+    ],
+)
+def test_a_list_whose_layers_are_read_is_built_stacked(use):
+    assert isinstance(stack(use), InitStack)
