@@ -43,7 +43,7 @@ class Applier:
     reverse: bool
 
     def __call__(self, carry: list[Any]) -> tuple[list[Any], list[Piece]]:
-        inputs = Inputs([[ref for at in _positions(item) for ref in self.steps[at].refs] for item in self.cover])
+        inputs = Inputs([[ref for at in _positions(item) for ref in self.steps[at].inputs] for item in self.cover])
         pieces: list[Piece] = []
         items = list(enumerate(self.cover))
         for part, item in reversed(items) if self.reverse else items:
@@ -149,7 +149,7 @@ def _pieces(period: Period, ys: Sequence[Sequence[Any]]) -> list[Piece]:
 
 def _layers(steps: Sequence[Step], shape: tuple[int, ...], inputs: Inputs, part: int) -> tuple[Body, Any]:
     """The one body of equal layers, and what it scans over, with leading axes `shape`."""
-    columns = [inputs.many(refs, shape, part) for refs in zip(*(step.refs for step in steps), strict=True)]
+    columns = [inputs.many(refs, shape, part) for refs in zip(*(step.inputs for step in steps), strict=True)]
     lifted = stacked_constants([step.program.constants for step in steps])
     numbers = {_name(place): jnp.asarray(value.reshape(*shape)) for place, value in lifted.items()}
     constants = {one.place: one for one in steps[0].program.constants if one.place in lifted}
@@ -162,7 +162,7 @@ def map_kinds(steps: Sequence[Step]) -> list[Piece]:
     members: dict[int, list[int]] = {}
     for position, step in enumerate(steps):
         members.setdefault(step.kind, []).append(position)
-    inputs = Inputs([[ref for at in positions for ref in steps[at].refs] for positions in members.values()])
+    inputs = Inputs([[ref for at in positions for ref in steps[at].inputs] for positions in members.values()])
     found: list[Piece] = []
     for part, positions in enumerate(members.values()):
         body, xs = _layers([steps[at] for at in positions], (len(positions),), inputs, part)
@@ -206,11 +206,15 @@ def _body(step: Step, columns: Sequence[Any], constants: dict[Place, Constant]) 
         scanned, numbers = x
         waiting = iter(scanned)
         arrays = []
-        for ref, column in zip(step.refs, columns, strict=True):
+        for ref, column in zip(step.inputs, columns, strict=True):
             array = column.array if isinstance(column, Shared) else next(waiting)
             arrays.append(with_weak_type(array) if ref.struct().weak_type else array)
         given = {place: with_type(numbers[_name(place)], constant) for place, constant in constants.items()}
-        return step.parts(replay(program.jaxpr, program.consts, [*carry, *arrays], given))
+        own, captured = arrays[: len(step.refs)], arrays[len(step.refs) :]
+        consts = list(program.consts)
+        for at, array in zip(program.captured, captured, strict=True):
+            consts[at] = array
+        return step.parts(replay(program.jaxpr, consts, [*carry, *own], given))
 
     return body
 

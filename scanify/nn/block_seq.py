@@ -32,8 +32,9 @@ class BlockSeq(LayerSequence[M]):
     Two layers are equal where they are traced to the same program, for the carry and the arguments of the call: a
     field that is not read does not separate them, nor does a function made anew for each, nor a drop rate under
     inference. Numbers that stand in the program as operands may differ, as drop rates do in training: they become
-    arrays. Each layer whose fields differ is traced once for each call that is traced, in the order of the loop,
-    whatever is scanned over later; prints and other effects of tracing happen then.
+    arrays. So may arrays that each layer reads from around the function, such as those of `self.norms[i]`: they are
+    stacked for the call. Each layer whose fields differ is traced once for each call that is traced, in the order of
+    the loop, whatever is scanned over later; prints and other effects of tracing happen then.
 
     The interface is that of `ArrayStacked`, and so is the form of its arrays: **stacked**. Arrays of layers of the
     same class with arrays of the same shapes are stacked along a leading axis, in the order of the sequence, whether

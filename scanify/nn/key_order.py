@@ -12,7 +12,7 @@ import equinox as eqx
 import jax
 
 from scanify.nn.carry import split
-from scanify.nn.skeleton import skeleton
+from scanify.nn.skeleton import const_key, skeleton
 
 
 @jax.tree_util.register_pytree_with_keys_class
@@ -117,5 +117,6 @@ def _program(body: Callable[[Any, Any], tuple[Any, Any]], init: Any, x: Any) -> 
         return leaves
 
     closed = jax.make_jaxpr(flat)(arrays, x)
-    key, constants = skeleton(closed.jaxpr, tuple(closed.consts))
-    return key, [(one.place, one.bits) for one in constants]
+    bones = skeleton(closed.jaxpr, tuple(closed.consts))
+    arrays = [const_key(closed.consts[at]) for at in bones.captured]
+    return bones.key, [(one.place, one.bits) for one in bones.constants], arrays

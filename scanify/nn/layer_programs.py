@@ -16,18 +16,28 @@ from scanify.nn.difference import first_difference
 from scanify.nn.layer_inputs import Ref
 from scanify.nn.leaves import has_aval
 from scanify.nn.program import Program, struct, trace
+from scanify.nn.skeleton import const_key
 from scanify.nn.state_parts import StateParts
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One layer of the sequence: its program, the arrays it reads after the carry, and which layers do the same."""
+    """One layer of the sequence: its program, the arrays it reads after the carry, and which layers do the same.
+
+    `captured` are the arrays that its function closes over, such as those of `self.norms[i]`.
+    """
 
     program: Program
     refs: tuple[Ref, ...]
     kind: int
     carried: int
     markers: tuple[Any, ...]
+    captured: tuple[Ref, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[Ref, ...]:
+        """All arrays that the program reads beside the carry."""
+        return (*self.refs, *self.captured)
 
     def parts(self, arrays: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """What the program gives: the arrays of the carry, and all others."""
@@ -47,6 +57,17 @@ class Kinds:
                 return index
         self._known.append(tree)
         return len(self._known) - 1
+
+
+class _Captured:
+    """The arrays that programs close over, one object for all that are the same, so that a scan can tell."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Any] = {}
+
+    def refs(self, program: Program) -> tuple[Ref, ...]:
+        arrays = [program.consts[at] for at in program.captured]
+        return tuple(Ref(self._known.setdefault((const_key(array), struct(array)), array)) for array in arrays)
 
 
 Call = Callable[[Any, Any, Any], Any]
@@ -69,6 +90,7 @@ def trace_layers(
     inputs, carries, others = Kinds(), Kinds(), Kinds()
     programs: dict[tuple[int, int], Program] = {}
     bodies: dict[Any, int] = {}
+    known = _Captured()
     steps: list[Step | None] = [None] * len(layers)
     current = _structs(carry if parts is None else parts.rest)
     for position in order:
@@ -87,7 +109,7 @@ def trace_layers(
         body = (program.key, which[1], carries.of(new), others.of((beside, values)))
         number = bodies.setdefault(body, len(bodies))
         carried = sum(map(has_aval, jax.tree.leaves(new)))
-        steps[position] = Step(program, refs, number, carried, tuple(state))
+        steps[position] = Step(program, refs, number, carried, tuple(state), known.refs(program))
         current = new
         if until and y is not None:
             break

@@ -15,15 +15,17 @@ from scanify.nn.skeleton import Constant, skeleton
 class Program:
     """A traced layer, a function of flat lists of arrays.
 
-    `key` is equal for two programs only if they are the same but for the values of `constants`: numbers that stand in
-    the program as scalar operands. `treedef` is that of what the layer gives, `static` has its leaves that are no
-    arrays, with None in the places of the arrays; `outs` are the arrays as `jax.ShapeDtypeStruct`s.
+    `key` is equal for two programs only if they are the same but for the values of `constants`, numbers that stand in
+    the program as scalar operands, and for the arrays that it closes over, `consts[at] for at in captured`. `treedef`
+    is that of what the layer gives, `static` has its leaves that are no arrays, with None in the places of the arrays;
+    `outs` are the arrays as `jax.ShapeDtypeStruct`s.
     """
 
     jaxpr: Any
     consts: tuple[Any, ...]
     key: Hashable
     constants: tuple[Constant, ...]
+    captured: tuple[int, ...]
     outs: tuple[jax.ShapeDtypeStruct, ...]
     treedef: Any
     static: tuple[Any, ...]
@@ -51,9 +53,9 @@ def trace(fn: Callable[[Sequence[Any]], Any], arrays: Sequence[Any]) -> Program:
 
     closed = jax.make_jaxpr(flat)(*arrays)
     consts = tuple(closed.consts)
-    key, constants = skeleton(closed.jaxpr, consts)
+    bones = skeleton(closed.jaxpr, consts)
     outs = tuple(struct(aval) for aval in closed.out_avals)
-    return Program(closed.jaxpr, consts, key, constants, outs, found[0], found[1])
+    return Program(closed.jaxpr, consts, bones.key, bones.constants, bones.captured, outs, found[0], found[1])
 
 
 def struct(value: Any) -> jax.ShapeDtypeStruct:

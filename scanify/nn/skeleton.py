@@ -50,8 +50,19 @@ def start_of(axis: int) -> int:
     return -1 - axis
 
 
-def skeleton(jaxpr: Any, consts: Sequence[Any]) -> tuple[Hashable, tuple[Constant, ...]]:
-    """The key of an open jaxpr, and the scalar operands that the key says nothing about but their types.
+@dataclass(frozen=True, eq=False)
+class Skeleton:
+    """The key of an open jaxpr, and what the key says nothing about but the types: scalar operands, and `captured`, the
+    indices of the constants that are read as inputs are, in the order of their first reads.
+    """
+
+    key: Hashable
+    constants: tuple[Constant, ...] = ()
+    captured: tuple[int, ...] = ()
+
+
+def skeleton(jaxpr: Any, consts: Sequence[Any]) -> Skeleton:
+    """The skeleton of an open jaxpr.
 
     The key holds what it compares by identity, so that it may be kept. Where the jaxpr has parameters whose meaning is
     not known the key is equal to no other.
@@ -61,8 +72,19 @@ def skeleton(jaxpr: Any, consts: Sequence[Any]) -> tuple[Hashable, tuple[Constan
     try:
         key = reader.jaxpr(jaxpr, consts, (), [True] * len(jaxpr.outvars))
     except NotUnderstood:
-        return _Unlike(), ()
-    return _Key(key, alive), tuple(reader.constants)
+        return Skeleton(_Unlike())
+    return Skeleton(_Key(key, alive), tuple(reader.constants), tuple(reader.captured))
+
+
+def const_key(const: Any) -> Hashable:
+    """Equal for two constants only where they are the same object, or small arrays of the same values."""
+    plain = isinstance(const, np.ndarray | np.generic | jax.Array) and not isinstance(const, jax.core.Tracer)
+    if not plain or not isinstance(const.dtype, np.dtype) or const.nbytes > COMPARED_BYTES:
+        return ("const", id(const))
+    if isinstance(const, jax.Array) and not const.is_fully_addressable:
+        return ("const", id(const))
+    weak = bool(getattr(const, "weak_type", False))
+    return ("const", const.dtype, const.shape, weak, np.asarray(const).tobytes())
 
 
 def live(jaxpr: Any, used: Sequence[bool]) -> tuple[dict[int, list[bool]], list[bool]]:
@@ -104,6 +126,7 @@ class _Reader:
     def __init__(self, alive: list[Any]) -> None:
         self.alive = alive
         self.constants: list[Constant] = []
+        self.captured: list[int] = []
         self._canonical = Canonical(self._inner, alive)
 
     def _inner(self, jaxpr: Any) -> Hashable:
@@ -116,8 +139,12 @@ class _Reader:
         cannot be taken out."""
         read, _ = live(jaxpr, used)
         numbers: dict[Any, Hashable] = {}
-        for constvar, const in zip(jaxpr.constvars, consts, strict=True):
-            numbers[constvar] = _Lazy(lambda const=const: self._const(const))  # type: ignore[misc]
+        for which, (constvar, const) in enumerate(zip(jaxpr.constvars, consts, strict=True)):
+            aval = constvar.aval
+            if place == () and isinstance(aval, jax.core.ShapedArray):
+                numbers[constvar] = _Lazy(lambda which=which, aval=aval: self._captured(which, aval))  # type: ignore[misc]
+            else:
+                numbers[constvar] = _Lazy(lambda const=const: self._const(const))  # type: ignore[misc]
         for invar in jaxpr.invars:
             numbers[invar] = (len(numbers), _aval(invar.aval))
         rows = []
@@ -174,14 +201,14 @@ class _Reader:
                 found.append((key, self._canonical.key(value)))
         return tuple(found)
 
+    def _captured(self, which: int, aval: Any) -> Hashable:
+        """An array that the traced function closes over: another layer may read another one in its place."""
+        self.captured.append(which)
+        return ("captured", len(self.captured), _aval(aval))
+
     def _const(self, const: Any) -> Hashable:
         self.alive.append(const)
-        plain = isinstance(const, np.ndarray | np.generic | jax.Array) and not isinstance(const, jax.core.Tracer)
-        if not plain or not isinstance(const.dtype, np.dtype) or const.nbytes > COMPARED_BYTES:
-            return ("const", id(const))
-        if isinstance(const, jax.Array) and not const.is_fully_addressable:
-            return ("const", id(const))
-        return ("const", const.dtype, const.shape, np.asarray(const).tobytes())
+        return const_key(const)
 
 
 class _Lazy:

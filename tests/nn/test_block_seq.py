@@ -313,7 +313,7 @@ UNLIKE = {
     "the order of operands": (lambda x: x - jnp.sin(x), lambda x: jnp.sin(x) - x),
     "slices of two sizes": (lambda x: x * x[:1], lambda x: x * x[:2].sum()),
     "slices with strides": (lambda x: x * x[:2:2], lambda x: x * x[1:3:2]),
-    "larger constants": (lambda x: x + np.arange(3.0), lambda x: x + np.arange(3.0)[::-1]),
+    "constants of two shapes": (lambda x: x + np.arange(3.0), lambda x: x + np.arange(3.0)[:1]),
     "remat": (squares, jax.checkpoint(squares)),
 }
 
@@ -333,8 +333,12 @@ def loop_plain(layers: Sequence[Any], x: Any) -> Any:
     return x
 
 
+ROWS = list(jr.normal(jr.key(5), (4, 3)))
 TABLE, KEYS = jnp.arange(4.0) + 1, jr.split(jr.key(0), 4)
 ALIKE = {
+    "larger constants": [lambda x, by=by: x + np.arange(3.0) ** by for by in (0, 1, 1, 2)],
+    "arrays that are closed over": [lambda x, row=row: x * jnp.sin(x + row) * TABLE[:3] for row in ROWS],
+    "two arrays each, of which some are the same": [lambda x, at=at: x * ROWS[at] + ROWS[at - 1] for at in range(4)],
     "functions made anew": [lambda x: jnp.sin(x) for _ in range(4)],
     "jitted functions made anew": [jax.jit(lambda x: jnp.sin(x) * 2) for _ in range(4)],
     "one rule for tangents": [lambda x: honest(x) for _ in range(4)],
@@ -390,3 +394,30 @@ def test_a_weak_typed_carry_goes_the_way_of_the_loop() -> None:
     got, want = BlockSeq.of(layers).fold(0.5), loop_plain(layers, 0.5)
     assert got == want
     assert (got.dtype, got.weak_type) == (want.dtype, want.weak_type)
+
+
+def test_arrays_of_another_list_are_scanned_over_and_differentiated() -> None:
+    layers, others = applied(squares, squares, squares, squares), applied(*[jnp.sin] * 4)
+
+    def body(layer: Any, x: Any, at: int) -> Any:
+        x = layer(x)
+        return others_of[at](x) * shared if at >= 0 else x
+
+    def folded(others: Any, shared_: Any) -> Any:
+        nonlocal others_of, shared
+        others_of, shared = others, shared_
+        return jnp.sum(BlockSeq.of(layers).fold_via(body, in_axes=(0,))(X, range(4)))
+
+    def looped(others: Any, shared_: Any) -> Any:
+        x = X
+        for layer, other in zip(layers, others, strict=True):
+            x = other(layer(x)) * shared_
+        return jnp.sum(x)
+
+    others_of, shared = others, X
+    given = (others, X + 1)
+    assert_same(eqx.filter_grad(lambda both: folded(*both))(given), eqx.filter_grad(lambda both: looped(*both))(given))
+    jaxpr = eqx.filter_make_jaxpr(lambda both: folded(*both))(given)[0].jaxpr
+    (scan,) = [one for one in jaxpr.eqns if one.primitive.name == "scan"]
+    shapes = [one.aval.shape for one in scan.invars]
+    assert shapes.count((4, D)) == 2  # the weights of the layers and of the others; what all share is not scanned over
