@@ -6,7 +6,7 @@ import libcst as cst
 
 from scanify.analysis.effects import Problem
 from scanify.analysis.keys import key_name, qualified
-from scanify.analysis.names import Names, flow, parameter_names
+from scanify.analysis.names import Names, parameter_names
 from scanify.analysis.project import Project, dotted
 from scanify.analysis.where import Where, assignments, blocks, builtin_called, matched
 
@@ -69,25 +69,19 @@ def _otherwise(value: cst.BaseExpression, within: bool = False) -> bool:
 
 
 def _defined_before(at: Where, loop: cst.For, name: str) -> bool:
+    """Whether something outside of the loop may give a name its value before the first layer."""
     function = at.function
     if function is not None and name in parameter_names(function.params):
         return True
     start = at.module.parsed.span(loop).start
     around = any(isinstance(above, cst.For | cst.While) for above in at.module.parsed.ancestors(loop))
+    inside = assignments([loop], name)
     for statement in assignments(at.body(), name):
         span = at.module.parsed.span(statement)
-        if span.end <= start or (isinstance(statement, cst.For | cst.With) and span.start < start) or around:
+        holds = isinstance(statement, cst.For | cst.With) and span.start < start
+        if statement is not loop and statement not in inside and (span.end <= start or holds or around):
             return True
-    return _walrus_before(at, loop, name)
-
-
-def _walrus_before(at: Where, loop: cst.For, name: str) -> bool:
-    before = []
-    for statement in at.body():
-        if statement is loop:
-            break
-        before.append(statement)
-    return name in flow(before).bound
+    return False
 
 
 def values_before(at: Where, loop: cst.For, name: str) -> list[cst.BaseExpression]:

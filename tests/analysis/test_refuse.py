@@ -346,3 +346,17 @@ def test_a_list_that_the_where_of_a_tree_at_reads_in_a_function_is_stacked_in_th
         if isinstance(one, Plan) and one.carry
     )
     assert not isinstance(plan.stack, CallStack)
+
+
+@pytest.mark.parametrize("around", ["if mask:", "for t in range(2):", "with mask:", "while mask:"])
+def test_a_name_that_a_function_in_the_body_reads_before_it_is_bound(around):
+    body = "\n        ".join(["def later(y):\n            return y + bias", "bias = layer(x)", "x = later(x)"])
+    refused("SCN210", model(f"{around}\n    for layer in self.layers:\n        {body}"))
+
+
+@pytest.mark.parametrize("before", ["y = (bias := x)", "if (bias := x) is None:\n    pass", "y = [bias := x]"])
+def test_a_name_that_an_expression_binds_before_the_loop_has_a_value(before):
+    found = only(
+        model("if mask:\n    for layer in self.layers:\n        x = layer(x) + bias\n        bias = x", before=before)
+    )
+    assert isinstance(found, Plan), found
