@@ -13,6 +13,7 @@ from scanify.analysis.layer_class import layer_problem, state_of_its_own
 from scanify.analysis.layers import Built, NotLayers, Unclear, list_value
 from scanify.analysis.plan import Annotation, Body, Called, Holds, InitStack, Kind, Plan, Refusal
 from scanify.analysis.project import External, Module, Project, dotted
+from scanify.analysis.searched import search_for
 from scanify.analysis.sequential_uses import SEQUENTIAL, Follow, asked_for, sequentials
 from scanify.analysis.stack_choice import Context
 from scanify.analysis.varied import How, Varied, loops_around, varied
@@ -226,19 +227,22 @@ def _plan(
         carry=(),
         body=Body(applied.span, "", "", inline=True),
         stack=InitStack((Called(parsed.place(call.func), parsed.place(arg.value)),), annotations),
-        obligations=tuple(_obligations(project, follow, unknown=unknown)),
+        obligations=tuple(_obligations(project, follow, classes, unknown=unknown)),
         rule="SCN103",
         holds=holds,
     )
 
 
-def _obligations(project: Project, follow: Follow, *, unknown: bool) -> Iterator[str]:
+def _obligations(project: Project, follow: Follow, classes: Sequence[ElementClass], *, unknown: bool) -> Iterator[str]:
     if unknown:
         yield "applying a layer has no side effects"
     for use in follow.doubts:
         yield f"what {use.place} speaks of is another one: {use.reason}"
     for place in asked_for(project):
         yield f"`isinstance(..., Sequential)` is not asked of it, as {place} may do"
+    search = search_for(project, () if unknown else classes)
+    if search is not None:
+        yield f"what looks for each `{search.text}` in a model ({search.place}) may find one in place of many"
 
 
 def _annotations(project: Project, follow: Follow) -> tuple[Annotation, ...] | None:

@@ -13,7 +13,8 @@ from scanify.analysis.fill import changed_later
 from scanify.analysis.layers import Built, Elsewhere, LayerList
 from scanify.analysis.plan import After, Annotation, CallStack, InitStack, LayerCall, Wrap
 from scanify.analysis.project import Definition, External, Project, dotted
-from scanify.analysis.uses import changed_at, may_be_replaced, other_use
+from scanify.analysis.searched import search_for
+from scanify.analysis.uses import OtherUse, changed_at, may_be_replaced, other_use
 from scanify.analysis.where import Where
 
 StackChoice = Literal["init", "call"] | None
@@ -59,7 +60,7 @@ def choose_stack(
     held = _held(context.project, found.layers)
     if held is not None:
         return held
-    use = other_use(context.project, found.layers, dotted(found.part.source) or "")
+    use = _use_beside(context.project, found)
     if use is None:
         return InitStack(tuple(sites), _annotations(context.project, found.layers))
     if context.stack == "init":
@@ -84,9 +85,18 @@ def _own_constructor(project: Project, found: Found) -> InitStack | None:
     statement = next(one for one in parsed.ancestors(given.value) if isinstance(one, cst.BaseSmallStatement))
     if name is not None and changed_later(given.at, statement, name) is not None:
         return None
-    if other_use(project, layers, dotted(found.part.source) or "") is not None:
+    if _use_beside(project, found) is not None:
         return None
     return InitStack((Wrap(parsed.place(given.value)),), _annotations(project, layers))
+
+
+def _use_beside(project: Project, found: Found) -> OtherUse | None:
+    """A use of the list, or a search of whole models for what it holds, that needs each layer by itself."""
+    use = other_use(project, found.layers, dotted(found.part.source) or "")
+    if use is not None:
+        return use
+    search = search_for(project, found.kinds)
+    return None if search is None else OtherUse(search.place, f"each `{search.text}` in a model is looked for")
 
 
 def _is_known(base: Definition | External | None) -> bool:

@@ -3,7 +3,7 @@
 import pytest
 from helpers import PRELUDE, decide, model, only
 
-from scanify.analysis.plan import CallStack, Kind, Plan, Refusal
+from scanify.analysis.plan import CallStack, InitStack, Kind, Plan, Refusal
 
 
 def refused(rule: str, text: str, **given) -> Refusal:
@@ -360,3 +360,28 @@ def test_a_name_that_an_expression_binds_before_the_loop_has_a_value(before):
         model("if mask:\n    for layer in self.layers:\n        x = layer(x) + bias\n        bias = x", before=before)
     )
     assert isinstance(found, Plan), found
+
+
+FIND = """
+
+def is_one(node):
+    return isinstance(node, KIND)
+
+
+def weights(model):
+    return [one.weight for one in jax.tree.leaves(model, is_leaf=is_one) if is_one(one)]
+"""
+
+
+@pytest.mark.parametrize("kind", ["Block", "eqx.nn.Linear", "(eqx.nn.Conv, eqx.nn.Linear)", "eqx.Module"])
+@pytest.mark.parametrize("predicate", ["is_one", "lambda node: isinstance(node, KIND)"])
+def test_a_search_for_what_layers_hold_leaves_the_list_as_it_is(kind, predicate):
+    text = model() + FIND.replace("is_leaf=is_one", f"is_leaf={predicate}").replace("KIND", kind)
+    plan = next(one for one in decide(text) if isinstance(one, Plan) and one.carry)
+    assert isinstance(plan.stack, CallStack) and "is looked for" in plan.stack.reason
+
+
+@pytest.mark.parametrize("kind", ["eqx.nn.Conv", "Model", "jax.Array", "float", "Unknown"])
+def test_a_search_for_anything_else_is_none_of_the_layers(kind):
+    plan = next(one for one in decide(model() + FIND.replace("KIND", kind)) if isinstance(one, Plan) and one.carry)
+    assert isinstance(plan.stack, InitStack)

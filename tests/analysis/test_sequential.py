@@ -211,6 +211,13 @@ def test_refused_where_a_part_is_replaced():
     assert refusal(more=more).rule == "SCN214"
 
 
+def test_a_search_for_layers_is_left_to_a_run():
+    more = "def count(model):\n    is_one = lambda node: isinstance(node, Block)\n"
+    more += "    return len(jax.tree.leaves(model, is_leaf=is_one))\n"
+    found = [one for one in decide(text(more=more)) if isinstance(one, Plan)]
+    assert any("`Block` in a model" in text for one in found for text in one.obligations)
+
+
 SERVED = {
     "called with a key": "return self.seq(x, key=key)",
     "called with state": "return self.seq(x, state, key=key)",
