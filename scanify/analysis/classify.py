@@ -84,7 +84,13 @@ def _as_they_come(found: Found) -> Found:
 
 
 def _looks_like_layers(project: Project, at: Where, part: Part, layers: LayerList, loop: cst.For) -> bool:
-    """Where the source does not show what a list holds: an attribute of a module whose elements the body calls."""
+    """Where the source does not show what a list holds: an attribute of a module whose elements the body calls, or a
+    parameter that is said to hold modules."""
+    answer = layers.answer
+    if isinstance(answer, Elsewhere) and answer.annotation is not None:
+        said = element_annotation(answer.annotation)
+        if said is not None and is_module(project, project.resolve(answer.at.module, dotted(said) or "")):
+            return any(is_applied(loop, target) for target in target_names(part.target))
     name = layers.element_of or dotted(part.source)
     if not any(is_applied(loop, target) for target in target_names(part.target)):
         return False

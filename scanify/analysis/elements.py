@@ -145,7 +145,11 @@ def _called(project: Project, element: Element, call: cst.Call, depth: int) -> C
     if isinstance(meaning, Definition):
         if isinstance(meaning.node, cst.ClassDef):
             return NotAModule() if _plain_class(project, meaning) else None
-        return _returned(project, method_where(meaning, meaning.node), meaning.node, depth)
+        inside = method_where(meaning, meaning.node)
+        return _returned(project, inside, meaning.node, depth) or _passed_on(project, element, call, inside, depth)
+    if isinstance(meaning, External) and meaning.qualname == "equinox.tree_at" and len(call.args) > 1:
+        made = Element(call.args[1].value, at, element.environment, element.repeated)
+        return _inexact(element_class(project, made, depth + 1))
     owner = project.resolve(at.module, head) if head else None
     if isinstance(owner, Definition) and is_module(project, owner):
         found = method(project, owner, last)
@@ -153,6 +157,39 @@ def _called(project: Project, element: Element, call: cst.Call, depth: int) -> C
     if isinstance(meaning, External) and meaning.qualname.split(".")[0] in ("jax", "numpy", "math", "functools"):
         return NotAModule() if meaning.qualname != "functools.partial" else None
     return None
+
+
+def _passed_on(project: Project, element: Element, call: cst.Call, inside: Where, depth: int) -> ClassAnswer:
+    """The class of what a function is given and gives back with other weights: `initialised(Linear(8, 8, key=k))`."""
+    assert inside.function is not None
+    params = [one.name.value for one in (*inside.function.params.posonly_params, *inside.function.params.params)]
+    names = {_given_back(inside, value, params) for value in _returns(inside)}
+    name = names.pop() if len(names) == 1 else None
+    for position, arg in enumerate(call.args):
+        keyword = arg.keyword.value if arg.keyword is not None else None
+        if (
+            name is not None
+            and not arg.star
+            and name in (keyword, params[position] if position < len(params) else None)
+        ):
+            made = Element(arg.value, element.at, element.environment, element.repeated)
+            return _inexact(element_class(project, made, depth + 1))
+    return None
+
+
+def _given_back(inside: Where, value: cst.BaseExpression, params: Sequence[str]) -> str | None:
+    """The parameter that a value is, as it was given or through `tree_at`."""
+    if isinstance(value, cst.Call):
+        replaced = (dotted(value.func) or "").rpartition(".")[2] == "tree_at" and len(value.args) > 1
+        return _given_back(inside, value.args[1].value, params) if replaced else None
+    name = dotted(value)
+    if name not in params or name is None:
+        return None
+    bound = assignments(inside.body(), name)
+    again = [isinstance(one, cst.Assign) and isinstance(one.value, cst.Call) for one in bound]
+    whole = [one.value for one in bound if isinstance(one, cst.Assign) and isinstance(one.value, cst.Call)]
+    same = all((dotted(one.func) or "").endswith("tree_at") and dotted(one.args[1].value) == name for one in whole)
+    return name if all(again) and same else None
 
 
 def _from_table(project: Project, element: Element, call: cst.Call, func: cst.Subscript, depth: int) -> ClassAnswer:

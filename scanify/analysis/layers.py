@@ -83,7 +83,7 @@ def list_value(project: Project, at: Where, value: cst.CSTNode, depth: int = 0) 
             while level is not None:
                 bind_iteration(project, at, level.target, level.iter, environment)
                 level = level.inner_for_in
-            return Built((Element(value.elt, at, environment, repeated=True),))
+            return Built((Element(_through_walrus(value), at, environment, repeated=True),))
         case cst.List() | cst.Tuple():
             return _display(project, at, value, depth)
         case cst.Call():
@@ -129,6 +129,18 @@ def _walked_by(target: cst.BaseExpression, walked: cst.BaseExpression, name: str
         return None
     found = [_walked_by(one, value, name) for one, value in zip(targets, values, strict=False)]
     return next((one for one in found if one is not None), None)
+
+
+def _through_walrus(value: cst.ListComp | cst.GeneratorExp) -> cst.BaseExpression:
+    """What a comprehension makes: of `[block for k in keys if (block := Block(k))]` what the condition names."""
+    name = dotted(value.elt)
+    for condition in value.for_in.ifs if value.for_in.inner_for_in is None else ():
+        test: cst.CSTNode = condition.test
+        while isinstance(test, cst.Comparison):
+            test = test.left
+        if isinstance(test, cst.NamedExpr) and dotted(test.target) == name is not None:
+            return test.value
+    return value.elt
 
 
 def _place(at: Where, node: cst.CSTNode) -> Place:

@@ -76,6 +76,8 @@ def _parts(project: Project, element: Element, one: Varied, loops: Sequence[cst.
         return not _same_by_default(project, element, one)
     if one.arg is None:
         return True
+    if one.arg.star:
+        return False  # a configuration each: what is in it is not shown
     numbers, tables = _bound(element, loops)
     name = dotted(one.node)
     table = one.node.value if isinstance(one.node, cst.Subscript) else tables.get(name)

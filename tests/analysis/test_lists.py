@@ -1,7 +1,7 @@
 """Where the list of layers lives: how it is filled, by what it is built, and where it is stacked then."""
 
 import pytest
-from helpers import model, only
+from helpers import decide, model, only
 
 from scanify.analysis.plan import After, CallStack, Holds, InitStack, Kind, Plan, Refusal, Wrap
 
@@ -295,3 +295,63 @@ def test_layers_that_change_python_objects_are_refused(norm, refused):
     found = only(text.replace("class Model", f"{normed}class Model"))
     assert isinstance(found, Refusal) is refused
     assert not refused or found.rule == "SCN207"
+
+
+@pytest.mark.parametrize(
+    ("init", "kind", "holds"),
+    [
+        pytest.param(
+            "self.layers = tuple(b for k in jr.split(key, depth) if (b := Block(8, key=k)) is not None)",
+            Kind.FOLD,
+            Holds.ARRAY_STACKED,
+            id="a walrus",
+        ),
+        pytest.param(
+            "self.layers = tuple(b for i in range(depth) if (b := Block(4 * i, key=key)))",
+            Kind.GROUP,
+            Holds.BLOCK_SEQ,
+            id="a walrus of a size each",
+        ),
+        pytest.param(
+            "self.layers = [scaled(Block(8, key=k), 0.1) for k in jr.split(key, depth)]",
+            Kind.FOLD,
+            Holds.ARRAY_STACKED,
+            id="given back with other weights",
+        ),
+        pytest.param(
+            "self.layers = [eqx.tree_at(where, Block(8, key=k), key) for k in jr.split(key, depth)]",
+            Kind.FOLD,
+            Holds.ARRAY_STACKED,
+            id="with other weights",
+        ),
+    ],
+)
+def test_layers_that_go_through_a_name_or_a_function(init, kind, holds):
+    scaled = "where = 1\n\n\ndef scaled(layer, s):\n    if s:\n        layer = eqx.tree_at(where, layer, s)\n    return layer\n\n\n"
+    found = only(model(init=init).replace("class Model", f"{scaled}class Model"))
+    assert isinstance(found, Plan), found
+    assert (found.kind, found.holds, found.safe) == (kind, holds, True)
+
+
+def test_what_a_function_gives_back_instead_is_not_shown():
+    scaled = "def scaled(layer, s):\n    layer = wrap(layer)\n    return layer\n\n\n"
+    text = model(init="self.layers = [scaled(Block(8, key=k), 0.1) for k in jr.split(key, depth)]")
+    found = only(text.replace("class Model", f"{scaled}class Model"))
+    assert isinstance(found, Plan) and not found.safe
+
+
+def test_a_configuration_for_each_layer_of_a_class_that_is_not_shown_is_left_to_a_run():
+    init = "self.layers = [build(drop_path=w[i], **(options | {'n': options['n'][i]}), key=key) for i in range(depth)]"
+    found = only(model(init=init))
+    assert isinstance(found, Plan) and isinstance(found.stack, CallStack)
+    assert (found.kind, found.safe) == (Kind.FOLD, False)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "listed"),
+    [("tuple[eqx.Module, ...]", True), ("list[eqx.nn.Linear]", True), ("list[Callable]", False), ("list", False)],
+)
+def test_a_parameter_that_is_said_to_hold_modules(annotation, listed):
+    text = f"from typing import Callable\nimport equinox as eqx\n\n\ndef run(blocks: {annotation}, x):\n"
+    text += "    for block in blocks:\n        x = block(x)\n    return x\n"
+    assert bool(decide(text)) is listed
