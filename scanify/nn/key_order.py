@@ -39,30 +39,54 @@ def _sorted(keys: Any) -> list[Any]:
         return list(keys)
 
 
+@jax.tree_util.register_pytree_node_class
+@dataclass(frozen=True)
+class Opened:
+    """A node of somebody's class with a dict in it, taken apart: some classes take no `Ordered` for a dict."""
+
+    children: tuple[Any, ...]
+    treedef: Any
+
+    def tree_flatten(self) -> tuple[tuple[Any, ...], Any]:
+        return self.children, self.treedef
+
+    @classmethod
+    def tree_unflatten(cls, treedef: Any, children: Any) -> "Opened":
+        return cls(tuple(children), treedef)
+
+
 def ordered(tree: Any) -> Any:
     """The pytree with `Ordered` for each dict; itself where there is none."""
     if not _holds(tree, dict):
         return tree
-
-    def enclose(node: Any) -> Any:
-        return Ordered({key: ordered(value) for key, value in node.items()}) if type(node) is dict else node
-
-    return jax.tree.map(enclose, tree, is_leaf=lambda node: type(node) is dict)
+    if type(tree) is dict:
+        return Ordered({key: ordered(value) for key, value in tree.items()})
+    found, treedef = jax.tree.flatten(tree, is_leaf=lambda node: node is not tree)
+    children = tuple(map(ordered, found))
+    takes_anything = isinstance(tree, tuple | list | eqx.Module)
+    return treedef.unflatten(children) if takes_anything else Opened(children, treedef)
 
 
 def plain(tree: Any) -> Any:
     """The pytree as it was."""
-    if not _holds(tree, Ordered):
+    if not _holds(tree, Ordered | Opened):
         return tree
 
     def disclose(node: Any) -> Any:
+        if type(node) is Opened:
+            return node.treedef.unflatten(map(plain, node.children))
         return {key: plain(value) for key, value in node.entries.items()} if type(node) is Ordered else node
 
-    return jax.tree.map(disclose, tree, is_leaf=lambda node: type(node) is Ordered)
+    return jax.tree.map(disclose, tree, is_leaf=lambda node: type(node) in (Ordered, Opened))
 
 
-def _holds(tree: Any, kind: type) -> bool:
-    return any(type(node) is kind for node in jax.tree.leaves(tree, is_leaf=lambda node: type(node) is kind))
+def _holds(tree: Any, kind: Any) -> bool:
+    """Whether a pytree has nodes of just that type, not of one derived from it."""
+
+    def is_one(node: Any) -> bool:
+        return isinstance(node, kind) and type(node) in (dict, Ordered, Opened)
+
+    return any(map(is_one, jax.tree.leaves(tree, is_leaf=is_one)))
 
 
 class KeyOrder:

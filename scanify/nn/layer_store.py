@@ -43,16 +43,17 @@ def store(layers: Sequence[Any]) -> Store:
     once.
 
     Raises:
-        TypeError: an element is neither a module, nor a tuple, list or dict of such, nor a function.
+        TypeError: an element is neither a module, nor a tuple, list or dict of such, nor a function, nor None.
         ValueError: layers share an array that does not have the same place in both.
     """
     unique: dict[int, int] = {}
     for index, layer in enumerate(layers):
-        if not isinstance(layer, eqx.Module | tuple | list | dict) and (has_aval(layer) or not callable(layer)):
+        known = layer is None or isinstance(layer, eqx.Module | tuple | list | dict)
+        if not known and (has_aval(layer) or not callable(layer)):
             name = f"{type(layer).__module__}.{type(layer).__qualname__}"
             raise TypeError(
-                "expected layers that are equinox.Modules, functions, or tuples, lists and dicts of such; layer "
-                f"{index} is of type {name}"
+                "expected layers that are equinox.Modules, functions, None, or tuples, lists and dicts of such; "
+                f"layer {index} is of type {name}"
             )
         unique.setdefault(id(layer), index)
     first = sorted(unique.values())

@@ -351,3 +351,11 @@ def test_a_policy_may_name_what_some_layers_name_and_no_other() -> None:
             continue
         with pytest.warns(UserWarning, match="names 'attention', which nothing in the layers is called"):
             blocks.fold_via(step)(X)
+
+
+def test_a_place_without_a_layer() -> None:
+    layers = [jnp.sin, None, jnp.cos, None]
+    sequence = BlockSeq.of(layers)
+    assert list(sequence) == layers
+    found = sequence.fold_via(lambda layer, x: x * 2 if layer is None else layer(x))(jnp.ones(2))
+    np.testing.assert_array_equal(found, jnp.cos(jnp.sin(jnp.ones(2)) * 2) * 2)

@@ -119,3 +119,36 @@ def test_dicts_that_are_walked_beside_the_layers_keep_their_order(kind: Any) -> 
     for layer, cache in zip(layers(), caches, strict=True):
         expected = step(layer, expected, cache)
     np.testing.assert_allclose(got, expected, rtol=1e-5)
+
+
+@jax.tree_util.register_pytree_node_class
+class Images:
+    """A node of a class that looks at what it is given, as its constructor does."""
+
+    def __init__(self, data: dict[str, Any], dim: int) -> None:
+        self.data, self.dim = {key: jnp.asarray(value) for key, value in data.items()}, dim
+
+    def tree_flatten(self) -> tuple[tuple[Any, ...], int]:
+        return (self.data,), self.dim
+
+    @classmethod
+    def tree_unflatten(cls, dim: int, children: Any) -> "Images":
+        (data,) = children
+        made = object.__new__(cls)
+        made.data, made.dim = dict(data.items()), dim
+        return made
+
+
+@KINDS
+def test_dicts_in_nodes_that_take_nothing_but_dicts(kind: Any) -> None:
+    def turn(layer: Layer, images: Images) -> Images:
+        return Images({key: layer.weight * value for key, value in images.data.items()}, images.dim)
+
+    scales = [Layer(jnp.array(by)) for by in (2.0, 3.0, 5.0)]
+    start = Images({"z": jnp.ones(2), "a": jnp.ones(3)}, 2)
+    expected = start
+    for layer in scales:
+        expected = turn(layer, expected)
+    found = kind.of(scales).fold_via(turn)(start)  # under jit the keys of arguments and results are sorted
+    assert (type(found), found.dim, list(found.data)) == (Images, 2, ["z", "a"])
+    assert [value.tolist() for value in found.data.values()] == [value.tolist() for value in expected.data.values()]
