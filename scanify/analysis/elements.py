@@ -308,16 +308,23 @@ def _unlike(project: Project, elements: Sequence[Element]) -> str | None:
         if len(first.args) != len(call.args):
             return f"layers 0 and {index} are built with different arguments"
         for mine, theirs in zip(first.args, call.args, strict=True):
-            if not _alike(project, elements[0].at, mine, theirs):
+            if not _alike(project, elements[0].at, mine, theirs, keyed=takes_key(first)):
                 what = f"`{code_of(mine.value)}` and `{code_of(theirs.value)}`"
                 return f"layers 0 and {index} are built with different arguments: {what}"
     return None
 
 
-def _alike(project: Project, at: Where, mine: cst.Arg, theirs: cst.Arg) -> bool:
+def takes_key(call: cst.Call) -> bool:
+    """Whether a call is given a PRNG key by the keyword `key`: then what is called `input_keys` is none."""
+    return any(arg.keyword is not None and arg.keyword.value == "key" for arg in call.args)
+
+
+def _alike(project: Project, at: Where, mine: cst.Arg, theirs: cst.Arg, *, keyed: bool) -> bool:
     keyword = mine.keyword.value if mine.keyword else None
     if keyword != (theirs.keyword.value if theirs.keyword else None):
         return False
     if mine.value.deep_equals(theirs.value):
         return True
+    if keyed and keyword != "key":
+        return False
     return is_keys(project, at, mine.value) and is_keys(project, at, theirs.value)

@@ -2,7 +2,7 @@
 
 It is said where the source shows one of these, whether the loop can be rewritten or not:
 
-- state: the layers, or the values that go through them, hold an `equinox.nn.State`, whose index differs by layer;
+- state: an `equinox.nn.State`, whose index differs by layer, goes through the layers beside their outputs;
 - the body branches: on the class of the layer, or on its index in what it computes;
 - several places build elements that the loop walks, of different classes or with different arguments;
 - an argument, or the class, is chosen by a condition or a remainder that the layer's index decides;
@@ -53,6 +53,8 @@ def parted_elements(project: Project, elements: Sequence[Element]) -> str | None
 
 
 def _state(project: Project, at: Where, found: Found, carry: Sequence[str]) -> str | None:
+    if len(carry) == 1 and _no_state(project, at, carry[0]):
+        return None  # what keeps state in a layer is then not used
     own = state_of_any(project, found.kinds)
     if own is not None:
         return own
@@ -70,6 +72,13 @@ def _state(project: Project, at: Where, found: Found, carry: Sequence[str]) -> s
             if own is not None:
                 return own
     return None
+
+
+def _no_state(project: Project, at: Where, name: str) -> bool:
+    """Whether a carry by that name is not said to be a state: the layers' outputs alone."""
+    param = at.parameter(name)
+    annotation = param.annotation if param is not None else None
+    return annotation is None or not holds_state(project, at, annotation.annotation)
 
 
 def _members(annotation: cst.BaseExpression) -> Iterator[cst.BaseExpression]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from scanify.analysis.branched import argument_branches
-from scanify.analysis.elements import Element, ElementClass, Mixed, element_class
+from scanify.analysis.elements import Element, ElementClass, Mixed, element_class, takes_key
 from scanify.analysis.keys import is_keys
 from scanify.analysis.names import target_names
 from scanify.analysis.project import Project, dotted
@@ -175,9 +175,10 @@ def _slot(call: cst.Call, arg: cst.Arg) -> str:
 
 
 def _alike(project: Project, element: Element, pair: Sequence[cst.Arg | None], slot: str) -> bool:
-    if all(one is None or is_keys(project, element.at, one.value) for one in pair):
-        return True
     one, other = pair
+    keyed = isinstance(element.node, cst.Call) and takes_key(element.node)
+    if (slot == "key" or not keyed) and all(arg is None or is_keys(project, element.at, arg.value) for arg in pair):
+        return True
     if one is not None and other is not None and one.value.deep_equals(other.value):
         return True
     return any(one is not None and is_rate(slot if one.keyword is not None else "", one.value) for one in pair)

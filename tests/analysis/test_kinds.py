@@ -119,6 +119,10 @@ def made(call: str, walked: str = "enumerate(jr.split(key, depth))", target: str
             id="two places that build the same",
         ),
         pytest.param(
+            "self.layers = [Block(8, key=a_key)] + [Block(8, key=k) for k in jr.split(key, depth)]",
+            id="two places that are given keys",
+        ),
+        pytest.param(
             "self.layers = [Block(8, 0.5, key=key), Block(8, 0.0, key=key), Block(8, 0.1, key=key)]",
             id="written out with rates",
         ),
@@ -164,6 +168,10 @@ def test_layers_that_differ_in_keys_rates_and_labels_are_a_fold(init):
             id="a last layer of its own",
         ),
         pytest.param("self.layers = [Block(8, key=key), Other(), Block(8, key=key)]", id="classes written out"),
+        pytest.param(
+            "self.layers = [Block(in_keys, key=key), Block(mid_keys, key=key), Block(mid_keys, key=key)]",
+            id="what is called keys beside a key",
+        ),
     ],
 )
 def test_layers_that_are_equal_only_in_parts_are_a_group(init):
@@ -183,6 +191,11 @@ def test_of_a_slice_the_elements_count_that_it_walks(cut, expected):
 def test_layers_with_state_are_a_group(cls):
     init = f"self.layers = [{cls}(key=k) for k in jr.split(key, depth)]"
     assert kind(init, "for layer in self.layers:\n    x, mask = layer(x, mask)") is Kind.GROUP
+
+
+def test_layers_whose_state_does_not_go_through_the_loop_are_a_fold():
+    init = "self.layers = [Stateful(key=k) for k in jr.split(key, depth)]"
+    assert kind(init, "for layer in self.layers:\n    x, _ = layer(x)") is Kind.FOLD
 
 
 @pytest.mark.parametrize(
