@@ -7,13 +7,13 @@ the error that it was, and one which is longer is not walked to its end. An elem
 condition is left where it is: a list may be too short for a turn that does not read it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 import libcst as cst
 
 from scanify.analysis.code import code_of
 from scanify.analysis.dotted import dotted
-from scanify.analysis.names import body_of, flow
+from scanify.analysis.names import body_of, flow, parameter_names
 from scanify.analysis.numbers import Numbers, Walk, numbers_of
 from scanify.analysis.taken import Loop, Taken, function_around, loops_of, used_names, what_is_taken
 from scanify.source.parse import Parsed
@@ -22,7 +22,7 @@ from scanify.source.reread import Change, reread
 
 def by_number(parsed: Parsed) -> Parsed:
     """The file with its loops by number read as loops over what they take; the file itself where there are none."""
-    if "[" not in parsed.source.text or _rebinds(parsed.module):
+    if "[" not in parsed.source.text or _rebinds(flow(parsed.module.body).bound):
         return parsed
     changes: list[Change] = []
     named: dict[cst.CSTNode, set[str]] = {}  # the names that loops bind to what they take
@@ -31,10 +31,18 @@ def by_number(parsed: Parsed) -> Parsed:
     return reread(parsed, changes) if changes else parsed
 
 
-def _rebinds(module: cst.Module) -> bool:
-    """Whether the file has a `range` or `zip` of its own."""
-    bound = flow(module.body).bound
+def _rebinds(bound: Container[str]) -> bool:
+    """Whether a scope has a `range` or `zip` of its own."""
     return any(name in bound for name in ("range", "zip", "len", "enumerate", "reversed", "min"))
+
+
+def _rebinds_around(parsed: Parsed, loop: Loop) -> bool:
+    for above in parsed.ancestors(loop):
+        if isinstance(above, cst.FunctionDef | cst.Lambda) and _rebinds(parameter_names(above.params)):
+            return True
+        if isinstance(above, cst.FunctionDef) and _rebinds(flow(body_of(above.body)).bound):
+            return True
+    return False
 
 
 def _changed(parsed: Parsed, loop: Loop, named: dict[cst.CSTNode, set[str]]) -> list[Change]:
@@ -48,7 +56,7 @@ def _changed(parsed: Parsed, loop: Loop, named: dict[cst.CSTNode, set[str]]) -> 
         body = [cst.Expr(loop.elt)]
         if loop.for_in.inner_for_in is not None or loop.for_in.ifs or loop.for_in.asynchronous is not None:
             return []
-    if walk is None:
+    if walk is None or _rebinds_around(parsed, loop):
         return []
     bound = set(flow(body).bound)
     if walk.index in bound:

@@ -7,7 +7,8 @@ import libcst as cst
 from scanify.analysis.classes import is_module, method
 from scanify.analysis.code import code_of
 from scanify.analysis.container import class_of, class_of_attribute
-from scanify.analysis.project import Definition, External, Project, dotted
+from scanify.analysis.overrides import overrides
+from scanify.analysis.project import Assigned, Definition, External, Project, dotted
 from scanify.analysis.where import Where, assignments, builtin_called, method_where
 
 _PURE_BUILTINS = frozenset(
@@ -51,18 +52,29 @@ class Problem:
 
 @dataclass
 class Effects:
-    """What was found in a body: problems in source order, and what only a run can show."""
+    """What was found in a body: problems in source order, and what only a run can show.
+
+    `lasting` are the obligations that speak of an object of a module, which all that runs shares.
+    """
 
     problems: list[Problem] = field(default_factory=list)
     obligations: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    lasting: set[str] = field(default_factory=set)
 
     def problem(self, rule: str, reason: str, node: cst.CSTNode) -> None:
         self.problems.append(Problem(rule, reason, node))
 
-    def oblige(self, text: str) -> None:
+    def oblige(self, text: str, *, lasting: bool = False) -> None:
         if text not in self.obligations:
             self.obligations.append(text)
+        if lasting:
+            self.lasting.add(text)
+
+    def oblige_as(self, other: "Effects") -> None:
+        """Take over the obligations of what runs in the body."""
+        for text in other.obligations:
+            self.oblige(text, lasting=text in other.lasting)
 
 
 class CallFinder:
@@ -170,6 +182,9 @@ class CallFinder:
         """`self.step(x)` and `self.norm(x)`: followed into the class, where it is one of the project."""
         path = name.split(".")[1:]
         found = called(self.project, owner, path) if owner is not None else None
+        if owner is not None and len(path) == 1:
+            for override in overrides(self.project, owner, path[0]):
+                self._follow(f"{override[0].name}.{path[0]}", method_where(*override), override[1], node)
         if found is not None:
             self._follow(name, method_where(*found), found[1], node)
         elif len(path) > 1:
@@ -217,7 +232,8 @@ class CallFinder:
         elif builtin == "super":
             self.effects.problem("SCN212", "`super()` does not work in a local function", node)
         elif builtin is None or (builtin not in _PURE_BUILTINS and not name.endswith(("Error", "Exception"))):
-            self.effects.oblige(f"calling `{name}` has no side effects")
+            lasting = isinstance(self.project.resolve(self.at.module, name.rpartition(".")[0]), Assigned)
+            self.effects.oblige(f"calling `{name}` has no side effects", lasting=lasting)
 
     def _external_call(self, qualname: str, name: str, node: cst.Call) -> None:
         if qualname.startswith(tuple(f"{one}." for one in _IMPURE_NAMES)):
@@ -241,8 +257,7 @@ class CallFinder:
         impure = [one for one in found.problems if one.rule in ("SCN206", "SCN207")]
         if impure:
             self.effects.problem("SCN207", f"`{name}` has a side effect: {impure[0].reason}", node)
-        for text in found.obligations:
-            self.effects.oblige(text)
+        self.effects.oblige_as(found)
 
     def decorator(self, node: cst.BaseExpression, function: str) -> None:
         """A decorator is called once for all, but what it makes is called in the function's place."""

@@ -11,6 +11,7 @@ from scanify.analysis.calls import MUTATORS, CallFinder, Effects, Problem
 from scanify.analysis.classes import method
 from scanify.analysis.code import code_of
 from scanify.analysis.fresh import fresh_names, made_names
+from scanify.analysis.identity import asks_which
 from scanify.analysis.keys import qualified
 from scanify.analysis.names import body_of, flow, parameter_names, target_names
 from scanify.analysis.project import Assigned, Definition, Project, dotted
@@ -152,8 +153,7 @@ class EffectFinder(CallFinder):
     def _take(self, inner: Effects) -> None:
         self.effects.problems.extend(inner.problems)
         self.effects.notes.extend(inner.notes)
-        for text in inner.obligations:
-            self.effects.oblige(text)
+        self.effects.oblige_as(inner)
 
     def _inner_loop(self, node: cst.For) -> None:
         self._store(node.target)
@@ -164,8 +164,7 @@ class EffectFinder(CallFinder):
             # `break` and `continue` end the inner loop, which stays a Python loop inside the body.
             if not isinstance(problem.node, cst.Break | cst.Continue):
                 self.effects.problems.append(problem)
-        for text in inner.effects.obligations:
-            self.effects.oblige(text)
+        self.effects.oblige_as(inner.effects)
 
     def _with(self, node: cst.With) -> None:
         for item in node.items:
@@ -329,6 +328,8 @@ def function_effects(
         finder.decorator(decorator.decorator, function.name.value)
     effects = finder.body(statements)
     effects.problems = [one for one in effects.problems if not _is_its_own(one, finder.fresh)]
+    for text in asks_which(project, inside, function):
+        effects.oblige(f"`{text}` in `{function.name.value}` is the same for every layer")
     return effects
 
 

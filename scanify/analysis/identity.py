@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from scanify.analysis.calls import Problem
 from scanify.analysis.code import code_of
-from scanify.analysis.effects import Problem
+from scanify.analysis.names import body_of, parameter_names
 from scanify.analysis.project import Project, dotted
 from scanify.analysis.where import Where, builtin_called
 
@@ -42,6 +43,27 @@ def compared(nodes: Sequence[cst.CSTNode], names: frozenset[str]) -> cst.CSTNode
         if any(dotted(arg.value) in names for arg in asked):
             return node
     return None
+
+
+def asks_which(project: Project, inside: Where, function: cst.FunctionDef) -> Iterator[str]:
+    """Where a function asks which object it is given: `layer is self.layers[0]`, not `kind is None`, `kind is KIND`."""
+    given = parameter_names(function.params) - {inside.self_name}
+    for node in _nodes(body_of(function.body)):
+        if isinstance(node, cst.Comparison):
+            sides = [node.left, *(target.comparator for target in node.comparisons)]
+            same = all(isinstance(target.operator, cst.Is | cst.IsNot) for target in node.comparisons)
+            if same and any(dotted(one) in given for one in sides) and any(_is_made(inside, one) for one in sides):
+                yield code_of(node)
+        elif isinstance(node, cst.Call) and builtin_called(project, inside, node) == "id":
+            yield code_of(node)
+
+
+def _is_made(inside: Where, node: cst.BaseExpression) -> bool:
+    """Whether an expression may be an object of one turn: it hangs on a parameter or a local name by more than that."""
+    name = dotted(node)
+    if name is None:
+        return not isinstance(node, cst.BaseNumber | cst.BaseString)
+    return "." in name and name.partition(".")[0] in inside.locals
 
 
 def _tells_apart(project: Project, at: Where, node: cst.Call, layers: frozenset[str], own: frozenset[str]) -> bool:

@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 
 import libcst as cst
 
-from scanify.analysis.calls import called
+from scanify.analysis.calls import Effects, called
 from scanify.analysis.classes import bases, method
 from scanify.analysis.effects import function_effects
 from scanify.analysis.elements import ElementClass
 from scanify.analysis.facts import Place
 from scanify.analysis.keys import qualified
+from scanify.analysis.overrides import overrides
 from scanify.analysis.project import Definition, External, Project, dotted
 from scanify.analysis.where import Where, method_where
 
@@ -115,6 +116,24 @@ def layer_problem(project: Project, kinds: Sequence[ElementClass], methods: tupl
         if held is not None:
             return "SCN207", f"`{kind.name}` holds a `{held}`, which keeps its state in a Python object", None
     return None
+
+
+def layer_obligations(project: Project, kinds: Sequence[ElementClass], methods: tuple[str, ...]) -> tuple[str, ...]:
+    """What a run must show of the methods that the loop calls: that objects of modules do not change in them, and that
+    no layer is of a class which inherits from the one shown and does more."""
+    found: list[str] = []
+    for kind in dict.fromkeys(kinds):
+        meaning = kind.meaning
+        if not isinstance(meaning, Definition):
+            continue
+        for name in dict.fromkeys(methods):
+            run = called(project, meaning, name.split("."))
+            effects = function_effects(project, method_where(*run), run[1]) if run is not None else Effects()
+            found += [text for text in effects.obligations if text in effects.lasting]
+            for heir, _ in () if kind.exact or "." in name else overrides(project, meaning, name):
+                if _side_effect(project, heir, name, set()) is not None:
+                    found.append(f"no layer is a `{heir.name}`, whose `{name}` has a side effect")
+    return tuple(dict.fromkeys(found))
 
 
 def _python_state(project: Project, kind: ElementClass, seen: set[int]) -> str | None:

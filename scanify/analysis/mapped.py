@@ -24,7 +24,7 @@ from scanify.analysis.facts import Place
 from scanify.analysis.few import few_layers
 from scanify.analysis.header import Header, header
 from scanify.analysis.identity import identity_problems
-from scanify.analysis.layer_class import layer_problem, methods_called, state_of_any
+from scanify.analysis.layer_class import layer_obligations, layer_problem, methods_called, state_of_any
 from scanify.analysis.layers import Built, Elsewhere
 from scanify.analysis.names import body_of, flow, reads, target_names
 from scanify.analysis.objections import head_problem, reads_index, walks_other_layers
@@ -257,7 +257,15 @@ def _plan(
         broadcast=tuple(name for name in reads(walk.element) if name in local and name not in targets),
         ys=(walk.appends_to,) if walk.appends_to is not None else (),
         call=with_owner(project, at, _layer_call(walk, head, layer), found, stack),
-        obligations=tuple(dict.fromkeys((*list_obligations(project, found, stack), *effects.obligations))),
+        obligations=tuple(
+            dict.fromkeys(
+                (
+                    *list_obligations(project, found, stack),
+                    *layer_obligations(project, found.kinds, methods_called(walk.loop, layer)),
+                    *effects.obligations,
+                )
+            )
+        ),
         notes=(*dict.fromkeys(effects.notes), *told(stack)),
         rule="SCN104",
         holds=Holds.ARRAY_STACKED if alike else Holds.BLOCK_SEQ,

@@ -14,7 +14,7 @@ from scanify.analysis.few import turns_few
 from scanify.analysis.grouping import parted
 from scanify.analysis.header import Header, Part, header
 from scanify.analysis.keys import is_keys
-from scanify.analysis.layer_class import layer_problem, methods_called, state_of_any
+from scanify.analysis.layer_class import layer_obligations, layer_problem, methods_called, state_of_any
 from scanify.analysis.layers import Elsewhere
 from scanify.analysis.names import body_of, reads, target_names
 from scanify.analysis.objections import REVERSED, branches_beside, first_problem, head_problem, walks_other_layers
@@ -161,7 +161,11 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
         collections=facts.collected.collections,
         call=with_owner(context.project, at, facts.call, found, stack),
         taken=frozenset(_all_names(at.module.parsed.module)),
-        obligations=(*list_obligations(context.project, found, stack), *facts.obligations),
+        obligations=(
+            *list_obligations(context.project, found, stack),
+            *layer_obligations(context.project, found.kinds, _methods(loop, found)),
+            *facts.obligations,
+        ),
         notes=(*facts.notes, *told(stack)),
         replaced=at.module.parsed.replaced_in(at.module.parsed.span(loop)),
         rule="SCN105" if facts.collected.collections else "SCN101" if alike else "SCN102",

@@ -9,7 +9,7 @@ from scanify.analysis.code import code_of
 from scanify.analysis.elements import Element, ElementClass, NotAModule, Shared, difference, element_class
 from scanify.analysis.facts import Place
 from scanify.analysis.grouping import parted_elements
-from scanify.analysis.layer_class import layer_problem, state_of_its_own
+from scanify.analysis.layer_class import layer_obligations, layer_problem, state_of_its_own
 from scanify.analysis.layers import Built, NotLayers, Unclear, list_value
 from scanify.analysis.plan import Annotation, Body, Called, Holds, InitStack, Kind, Plan, Refusal
 from scanify.analysis.project import External, Module, Project, dotted
@@ -236,6 +236,7 @@ def _plan(
 def _obligations(project: Project, follow: Follow, classes: Sequence[ElementClass], *, unknown: bool) -> Iterator[str]:
     if unknown:
         yield "applying a layer has no side effects"
+    yield from layer_obligations(project, classes, ("__call__",))
     for use in follow.doubts:
         yield f"what {use.place} speaks of is another one: {use.reason}"
     for place in asked_for(project):

@@ -242,3 +242,12 @@ def test_a_number_that_counts_to_the_length_is_no_layer():
 def test_numbers_that_can_be_walked_only_once_are_made_a_sequence():
     plan = planned("for i in reversed(range(self.n)):\n    x = self.layers[i](x) * i")
     assert [one.source for one in plan.xs] == ["range(self.n)[::-1]"]
+
+
+@pytest.mark.parametrize(
+    "own", ["range = mask", "def range(n):\n    return reversed([0, 1])", "len = self.n.__class__"]
+)
+def test_a_range_of_the_functions_own_is_not_pythons(own):
+    loop = "for i in range(len(self.layers)):\n    x = self.layers[i](x)"
+    assert isinstance(only(text_of(loop)), Plan)
+    assert not any(isinstance(one, Plan) for one in decide(text_of(loop, before=own)))
