@@ -121,8 +121,8 @@ LOOPS = {
     "self is the parameter of an inner function": {
         "loop": "def run(self, x):\n    for layer in self.layers:\n        x = layer(x)\n    return x\nx = run(mask, x)"
     },
-    "the list is unpacked with a star": {
-        "before": "*rest, last = self.layers",
+    "the list is unpacked with a star, beside what is no list": {
+        "before": "*rest, last = mask",
         "loop": "for layer in rest:\n    x = layer(x)",
     },
     "the list's other name is bound again by a walrus": {
