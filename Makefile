@@ -2,7 +2,7 @@
 # `make help` lists the targets; `make test PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench matrix corpus packages fuzz soundness precommit-test clean
+.PHONY: help demo test check bench matrix corpus packages rewritten fuzz soundness precommit-test clean
 
 # The first interpreter that runs (a pyenv shim may exist and not run), is new enough and can make environments.
 # $(1): commands to try; $(2): the Python versions that will do, as a condition on sys.version_info.
@@ -50,6 +50,9 @@ corpus: $(VENV)/$(STAMP) ## labelled loops of published packages, downloaded, ag
 
 packages: .venv-313/$(STAMP) ## models of published packages, installed, rewritten or stacked by hand, and verified
 	.venv-313/bin/python -m tests.packages $(ARGS)
+
+rewritten: .venv-313/$(STAMP) ## published packages, rewritten as a whole: their imports and their own tests, before and after
+	.venv-313/bin/python -m tests.rewritten $(ARGS)
 
 fuzz: $(VENV)/$(STAMP) ## 5,000 models made at random, each rewritten and held against its own loop
 	$(BIN)/python -m tests.random_models --count 5000 --seed 0 $(ARGS)
