@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from scanify.analysis.children import children
 from scanify.analysis.code import code_of
 from scanify.analysis.effects import Problem
 from scanify.analysis.keys import qualified
@@ -83,7 +84,7 @@ def _frame_readers(project: Project, at: Where) -> list[cst.Call]:
         if isinstance(node, cst.Call) and name in _FRAME_READERS and (name != "vars" or not node.args):
             found.append(node)
         if not isinstance(node, cst.FunctionDef | cst.ClassDef | cst.Lambda):
-            for child in node.children:
+            for child in children(node):
                 visit(child)
 
     for statement in at.body():
@@ -157,7 +158,7 @@ def _is_after(at: Where, loop: cst.For, node: cst.CSTNode) -> bool:
 def _closures(node: cst.CSTNode, loop: cst.For) -> list[cst.CSTNode]:
     """The outermost functions, lambdas and generator expressions in a function, without those in the loop itself."""
     found: list[cst.CSTNode] = []
-    for child in node.children:
+    for child in children(node):
         if child is loop:
             continue
         if isinstance(child, cst.FunctionDef | cst.Lambda | cst.GeneratorExp | cst.ClassDef):
@@ -170,7 +171,7 @@ def _closures(node: cst.CSTNode, loop: cst.For) -> list[cst.CSTNode]:
 def _declared_outer(node: cst.CSTNode, nested: bool = True) -> list[cst.Global | cst.Nonlocal]:
     """The `global` and `nonlocal` statements in a function, those of functions in it included where `nested`."""
     found: list[cst.Global | cst.Nonlocal] = []
-    for child in node.children:
+    for child in children(node):
         if isinstance(child, cst.Global | cst.Nonlocal):
             found.append(child)
         elif nested or not isinstance(child, cst.FunctionDef | cst.ClassDef):

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from scanify.analysis.children import children
 from scanify.analysis.classes import lineage, method, methods
 from scanify.analysis.names import body_of, target_names
 from scanify.analysis.project import Definition, Project, dotted
@@ -109,7 +110,7 @@ def _within(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
             yield from node.args
         case _:
             pass
-    for child in node.children:
+    for child in children(node):
         yield from _within(child)
 
 
@@ -121,7 +122,7 @@ def _asks(test: cst.CSTNode, names: set[str]) -> bool:
         return True
     if isinstance(test, cst.Attribute):
         return _asks(test.value, names)
-    return any(_asks(child, names) for child in test.children if not isinstance(test, cst.Arg) or child is test.value)
+    return any(_asks(child, names) for child in children(test) if not isinstance(test, cst.Arg) or child is test.value)
 
 
 def _mentions(node: cst.CSTNode, names: set[str]) -> bool:
@@ -134,7 +135,7 @@ def _number(node: cst.CSTNode) -> bool:
         return False
     if isinstance(node, cst.List | cst.Tuple | cst.Dict | cst.ListComp | cst.Lambda):
         return False
-    return all(_number(child) for child in node.children)
+    return all(_number(child) for child in children(node))
 
 
 def _stores(statement: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
@@ -148,7 +149,7 @@ def _stores(statement: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, cst.Ba
 def _calls(node: cst.CSTNode) -> Iterator[cst.Call]:
     if isinstance(node, cst.Call):
         yield node
-    for child in node.children:
+    for child in children(node):
         if not isinstance(child, cst.BaseSuite):
             yield from _calls(child)
 

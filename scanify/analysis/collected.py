@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import libcst as cst
 
 from scanify.analysis.around import path_to
+from scanify.analysis.children import children
 from scanify.analysis.effects import Problem
 from scanify.analysis.growth import Growth, How, growths
 from scanify.analysis.names import body_of, flow, parameter_names, reads
@@ -219,7 +220,7 @@ def _walked_by_number(loop: cst.For, name: str) -> Iterator[cst.Name]:
                 yield taken
             case cst.Call(func=cst.Name(value="len"), args=[cst.Arg(value=taken)]):
                 yield taken
-        for child in node.children:
+        for child in children(node):
             yield from walked(child)
 
     for node in walked(loop.iter):
@@ -242,7 +243,7 @@ def _uses(node: cst.CSTNode, name: str) -> Iterator[cst.Name]:
     """Every place in some code where the name stands as a name, those in nested functions included."""
     if isinstance(node, cst.Name) and node.value == name:
         yield node
-    for child in node.children:
+    for child in children(node):
         if isinstance(node, cst.Attribute) and child is node.attr:
             continue
         if isinstance(node, cst.Arg) and child is node.keyword:
@@ -266,5 +267,5 @@ def _called(node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
         yield node.func
         if isinstance(node.func, cst.Call):
             yield from (arg.value for arg in node.func.args)
-    for child in node.children:
+    for child in children(node):
         yield from _called(child)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from scanify.analysis.children import children
 from scanify.analysis.keys import qualified
 from scanify.analysis.names import body_of, parameter_names, target_names
 from scanify.analysis.project import Project, dotted
@@ -66,7 +67,7 @@ def _is_list(value: cst.BaseExpression | None) -> bool:
 def comprehensions_of(node: cst.CSTNode) -> Sequence[Node]:
     """Every list comprehension and generator expression of a file, in source order."""
     found: list[Node] = [node] if isinstance(node, cst.ListComp | cst.GeneratorExp) else []
-    for child in node.children:
+    for child in children(node):
         found.extend(comprehensions_of(child))
     return found
 
@@ -82,7 +83,7 @@ def _mentions_in_call(node: cst.CSTNode, names: frozenset[str]) -> bool:
         given = [arg.value for arg in made.args] if isinstance(made, cst.Call) else []
         if any((dotted(one) or "").partition(".")[0] in names for one in (made, *given)):
             return True
-    return any(_mentions_in_call(child, names) for child in node.children)
+    return any(_mentions_in_call(child, names) for child in children(node))
 
 
 def names_around(at: Where, node: Node) -> frozenset[str] | None:
@@ -148,7 +149,7 @@ def applies(project: Project, at: Where, element: cst.BaseExpression, layer: str
             outside = qualified(project, at, made.func)
             if outside is not None and outside.split(".")[0] in ("jax", "equinox", "functools"):
                 return True
-    return any(applies(project, at, child, layer) for child in element.children)  # type: ignore[arg-type]
+    return any(applies(project, at, child, layer) for child in children(element))  # type: ignore[arg-type]
 
 
 def _of(node: cst.CSTNode, layer: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from scanify.analysis.calls import MUTATORS, CallFinder, Effects, Problem
+from scanify.analysis.children import children
 from scanify.analysis.classes import method
 from scanify.analysis.code import code_of
 from scanify.analysis.fresh import fresh_names, made_names
@@ -76,7 +77,7 @@ class EffectFinder(CallFinder):
                 self._expression(node.iter)
                 self._inner_loop(node)
             case cst.Assert() | cst.Raise():
-                for child in node.children:
+                for child in children(node):
                     self._expression(child)
             case cst.Pass():
                 pass
@@ -85,7 +86,7 @@ class EffectFinder(CallFinder):
             case cst.Break() | cst.Continue() | cst.Return():
                 word = type(node).__name__.lower()
                 self.effects.problem("SCN205", f"`{word}` ends the loop or a turn of it early", node)
-                for child in node.children:
+                for child in children(node):
                     self._expression(child)
             case _:
                 self._unsupported(node)
@@ -102,7 +103,7 @@ class EffectFinder(CallFinder):
         if isinstance(node, cst.FunctionDef):
             self._inner_function(node)
         elif isinstance(node, cst.BaseCompoundStatement) and not isinstance(node, cst.ClassDef):
-            for child in node.children:
+            for child in children(node):
                 self._anything(child)
 
     def _anything(self, node: cst.CSTNode) -> None:
@@ -112,7 +113,7 @@ class EffectFinder(CallFinder):
         elif isinstance(node, cst.BaseExpression):
             self._expression(node)
         else:
-            for child in node.children:
+            for child in children(node):
                 self._anything(child)
 
     def _inner_function(self, node: cst.FunctionDef) -> None:
@@ -302,13 +303,13 @@ class EffectFinder(CallFinder):
                 return
             case _:
                 pass
-        for child in node.children:
+        for child in children(node):
             self._expression(child)
 
     def _scoped(self, node: cst.CSTNode, names: set[str]) -> None:
         own, fresh = self.own | names, self.fresh - names
         inner = EffectFinder(self.project, self.at, own, fresh, self.seen, self.layers - names)
-        for child in node.children:
+        for child in children(node):
             inner._expression(child)
         self._take(inner.effects)
 
@@ -347,7 +348,7 @@ def _is_its_own(problem: Problem, fresh: frozenset[str]) -> bool:
 def _adds_or_yields(node: cst.CSTNode, parameters: set[str]) -> bool:
     if isinstance(node, cst.Yield) or (isinstance(node, cst.AugAssign) and dotted(node.target) in parameters):
         return True
-    return any(_adds_or_yields(child, parameters) for child in node.children)
+    return any(_adds_or_yields(child, parameters) for child in children(node))
 
 
 def _grows(target: cst.CSTNode, value: cst.BaseExpression) -> bool:
@@ -377,6 +378,6 @@ def _mentions(node: cst.CSTNode, name: str) -> Iterator[cst.Name]:
         yield node
     labels = {id(getattr(node, field, None)) for field in ("attr", "keyword")}
     labels |= {id(node.name)} if isinstance(node, cst.FunctionDef) else set()
-    for child in node.children:
+    for child in children(node):
         if id(child) not in labels:
             yield from _mentions(child, name)

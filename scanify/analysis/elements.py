@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
+from scanify.analysis.children import children
 from scanify.analysis.classes import is_module, method
 from scanify.analysis.code import code_of
 from scanify.analysis.keys import Variety, first_culprit, is_keys, qualified
@@ -295,7 +296,7 @@ def difference(project: Project, elements: Sequence[Element]) -> str | None:
     for element in elements:
         if element.through is not None:
             return f"`{element.through}` makes each layer of another one"
-        found = first_culprit(project, element.at, element.node.children, element.environment)
+        found = first_culprit(project, element.at, children(element.node), element.environment)
         if found is not None:
             return f"each layer is built with its own value of `{found}`"
     return _unlike(project, elements)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from scanify.analysis.children import children
 from scanify.analysis.code import code_of
 from scanify.analysis.effects import Problem
 from scanify.analysis.header import Header
@@ -107,7 +108,7 @@ class Exits:
             case cst.Arg():
                 return self._first_traced(node.value)
             case _:
-                return next((found for child in node.children if (found := self._first_traced(child))), None)
+                return next((found for child in children(node) if (found := self._first_traced(child))), None)
 
     def _called(self, node: cst.CSTNode) -> bool:
         parent = self._at.module.parsed.parent(node)

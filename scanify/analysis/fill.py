@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from scanify.analysis.children import children
 from scanify.analysis.elements import Element
 from scanify.analysis.facts import Place
 from scanify.analysis.keys import Variety, bind_iteration, culprit, is_keys
@@ -85,7 +86,7 @@ def _mentions(nodes: Sequence[cst.CSTNode], name: str) -> Iterator[cst.Name]:
         if isinstance(node, cst.Name) and node.value == name:
             yield node
         elif not isinstance(node, cst.Attribute):
-            yield from _mentions(node.children, name)
+            yield from _mentions(children(node), name)
         else:
             yield from _mentions([node.value], name)
 

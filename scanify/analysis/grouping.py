@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from scanify.analysis.children import children
 from scanify.analysis.classify import Found, element_annotation
 from scanify.analysis.container import annotated_class
 from scanify.analysis.elements import Element, ElementClass, element_class
@@ -117,7 +118,7 @@ def _compares(test: cst.CSTNode, index: frozenset[str]) -> bool:
         ) and (reads_names(test, index))
     if isinstance(test, cst.BinaryOperation):
         return isinstance(test.operator, cst.Modulo) and reads_names(test, index)
-    return any(_compares(child, index) for child in test.children if not isinstance(test, cst.Call | cst.Subscript))
+    return any(_compares(child, index) for child in children(test) if not isinstance(test, cst.Call | cst.Subscript))
 
 
 def _hands_on(node: cst.If, carry: frozenset[str]) -> bool:
@@ -161,5 +162,5 @@ def _is_number(node: cst.CSTNode | None, value: int) -> bool:
 
 def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     yield node
-    for child in node.children:
+    for child in children(node):
         yield from _nodes(child)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from scanify.analysis.children import children
 from scanify.analysis.classes import bases, lineage, method
 from scanify.analysis.container import container
 from scanify.analysis.layers import Answer, Elsewhere, LayerList, list_value
@@ -124,7 +125,7 @@ def _calls_by_name(project: Project, definition: Definition) -> Iterator[tuple[c
 def _calls(node: cst.CSTNode) -> Iterator[cst.Call]:
     if isinstance(node, cst.Call):
         yield node
-    for child in node.children:
+    for child in children(node):
         yield from _calls(child)
 
 

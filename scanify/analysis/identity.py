@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from scanify.analysis.calls import Problem
+from scanify.analysis.children import children
 from scanify.analysis.code import code_of
 from scanify.analysis.names import body_of, parameter_names
 from scanify.analysis.project import Project, dotted
@@ -104,4 +105,4 @@ def _number_type(node: cst.CSTNode) -> bool:
 def _nodes(nodes: Sequence[cst.CSTNode]) -> Iterator[cst.CSTNode]:
     for node in nodes:
         yield node
-        yield from _nodes(node.children)
+        yield from _nodes(children(node))

@@ -11,6 +11,7 @@ from enum import Enum
 
 import libcst as cst
 
+from scanify.analysis.children import children
 from scanify.analysis.code import code_of
 from scanify.analysis.names import target_names
 from scanify.analysis.project import External, Project, dotted
@@ -130,7 +131,7 @@ def culprit(project: Project, at: Where, node: cst.CSTNode, environment: Environ
             return culprit(project, at, node.value, environment)
         case _:
             pass
-    return first_culprit(project, at, node.children, environment)
+    return first_culprit(project, at, children(node), environment)
 
 
 def first_culprit(project: Project, at: Where, nodes: Sequence[cst.CSTNode], environment: Environment) -> str | None:

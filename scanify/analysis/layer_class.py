@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import libcst as cst
 
 from scanify.analysis.calls import Effects, called
+from scanify.analysis.children import children
 from scanify.analysis.classes import bases, method
 from scanify.analysis.effects import function_effects
 from scanify.analysis.elements import ElementClass
@@ -42,7 +43,7 @@ def _applied(node: cst.CSTNode, target: str) -> bool:
             return True
         if any(dotted(arg.value) == target for arg in node.args):
             return True
-    return any(_applied(child, target) for child in node.children)
+    return any(_applied(child, target) for child in children(node))
 
 
 def _collect(node: cst.CSTNode, layer: str, found: list[str]) -> None:
@@ -54,7 +55,7 @@ def _collect(node: cst.CSTNode, layer: str, found: list[str]) -> None:
                 found.append("__call__")
             elif name is not None and name.startswith(f"{layer}."):
                 found.append(name.removeprefix(f"{layer}."))
-    for child in node.children:
+    for child in children(node):
         _collect(child, layer, found)
 
 
@@ -96,7 +97,7 @@ def holds_state(project: Project, at: Where, annotation: cst.CSTNode) -> bool:
     meaning = qualified(project, at, annotation)
     if meaning is not None:
         return meaning == "equinox.nn.State"
-    return any(holds_state(project, at, child) for child in annotation.children)
+    return any(holds_state(project, at, child) for child in children(annotation))
 
 
 def _is_stateful(qualname: str) -> bool:
@@ -196,9 +197,9 @@ def _dotted_names(node: cst.CSTNode) -> list[str]:
         if name is not None:
             found.setdefault(name)
         else:
-            for child in one.children:
+            for child in children(one):
                 visit(child)
 
-    for child in node.children:
+    for child in children(node):
         visit(child)
     return list(found)

@@ -6,6 +6,7 @@ import libcst as cst
 
 from scanify.analysis.around import captures, caught, lost_values
 from scanify.analysis.body import call_arguments
+from scanify.analysis.children import children
 from scanify.analysis.classify import Found, layers_of
 from scanify.analysis.code import code_of
 from scanify.analysis.comprehension import (
@@ -207,7 +208,7 @@ def _texts(project: Project, at: Where, node: cst.CSTNode) -> list[Problem]:
     """Strings that are made in an element: of an array that is traced they would say that it is."""
     if isinstance(node, cst.FormattedString) or builtin_called(project, at, node) in _TEXTS:
         return [Problem("SCN207", f"`{code_of(node)}` makes a string of what may be a traced array", node)]
-    return [problem for child in node.children for problem in _texts(project, at, child)]
+    return [problem for child in children(node) for problem in _texts(project, at, child)]
 
 
 def _effects(project: Project, at: Where, walk: Walk, layer: str, around: frozenset[str]) -> EffectFinder:

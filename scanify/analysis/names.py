@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from scanify.analysis.children import children
+
 
 @dataclass
 class Names:
@@ -213,7 +215,7 @@ def pattern_names(pattern: cst.CSTNode) -> list[str]:
     found = []
     if isinstance(pattern, cst.MatchAs | cst.MatchStar) and pattern.name is not None:
         found.append(pattern.name.value)
-    for child in pattern.children:
+    for child in children(pattern):
         found.extend(pattern_names(child))
     return found
 
@@ -232,7 +234,7 @@ def _target(node: cst.CSTNode, names: Names) -> None:
 
 
 def _children(node: cst.CSTNode, names: Names) -> None:
-    for child in node.children:
+    for child in children(node):
         _expression(child, names)
 
 

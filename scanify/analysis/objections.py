@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from scanify.analysis.body import BodyFacts
+from scanify.analysis.children import children
 from scanify.analysis.classify import Found, classify
 from scanify.analysis.code import code_of
 from scanify.analysis.container import container
@@ -134,7 +135,7 @@ def _tests(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         node, cst.BooleanOperation | cst.FormattedStringExpression
     ):
         yield node
-    for child in node.children:
+    for child in children(node):
         yield from _tests(child)
 
 
@@ -144,7 +145,7 @@ def _asked(test: cst.CSTNode) -> Iterator[str]:
         return
     if isinstance(test, cst.Name):
         yield test.value
-    for child in test.children:
+    for child in children(test):
         if not (isinstance(test, cst.Attribute) and child is test.attr):
             yield from _asked(child)
 

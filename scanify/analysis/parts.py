@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from scanify.analysis.branched import argument_branches
+from scanify.analysis.children import children
 from scanify.analysis.elements import Element, ElementClass, Mixed, element_class, takes_key
 from scanify.analysis.keys import is_keys
 from scanify.analysis.names import target_names
@@ -17,7 +18,7 @@ def reads_names(node: cst.CSTNode, names: frozenset[str]) -> bool:
     """Whether one of some names stands anywhere in a node."""
     if isinstance(node, cst.Name) and node.value in names:
         return True
-    return any(reads_names(child, names) for child in node.children)
+    return any(reads_names(child, names) for child in children(node))
 
 
 def differ_in_parts(project: Project, elements: Sequence[Element]) -> str | None:

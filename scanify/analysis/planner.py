@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from scanify.analysis.body import BodyFacts, body_facts
+from scanify.analysis.children import children
 from scanify.analysis.classify import Found, classify, layers_of
 from scanify.analysis.code import code_of
 from scanify.analysis.container import container
@@ -122,7 +123,7 @@ def _subscripts(node: cst.CSTNode, index: str) -> list[cst.Subscript]:
         inner = node.slice[0].slice
         if isinstance(inner, cst.Index) and index in reads(inner.value):
             found.append(node)
-    for child in node.children:
+    for child in children(node):
         found.extend(_subscripts(child, index))
     return found
 
@@ -217,7 +218,7 @@ def _line_after_colon(after_iter: int, text: str, line: int) -> int:
 
 def _all_names(node: cst.CSTNode) -> set[str]:
     found: set[str] = {node.value} if isinstance(node, cst.Name) else set()
-    for child in node.children:
+    for child in children(node):
         found |= _all_names(child)
     return found
 
@@ -225,6 +226,6 @@ def _all_names(node: cst.CSTNode) -> set[str]:
 def loops_of(node: cst.CSTNode) -> Sequence[cst.For]:
     """Every `for` statement of a file, in source order."""
     found: list[cst.For] = [node] if isinstance(node, cst.For) else []
-    for child in node.children:
+    for child in children(node):
         found.extend(loops_of(child))
     return found

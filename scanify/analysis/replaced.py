@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import libcst as cst
 
+from scanify.analysis.children import children
 from scanify.analysis.project import Module, Project, dotted
 
 
@@ -64,7 +65,7 @@ def _names(node: cst.CSTNode | None) -> Iterator[str]:
             yield node.value
         case cst.Call(func=cst.Attribute(attr=cst.Name(value=name))):
             yield name
-    for child in node.children:
+    for child in children(node):
         if not (isinstance(node, cst.Attribute) and child is node.attr):
             yield from _names(child)
 
@@ -72,12 +73,12 @@ def _names(node: cst.CSTNode | None) -> Iterator[str]:
 def _calls(node: cst.CSTNode) -> Iterator[cst.Call]:
     if isinstance(node, cst.Call):
         yield node
-    for child in node.children:
+    for child in children(node):
         yield from _calls(child)
 
 
 def _functions(node: cst.CSTNode) -> Iterator[cst.FunctionDef]:
     if isinstance(node, cst.FunctionDef):
         yield node
-    for child in node.children:
+    for child in children(node):
         yield from _functions(child)

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import libcst as cst
 
+from scanify.analysis.children import children
 from scanify.analysis.classes import is_module, lineage
 from scanify.analysis.code import code_of
 from scanify.analysis.elements import ElementClass
@@ -135,5 +136,5 @@ def _is_layer(one: External) -> bool:
 
 def _walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     yield node
-    for child in node.children:
+    for child in children(node):
         yield from _walk(child)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from scanify.analysis.children import children
 from scanify.analysis.classes import declarations
 from scanify.analysis.code import code_of
 from scanify.analysis.elements import Element, ElementClass, NotAModule, Shared, difference, element_class
@@ -183,7 +184,7 @@ def _only_arrays_differ(project: Project, kind: ElementClass, elements: Sequence
 
 
 def _makes_functions(node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.Lambda) or any(map(_makes_functions, node.children))
+    return isinstance(node, cst.Lambda) or any(map(_makes_functions, children(node)))
 
 
 # -- what is said -----------------------------------------------------------------------------------------------------
@@ -267,7 +268,7 @@ def _named(project: Project, at: Where, annotation: cst.CSTNode) -> Iterator[cst
     meaning = project.resolve(at.module, name) if name is not None else None
     if isinstance(meaning, External) and meaning.qualname in SEQUENTIAL:
         yield annotation
-    for child in annotation.children if name is None else ():
+    for child in children(annotation) if name is None else ():
         yield from _named(project, at, child)
 
 

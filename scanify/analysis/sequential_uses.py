@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from scanify.analysis.children import children
 from scanify.analysis.facts import Place
 from scanify.analysis.keys import qualified
 from scanify.analysis.project import Definition, Module, Project, dotted
@@ -242,7 +243,7 @@ def asked_for(project: Project) -> Iterator[Place]:
 def _calls(node: cst.CSTNode) -> Iterator[cst.Call]:
     if isinstance(node, cst.Call):
         yield node
-    for child in node.children:
+    for child in children(node):
         yield from _calls(child)
 
 

@@ -2,6 +2,7 @@
 
 import libcst as cst
 
+from scanify.analysis.children import children
 from scanify.analysis.elements import Element, ElementClass, Mixed, element_class
 from scanify.analysis.keys import first_culprit
 from scanify.analysis.layers import Built, list_value, local_list
@@ -52,7 +53,7 @@ def _made(element: Element) -> cst.BaseExpression:
 def varied_member(project: Project, element: Element, depth: int = 0) -> str | None:
     """A value that differs from one tuple or list to the next beside keys, and that its members are built with."""
     if not isinstance(element.node, cst.Name):
-        found = first_culprit(project, element.at, element.node.children, element.environment)
+        found = first_culprit(project, element.at, children(element.node), element.environment)
         if found is not None:
             return found
     for one in members(project, element) if depth < _MAX_DEPTH else ():

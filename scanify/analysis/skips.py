@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from scanify.analysis.children import children
 from scanify.analysis.growth import growths
 from scanify.analysis.names import body_of
 from scanify.analysis.project import dotted
@@ -44,5 +45,5 @@ def _reversed(node: cst.BaseExpression) -> str | None:
 
 def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     yield node
-    for child in node.children:
+    for child in children(node):
         yield from _nodes(child)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from scanify.analysis.children import children
 from scanify.analysis.names import target_names
 from scanify.analysis.project import dotted
 from scanify.analysis.skips import collects_skips
@@ -21,7 +22,7 @@ def _walked_in(node: cst.CSTNode, names: set[str]) -> Iterator[cst.For]:
     """The loops in a body over what one of some names holds."""
     if isinstance(node, cst.For) and any(dotted(one) in names for one in _sources(node.iter)):
         yield node
-    for child in node.children:
+    for child in children(node):
         yield from _walked_in(child, names)
 
 

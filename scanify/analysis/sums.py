@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from scanify.analysis.children import children
 from scanify.analysis.names import body_of, reads
 from scanify.analysis.project import dotted
 
@@ -36,7 +37,7 @@ def _count(node: cst.CSTNode, name: str) -> int:
     if isinstance(node, cst.Name):
         return int(node.value == name)
     hidden = node.attr if isinstance(node, cst.Attribute) else node.keyword if isinstance(node, cst.Arg) else None
-    return sum(_count(child, name) for child in node.children if child is not hidden)
+    return sum(_count(child, name) for child in children(node) if child is not hidden)
 
 
 def _small(statements: Sequence[cst.CSTNode]) -> Iterator[cst.CSTNode]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from scanify.analysis.children import children
 from scanify.analysis.names import body_of
 
 
@@ -96,12 +97,12 @@ def _inner_loops(nodes: Sequence[cst.CSTNode]) -> Iterator[cst.CSTNode]:
     for node in nodes:
         if isinstance(node, cst.For | cst.While):
             yield node
-        yield from _inner_loops(node.children)
+        yield from _inner_loops(children(node))
 
 
 def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     yield node
-    for child in node.children:
+    for child in children(node):
         yield from _nodes(child)
 
 
@@ -117,7 +118,7 @@ def _ends_loop(node: cst.CSTNode) -> bool:
         return _returns(node)
     if isinstance(node, cst.FunctionDef | cst.ClassDef | cst.Lambda):
         return False
-    return isinstance(node, cst.Return) or any(_ends_loop(child) for child in node.children)
+    return isinstance(node, cst.Return) or any(_ends_loop(child) for child in children(node))
 
 
 def _both(node: cst.If) -> Iterator[cst.CSTNode]:
@@ -147,7 +148,7 @@ def _expression(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         case cst.Arg(value=cst.Lambda() as given):
             yield from _expression(given.body)
         case _:
-            for child in node.children:
+            for child in children(node):
                 yield from _expression(child)
 
 
@@ -158,8 +159,8 @@ def _may_end(node: cst.CSTNode) -> bool:
     if isinstance(node, cst.FunctionDef | cst.ClassDef | cst.Lambda):
         return False
     if isinstance(node, cst.For | cst.While):
-        return any(_returns(child) for child in node.children)
-    return any(_may_end(child) for child in node.children)
+        return any(_returns(child) for child in children(node))
+    return any(_may_end(child) for child in children(node))
 
 
 def _returns(node: cst.CSTNode) -> bool:
@@ -167,4 +168,4 @@ def _returns(node: cst.CSTNode) -> bool:
         return True
     if isinstance(node, cst.FunctionDef | cst.ClassDef | cst.Lambda):
         return False
-    return any(_returns(child) for child in node.children)
+    return any(_returns(child) for child in children(node))

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from scanify.analysis.children import children
 from scanify.analysis.keys import is_keys
 from scanify.analysis.project import Definition, Project, dotted
 from scanify.analysis.varied import is_rate
@@ -95,12 +96,12 @@ def calls_of(project: Project, owner: Definition) -> Iterator[cst.Call]:
 def _calls(node: cst.CSTNode) -> Iterator[cst.Call]:
     if isinstance(node, cst.Call):
         yield node
-    for child in node.children:
+    for child in children(node):
         yield from _calls(child)
 
 
 def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
     if isinstance(node, cst.Name):
         yield node
-    for child in node.children:
+    for child in children(node):
         yield from _names(child)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from scanify.analysis.children import children
 from scanify.analysis.code import code_of
 from scanify.analysis.dotted import dotted
 from scanify.analysis.names import flow, reads, target_names
@@ -75,7 +76,7 @@ def loops_of(node: cst.CSTNode) -> Iterator[Loop]:
     """Every loop and comprehension in some code, the outer ones first."""
     if isinstance(node, cst.For | cst.ListComp | cst.GeneratorExp):
         yield node
-    for child in node.children:
+    for child in children(node):
         yield from loops_of(child)
 
 
@@ -150,7 +151,7 @@ def _collect(nodes: Sequence[cst.CSTNode], index: str, bound: set[str], found: d
             continue
         inner = _own_names(node) if isinstance(node, _SCOPES) else set()
         if index not in inner:  # else the scope has an index of its own, and stays as it is
-            _collect(node.children, index, bound | inner, found)
+            _collect(children(node), index, bound | inner, found)
 
 
 def _own_names(node: cst.CSTNode) -> set[str]:
@@ -160,7 +161,7 @@ def _own_names(node: cst.CSTNode) -> set[str]:
         found.add(node.name.value)
     elif isinstance(node, _BINDERS):
         found |= set(target_names(node.target))
-    for child in node.children:
+    for child in children(node):
         found |= _own_names(child)
     return found
 
@@ -195,7 +196,7 @@ def _read_in(target: cst.CSTNode) -> list[cst.CSTNode]:
         return [target.value, *target.slice]
     if isinstance(target, cst.Tuple | cst.List):
         return [part for element in target.elements for part in _read_in(element.value)]
-    return list(target.children)
+    return list(children(target))
 
 
 def _stored(target: cst.CSTNode, index: str, bound: set[str]) -> Iterator[tuple[str, str]]:
@@ -205,7 +206,7 @@ def _stored(target: cst.CSTNode, index: str, bound: set[str]) -> Iterator[tuple[
     elif isinstance(target, cst.Subscript) and (name := dotted(target.value)) is not None:
         yield name, ""  # by a number that is not understood
     elif not isinstance(target, cst.Index | cst.SubscriptElement):
-        for child in target.children:
+        for child in children(target):
             yield from _stored(child, index, bound)
 
 
@@ -244,7 +245,7 @@ def _calls(nodes: Sequence[cst.CSTNode], name: str) -> bool:
             given = [dotted(one) or "" for one in (node.func, *(arg.value for arg in node.args))]
             if any(one == name or one.startswith(f"{name}.") for one in given):
                 return True
-        if _calls(node.children, name):
+        if _calls(children(node), name):
             return True
     return False
 
@@ -284,7 +285,7 @@ def _times_bound(nodes: Sequence[cst.CSTNode], name: str) -> int:
             times += target_names(node.target).count(name)
         elif isinstance(node, cst.AsName | cst.Param | cst.NameItem | cst.Del):
             times += any(one == name for one in _names(node))
-        times += _times_bound(node.children, name)
+        times += _times_bound(children(node), name)
     return times
 
 
@@ -312,12 +313,12 @@ def _walked_alone(node: cst.CSTNode, loop: Loop) -> Iterator[str]:
 
 def _count(node: cst.CSTNode, name: str) -> int:
     own = int(isinstance(node, cst.Name) and node.value == name)
-    return own + sum(_count(child, name) for child in node.children)
+    return own + sum(_count(child, name) for child in children(node))
 
 
 def _names(node: cst.CSTNode) -> set[str]:
     found = {node.value} if isinstance(node, cst.Name) else set()
-    for child in node.children:
+    for child in children(node):
         found |= _names(child)
     return found
 

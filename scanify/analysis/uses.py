@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from scanify.analysis.children import children
 from scanify.analysis.classes import lineage
 from scanify.analysis.container import class_of
 from scanify.analysis.effects import dotted_or
@@ -108,7 +109,7 @@ def _may_be(project: Project, at: Where, node: cst.BaseExpression, owner: Defini
 def calls_in(node: cst.CSTNode) -> Iterator[cst.Call]:
     if isinstance(node, cst.Call):
         yield node
-    for child in node.children:
+    for child in children(node):
         yield from calls_in(child)
 
 
@@ -126,7 +127,7 @@ def related(project: Project, at: Where, node: cst.Attribute, owner: Definition)
 def attributes(node: cst.CSTNode, attribute: str) -> Iterator[cst.Attribute]:
     if isinstance(node, cst.Attribute) and node.attr.value == attribute:
         yield node
-    for child in node.children if not isinstance(node, cst.Import | cst.ImportFrom) else ():
+    for child in children(node) if not isinstance(node, cst.Import | cst.ImportFrom) else ():
         yield from attributes(child, attribute)
 
 
@@ -144,7 +145,7 @@ def _name_uses(
 def mentions(node: cst.CSTNode, name: str) -> Iterator[cst.Name]:
     if isinstance(node, cst.Name) and node.value == name:
         yield node
-    for child in node.children:
+    for child in children(node):
         if isinstance(node, cst.Attribute) and child is node.attr:
             continue
         if isinstance(node, cst.Arg) and child is node.keyword:
@@ -215,7 +216,7 @@ def told_apart(project: Project, module: Module, node: cst.CSTNode) -> str | Non
             if isinstance(above, cst.For) and below is above.iter:
                 body = [above.body]
             elif isinstance(above, cst.CompFor) and (whole := module.parsed.parent(above)) is not None:
-                body = [child for child in whole.children if child is not above] + list(above.ifs)
+                body = [child for child in children(whole) if child is not above] + list(above.ifs)
             names = _bound_to_elements(module, above, node) if isinstance(above, cst.For | cst.CompFor) else []
             if (found := compared(body, frozenset(names))) is not None:
                 return f"`{module.parsed.code(found)}` compares layers as objects"

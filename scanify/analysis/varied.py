@@ -7,6 +7,7 @@ from enum import Enum
 
 import libcst as cst
 
+from scanify.analysis.children import children
 from scanify.analysis.code import code_of
 from scanify.analysis.elements import Element
 from scanify.analysis.keys import Variety, culprit
@@ -181,5 +182,5 @@ def loops_around(module: Module, element: Element, outside: cst.CSTNode) -> list
 
 def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     yield node
-    for child in node.children:
+    for child in children(node):
         yield from _nodes(child)

@@ -6,6 +6,7 @@ from functools import cached_property, lru_cache
 
 import libcst as cst
 
+from scanify.analysis.children import children
 from scanify.analysis.names import body_of, imported_names, parameter_names, pattern_names
 from scanify.analysis.project import Definition, Module, Project, dotted
 
@@ -178,7 +179,7 @@ def _walruses_of(statement: cst.CSTNode) -> frozenset[str]:
 def _walruses(statement: cst.CSTNode) -> set[str]:
     """The names that `:=` binds in the expressions of one statement, without the statements in it."""
     found: set[str] = set()
-    for child in statement.children:
+    for child in children(statement):
         if isinstance(child, cst.BaseSuite | cst.FunctionDef | cst.ClassDef | cst.Lambda | cst.BaseStatement):
             continue
         if isinstance(child, cst.Else | cst.Finally | cst.ExceptHandler | cst.ExceptStarHandler | cst.MatchCase):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from scanify.analysis.children import children
 from scanify.analysis.names import body_of, target_names
 from scanify.analysis.project import Definition, Module, Project, dotted
 
@@ -101,4 +102,4 @@ def _root(node: cst.CSTNode) -> str | None:
 def _nodes(nodes: Sequence[cst.CSTNode]) -> Iterator[cst.CSTNode]:
     for node in nodes:
         yield node
-        yield from _nodes(node.children)
+        yield from _nodes(children(node))
