@@ -14,10 +14,12 @@ from scanify.analysis.header import NUMBERED, Header, Part
 from scanify.analysis.names import body_of, flow, target_names
 from scanify.analysis.project import Project, dotted
 from scanify.analysis.uses import mentions
-from scanify.analysis.where import Where, assignments, builtin_called
+from scanify.analysis.where import Where, assignments, builtin_called, value_given
 
 _LAZY = frozenset("iter zip map filter enumerate reversed dict set frozenset str".split())
 _CONVERSIONS = frozenset("bool int float str range round".split())
+
+_MAX_NAMES = 8  # names that stand for names
 
 REVERSED = "`reversed(...)`"  # the form of a part, as the header has it
 
@@ -40,9 +42,12 @@ def head_problem(project: Project, at: Where, head: Header, found: Found, loop: 
         return "SCN213", f"the layers are walked through {found.part.form}", place(found.part.whole)
     if reads_index(head, loop) and not _can_count(project, at, head):
         return "SCN208", f"the body uses the layer's index `{code_of(head.index or loop.target)}`", place(loop.iter)
+    if head.first is not None and not _is_number(head.first):
+        return "SCN208", f"`enumerate` begins to count at `{code_of(head.first)}`", place(head.first)
     if found.layers.walked_once:
         what = f"`{dotted(found.part.source)}` may be an iterator"
-        if reads_index(head, loop) or head.numbers is not None or found.part.form is not None:
+        counts = reads_index(head, loop) or head.numbers is not None or head.first is not None
+        if counts or found.part.form is not None:
             return "SCN213", f"{what}, which has no length", place(loop.iter)
         if len(head.parts) > 1 and _read_again(at, loop, dotted(found.part.source) or ""):
             return "SCN213", f"{what}, of which nothing may be left", place(loop.iter)
@@ -74,6 +79,21 @@ def reads_index(head: Header, loop: cst.For) -> bool:
     return bool(set(flow([cst.Expr(head.index)]).exposed) & set(flow(body_of(loop.body)).exposed))
 
 
+def _is_number(node: cst.BaseExpression) -> bool:
+    """Whether an expression gives a number however often it is asked: literals, names, lengths, and sums of those."""
+    match node:
+        case cst.Integer():
+            return True
+        case cst.UnaryOperation(expression=inner):
+            return _is_number(inner)
+        case cst.BinaryOperation(left=left, operator=cst.Add() | cst.Subtract() | cst.Multiply(), right=right):
+            return _is_number(left) and _is_number(right)
+        case cst.Call(func=cst.Name(value="len"), args=[cst.Arg(star="", keyword=None, value=inner)]):
+            return dotted(inner) is not None
+        case _:
+            return dotted(node) is not None
+
+
 def _can_count(project: Project, at: Where, head: Header) -> bool:
     """Whether `range(len(layers))` can be written here and counts what `enumerate` counts."""
     shadowed = any(name in at.locals or project.resolve(at.module, name) is not None for name in ("range", "len"))
@@ -96,7 +116,7 @@ def _walked_problem(project: Project, at: Where, part: Part) -> tuple[str, str] 
                 "a value is walked beside the layers through `reversed(...)`, and `list` has another meaning",
             )
         walked = part.source
-    for value in (walked, *_assigned(at, walked)):
+    for value in _values(at, walked):
         lazy = builtin_called(project, at, value) in _LAZY
         if lazy or isinstance(value, cst.Dict | cst.DictComp | cst.Set | cst.SetComp | cst.GeneratorExp):
             return "SCN213", "what is walked beside the layers is not an array or a list"
@@ -150,14 +170,23 @@ def _asked(test: cst.CSTNode) -> Iterator[str]:
             yield from _asked(child)
 
 
-def _assigned(at: Where, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """The values that a name is assigned in the function."""
+def _values(at: Where, node: cst.BaseExpression, depth: int = 0) -> Iterator[cst.BaseExpression]:
+    """An expression, or each that it may stand for: what a name is assigned in the function, both sides of a choice."""
+    match node:
+        case cst.IfExp(body=first, orelse=second) | cst.BooleanOperation(left=first, right=second):
+            yield from _values(at, first, depth)
+            yield from _values(at, second, depth)
+            return
+        case cst.NamedExpr(value=inner):
+            yield from _values(at, inner, depth)
+            return
+        case _:
+            yield node
     name = dotted(node)
-    return [
-        statement.value
-        for statement in (assignments(at.body(), name) if name is not None else ())
-        if isinstance(statement, cst.Assign) and any(dotted(target.target) == name for target in statement.targets)
-    ]
+    for statement in assignments(at.body(), name) if name is not None and depth < _MAX_NAMES else ():
+        value = value_given(statement, name or "")
+        if value is not None:
+            yield from _values(at, value, depth + 1)
 
 
 def _plain(target: cst.BaseExpression) -> bool:
