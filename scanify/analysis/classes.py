@@ -41,6 +41,8 @@ def is_module(project: Project, meaning: object, depth: int = 0) -> bool:
             return name[:1].isupper() and name not in _NOT_MODULES
         return meaning.qualname in ("equinox.Module", "equinox._module.Module", "equinox.nn.StatefulLayer")
     if isinstance(meaning, Definition) and isinstance(meaning.node, cst.ClassDef) and depth < _MAX_DEPTH:
+        if meaning.name == "Module" and meaning.module.name.partition(".")[0] == "equinox":
+            return True  # equinox's own source is looked at
         found = bases(project, meaning)
         return any(is_module(project, base, depth + 1) or _like_module(project, meaning, base) for base in found)
     return False

@@ -19,6 +19,8 @@ from scanify.analysis.stack_choice import Context, StackChoice
 from scanify.source.file import Source
 from scanify.source.parse import SyntaxProblem
 
+_BELOW = frozenset({"equinox", "jax", "jaxtyping"})
+
 
 def decide(
     sources: Sequence[Source],
@@ -38,8 +40,19 @@ def decide(
         elif (problem := project.problems.get(source.path)) is not None:
             skipped.append(Skipped(source.path, _syntax_error(source.text, problem)))
     loops.sort(key=lambda one: (str(one.place.path), one.place.span.start))
-    decided = _one_container_each(apart_from_lists(apart_from_sequentials(loops)))
+    apart = [_below_scanify(project, one) for one in apart_from_lists(apart_from_sequentials(loops))]
+    decided = _one_container_each(apart)
     return Analysis(len(sources), tuple(decided), tuple(skipped))
+
+
+def _below_scanify(project: Project, one: Plan | Refusal) -> Plan | Refusal:
+    """A loop in a package that scanify is made with can't be rewritten: `import scanify` in it would import itself."""
+    module = project.module_at(one.place.path)
+    package = module.name.partition(".")[0] if module is not None else ""
+    if isinstance(one, Refusal) or package not in _BELOW:
+        return one
+    reason = f"the rewrite imports `scanify`, which imports `{package}` itself"
+    return refused(one, "SCN212", reason, "leave this loop as it is")
 
 
 def _one_container_each(loops: Sequence[Plan | Refusal]) -> list[Plan | Refusal]:

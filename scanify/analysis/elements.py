@@ -14,6 +14,7 @@ from scanify.analysis.project import Assigned, Definition, External, Project, do
 from scanify.analysis.where import Where, assignments, blocks, method_where
 
 _MAX_DEPTH = 6
+_VMAPS = frozenset({"jax.vmap", "equinox.filter_vmap"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +132,10 @@ def _called(project: Project, element: Element, call: cst.Call, depth: int) -> C
     at = element.at
     if isinstance(call.func, cst.Subscript):
         return _from_table(project, element, call, call.func, depth)
+    vmapped = _vmapped(project, at, call)
+    if vmapped is not None:
+        made = Element(call.with_changes(func=vmapped), at, element.environment, element.repeated)
+        return _inexact(element_class(project, made, depth + 1))
     name = dotted(call.func)
     if name is None:
         return None
@@ -158,6 +163,16 @@ def _called(project: Project, element: Element, call: cst.Call, depth: int) -> C
     if isinstance(meaning, External) and meaning.qualname.split(".")[0] in ("jax", "numpy", "math", "functools"):
         return NotAModule() if meaning.qualname != "functools.partial" else None
     return None
+
+
+def _vmapped(project: Project, at: Where, call: cst.Call) -> cst.BaseExpression | None:
+    """What `jax.vmap(make)(keys)` maps: it gives one layer, of the class `make` gives, with a leading axis on its arrays."""
+    if not isinstance(call.func, cst.Call) or not call.func.args:
+        return None
+    mapped = call.func.args[0]
+    if qualified(project, at, call.func.func) not in _VMAPS or mapped.star or mapped.keyword is not None:
+        return None
+    return mapped.value
 
 
 def _passed_on(project: Project, element: Element, call: cst.Call, inside: Where, depth: int) -> ClassAnswer:
@@ -296,6 +311,8 @@ def difference(project: Project, elements: Sequence[Element]) -> str | None:
     for element in elements:
         if element.through is not None:
             return f"`{element.through}` makes each layer of another one"
+        if isinstance(element.node, cst.Call) and _vmapped(project, element.at, element.node) is not None:
+            return f"`{code_of(element.node)}` makes layers that are stacked already"
         found = first_culprit(project, element.at, children(element.node), element.environment)
         if found is not None:
             return f"each layer is built with its own value of `{found}`"
