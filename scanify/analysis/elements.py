@@ -166,7 +166,7 @@ def _called(project: Project, element: Element, call: cst.Call, depth: int) -> C
 
 
 def _vmapped(project: Project, at: Where, call: cst.Call) -> cst.BaseExpression | None:
-    """What `jax.vmap(make)(keys)` maps: it gives one layer, of the class `make` gives, with a leading axis on its arrays."""
+    """What `jax.vmap(make)(keys)` maps: one layer of the class `make` gives, with a leading axis."""
     if not isinstance(call.func, cst.Call) or not call.func.args:
         return None
     mapped = call.func.args[0]
