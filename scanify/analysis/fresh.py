@@ -21,23 +21,7 @@ def fresh_names(statements: Sequence[cst.CSTNode], external: Callable[[cst.CSTNo
     `h = mask` makes nothing: to change `h` in place is to change `mask`. `external` gives the qualified name of
     a function outside of the project.
     """
-    made: dict[str, bool] = {}
-    plain: set[cst.CSTNode] = set()
-    for statement in blocks(statements):
-        if isinstance(statement, cst.Assign | cst.AnnAssign) and statement.value is not None:
-            targets = [t.target for t in statement.targets] if isinstance(statement, cst.Assign) else [statement.target]
-            for target in targets:
-                for name in target_names(target):
-                    new = isinstance(target, cst.Name) and len(targets) == 1 and _new(statement.value, external)
-                    made[name] = made.get(name, True) and new
-            plain |= set(targets)
-        elif isinstance(statement, cst.For):
-            made |= dict.fromkeys(target_names(statement.target), False)
-        elif isinstance(statement, cst.With):
-            names = [target_names(item.asname.name) for item in statement.items if item.asname is not None]
-            made |= dict.fromkeys([name for some in names for name in some], False)
-    bound = flow(statements).bound  # where another kind of statement binds the name first, it is not ours
-    return frozenset(name for name, new in made.items() if new and bound.get(name) in plain)
+    return _always(statements, lambda value: _new(value, external))
 
 
 def made_names(statements: Sequence[cst.CSTNode]) -> frozenset[str]:
@@ -45,16 +29,29 @@ def made_names(statements: Sequence[cst.CSTNode]) -> frozenset[str]:
 
     Such an object is new, but it may share parts with others.
     """
-    made: dict[str, bool] = {}
+    again = [target_names(one.target) for one in blocks(statements) if isinstance(one, cst.AugAssign)]
+    return _always(statements, _made).difference(*again)
+
+
+def _always(statements: Sequence[cst.CSTNode], wanted: Callable[[cst.BaseExpression], bool]) -> frozenset[str]:
+    """The names that nothing binds but assignments to that name alone, of values that are all as wanted."""
+    found: dict[str, bool] = {}
+    plain: set[cst.CSTNode] = set()
     for statement in blocks(statements):
         if isinstance(statement, cst.Assign | cst.AnnAssign) and statement.value is not None:
             targets = [t.target for t in statement.targets] if isinstance(statement, cst.Assign) else [statement.target]
-            for name in [name for target in targets for name in target_names(target)]:
-                alone = len(targets) == 1 and isinstance(targets[0], cst.Name)
-                made[name] = made.get(name, True) and alone and _made(statement.value)
-        elif isinstance(statement, cst.For | cst.With | cst.AugAssign):
-            made |= dict.fromkeys(flow([statement]).bound, False)
-    return frozenset(name for name, new in made.items() if new)
+            for target in targets:
+                for name in target_names(target):
+                    new = isinstance(target, cst.Name) and len(targets) == 1 and wanted(statement.value)
+                    found[name] = found.get(name, True) and new
+            plain |= set(targets)
+        elif isinstance(statement, cst.For):
+            found |= dict.fromkeys(target_names(statement.target), False)
+        elif isinstance(statement, cst.With):
+            names = [target_names(item.asname.name) for item in statement.items if item.asname is not None]
+            found |= dict.fromkeys([name for some in names for name in some], False)
+    bound = flow(statements).bound  # where another kind of statement binds the name first, it is not ours
+    return frozenset(name for name, new in found.items() if new and bound.get(name) in plain)
 
 
 def _made(value: cst.BaseExpression) -> bool:

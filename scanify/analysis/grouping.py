@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from scanify.analysis.children import children
+from scanify.analysis.children import children, nodes_in
 from scanify.analysis.classify import Found, element_annotation
 from scanify.analysis.container import annotated_class
 from scanify.analysis.elements import Element, ElementClass, element_class
@@ -97,7 +97,7 @@ def _members(annotation: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
 def branching(body: cst.BaseSuite, head: Header, layer: str, carry: frozenset[str]) -> str | None:
     """Where a body asks for the class of its layer, or for its index in what it hands on."""
     index = frozenset(target_names(head.index)) if head.index is not None else frozenset()
-    for node in _nodes(body):
+    for node in nodes_in(body):
         asked = node.args[:1] if isinstance(node, cst.Call) and dotted(node.func) == "isinstance" else ()
         if any(dotted(arg.value) == layer for arg in asked):
             return f"the body asks for the class of `{layer}`"
@@ -158,9 +158,3 @@ def _is_number(node: cst.CSTNode | None, value: int) -> bool:
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
         return _is_number(node.expression, -value)
     return isinstance(node, cst.Integer) and node.evaluated_value == value
-
-
-def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    yield node
-    for child in children(node):
-        yield from _nodes(child)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from scanify.analysis.children import children
+from scanify.analysis.children import all_of
 from scanify.analysis.classes import bases, lineage, method
 from scanify.analysis.container import container
 from scanify.analysis.layers import Answer, Elsewhere, LayerList, list_value
@@ -69,14 +69,14 @@ def _constructions(project: Project, owner: Definition) -> Iterator[tuple[cst.Ca
         if isinstance(function, cst.FunctionDef) and _decorated(function, "classmethod"):
             first = function.params.params[:1]
             at = Where(owner.module, (function,), owner)
-            for call in _calls(function.body):
+            for call in all_of(cst.Call, function.body):
                 if first and dotted(call.func) == first[0].name.value:
                     yield call, at, True
     mine = method(project, owner, "__init__")
     if mine is None:
         return
     for module in project.given_with("super().__init__"):
-        for call in _calls(module.parsed.module):
+        for call in all_of(cst.Call, module.parsed.module):
             if not _calls_super(call):
                 continue
             at = where(module, call)
@@ -110,7 +110,7 @@ def _decorated(function: cst.FunctionDef, name: str) -> bool:
 def _calls_by_name(project: Project, definition: Definition) -> Iterator[tuple[cst.Call, Where]]:
     """The calls in the given files of a class or function by its name, and of classes that add no constructor to it."""
     for module in project.given_with(definition.name):
-        for call in _calls(module.parsed.module):
+        for call in all_of(cst.Call, module.parsed.module):
             name = dotted(call.func)
             if name is None or name.rpartition(".")[2] != definition.name:
                 continue
@@ -120,13 +120,6 @@ def _calls_by_name(project: Project, definition: Definition) -> Iterator[tuple[c
             meaning = project.resolve(module, name)
             if isinstance(meaning, Definition) and meaning.node is definition.node:
                 yield call, at
-
-
-def _calls(node: cst.CSTNode) -> Iterator[cst.Call]:
-    if isinstance(node, cst.Call):
-        yield node
-    for child in children(node):
-        yield from _calls(child)
 
 
 def _parameters(project: Project, owner: Definition) -> Sequence[str]:

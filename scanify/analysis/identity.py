@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from scanify.analysis.calls import Problem
-from scanify.analysis.children import children
+from scanify.analysis.children import nodes_in
 from scanify.analysis.code import code_of
 from scanify.analysis.names import body_of, parameter_names
 from scanify.analysis.project import Project, dotted
@@ -22,7 +22,7 @@ def identity_problems(
     `own` are the names that the loop binds: objects of the loop's turns.
     """
     found: list[Problem] = []
-    for node in _nodes(statements):
+    for node in nodes_in(*statements):
         match node:
             case cst.Comparison():
                 found.extend(_comparison(node, layers, own))
@@ -35,7 +35,7 @@ def identity_problems(
 
 def compared(nodes: Sequence[cst.CSTNode], names: frozenset[str]) -> cst.CSTNode | None:
     """The first place in some code that asks which object one of `names` is: a stack makes its layers anew."""
-    for node in _nodes(nodes):
+    for node in nodes_in(*nodes):
         if isinstance(node, cst.Comparison):
             sides = {dotted(one) for one in (node.left, *(target.comparator for target in node.comparisons))}
             if sides & names and "None" not in sides:
@@ -49,7 +49,7 @@ def compared(nodes: Sequence[cst.CSTNode], names: frozenset[str]) -> cst.CSTNode
 def asks_which(project: Project, inside: Where, function: cst.FunctionDef) -> Iterator[str]:
     """Where a function asks which object it is given: `layer is self.layers[0]`, not `kind is None`, `kind is KIND`."""
     given = parameter_names(function.params) - {inside.self_name}
-    for node in _nodes(body_of(function.body)):
+    for node in nodes_in(*body_of(function.body)):
         if isinstance(node, cst.Comparison):
             sides = [node.left, *(target.comparator for target in node.comparisons)]
             same = all(isinstance(target.operator, cst.Is | cst.IsNot) for target in node.comparisons)
@@ -100,9 +100,3 @@ def _number_type(node: cst.CSTNode) -> bool:
     if isinstance(node, cst.BinaryOperation):
         return _number_type(node.left) or _number_type(node.right)
     return (dotted(node) or "").rpartition(".")[2] in _NUMBER_TYPES
-
-
-def _nodes(nodes: Sequence[cst.CSTNode]) -> Iterator[cst.CSTNode]:
-    for node in nodes:
-        yield node
-        yield from _nodes(children(node))

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import libcst as cst
 
-from scanify.analysis.children import children
+from scanify.analysis.children import all_of, children
 from scanify.analysis.project import Module, Project, dotted
 
 
@@ -30,7 +30,7 @@ def _asked_by_tree_at(project: Project) -> frozenset[str]:
     new = {
         name
         for module in project.given_with("tree_at")
-        for call in _calls(module.parsed.module)
+        for call in all_of(cst.Call, module.parsed.module)
         if _is_tree_at(call)
         for name in _names(_where(call))
     }
@@ -51,7 +51,7 @@ def _where(call: cst.Call) -> cst.CSTNode | None:
 
 def _bodies(project: Project, name: str) -> Iterator[cst.CSTNode]:
     for module in project.given_with(f"def {name}("):
-        for node in _functions(module.parsed.module):
+        for node in all_of(cst.FunctionDef, module.parsed.module):
             if node.name.value == name:
                 yield node.body
 
@@ -68,17 +68,3 @@ def _names(node: cst.CSTNode | None) -> Iterator[str]:
     for child in children(node):
         if not (isinstance(node, cst.Attribute) and child is node.attr):
             yield from _names(child)
-
-
-def _calls(node: cst.CSTNode) -> Iterator[cst.Call]:
-    if isinstance(node, cst.Call):
-        yield node
-    for child in children(node):
-        yield from _calls(child)
-
-
-def _functions(node: cst.CSTNode) -> Iterator[cst.FunctionDef]:
-    if isinstance(node, cst.FunctionDef):
-        yield node
-    for child in children(node):
-        yield from _functions(child)

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import libcst as cst
 
-from scanify.analysis.children import children
+from scanify.analysis.children import nodes_in
 from scanify.analysis.classes import is_module, lineage
 from scanify.analysis.code import code_of
 from scanify.analysis.elements import ElementClass
@@ -47,7 +47,7 @@ def _searches(project: Project) -> tuple[Search, ...]:
 
 
 def _in(project: Project, module: Module) -> Iterator[Search]:
-    for node in _walk(module.parsed.module):
+    for node in nodes_in(module.parsed.module):
         if not isinstance(node, cst.Arg) or node.keyword is None or node.keyword.value != "is_leaf":
             continue
         for asked in _asked(module, node.value):
@@ -62,7 +62,7 @@ def _asked(module: Module, predicate: cst.BaseExpression) -> Iterator[cst.BaseEx
     """The classes that a predicate asks for with `isinstance`: of a lambda, or of any function of its name."""
     bodies: list[cst.CSTNode] = [predicate]
     name = (dotted(predicate) or "").rpartition(".")[2]
-    for node in _walk(module.parsed.module) if name else ():
+    for node in nodes_in(module.parsed.module) if name else ():
         match node:
             case cst.FunctionDef(name=cst.Name(value=made)) if made == name:
                 bodies.append(node)
@@ -70,7 +70,7 @@ def _asked(module: Module, predicate: cst.BaseExpression) -> Iterator[cst.BaseEx
                 bodies.append(value)
             case _:
                 pass
-    for node in (one for body in bodies for one in _walk(body)):
+    for node in (one for body in bodies for one in nodes_in(body)):
         if isinstance(node, cst.Call) and dotted(node.func) == "isinstance" and len(node.args) == 2:
             yield from _members(node.args[1].value)
 
@@ -107,11 +107,11 @@ def _held(project: Project, kinds: Sequence[ElementClass]) -> list[Definition | 
 
 def _named(project: Project, definition: Definition) -> Iterator[Definition | External]:
     for name in dict.fromkeys(
-        dotted(node) for node in _walk(definition.node) if isinstance(node, cst.Name | cst.Attribute)
+        dotted(node) for node in nodes_in(definition.node) if isinstance(node, cst.Name | cst.Attribute)
     ):
         meaning = project.resolve(definition.module, name) if name else None
         if isinstance(meaning, Assigned):  # a table of classes, perhaps
-            for node in _walk(meaning.value) if meaning.value is not None else ():
+            for node in nodes_in(meaning.value) if meaning.value is not None else ():
                 inner = project.resolve(meaning.module, dotted(node) or "") if isinstance(node, cst.Name) else None
                 if isinstance(inner, Definition | External):
                     yield inner
@@ -132,9 +132,3 @@ def _finds(search: Search, held: Sequence[Definition | External]) -> bool:
 
 def _is_layer(one: External) -> bool:
     return one.qualname.partition(".")[0] in _LAYERS
-
-
-def _walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    yield node
-    for child in children(node):
-        yield from _walk(child)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from scanify.analysis.children import children
+from scanify.analysis.children import all_of
 from scanify.analysis.facts import Place
 from scanify.analysis.keys import qualified
 from scanify.analysis.project import Definition, Module, Project, dotted
@@ -230,7 +230,7 @@ def _same_lines(module: Module, node: cst.CSTNode, use: OtherUse) -> bool:
 def asked_for(project: Project) -> Iterator[Place]:
     """Where the given files ask `isinstance(..., Sequential)`: of what, only a run can tell."""
     for module in project.given_with("Sequential"):
-        for call in _calls(module.parsed.module):
+        for call in all_of(cst.Call, module.parsed.module):
             if dotted(call.func) not in ("isinstance", "issubclass") or len(call.args) != 2:
                 continue
             at = where(module, call)
@@ -240,18 +240,11 @@ def asked_for(project: Project) -> Iterator[Place]:
                 yield module.parsed.place(call)
 
 
-def _calls(node: cst.CSTNode) -> Iterator[cst.Call]:
-    if isinstance(node, cst.Call):
-        yield node
-    for child in children(node):
-        yield from _calls(child)
-
-
 def sequentials(project: Project, module: Module) -> Iterator[tuple[cst.Call, cst.Arg]]:
     """Every call of `equinox.nn.Sequential` with one argument, in source order."""
     if "Sequential" not in module.parsed.source.text:
         return
-    for call in _calls(module.parsed.module):
+    for call in all_of(cst.Call, module.parsed.module):
         if len(call.args) != 1 or call.args[0].star:
             continue
         keyword = call.args[0].keyword

@@ -1,10 +1,8 @@
 """Values that a loop collects for a way back: the skips of a U-Net, whose levels are each of a width of their own."""
 
-from collections.abc import Iterator
-
 import libcst as cst
 
-from scanify.analysis.children import children
+from scanify.analysis.children import nodes_in
 from scanify.analysis.growth import growths
 from scanify.analysis.names import body_of
 from scanify.analysis.project import dotted
@@ -16,7 +14,7 @@ def collects_skips(at: Where, loop: cst.For) -> str | None:
     list in reverse, `zip(self.ups, reversed(skips))`; None where there is none."""
     names = {name for name in growths(body_of(loop.body)) if at.function is not None}
     for statement in at.body() if names else ():
-        for node in _nodes(statement):
+        for node in nodes_in(statement):
             name = _taken_back(node)
             if name in names:
                 return name
@@ -41,9 +39,3 @@ def _reversed(node: cst.BaseExpression) -> str | None:
             return dotted(inner)
         case _:
             return None
-
-
-def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    yield node
-    for child in children(node):
-        yield from _nodes(child)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from scanify.analysis.children import children
+from scanify.analysis.children import children, nodes_in
 from scanify.analysis.names import body_of
 
 
@@ -54,14 +54,14 @@ def reads_first(body: Sequence[cst.CSTNode], reads: frozenset[cst.CSTNode], stor
     for statement in _simple(body):
         if statement is None:
             return False
-        holds = set(_nodes(statement))
+        holds = set(nodes_in(statement))
         if stored and holds & reads:
             return False
         stored = stored or bool(holds & stores)
-        targets = [one for target in stores if target in holds for one in _nodes(target)]
+        targets = [one for target in stores if target in holds for one in nodes_in(target)]
         if reads.intersection(targets):
             return False
-    return not any(set(_nodes(loop)) & stores for loop in _inner_loops(body))
+    return not any(set(nodes_in(loop)) & stores for loop in _inner_loops(body))
 
 
 def _simple(body: Sequence[cst.CSTNode]) -> Iterator[cst.CSTNode | None]:
@@ -98,12 +98,6 @@ def _inner_loops(nodes: Sequence[cst.CSTNode]) -> Iterator[cst.CSTNode]:
         if isinstance(node, cst.For | cst.While):
             yield node
         yield from _inner_loops(children(node))
-
-
-def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    yield node
-    for child in children(node):
-        yield from _nodes(child)
 
 
 def ends_loop(body: Sequence[cst.CSTNode]) -> bool:

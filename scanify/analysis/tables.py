@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from scanify.analysis.children import children
+from scanify.analysis.children import all_of
 from scanify.analysis.keys import is_keys
 from scanify.analysis.project import Definition, Project, dotted
 from scanify.analysis.varied import is_rate
@@ -28,8 +28,8 @@ def one_value(project: Project, at: Where, node: cst.BaseExpression, depth: int 
             sliced = len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Slice)
             return sliced and one_value(project, at, node.value, depth + 1)
         case cst.ListComp() | cst.GeneratorExp():
-            names = {one.value for one in _names(node.for_in.target)}
-            return not any(one.value in names for one in _names(node.elt))
+            names = {one.value for one in all_of(cst.Name, node.for_in.target)}
+            return not any(one.value in names for one in all_of(cst.Name, node.elt))
         case cst.Call() if builtin_called(project, at, node) in ("list", "tuple") and node.args:
             return one_value(project, at, node.args[0].value, depth + 1)
         case cst.IfExp():
@@ -82,7 +82,7 @@ def _given(call: cst.Call, name: str | None) -> cst.BaseExpression | None:
 def calls_of(project: Project, owner: Definition) -> Iterator[cst.Call]:
     """The calls in the given files that make an instance of exactly this class by its name."""
     for module in project.given_with(owner.name):
-        for call in _calls(module.parsed.module):
+        for call in all_of(cst.Call, module.parsed.module):
             name = dotted(call.func)
             if name is None or name.rpartition(".")[2] != owner.name:
                 continue
@@ -91,17 +91,3 @@ def calls_of(project: Project, owner: Definition) -> Iterator[cst.Call]:
             meaning = project.resolve(module, name)
             if isinstance(meaning, Definition) and meaning.node is owner.node:
                 yield call
-
-
-def _calls(node: cst.CSTNode) -> Iterator[cst.Call]:
-    if isinstance(node, cst.Call):
-        yield node
-    for child in children(node):
-        yield from _calls(child)
-
-
-def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
-    if isinstance(node, cst.Name):
-        yield node
-    for child in children(node):
-        yield from _names(child)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from scanify.analysis.children import children
+from scanify.analysis.children import all_of, children
 from scanify.analysis.classes import lineage
 from scanify.analysis.container import class_of
 from scanify.analysis.effects import dotted_or
@@ -88,7 +88,7 @@ def _attribute_uses(project: Project, layers: LayerList, owner: Definition, attr
 def _named_uses(project: Project, owner: Definition, attribute: str) -> Iterator[OtherUse]:
     """Calls that put another list in place of an attribute by its name: `replace(model, layers=...)`, `setattr`."""
     for module in project.given_with(attribute):
-        for call in calls_in(module.parsed.module):
+        for call in all_of(cst.Call, module.parsed.module):
             name = (dotted(call.func) or "").rpartition(".")[2]
             if name in ("setattr", "__setattr__") and len(call.args) == 3:
                 by_name = isinstance(call.args[1].value, cst.SimpleString)
@@ -104,13 +104,6 @@ def _named_uses(project: Project, owner: Definition, attribute: str) -> Iterator
 def _may_be(project: Project, at: Where, node: cst.BaseExpression, owner: Definition) -> bool:
     found = class_of(project, at, node)
     return found is None or owner.node in [one.node for one in lineage(project, found)]
-
-
-def calls_in(node: cst.CSTNode) -> Iterator[cst.Call]:
-    if isinstance(node, cst.Call):
-        yield node
-    for child in children(node):
-        yield from calls_in(child)
 
 
 def related(project: Project, at: Where, node: cst.Attribute, owner: Definition) -> str:

@@ -1,13 +1,13 @@
 """How the arguments of a layer's constructor vary from layer to layer: as rates do, by a condition, or otherwise."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 import libcst as cst
 
-from scanify.analysis.children import children
+from scanify.analysis.children import nodes_in
 from scanify.analysis.code import code_of
 from scanify.analysis.elements import Element
 from scanify.analysis.keys import Variety, culprit
@@ -80,7 +80,7 @@ def _how(
     statements = _made(node, loops)
     made = [one.value for one in statements]
     for value in (node, *made):
-        if any(_chooses(project, element, one) for one in _nodes(value)):
+        if any(_chooses(project, element, one) for one in nodes_in(value)):
             return How.CHOICE
     if any(_on_a_choice(project, element, one, loops) for one in statements):
         return How.CHOICE
@@ -139,7 +139,7 @@ def _fraction(node: cst.CSTNode) -> bool:
     """Whether an expression is surely a float: it divides, or holds a float literal, and is not made an int."""
     if isinstance(node, cst.Call) and dotted(node.func) in ("int", "round"):
         return False
-    for one in _nodes(node):
+    for one in nodes_in(node):
         if isinstance(one, cst.Float) or (
             isinstance(one, cst.BinaryOperation) and isinstance(one.operator, cst.Divide)
         ):
@@ -178,9 +178,3 @@ def loops_around(module: Module, element: Element, outside: cst.CSTNode) -> list
     around = module.parsed.ancestors(outside)
     above = module.parsed.ancestors(element.node)
     return [one for one in reversed(above) if isinstance(one, cst.For | cst.While) and one not in around]
-
-
-def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    yield node
-    for child in children(node):
-        yield from _nodes(child)

@@ -3,11 +3,11 @@
 Equinox modules are frozen, so weights are loaded into them with `object.__setattr__`, or into what they hold.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import libcst as cst
 
-from scanify.analysis.children import children
+from scanify.analysis.children import nodes_in
 from scanify.analysis.names import body_of, target_names
 from scanify.analysis.project import Definition, Module, Project, dotted
 
@@ -38,7 +38,7 @@ def written(
     if depth > _MAX_DEPTH or not names:
         return None
     known = set(names)
-    for node in _nodes(body):
+    for node in nodes_in(*body):
         match node:
             case cst.Assign() | cst.AugAssign() | cst.AnnAssign() | cst.Del():
                 targets = [one.target for one in node.targets] if isinstance(node, cst.Assign) else [node.target]
@@ -80,7 +80,7 @@ def _called(project: Project, module: Module, call: cst.Call, names: frozenset[s
 def _writes_itself(project: Project, method: str, depth: int) -> bool:
     """Whether any method of that name in the given files writes into its own object."""
     for module in project.given_with("__setattr__"):
-        for node in _nodes([module.parsed.module]):
+        for node in nodes_in(module.parsed.module):
             if isinstance(node, cst.FunctionDef) and node.name.value == method and node.params.params:
                 own = frozenset({node.params.params[0].name.value})
                 if written(project, module, body_of(node.body), own, depth + 1) is not None:
@@ -97,9 +97,3 @@ def _root(node: cst.CSTNode) -> str | None:
             node = node.args[0].value
         else:
             return node.value if isinstance(node, cst.Name) else None
-
-
-def _nodes(nodes: Sequence[cst.CSTNode]) -> Iterator[cst.CSTNode]:
-    for node in nodes:
-        yield node
-        yield from _nodes(children(node))
