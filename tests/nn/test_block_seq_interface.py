@@ -1,7 +1,6 @@
 """A sequence of layers in a program: state, arguments, results, sharing, tree surgery, and what is refused."""
 
 import io
-from collections.abc import Iterator
 from typing import Any
 
 import equinox as eqx
@@ -16,10 +15,7 @@ from scanify.nn import ArrayStacked, BlockSeq, ScanCheckpointPolicy, tree_checkp
 D = 3
 
 
-@pytest.fixture(autouse=True)
-def _float64() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("float64")
 
 
 class Layer(eqx.Module):

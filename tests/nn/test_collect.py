@@ -1,6 +1,5 @@
 """What layers give beside the carry, in a list as a loop that appends builds it."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import equinox as eqx
@@ -15,10 +14,7 @@ from scanify.nn import ArrayStacked, BlockSeq
 D = 3
 
 
-@pytest.fixture(autouse=True)
-def _float64() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("float64")
 
 
 class Layer(eqx.Module):

@@ -1,7 +1,7 @@
 """`fold`, `scan` and `map` compute what the Python loops of their docstrings compute, values and gradients."""
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import hypothesis.extra.numpy as hnp
@@ -30,10 +30,7 @@ POLICIES: dict[str, Any] = {
 TIME, FEATURES = 10, 4
 
 
-@pytest.fixture(autouse=True)
-def float64() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("float64")
 
 
 def loop(f: Callable[..., Any], init: Any, xs: Any, length: int | None = None, reverse: bool = False) -> Any:

@@ -1,7 +1,7 @@
 """What `fold`, `scan` and `map` take apart and what every step shares; mistakes are named with their place."""
 
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -15,11 +15,7 @@ import scanify.nn as snn
 from scanify.nn import ArrayStacked, remat_policy_override
 from tests.nn.test_functional import FEATURES, TIME, assert_close, data, folded, loop
 
-
-@pytest.fixture(autouse=True)
-def float64() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("float64")
 
 
 def squash(state: Any, x: Any) -> Any:

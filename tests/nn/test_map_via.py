@@ -1,7 +1,6 @@
 """Independent layers: a list with what each gives, as a comprehension builds it."""
 
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import equinox as eqx
@@ -19,10 +18,7 @@ D = 3
 BOTH = pytest.mark.parametrize("kind", [ArrayStacked, BlockSeq])
 
 
-@pytest.fixture(autouse=True)
-def _float64() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("float64")
 
 
 class Head(eqx.Module):

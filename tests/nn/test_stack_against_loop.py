@@ -1,6 +1,6 @@
 """A stack computes what the Python loop over its layers computes: values, gradients and tangents, under every policy."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -59,10 +59,7 @@ class Block(eqx.Module):
         return x + (y if mask is None else y * mask)
 
 
-@pytest.fixture(autouse=True)
-def float64() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("float64")
 
 
 def blocks(count: int) -> list[Block]:
