@@ -4,7 +4,7 @@ import libcst as cst
 
 from scanify.analysis.classify import Found
 from scanify.analysis.code import code_of
-from scanify.analysis.header import NUMBERED, Header
+from scanify.analysis.header import NUMBERED, REVERSED, Header, Part
 from scanify.analysis.objections import reads_index
 from scanify.analysis.plan import CallStack, InitStack, PerLayer
 from scanify.analysis.project import dotted
@@ -35,6 +35,12 @@ def numbers(found: Found, stack: InitStack | CallStack) -> str | None:
     return code_of(cst.ListComp(inner.value, whole.for_in))
 
 
+def beside(part: Part) -> str:
+    """What is walked beside the layers. A scan asks it for its length, and slices it: `reversed(...)` has neither."""
+    once = part.form == REVERSED and isinstance(part.whole, cst.Call) and dotted(part.whole.func) == "reversed"
+    return f"list({code_of(part.whole)})" if once else code_of(part.whole)
+
+
 def index_walked(head: Header, found: Found, loop: cst.For) -> tuple[PerLayer, ...]:
     """The layer's number as one more xs. A `BlockSeq` gives each layer its own as a plain int, as the loop does.
 
@@ -48,7 +54,7 @@ def index_walked(head: Header, found: Found, loop: cst.For) -> tuple[PerLayer, .
         return () if exact and not reads_index(head, loop) else (PerLayer(code_of(head.index), _again(head.numbers)),)
     if not reads_index(head, loop):
         return ()
-    count = f"len({code_of(found.part.whole if found.part.form in ('a slice', NUMBERED) else found.part.source)})"
+    count = f"len({code_of(found.part.counted)})"
     if head.first is None:
         return (PerLayer(code_of(head.index), f"range({count})"),)
     first = code_of(head.first)

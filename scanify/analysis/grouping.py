@@ -141,8 +141,9 @@ def _built_in_parts(project: Project, found: Found) -> str | None:
 
 def _walked(elements: Sequence[Element], found: Found) -> Sequence[Element]:
     """The elements that a loop over a slice walks: `[:-1]` leaves a last one out, that is built by itself."""
-    part = found.part.whole
-    if found.part.form != "a slice" or not isinstance(part, cst.Subscript) or len(part.slice) != 1:
+    cuts = (one for one in nodes_in(found.part.whole) if isinstance(one, cst.Subscript))
+    part = next((one for one in cuts if one.value is found.part.source), None)
+    if part is None or len(part.slice) != 1:
         return elements
     cut = part.slice[0].slice
     kept = list(elements)

@@ -10,6 +10,8 @@ from scanify.analysis.project import Project, dotted
 from scanify.analysis.where import Where, builtin_called
 
 NUMBERED = "its elements by number"
+SLICE = "a slice"
+REVERSED = "`reversed(...)`"
 _WALKERS = ("reversed", "list", "tuple", "iter")
 
 
@@ -18,18 +20,19 @@ class Part:
     """One target and the expression whose elements it is bound to.
 
     `whole` is that expression as written, `source` what it walks in the end and `form` the way, where that is not
-    plain: `reversed(layers)` has the source `layers`.
+    plain: `reversed(layers[1:])` has the source `layers`. `counted` has a length, that of what is walked: `layers[1:]`.
     """
 
     target: cst.BaseExpression
     source: cst.BaseExpression
     whole: cst.BaseExpression
+    counted: cst.BaseExpression
     form: str | None = None
 
 
 def plain_walk(part: Part) -> bool:
     """Whether what a target is bound to are elements of its source, in some order."""
-    return part.form is None or part.form.startswith(("`list", "`tuple", "`reversed", "a slice"))
+    return part.form is None or part.form.startswith(("`list", "`tuple", "`reversed", SLICE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,13 +130,27 @@ def _part(project: Project, at: Where, target: cst.BaseExpression, whole: cst.Ba
     name = builtin_called(project, at, whole)
     match whole:
         case cst.Call(args=[cst.Arg(star="", keyword=None) as argument]) if name in _WALKERS:
-            return Part(target, argument.value, whole, f"`{name}(...)`")
+            return _through(project, at, Part(target, argument.value, whole, argument.value, f"`{name}(...)`"))
         case cst.Call(func=cst.Attribute(attr=cst.Name(value=("values" | "items" | "keys") as name))) if not whole.args:
             assert isinstance(whole.func, cst.Attribute)
-            return Part(target, whole.func.value, whole, f"`.{name}()`")
+            return Part(target, whole.func.value, whole, whole.func.value, f"`.{name}()`")
         case cst.ListComp(elt=cst.Subscript(value=taken), for_in=cst.CompFor(target=cst.Name())) if _by_number(whole):
-            return Part(target, taken, whole, NUMBERED)
+            return Part(target, taken, whole, whole, NUMBERED)
         case cst.Subscript():
-            return Part(target, whole.value, whole, "a slice")
+            return _through(project, at, Part(target, whole.value, whole, whole, SLICE))
         case _:
-            return Part(target, whole, whole)
+            return Part(target, whole, whole, whole)
+
+
+def _through(project: Project, at: Where, part: Part) -> Part:
+    """A walk of what is itself a part of a list, or a list backwards: `reversed(layers[1:])`, `layers[1:][::-1]`."""
+    inner = part.source
+    cut = isinstance(inner, cst.Subscript) and len(inner.slice) == 1 and isinstance(inner.slice[0].slice, cst.Slice)
+    if not cut and builtin_called(project, at, inner) not in ("reversed", "list", "tuple"):
+        return part
+    below = _part(project, at, part.target, inner)
+    if below.form is None or not plain_walk(below):
+        return part
+    copies = part.form in ("`list(...)`", "`tuple(...)`")
+    counted = part.counted if part.form == SLICE else below.counted
+    return Part(part.target, below.source, part.whole, counted, below.form if copies else part.form)

@@ -19,7 +19,7 @@ from scanify.analysis.comprehension import (
     taken_whole,
     walk_of,
 )
-from scanify.analysis.counted import in_another_form, index_walked, numbers, walked
+from scanify.analysis.counted import beside, in_another_form, index_walked, numbers, walked
 from scanify.analysis.effects import EffectFinder, Problem
 from scanify.analysis.facts import Place
 from scanify.analysis.few import few_layers
@@ -277,8 +277,8 @@ def _plan(
 
 def _xs(head: Header, walk: Walk, found: Found) -> tuple[PerLayer, ...]:
     """The layer's number, where the element reads it, and what is walked beside the layers."""
-    beside = [PerLayer(code_of(part.target), code_of(part.whole)) for part in head.parts if part is not found.part]
-    return (*index_walked(head, found, walk.loop), *beside)
+    others = [PerLayer(code_of(part.target), beside(part)) for part in head.parts if part is not found.part]
+    return (*index_walked(head, found, walk.loop), *others)
 
 
 def _body(at: Where, walk: Walk) -> Body:

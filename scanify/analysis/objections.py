@@ -10,7 +10,7 @@ from scanify.analysis.classify import Found, classify
 from scanify.analysis.code import code_of
 from scanify.analysis.container import container
 from scanify.analysis.facts import Place
-from scanify.analysis.header import NUMBERED, Header, Part
+from scanify.analysis.header import NUMBERED, REVERSED, SLICE, Header, Part
 from scanify.analysis.names import body_of, flow, target_names
 from scanify.analysis.project import Project, dotted
 from scanify.analysis.uses import mentions
@@ -20,8 +20,6 @@ _LAZY = frozenset("iter zip map filter enumerate reversed dict set frozenset str
 _CONVERSIONS = frozenset("bool int float str range round".split())
 
 _MAX_NAMES = 8  # names that stand for names
-
-REVERSED = "`reversed(...)`"  # the form of a part, as the header has it
 
 Reason = tuple[str, str, Place | None]
 
@@ -37,7 +35,7 @@ def head_problem(project: Project, at: Where, head: Header, found: Found, loop: 
     if loop.orelse is not None:
         return "SCN213", "the loop has an `else`", place(loop.orelse)
     if found.part.form is not None and not found.part.form.startswith(
-        ("`list", "`tuple", "`reversed", "a slice", NUMBERED)
+        ("`list", "`tuple", "`reversed", SLICE, NUMBERED)
     ):
         return "SCN213", f"the layers are walked through {found.part.form}", place(found.part.whole)
     if reads_index(head, loop) and not _can_count(project, at, head):
@@ -106,7 +104,7 @@ def _walked_problem(project: Project, at: Where, part: Part) -> tuple[str, str] 
         return "SCN208", "the body uses the layer's index"
     if name in ("zip", "enumerate", "map", "filter", "iter"):
         return "SCN213", f"`{name}` is walked beside the layers"
-    if part.form is not None and part.form not in ("a slice", "`list(...)`", "`tuple(...)`", NUMBERED, REVERSED):
+    if part.form is not None and part.form not in (SLICE, "`list(...)`", "`tuple(...)`", NUMBERED, REVERSED):
         return "SCN213", f"a value is walked beside the layers through {part.form}"
     walked = part.whole
     if part.form == REVERSED:

@@ -9,7 +9,7 @@ from scanify.analysis.children import children
 from scanify.analysis.classify import Found, classify, layers_of
 from scanify.analysis.code import code_of
 from scanify.analysis.container import container
-from scanify.analysis.counted import in_another_form, index_walked, numbers, walked
+from scanify.analysis.counted import beside, in_another_form, index_walked, numbers, walked
 from scanify.analysis.facts import Place, Span
 from scanify.analysis.few import turns_few
 from scanify.analysis.grouping import parted
@@ -18,7 +18,7 @@ from scanify.analysis.keys import is_keys
 from scanify.analysis.layer_class import layer_obligations, layer_problem, methods_called, state_of_any
 from scanify.analysis.layers import Elsewhere
 from scanify.analysis.names import body_of, reads, target_names
-from scanify.analysis.objections import REVERSED, branches_beside, first_problem, head_problem, walks_other_layers
+from scanify.analysis.objections import branches_beside, first_problem, head_problem, walks_other_layers
 from scanify.analysis.plan import Body, CallStack, Holds, InitStack, Kind, PerLayer, Plan, Refusal
 from scanify.analysis.project import Module, Project, dotted
 from scanify.analysis.stack_choice import Context, choose_stack, list_obligations, may_be_replaced_in, told, with_owner
@@ -105,7 +105,7 @@ def _indexed(context: Context, at: Where, loop: cst.For, head: Header) -> Refusa
         return None
     for node in _subscripts(loop.body, head.index.value):
         layers = container(context.project, at, node.value)
-        part = Part(node, node.value, node.value)
+        part = Part(node, node.value, node.value, node.value)
         found = classify(context.project, part, layers)
         if found is not None and found.kind is not None:
             facts = body_facts(context.project, at, loop, head, frozenset((head.index.value,)))
@@ -179,18 +179,14 @@ def _collects_per_layer(context: Context, at: Where, head: Header, found: Found,
 
     A stack would make arrays of such numbers; PRNG keys are arrays in any case.
     """
-    beside = [part.whole for part in head.parts if part is not found.part]
     collected = facts.collected
-    others = any(not is_keys(context.project, at, one) for one in beside)
+    others = any(not is_keys(context.project, at, part.whole) for part in head.parts if part is not found.part)
     return bool(collected.collections) and (collected.keyed or others)
 
 
 def _per_layer(at: Where, head: Header, found: Found) -> tuple[PerLayer, ...]:
     code = at.module.parsed.code
-    beside = [part for part in head.parts if part is not found.part]
-    # What is walked once by a loop is asked for its length, and sliced, by a scan.
-    source = {id(part): f"list({code(part.whole)})" if part.form == REVERSED else code(part.whole) for part in beside}
-    return tuple(PerLayer(code(part.target), source[id(part)]) for part in beside)
+    return tuple(PerLayer(code(part.target), beside(part)) for part in head.parts if part is not found.part)
 
 
 def _body(at: Where, loop: cst.For) -> Body:

@@ -46,7 +46,18 @@ def test_layers_of_a_class_that_is_not_shown_are_stacked_in_the_call_and_only_a_
     )
 
 
-@pytest.mark.parametrize("walked", ["reversed(self.layers)", "self.layers[1:]", "self.layers[:-1]"])
+@pytest.mark.parametrize(
+    "walked",
+    [
+        "reversed(self.layers)",
+        "self.layers[1:]",
+        "self.layers[:-1]",
+        "reversed(self.layers[:-1])",
+        "self.layers[1:][::-1]",
+        "list(reversed(self.layers))",
+        "tuple(reversed(list(self.layers[1:])))",
+    ],
+)
 def test_a_part_of_the_list_and_its_reverse_are_taken_in_the_call(walked):
     plan = sequence(model(f"for layer in {walked}:\n    x = layer(x)"))
     assert (plan.container, plan.safe) == (walked, True)
@@ -61,6 +72,10 @@ def test_a_part_of_the_list_and_its_reverse_are_taken_in_the_call(walked):
         ("for i, layer in enumerate(self.layers, start=len(keys)):", "range(len(keys), len(keys) + len(self.layers))"),
         ("for i, layer in enumerate(self.layers[:-1]):", "range(len(self.layers[:-1]))"),
         ("for i, layer in enumerate(reversed(self.layers)):", "range(len(self.layers))"),
+        ("for i, layer in enumerate(reversed(self.layers[1:])):", "range(len(self.layers[1:]))"),
+        ("for i, layer in enumerate(self.layers[1:][::-1]):", "range(len(self.layers[1:][::-1]))"),
+        ("for i, layer in enumerate(list(reversed(self.layers))):", "range(len(self.layers))"),
+        ("for i, layer in enumerate(tuple(self.layers[1:])):", "range(len(self.layers[1:]))"),
     ],
 )
 def test_the_index_is_walked_beside_the_layers(head, source):

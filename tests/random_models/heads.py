@@ -70,6 +70,9 @@ def random_head(pick: random.Random, *, plain: bool = True, layer: str = "layer"
         return _by_number(pick, plain)
     part = (pick.choice(PARTS) if plain else "[:-1]") if pick.random() < 0.15 else ""
     walked = f"self.layers{part}"
+    if part and plain:
+        ways = [walked, f"reversed({walked})", f"{walked}[::-1]", f"tuple(reversed(list({walked})))"]
+        walked = pick.choices(ways, [6, 1, 1, 1])[0]
     if not part:
         walked = pick.choices([walked, f"list({walked})", f"reversed({walked})"], [10, 1, 1.5 * plain])[0]
     extra = pick.sample(BESIDE, pick.choices([0, 1, 2], [5, 5, 2])[0]) if plain else []
