@@ -22,10 +22,11 @@ _LAZY = frozenset("zip enumerate".split())
 class Walk:
     """`[element for target in walked]`, or `for target in walked: appends_to.append(element)`.
 
-    `loop` is the statement that walks as the comprehension does; a comprehension's stands nowhere in the source.
+    `loop` is the statement that walks as the comprehension does; a comprehension's stands nowhere in the source, nor
+    does that of a `map`, whose `node` is the call, or the `list(...)` around it.
     """
 
-    node: Node | cst.For
+    node: Node | cst.Call | cst.For
     element: cst.BaseExpression
     loop: cst.For
     appends_to: str | None = None
@@ -86,8 +87,8 @@ def _mentions_in_call(node: cst.CSTNode, names: frozenset[str]) -> bool:
     return any(_mentions_in_call(child, names) for child in children(node))
 
 
-def names_around(at: Where, node: Node) -> frozenset[str] | None:
-    """The names that lambdas and comprehensions around a comprehension bind; None where it stands in no block.
+def names_around(at: Where, node: cst.CSTNode) -> frozenset[str] | None:
+    """The names that lambdas and comprehensions around an expression bind; None where it stands in no block.
 
     A default argument and a decorator are evaluated elsewhere, and an f-string is no place for a call of several lines.
     """
@@ -109,15 +110,18 @@ def names_around(at: Where, node: Node) -> frozenset[str] | None:
     return frozenset(found)
 
 
-def taken_whole(project: Project, at: Where, node: Node) -> bool:
-    """Whether a list can stand in the place of a comprehension: a generator must be walked at once and to its end.
+def taken_whole(project: Project, at: Where, node: Node | cst.Call) -> bool:
+    """Whether a list can stand in the place of a comprehension: a generator, or a `map`, must be walked at once and to
+    its end.
 
     A generator evaluates each element when it is asked for, with what names are bound to then.
     """
-    if isinstance(node, cst.ListComp):
+    if isinstance(node, cst.ListComp) or builtin_called(project, at, node) == "list":
         return True
     parsed = at.module.parsed
     holder = parsed.parent(node)
+    if isinstance(holder, cst.Assign) and holder.value is node:  # `a, b = ...`
+        return all(isinstance(one.target, cst.Tuple | cst.List) for one in holder.targets)
     while isinstance(holder, cst.Arg | cst.StarredElement):
         if isinstance(holder, cst.StarredElement) or holder.star == "*":
             return True

@@ -10,12 +10,13 @@ import libcst as cst
 
 from scanify.analysis.comprehension import Node as Comprehension
 from scanify.analysis.comprehension import comprehensions_of
-from scanify.analysis.mapped import IGNORE, apart_from_lists, plan_appending, plan_comprehension, refused
+from scanify.analysis.mapped import IGNORE, apart_from_lists, plan_appending, plan_comprehension, plan_map, refused
 from scanify.analysis.plan import Analysis, Holds, InitStack, Plan, Refusal, Skipped
 from scanify.analysis.planner import loops_of, plan_loop
 from scanify.analysis.project import Module, Project
 from scanify.analysis.sequential import apart_from_sequentials, sequential_loops
 from scanify.analysis.stack_choice import Context, StackChoice
+from scanify.analysis.walking_calls import walking_calls
 from scanify.source.file import Source
 from scanify.source.parse import SyntaxProblem
 
@@ -87,7 +88,9 @@ def _syntax_error(text: str, problem: SyntaxProblem) -> str:
 def _loops(context: Context, module: Module) -> list[Plan | Refusal]:
     found: list[Plan | Refusal] = []
     covered = -1
-    nodes: list[cst.For | Comprehension] = [*loops_of(module.parsed.module), *comprehensions_of(module.parsed.module)]
+    text, tree = module.parsed.source.text, module.parsed.module
+    nodes: list[cst.For | Comprehension | cst.Call] = [*loops_of(tree), *comprehensions_of(tree)]
+    nodes += walking_calls(text, tree)
     for node in sorted(nodes, key=lambda one: module.parsed.span(one).start):
         decision = _decision(context, module, node)
         if isinstance(decision, Plan) and decision.place.span.start < covered:
@@ -99,7 +102,9 @@ def _loops(context: Context, module: Module) -> list[Plan | Refusal]:
     return found
 
 
-def _decision(context: Context, module: Module, node: cst.For | Comprehension) -> Plan | Refusal | None:
+def _decision(context: Context, module: Module, node: cst.For | Comprehension | cst.Call) -> Plan | Refusal | None:
+    if isinstance(node, cst.Call):
+        return plan_map(context, module, node)
     if not isinstance(node, cst.For):
         return plan_comprehension(context, module, node)
     if _ignored(node):

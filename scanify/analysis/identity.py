@@ -33,15 +33,22 @@ def identity_problems(
     return found
 
 
-def compared(nodes: Sequence[cst.CSTNode], names: frozenset[str]) -> cst.CSTNode | None:
-    """The first place in some code that asks which object one of `names` is: a stack makes its layers anew."""
+def compared(nodes: Sequence[cst.CSTNode], names: frozenset[str], *, pairs: bool = False) -> cst.CSTNode | None:
+    """The first place in some code that asks which object one of `names` is: a stack makes its layers anew.
+
+    With `pairs` a name may stand for a tuple with a layer in it, as in `pair[0] is first`.
+    """
+
+    def named(node: cst.CSTNode) -> str | None:
+        return dotted(node.value if pairs and isinstance(node, cst.Subscript) else node)
+
     for node in nodes_in(*nodes):
         if isinstance(node, cst.Comparison):
-            sides = {dotted(one) for one in (node.left, *(target.comparator for target in node.comparisons))}
+            sides = {named(one) for one in (node.left, *(target.comparator for target in node.comparisons))}
             if sides & names and "None" not in sides:
                 return node
         asked = node.args if isinstance(node, cst.Call) and dotted(node.func) == "id" else ()
-        if any(dotted(arg.value) in names for arg in asked):
+        if any(named(arg.value) in names for arg in asked):
             return node
     return None
 

@@ -32,6 +32,7 @@ from scanify.analysis.objections import head_problem, reads_index, walks_other_l
 from scanify.analysis.plan import Body, CallStack, Holds, InitStack, Kind, LayerCall, Mapped, PerLayer, Plan, Refusal
 from scanify.analysis.project import Module, Project, dotted
 from scanify.analysis.stack_choice import Context, choose_stack, list_obligations, may_be_replaced_in, told, with_owner
+from scanify.analysis.walking_calls import map_walk
 from scanify.analysis.where import Where, builtin_called, where
 
 IGNORE = "scanify: ignore"
@@ -44,17 +45,27 @@ Reason = tuple[str, str, Place | None]
 
 def plan_comprehension(context: Context, module: Module, node: Node) -> Plan | Refusal | None:
     """Decide about one comprehension. None: it does not apply modules, or gains nothing."""
-    if not may_apply(node) or _ignored(module, node):
-        return None
-    at = where(module, node)
-    around = names_around(at, node)
-    if around is None:
-        return None
-    walk = walk_of(node)
-    free = set(reads(node.for_in.iter)) | ({at.self_name} if at.self_name is not None else set())
-    if around & free:
+    return _expression(context, where(module, node), walk_of(node)) if may_apply(node) else None
+
+
+def plan_map(context: Context, module: Module, call: cst.Call) -> Plan | Refusal | None:
+    """Decide about one call of `map`. None: it is none, does not apply modules, or gains nothing."""
+    at = where(module, call)
+    walk = map_walk(context.project, at, call)
+    around = names_around(at, call) if walk is not None else None
+    return _expression(context, at, walk) if walk is not None and around is not None and "map" not in around else None
+
+
+def _expression(context: Context, at: Where, walk: Walk) -> Plan | Refusal | None:
+    around = None if ignored(at.module, walk.node) else names_around(at, walk.node)
+    if around is None or around & free_names(at, walk.loop.iter):
         return None
     return _decided(context, at, walk, around)
+
+
+def free_names(at: Where, walked: cst.BaseExpression) -> set[str]:
+    """The names that must stand for the same beside an expression as in the function around."""
+    return set(reads(walked)) | ({at.self_name} if at.self_name is not None else set())
 
 
 def plan_appending(context: Context, module: Module, loop: cst.For) -> Plan | None:
@@ -65,8 +76,8 @@ def plan_appending(context: Context, module: Module, loop: cst.For) -> Plan | No
     return decision if isinstance(decision, Plan) else None
 
 
-def _ignored(module: Module, node: Node) -> bool:
-    """Whether a comment in the comprehension's statement, or right above it, says `# scanify: ignore`."""
+def ignored(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a comment in an expression's statement, or right above it, says `# scanify: ignore`."""
     statement: cst.CSTNode = node
     for above in module.parsed.ancestors(node):
         if isinstance(above, cst.BaseSuite | cst.Module):
@@ -156,14 +167,15 @@ def _problem(
     project: Project, at: Where, walk: Walk, head: Header, found: Found, layer: str, around: frozenset[str]
 ) -> Reason | None:
     node = walk.node
-    place = at.module.parsed.place
-    if not isinstance(node, cst.For):
+    place = at.place
+    if isinstance(node, cst.ListComp | cst.GeneratorExp):
         if node.for_in.inner_for_in is not None:
             return "SCN213", "the comprehension has several `for`s", place(node.for_in.inner_for_in)
         if node.for_in.ifs:
             return "SCN213", "the comprehension has an `if`", place(node.for_in.ifs[0])
-        if not taken_whole(project, at, node):
-            return "SCN213", "the generator is not shown to be walked at once and to its end", None
+    if not isinstance(node, cst.For) and not taken_whole(project, at, node):
+        what = "`map`" if isinstance(node, cst.Call) else "generator"
+        return "SCN213", f"the {what} is not shown to be walked at once and to its end", None
     problem = head_problem(project, at, head, found, walk.loop)
     if problem is not None:
         return problem
@@ -176,13 +188,8 @@ def _problem(
         return "SCN213", f"the target `{code_of(walk.loop.target)}` is more than one name for each part", None
     problems = _problems(project, at, walk, layer, around)
     if problems:
-        return problems[0].rule, problems[0].reason, _place(at, problems[0])
+        return problems[0].rule, problems[0].reason, at.place(problems[0].node)
     return layer_problem(project, found.kinds, methods_called(walk.loop, layer))
-
-
-def _place(at: Where, problem: Problem) -> Place | None:
-    stands = at.module.parsed.parent(problem.node) is not None
-    return at.module.parsed.place(problem.node) if stands else None
 
 
 def _problems(project: Project, at: Where, walk: Walk, layer: str, around: frozenset[str]) -> list[Problem]:

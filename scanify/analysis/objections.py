@@ -25,7 +25,7 @@ Reason = tuple[str, str, Place | None]
 
 
 def head_problem(project: Project, at: Where, head: Header, found: Found, loop: cst.For) -> Reason | None:
-    place = at.module.parsed.place
+    place = at.place
     if at.enclosed:
         return "SCN201", "the class stands inside a function, whose names are not followed", None
     if head.problem is not None:

@@ -1,21 +1,23 @@
 """The other uses of a list that is to be stacked, and whether a stack, which behaves as a sequence, serves them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
 
 from scanify.analysis.children import all_of, children
 from scanify.analysis.classes import lineage
+from scanify.analysis.code import code_of
 from scanify.analysis.container import class_of
 from scanify.analysis.effects import dotted_or
 from scanify.analysis.facts import Place
 from scanify.analysis.fill import GROWS
 from scanify.analysis.identity import compared
 from scanify.analysis.layers import Built, LayerList
-from scanify.analysis.names import body_of, target_names
+from scanify.analysis.names import body_of, parameter_names, target_names
 from scanify.analysis.project import Definition, Module, Project, dotted
 from scanify.analysis.replaced import in_tree_at
+from scanify.analysis.walking_calls import walking
 from scanify.analysis.where import Where, where
 from scanify.analysis.written import written, written_part
 
@@ -172,7 +174,7 @@ def _bad(project: Project, module: Module, node: cst.CSTNode) -> str | None:
         case cst.If() | cst.IfExp() | cst.While() | cst.Assert() | cst.UnaryOperation():
             return None if getattr(parent, "test", node) is node else "the list itself is a value here"
         case cst.Arg():
-            return _argument(module, parent)
+            return _argument(project, module, parent)
         case cst.Attribute():
             return None if parent.attr.value in GROWS else f"`.{parent.attr.value}` of a list is used"
         case cst.AugAssign() if parent.target is node and isinstance(parent.operator, cst.AddAssign):
@@ -204,6 +206,11 @@ def told_apart(project: Project, module: Module, node: cst.CSTNode) -> str | Non
     for above in module.parsed.ancestors(node):
         if isinstance(above, cst.Call) and dotted(above.func) == "len":
             return None  # how many there are is no layer
+        call = module.parsed.parent(above) if isinstance(above, cst.Arg) else None
+        if isinstance(above, cst.Arg) and (given := walking(project, where(module, above), above, call)) is not None:
+            own = frozenset(parameter_names(given.params))
+            if (reason := _told_in(project, given.module, given.code, own, pairs=True)) is not None:
+                return reason
         if isinstance(above, cst.BaseStatement | cst.SimpleStatementLine | cst.CompFor):
             body: list[cst.CSTNode] = []
             if isinstance(above, cst.For) and below is above.iter:
@@ -211,9 +218,9 @@ def told_apart(project: Project, module: Module, node: cst.CSTNode) -> str | Non
             elif isinstance(above, cst.CompFor) and (whole := module.parsed.parent(above)) is not None:
                 body = [child for child in children(whole) if child is not above] + list(above.ifs)
             names = _bound_to_elements(module, above, node) if isinstance(above, cst.For | cst.CompFor) else []
-            if (found := compared(body, frozenset(names))) is not None:
-                return f"`{module.parsed.code(found)}` compares layers as objects"
-            into = written(project, module, body, frozenset(names)) or _written_by_name(project, module, above, below)
+            if (reason := _told_in(project, module, body, frozenset(names))) is not None:
+                return reason
+            into = _written_by_name(project, module, above, below)
             return f"`{into}` writes into a layer" if into is not None else None
         if isinstance(below, cst.Subscript) and below.value is node:
             if (into := written_part(module, below)) is not None:
@@ -224,6 +231,17 @@ def told_apart(project: Project, module: Module, node: cst.CSTNode) -> str | Non
                 return "an element of the list is compared as an object"
         below = above
     return None
+
+
+def _told_in(
+    project: Project, module: Module, body: Sequence[cst.CSTNode], names: frozenset[str], *, pairs: bool = False
+) -> str | None:
+    """Why code that has some names for the elements of a list, or for pairs of them with others, needs these as they
+    are."""
+    if (found := compared(body, names, pairs=pairs)) is not None:
+        return f"`{code_of(found)}` compares layers as objects"
+    into = written(project, module, body, names)
+    return f"`{into}` writes into a layer" if into is not None else None
 
 
 def _written_by_name(project: Project, module: Module, line: cst.CSTNode, part: cst.CSTNode) -> str | None:
@@ -279,12 +297,12 @@ def _stored(module: Module, node: cst.CSTNode, reason: str) -> str | None:
     return None
 
 
-def _argument(module: Module, arg: cst.Arg) -> str | None:
+def _argument(project: Project, module: Module, arg: cst.Arg) -> str | None:
     if arg.star == "*":
         return None
     call = module.parsed.parent(arg)
     name = dotted(call.func) if isinstance(call, cst.Call) else None
-    if name in _SEQUENCE_READERS:
+    if name in _SEQUENCE_READERS or walking(project, where(module, arg), arg, call) is not None:
         return None
     what = dotted_or(call.func) if isinstance(call, cst.Call) else "a call"
     return f"the list itself is given to `{what}`"

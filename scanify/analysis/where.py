@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache
 import libcst as cst
 
 from scanify.analysis.children import children
+from scanify.analysis.facts import Place
 from scanify.analysis.names import body_of, imported_names, parameter_names, pattern_names
 from scanify.analysis.project import Definition, Module, Project, dotted
 
@@ -48,6 +49,11 @@ class Where:
         """The statements of the innermost function, or of the module."""
         function = self.function
         return body_of(function.body) if function is not None else self.module.parsed.module.body
+
+    def place(self, node: cst.CSTNode) -> Place | None:
+        """Where a node stands; None for one that was made for a loop which the file says in other words."""
+        parsed = self.module.parsed
+        return parsed.place(node) if parsed.parent(node) is not None else None
 
     @cached_property
     def locals(self) -> frozenset[str]:

@@ -10,15 +10,16 @@ import re
 import warnings
 from collections.abc import Iterator
 
-_FOR = re.compile(r"\bfor\b")
+_WALKS = re.compile(r"\b(for|map|reduce)\b")
 _FEW = 3  # layers of a `Sequential` written out one by one: fewer are left alone
 
 
 def may_hold_layer_loop(text: str) -> bool:
     """Whether a `for` in the file calls its own target, as `x = layer(x)` and `x = layer.attn(x)` do.
 
-    Comprehensions count where the target is called itself, or where a method of it is called and what is walked is
-    somebody's attribute: `[head.attend(x) for head in self.heads]`, but not `[line.split(",") for line in lines]`.
+    Comprehensions, and lambdas given to `map` and `reduce`, count where the target is called itself, or where a method
+    of it is called and what is walked is somebody's attribute: `[head.attend(x) for head in self.heads]`, but not
+    `[line.split(",") for line in lines]`.
 
     So does a call of something named `Sequential` with one argument that may hold a few layers.
 
@@ -33,23 +34,44 @@ def may_hold_layer_loop(text: str) -> bool:
         return True
     if "Sequential" in text and _makes_sequential(tree):
         return True
-    if not _FOR.search(text):  # asked last, so that no file with a syntax error passes in silence
+    if not _WALKS.search(text):  # asked last, so that no file with a syntax error passes in silence
         return False
-    return any(_may_be_one(node) for node in ast.walk(tree))
+    names = _names_of(tree, "reduce")
+    return any(_may_be_one(node) or _may_walk(node, names) for node in ast.walk(tree))
 
 
 def _makes_sequential(tree: ast.Module) -> bool:
-    names = {"Sequential"}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom):
-            names |= {alias.asname for alias in node.names if alias.name == "Sequential" and alias.asname is not None}
+    names = _names_of(tree, "Sequential")
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or len(node.args) + len(node.keywords) != 1:
             continue
-        last = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
-        if last in names and not _are_few(next(_values(node))):
+        if _last_name(node) in names and not _are_few(next(_values(node))):
             return True
     return False
+
+
+def _names_of(tree: ast.Module, name: str) -> set[str]:
+    """A name, and those that imports from somewhere give to what has it there."""
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    others = (alias.asname for node in imports for alias in node.names if alias.name == name)
+    return {name, *(one for one in others if one is not None)}
+
+
+def _last_name(call: ast.Call) -> str | None:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
+
+
+def _may_walk(node: ast.AST, reduces: set[str]) -> bool:
+    """`map(lambda layer: layer(x), layers)`, `reduce(lambda x, layer: layer(x), layers, x)`, `reduce(f, layers, x)`."""
+    if not isinstance(node, ast.Call) or len(node.args) < 2:
+        return False
+    name, function = _last_name(node), node.args[0]
+    if name not in reduces and name != "map":
+        return False
+    if not isinstance(function, ast.Lambda):
+        return name in reduces and isinstance(function, ast.Name | ast.Attribute)
+    calls = (each for each in ast.walk(function.body) if isinstance(each, ast.Call))
+    return any(call.args or call.keywords for call in calls)
 
 
 def _are_few(given: ast.expr) -> bool:

@@ -30,6 +30,13 @@ PLANS = {
         (("i", "range(1, 1 + len(self.layers))"),),
         ("x",),
     ),
+    "a list of a map": ("list(map(lambda layer: layer(x), self.layers))", (), ("x",)),
+    "a tuple of a map": ("tuple(map(lambda layer: layer(x), self.layers))", (), ("x",)),
+    "a map with a star": ("[*map(lambda layer: layer.attend(x, mask), self.layers)]", (), ("x", "mask")),
+    "a map that is summed": ("sum(map(lambda layer, /: jax.vmap(layer)(x), self.layers))", (), ("x",)),
+    "a map over several": ("list(map(lambda a, k: a(x, key=k), self.layers, keys))", (("k", "keys"),), ("x",)),
+    "a map whose parameter is a name around": ("list(map(lambda x: x(mask), self.layers))", (), ("mask",)),
+    "a map inside a lambda": ("jax.vmap(lambda y: list(map(lambda layer: layer(y), self.layers)))(x)", (), ()),
     "inside a lambda": ("jax.vmap(lambda y: [layer(y) for layer in self.layers])(x)", (), ()),
 }
 
@@ -61,6 +68,13 @@ REFUSED = {
     "SCN213: a generator that any may leave": "any(layer(x) for layer in self.layers)",
     "SCN213: a generator walked by a lazy zip": "f(zip(keys, (layer(x) for layer in self.layers)))",
     "SCN213: a pattern": "[layer(x, a, key=b) for layer, (a, b) in zip(self.layers, keys)]",
+    "SCN213: a map that is returned": "map(lambda layer: layer(x), self.layers)",
+    "SCN213: a map that next asks": "next(map(lambda layer: layer(x), self.layers))",
+    "SCN213: a map walked by a lazy zip": "f(zip(keys, map(lambda layer: layer(x), self.layers)))",
+    "SCN213: a map in a list with more": "list(filter(None, map(lambda layer: layer(x), self.layers)))",
+    "SCN212: a walrus in a map": "list(map(lambda layer: layer(y := x), self.layers))",
+    "SCN207: an effect in a map": "list(map(lambda layer: layer(next(keys)), self.layers))",
+    "SCN208: which layer it is in a map": "list(map(lambda one: one(x) + (one is self.norm), self.layers))",
     "SCN213: an async for": "[layer(x) async for layer in self.layers]",
     "SCN212: a walrus": "[layer(y := x) for layer in self.layers]",
     "SCN205: await": "[await layer(x) for layer in self.layers]",
@@ -80,10 +94,12 @@ def test_what_is_no_map_is_refused_with_its_reason(name: str) -> None:
     assert found.rule == name.partition(":")[0], found
 
 
-def test_a_generator_that_is_kept_sees_later_values() -> None:
-    found = only(model(loop="", before="g = (layer(x) for layer in self.layers)", after="x = 2\nreturn sum(g)"))
+@pytest.mark.parametrize("lazy", ["(layer(x) for layer in self.layers)", "map(lambda layer: layer(x), self.layers)"])
+def test_a_generator_that_is_kept_sees_later_values(lazy: str) -> None:
+    found = only(model(loop="", before=f"g = {lazy}", after="x = 2\nreturn sum(g)"))
     assert isinstance(found, Refusal)
     assert found.rule == "SCN213"
+    assert isinstance(only(model(loop="", before=f"g, h, *_ = {lazy}", after="x = 2\nreturn sum(g)")), Plan)
 
 
 ALONE = {
@@ -96,12 +112,58 @@ ALONE = {
     "in an f-string": 'f"{[layer(x) for layer in self.layers]}"',
     "of another self": "(lambda self: [layer(x) for layer in self.layers])(mask)",
     "sets": "{layer(x) for layer in self.layers}",
+    "a map that tests are made by": "list(map(lambda layer: helper(layer), self.layers))",
+    "a map of a tree": "jax.tree.map(lambda layer: layer(x), self.layers)",
+    "a map of jax": "jax.lax.map(lambda layer: layer(x), self.layers)",
+    "a map of another function": "list(map(helper, self.layers))",
+    "a map with a default": "list(map(lambda layer, y=x: layer(y), self.layers))",
+    "a map over too little": "list(map(lambda layer, y: layer(y), self.layers))",
+    "a map over what a star gives": "list(map(lambda layer, y: layer(y), *mask, self.layers))",
+    "another map": "(lambda map: list(map(lambda layer: layer(x), self.layers)))(mask)",
+    "a map that is ignored": "list(map(lambda layer: layer(x), self.layers))  # scanify: ignore",
 }
 
 
 @pytest.mark.parametrize("name", ALONE)
 def test_what_applies_no_layers_is_left_alone(name: str) -> None:
     assert decide(returned(ALONE[name])) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "above"),
+    [
+        ("map = keys", ""),
+        ("from functools import partial as map", ""),
+        ("", "def map(f, layers):\n    return layers\n\n\n"),
+        ("", "from elsewhere import map\n"),
+    ],
+    ids=["local", "imported in the function", "of the module", "imported"],
+)
+def test_another_function_by_the_name_of_map_is_left_alone(before: str, above: str) -> None:
+    text = model(loop="", before=before, after="return list(map(lambda layer: layer(x), self.layers))")
+    assert decide(f"{above}{text}") == []
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "map(lambda one: one is mask, self.layers)",
+        "map(lambda one, k: k if one == mask else mask, self.layers, keys)",
+        "map(lambda pair: pair[0] is mask, zip(self.layers, keys))",
+        "map(lambda one: setattr(one, 'rate', 0), self.layers)",
+        "map(step, self.layers)",
+        "map(keys, self.layers)",
+        "functools.reduce(lambda y, one: y if one is mask else one, self.layers, x)",
+        "functools.reduce(keys, self.layers, x)",
+        "mask(lambda one: one, self.layers)",
+    ],
+)
+def test_a_map_beside_that_needs_the_layers_themselves_keeps_the_list(use: str) -> None:
+    before = f"def step(one):\n    return one is mask\nsome = list({use})"
+    (plan,) = (one for one in decide(model(before=before)) if isinstance(one, Plan))
+    assert isinstance(plan.stack, CallStack)
+    (plan,) = (one for one in decide(model(before="n = list(map(lambda one: one.rate, self.layers))")))
+    assert isinstance(plan.stack, InitStack)
 
 
 @pytest.mark.parametrize(
