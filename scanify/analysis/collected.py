@@ -14,6 +14,7 @@ from scanify.analysis.around import path_to
 from scanify.analysis.children import children
 from scanify.analysis.effects import Problem
 from scanify.analysis.growth import Growth, How, growths
+from scanify.analysis.mentions import mentions
 from scanify.analysis.names import body_of, flow, parameter_names, reads
 from scanify.analysis.plan import Adds, Collection
 from scanify.analysis.project import Project, dotted
@@ -83,7 +84,7 @@ def _collection(
     if isinstance(adds, str):
         return adds
     own = {one for each in grown for one in each.names} | set(_walked_by_number(loop, name))
-    if any(one not in own for one in _uses(loop, name)):
+    if any(one not in own for one in mentions(loop, name)):
         return f"the loop reads `{name}` too"
     if _read_before(at, loop, name):
         return f"something else may hold `{name}` while the loop runs"
@@ -177,18 +178,18 @@ def _read_before(at: Where, loop: cst.For, name: str) -> bool:
     own = {one for each in growths(statements).get(name, ()) for one in each.names}
     for statement in assignments(at.body(), name):
         targets = statement.targets if isinstance(statement, cst.Assign) else (statement,)
-        own |= {one for target in targets for one in _uses(getattr(target, "target", cst.Pass()), name)}
+        own |= {one for target in targets for one in mentions(getattr(target, "target", cst.Pass()), name)}
     own |= set(_looks(at, at.function, name))
-    within = set(_uses(loop, name))
+    within = set(mentions(loop, name))
     return any(
-        one not in own and one not in within and _runs_before(at, loop, one) for one in _uses(at.function.body, name)
+        one not in own and one not in within and _runs_before(at, loop, one) for one in mentions(at.function.body, name)
     )
 
 
 def _looks(at: Where, function: cst.FunctionDef, name: str) -> Iterator[cst.Name]:
     """The places outside of inner functions that read an element or the length, or ask for None: they keep no list."""
     parsed = at.module.parsed
-    for use in _uses(function.body, name):
+    for use in mentions(function.body, name):
         above = parsed.parent(use)
         scopes = (cst.FunctionDef, cst.Lambda, cst.GeneratorExp)
         if next((one for one in parsed.ancestors(use) if isinstance(one, scopes)), None) is not function:
@@ -237,18 +238,6 @@ def _runs_before(at: Where, loop: cst.For, node: cst.CSTNode) -> bool:
     inside = around[: around.index(at.function)] if at.function in around else around
     above = parsed.ancestors(node)
     return loop not in above and any(one in above for one in inside)
-
-
-def _uses(node: cst.CSTNode, name: str) -> Iterator[cst.Name]:
-    """Every place in some code where the name stands as a name, those in nested functions included."""
-    if isinstance(node, cst.Name) and node.value == name:
-        yield node
-    for child in children(node):
-        if isinstance(node, cst.Attribute) and child is node.attr:
-            continue
-        if isinstance(node, cst.Arg) and child is node.keyword:
-            continue
-        yield from _uses(child, name)
 
 
 # -- what is collected --------------------------------------------------------------------------------------------

@@ -11,9 +11,9 @@ from scanify.analysis.code import code_of
 from scanify.analysis.container import container
 from scanify.analysis.facts import Place
 from scanify.analysis.header import NUMBERED, REVERSED, SLICE, Header, Part
+from scanify.analysis.mentions import mentions
 from scanify.analysis.names import body_of, flow, target_names
 from scanify.analysis.project import Project, dotted
-from scanify.analysis.uses import mentions
 from scanify.analysis.where import Where, assignments, builtin_called, value_given
 
 _LAZY = frozenset("iter zip map filter enumerate reversed dict set frozenset str".split())

@@ -7,6 +7,7 @@ import libcst as cst
 from scanify.analysis.children import all_of
 from scanify.analysis.facts import Place
 from scanify.analysis.keys import qualified
+from scanify.analysis.mentions import mentions
 from scanify.analysis.project import Definition, Module, Project, dotted
 from scanify.analysis.replaced import in_tree_at
 from scanify.analysis.uses import (
@@ -14,7 +15,6 @@ from scanify.analysis.uses import (
     assigned,
     attributes,
     is_none_test,
-    mentions,
     related,
     told_apart,
 )

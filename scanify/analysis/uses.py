@@ -14,6 +14,7 @@ from scanify.analysis.facts import Place
 from scanify.analysis.fill import GROWS
 from scanify.analysis.identity import compared
 from scanify.analysis.layers import Built, LayerList
+from scanify.analysis.mentions import mentions
 from scanify.analysis.names import body_of, parameter_names, target_names
 from scanify.analysis.project import Definition, Module, Project, dotted
 from scanify.analysis.replaced import in_tree_at
@@ -135,19 +136,6 @@ def _name_uses(
             reason = "the list is made longer under another name"
         if reason is not None:
             yield OtherUse(module.parsed.place(node), reason, _stores(module, node) or (alias and _grows(module, node)))
-
-
-def mentions(node: cst.CSTNode, name: str) -> Iterator[cst.Name]:
-    if isinstance(node, cst.Name) and node.value == name:
-        yield node
-    for child in children(node):
-        if isinstance(node, cst.Attribute) and child is node.attr:
-            continue
-        if isinstance(node, cst.Arg) and child is node.keyword:
-            continue
-        if isinstance(node, cst.Param) and child is node.name:
-            continue
-        yield from mentions(child, name)
 
 
 def _alias(module: Module, node: cst.CSTNode) -> str | None:

@@ -1,47 +1,19 @@
 """The child process that proposes a case for one class. User code runs here and nowhere else."""
 
 import importlib
-import json
-import os
-import signal
-import sys
-import threading
 import traceback
-from contextlib import suppress
 from pathlib import Path
 
 from scanify.propose.request import Answer, Ask
-from scanify.verify.codec import from_json, to_json
 from scanify.verify.failure import describe
+from scanify.verify.in_child import serve
 from scanify.verify.overlay import Overlay
 from scanify.verify.project import Project
 
 
 def main(request_fd: int, response_fd: int, lifeline_fd: int) -> None:
-    """Read an Ask, search, write the Answer and a newline, and end; `verify.process` gives the descriptors."""
-    own = os.getpid()
-    for descriptor in (request_fd, response_fd, lifeline_fd):
-        os.set_inheritable(descriptor, False)
-    threading.Thread(target=_end_with_parent, args=(lifeline_fd,), daemon=True).start()
-    with suppress(OSError):  # If memory runs out before the parent sees it, the kernel should choose this process.
-        Path("/proc/self/oom_score_adj").write_text("1000")
-    with open(request_fd, encoding="utf-8") as stream:
-        ask = from_json(Ask, json.load(stream))
-    sys.dont_write_bytecode = True
-    sys.argv = [str(ask.target)]
-    answer = run_ask(ask)
-    if os.getpid() != own:  # The user's code forked, and this is the copy.
-        os._exit(0)
-    with open(response_fd, "w", encoding="utf-8") as stream:
-        stream.write(json.dumps(to_json(answer)) + "\n")
-    # Neither the user's exit handlers nor their threads may keep the parent waiting.
-    os._exit(0)
-
-
-def _end_with_parent(lifeline: int) -> None:
-    with suppress(OSError):
-        os.read(lifeline, 1)
-    os.killpg(0, signal.SIGKILL)
+    """Read an Ask, search, write the Answer and end; `verify.process` gives the descriptors."""
+    serve((request_fd, response_fd, lifeline_fd), Ask, lambda ask: ask.target, run_ask)
 
 
 def run_ask(ask: Ask) -> Answer:

@@ -3,9 +3,7 @@
 import importlib
 import json
 import os
-import signal
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -17,8 +15,8 @@ from typing import Any
 
 from scanify.errors import ScanifyError
 from scanify.verify.case import CaseError, CaseSpec, check_returned, find_function
-from scanify.verify.codec import from_json, to_json
 from scanify.verify.failure import describe, user_frames
+from scanify.verify.in_child import serve
 from scanify.verify.loaded import Version
 from scanify.verify.overlay import Overlay
 from scanify.verify.request import Request, Response
@@ -29,36 +27,18 @@ from scanify.verify.versions import overlay_of, read_of, target_of
 
 
 def main(request_fd: int, response_fd: int, lifeline_fd: int) -> None:
-    """Read a request, run it, write the response and a newline, and end; `process.run_child` gives the descriptors."""
-    own = os.getpid()
-    for descriptor in (request_fd, response_fd, lifeline_fd):
-        os.set_inheritable(descriptor, False)
-    threading.Thread(target=_end_with_parent, args=(lifeline_fd,), daemon=True).start()
-    with suppress(OSError):  # If memory runs out before the parent sees it, the kernel should choose this process.
-        Path("/proc/self/oom_score_adj").write_text("1000")
-    with open(request_fd, encoding="utf-8") as stream:
-        request = from_json(Request, json.load(stream))
-    sys.dont_write_bytecode = True
-    sys.argv = [str(request.case.path)]
-    with listening(lambda step: _send_step(response_fd, step)):
-        response = respond(request)
-    if os.getpid() != own:  # The user's code forked, and this is the copy.
-        os._exit(0)
-    with open(response_fd, "w", encoding="utf-8") as stream:
-        stream.write(json.dumps(to_json(response)) + "\n")
-    # Neither the user's exit handlers nor their threads may keep the parent waiting.
-    os._exit(0)
+    """Read a request, run it, write the response and end; `process.run_child` gives the descriptors."""
+
+    def answer(request: Request) -> Response:
+        with listening(lambda step: _send_step(response_fd, step)):
+            return respond(request)
+
+    serve((request_fd, response_fd, lifeline_fd), Request, lambda request: request.case.path, answer)
 
 
 def _send_step(response_fd: int, step: str) -> None:
     with suppress(OSError):
         os.write(response_fd, json.dumps({"step": step}).encode() + b"\n")
-
-
-def _end_with_parent(lifeline: int) -> None:
-    with suppress(OSError):
-        os.read(lifeline, 1)
-    os.killpg(0, signal.SIGKILL)
 
 
 def run_case(request: Request) -> tuple[CaseResult, ...]:

@@ -23,8 +23,8 @@ def answer(fd, text):
     os.write(fd, text.encode() + b"\\n")
 def watch(fd):
     import threading
-    from scanify.verify.child import _end_with_parent
-    threading.Thread(target=_end_with_parent, args=(fd,), daemon=True).start()
+    from scanify.verify.in_child import end_with_parent
+    threading.Thread(target=end_with_parent, args=(fd,), daemon=True).start()
 """
 
 Child = Callable[..., Outcome]
