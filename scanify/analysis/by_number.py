@@ -8,6 +8,7 @@ condition is left where it is: a list may be too short for a turn that does not 
 """
 
 from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
 
 import libcst as cst
 
@@ -33,7 +34,7 @@ def by_number(parsed: Parsed) -> Parsed:
 
 def _rebinds(bound: Container[str]) -> bool:
     """Whether a scope has a `range` or `zip` of its own."""
-    return any(name in bound for name in ("range", "zip", "len", "enumerate", "reversed", "min"))
+    return any(name in bound for name in ("range", "zip", "len", "enumerate", "reversed", "min", "list", "sorted"))
 
 
 def _rebinds_around(parsed: Parsed, loop: Loop) -> bool:
@@ -66,6 +67,8 @@ def _changed(parsed: Parsed, loop: Loop, named: dict[cst.CSTNode, set[str]]) -> 
     taken = what_is_taken(parsed, loop, walk, body, used)
     if not taken:
         return []
+    if any(walk.numbers.keys(dotted(one.container) or "") for one in taken):
+        walk = replace(walk, numbers=replace(walk.numbers, node=_call("list", walk.numbers.node)))
     named[loop] = {one.name for one in taken}
     return [*_replaced(taken), _head(loop, walk, taken)]
 
@@ -99,7 +102,15 @@ def _walked(one: Taken, numbers: Numbers, index: str) -> cst.BaseExpression:
     assert isinstance(container, cst.BaseExpression)
     if not one.own_place and code_of(one.number) == index and numbers.counts(dotted(one.container) or ""):
         return container
+    if not one.own_place and code_of(one.number) == index and numbers.keys(dotted(one.container) or ""):
+        return cst.Call(cst.Attribute(container, cst.Name("values")))
     number = one.number.deep_clone()
     assert isinstance(number, cst.BaseExpression)
     element = cst.Subscript(container, [cst.SubscriptElement(cst.Index(number))])
     return cst.ListComp(element, cst.CompFor(cst.Name(index), numbers.expression()))
+
+
+def _call(name: str, value: cst.BaseExpression) -> cst.BaseExpression:
+    given = value.deep_clone()
+    assert isinstance(given, cst.BaseExpression)
+    return cst.Call(cst.Name(name), [cst.Arg(given)])

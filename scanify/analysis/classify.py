@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
+from scanify.analysis.answers import Built, DictOf, Elsewhere, LayerList, NotLayers, Unclear
 from scanify.analysis.classes import bases, is_module, lineage
-from scanify.analysis.container import annotated_class, container
+from scanify.analysis.container import annotated_class, unquoted, walked_list
 from scanify.analysis.elements import ClassAnswer, ElementClass, Mixed, NotAModule, Shared, difference, element_class
 from scanify.analysis.facts import Place
 from scanify.analysis.handed import Handed, handed_in
 from scanify.analysis.header import Header, Part, plain_walk
 from scanify.analysis.layer_class import is_applied
-from scanify.analysis.layers import Built, Elsewhere, LayerList, NotLayers, Unclear
 from scanify.analysis.names import target_names
 from scanify.analysis.parts import differs_by_turn, own_size
 from scanify.analysis.project import Assigned, Definition, External, Project, dotted
@@ -59,7 +59,7 @@ def layers_of(project: Project, at: Where, head: Header, loop: cst.For) -> Found
         names = target_names(part.target)
         if dotted(part.source) is None or not (isinstance(part.target, cst.Name) or (names and plain_walk(part))):
             continue
-        layers = container(project, at, part.source)
+        layers = walked_list(project, at, part)
         found = classify(project, part, layers)
         if found is not None and found.several is None and not isinstance(part.target, cst.Name):
             found = replace(found, kind=None)
@@ -103,7 +103,7 @@ def classify(project: Project, part: Part, layers: LayerList) -> Found | None:
     answer = layers.answer
     if layers.views:
         return _in_views(project, part, layers)
-    if isinstance(answer, NotLayers):
+    if isinstance(answer, NotLayers | DictOf):
         return None
     if isinstance(answer, Unclear):
         return Found(part, layers, None, (answer.rule, answer.reason, answer.at))
@@ -320,12 +320,3 @@ def element_annotation(annotation: cst.BaseExpression) -> cst.BaseExpression | N
         inner = annotation.slice[0].slice
         return inner.value if isinstance(inner, cst.Index) else None
     return None
-
-
-def unquoted(annotation: cst.BaseExpression) -> cst.BaseExpression:
-    if isinstance(annotation, cst.SimpleString) and isinstance(annotation.evaluated_value, str):
-        try:
-            return cst.parse_expression(annotation.evaluated_value)
-        except cst.ParserSyntaxError:
-            return annotation
-    return annotation

@@ -4,16 +4,18 @@ from dataclasses import replace
 
 import libcst as cst
 
+from scanify.analysis.answers import Answer, Built, DictOf, Elsewhere, LayerList, NotLayers, Unclear
 from scanify.analysis.classes import attribute_assignments, declarations, is_module
 from scanify.analysis.elements import Element, ElementClass, element_class
-from scanify.analysis.header import header, plain_walk
-from scanify.analysis.layers import Answer, Built, Elsewhere, LayerList, Unclear, in_branches, local_list
+from scanify.analysis.header import NUMBERED, Part, header, plain_walk
+from scanify.analysis.layers import in_branches, local_list
 from scanify.analysis.project import Assigned, Definition, Project, dotted
 from scanify.analysis.several import members
 from scanify.analysis.views import views_of
 from scanify.analysis.where import Where, assignments
 
 _MAX_DEPTH = 6
+_DICT_TYPES = frozenset("dict Dict OrderedDict Mapping MutableMapping".split())
 
 
 def container(project: Project, at: Where, node: cst.CSTNode, depth: int = 0) -> LayerList:
@@ -28,6 +30,65 @@ def container(project: Project, at: Where, node: cst.CSTNode, depth: int = 0) ->
     if isinstance(node, cst.Name):
         return _name(project, at, node, depth)
     return LayerList(Unclear("the loop walks the value of an expression"), at)
+
+
+def walked_list(project: Project, at: Where, part: Part) -> LayerList:
+    """The list whose elements a part of a loop's head is bound to: of a dict its values, where the loop asks for them.
+
+    The values of what is not shown to be a dict are no layers, nor are the names that a walk of a dict itself gives.
+    """
+    return _walked(project, container(project, at, part.source), part)
+
+
+def _walked(project: Project, layers: LayerList, part: Part) -> LayerList:
+    if layers.views:
+        return replace(layers, views=tuple(_walked(project, one, part) for one in layers.views))
+    values = _values(project, layers)
+    if part.of_values or (values is not None and part.form == NUMBERED):
+        return replace(layers, answer=values or NotLayers(), of_dict=values is not None)
+    return layers if values is None else replace(layers, answer=NotLayers())
+
+
+def _values(project: Project, layers: LayerList) -> Built | Elsewhere | Unclear | None:
+    """What the values of a dict are; None where the source does not show that it is one."""
+    answer = layers.answer
+    if isinstance(answer, DictOf):
+        return answer.values
+    if isinstance(answer, Elsewhere) and answer.annotation is not None:
+        said = values_annotation(answer.annotation)
+        return replace(answer, annotation=said) if said is not None else None
+    if isinstance(answer, Unclear) and layers.owner is not None and layers.attribute is not None:
+        declared = declarations(project, layers.owner, layers.attribute)
+        return answer if any(values_annotation(one.annotation) is not None for one in declared) else None
+    return None
+
+
+def is_dict(project: Project, at: Where, node: cst.BaseExpression) -> bool:
+    """Whether the source shows that a name or an attribute stands for a dict."""
+    return dotted(node) is not None and _values(project, container(project, at, node)) is not None
+
+
+def values_annotation(annotation: cst.BaseExpression) -> cst.BaseExpression | None:
+    """`list[Block]` for `dict[str, Block]`, quoted or not: what a list of the values has; None where it is no dict."""
+    plain = unquoted(annotation)
+    name = dotted(plain.value if isinstance(plain, cst.Subscript) else plain) or ""
+    if name.rpartition(".")[2] not in _DICT_TYPES:
+        return None
+    match plain:
+        case cst.Subscript(slice=[_, cst.SubscriptElement(slice=cst.Index() as value)]):
+            return cst.Subscript(cst.Name("list"), [cst.SubscriptElement(value)])
+        case _:
+            return cst.Name("list")
+
+
+def unquoted(annotation: cst.BaseExpression) -> cst.BaseExpression:
+    """The expression that an annotation written as a string stands for."""
+    if isinstance(annotation, cst.SimpleString) and isinstance(annotation.evaluated_value, str):
+        try:
+            return cst.parse_expression(annotation.evaluated_value)
+        except cst.ParserSyntaxError:
+            return annotation
+    return annotation
 
 
 def _name(project: Project, at: Where, node: cst.Name, depth: int) -> LayerList:
@@ -62,7 +123,7 @@ def _element(project: Project, at: Where, loop: cst.For, name: str, depth: int) 
         path = _path(part.target, name)
         if path is None or dotted(part.source) is None or not plain_walk(part):
             continue
-        around = container(project, at, part.source, depth + 1)
+        around = _walked(project, container(project, at, part.source, depth + 1), part)
         answer = _elements_at(project, around.answer, path)
         what = f"an element of `{dotted(part.source)}`"
         return LayerList(answer or Elsewhere(None, at, what), around.scope, element_of=dotted(part.source))

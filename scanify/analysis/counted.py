@@ -4,16 +4,20 @@ import libcst as cst
 
 from scanify.analysis.classify import Found
 from scanify.analysis.code import code_of
-from scanify.analysis.header import NUMBERED, REVERSED, Header, Part
+from scanify.analysis.header import NUMBERED, REVERSED, VALUES, Header, Part
 from scanify.analysis.objections import reads_index
 from scanify.analysis.plan import CallStack, InitStack, PerLayer
 from scanify.analysis.project import dotted
 
 
 def in_another_form(found: Found) -> bool:
-    """Whether the loop walks a part of the list, or walks it backwards, or does so in one of its calls."""
+    """Whether the loop walks a part of the list or the values of a dict, or walks it backwards."""
     form = found.part.form
-    return bool(found.layers.views) or (form is not None and form.startswith(("`reversed", "a slice")))
+    return (
+        bool(found.layers.views)
+        or found.layers.of_dict
+        or (form is not None and form.startswith(("`reversed", "a slice")))
+    )
 
 
 def walked(found: Found, stack: InitStack | CallStack) -> str:
@@ -36,8 +40,10 @@ def numbers(found: Found, stack: InitStack | CallStack) -> str | None:
 
 
 def beside(part: Part) -> str:
-    """What is walked beside the layers. A scan asks it for its length, and slices it: `reversed(...)` has neither."""
-    once = part.form == REVERSED and isinstance(part.whole, cst.Call) and dotted(part.whole.func) == "reversed"
+    """What is walked beside the layers. A scan asks it for its length, and slices it: `reversed(...)` has neither, and
+    the values of a dict cannot be sliced."""
+    called = dotted(part.whole.func) or "" if isinstance(part.whole, cst.Call) else ""
+    once = (part.form == REVERSED and called == "reversed") or (part.form == VALUES and called.endswith(".values"))
     return f"list({code_of(part.whole)})" if once else code_of(part.whole)
 
 
@@ -50,7 +56,8 @@ def index_walked(head: Header, found: Found, loop: cst.For) -> tuple[PerLayer, .
         return ()
     if head.numbers is not None:
         count = code_of(head.numbers)
-        exact = found.part.form == NUMBERED or count == f"range(len({code_of(found.part.source)}))"
+        source = code_of(found.part.source)
+        exact = found.part.form == NUMBERED or count in (f"range(len({source}))", f"list({source})")
         return () if exact and not reads_index(head, loop) else (PerLayer(code_of(head.index), _again(head.numbers)),)
     if not reads_index(head, loop):
         return ()

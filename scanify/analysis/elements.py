@@ -346,3 +346,31 @@ def _alike(project: Project, at: Where, mine: cst.Arg, theirs: cst.Arg, *, keyed
     if keyed and keyword != "key":
         return False
     return is_keys(project, at, mine.value) and is_keys(project, at, theirs.value)
+
+
+def list_walked(target: cst.BaseExpression, walked: cst.BaseExpression, name: str) -> str | None:
+    """The list whose elements a walk binds to a name, where it has a plain name itself."""
+    if isinstance(walked, cst.Name):
+        return walked.value if dotted(target) == name else None
+    if not isinstance(walked, cst.Call) or not isinstance(target, cst.Tuple):
+        return None
+    values = [arg.value for arg in walked.args if arg.keyword is None]
+    targets = [one.value for one in target.elements]
+    if dotted(walked.func) == "enumerate" and len(targets) == 2 and values:
+        return list_walked(targets[1], values[0], name)
+    if dotted(walked.func) != "zip":
+        return None
+    found = [list_walked(one, value, name) for one, value in zip(targets, values, strict=False)]
+    return next((one for one in found if one is not None), None)
+
+
+def made_by(value: cst.ListComp | cst.GeneratorExp) -> cst.BaseExpression:
+    """What a comprehension makes: of `[block for k in keys if (block := Block(k))]` what the condition names."""
+    name = dotted(value.elt)
+    for condition in value.for_in.ifs if value.for_in.inner_for_in is None else ():
+        test: cst.CSTNode = condition.test
+        while isinstance(test, cst.Comparison):
+            test = test.left
+        if isinstance(test, cst.NamedExpr) and dotted(test.target) == name is not None:
+            return test.value
+    return value.elt

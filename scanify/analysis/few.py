@@ -2,9 +2,9 @@
 
 import libcst as cst
 
+from scanify.analysis.answers import Built
 from scanify.analysis.classify import Found
 from scanify.analysis.elements import Element
-from scanify.analysis.layers import Built
 from scanify.analysis.names import target_names
 from scanify.analysis.project import dotted
 
@@ -43,7 +43,7 @@ def _walked(element: Element) -> list[cst.BaseExpression | None]:
             found.append(None)
         elif isinstance(above, cst.For) and set(target_names(above.target)) & set(element.environment):
             found.append(above.iter)
-        level = above.for_in if isinstance(above, cst.ListComp | cst.GeneratorExp) else None
+        level = above.for_in if isinstance(above, cst.ListComp | cst.GeneratorExp | cst.DictComp) else None
         while level is not None:
             found.append(level.iter)
             level = level.inner_for_in

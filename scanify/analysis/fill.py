@@ -64,6 +64,25 @@ def placed(at: Where, target: str) -> list[Growth]:
     return found
 
 
+def entries(at: Where, target: str) -> list[Growth | cst.Call]:
+    """The statements that put values into a dict, in order; a call of another method of it by itself."""
+    found: list[Growth | cst.Call] = []
+    for statement in blocks(at.body()):
+        match statement:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(value=stored))]) if dotted(stored) == target:
+                found.append(Growth(statement, statement.value))
+            case cst.AugAssign(operator=cst.BitOrAssign()) if dotted(statement.target) == target:
+                found.append(Growth(statement, statement.value, whole=True))
+            case cst.Expr(value=cst.Call(func=cst.Attribute(value=owner, attr=method), args=args) as call):
+                if dotted(owner) == target and method.value == "update" and len(args) == 1 and args[0].keyword is None:
+                    found.append(Growth(call, args[0].value, whole=True))
+                elif dotted(owner) == target:
+                    found.append(call)
+            case _:
+                pass
+    return found
+
+
 def changed_later(at: Where, statement: cst.CSTNode, name: str) -> cst.CSTNode | None:
     """A mention of a name, after a statement that gave its list away, that may change the list."""
     parsed = at.module.parsed
@@ -194,3 +213,11 @@ def after(at: Where, statement: cst.CSTNode, target: str) -> After:
     indent = text[start : len(text) - len(text[start:].lstrip(" \t"))]
     place = Place(parsed.source.path, type(span)(start, parsed.line_start(span.end_line + 1), span.line, span.end_line))
     return After(place, target, indent)
+
+
+def of_nothing(value: cst.BaseExpression) -> bool:
+    """`[None] * n`: a list that is filled place by place."""
+    if not isinstance(value, cst.BinaryOperation) or not isinstance(value.operator, cst.Multiply):
+        return False
+    shown = [one for one in (value.left, value.right) if isinstance(one, cst.List)]
+    return any(len(one.elements) == 1 and dotted(one.elements[0].value) == "None" for one in shown)

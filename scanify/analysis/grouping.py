@@ -17,13 +17,13 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from scanify.analysis.answers import Built, Elsewhere
 from scanify.analysis.children import children, nodes_in
 from scanify.analysis.classify import Found, element_annotation
 from scanify.analysis.container import annotated_class
 from scanify.analysis.elements import Element, ElementClass, element_class
 from scanify.analysis.header import Header
 from scanify.analysis.layer_class import class_with_state, holds_state, state_of_any, state_of_its_own
-from scanify.analysis.layers import Built, Elsewhere
 from scanify.analysis.names import flow, target_names
 from scanify.analysis.parts import differ_in_parts, reads_names
 from scanify.analysis.project import Project, dotted

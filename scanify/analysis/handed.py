@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from scanify.analysis.answers import Answer, DictOf, Elsewhere, LayerList, Unclear
 from scanify.analysis.children import all_of
 from scanify.analysis.classes import bases, lineage, method
 from scanify.analysis.container import container
-from scanify.analysis.layers import Answer, Elsewhere, LayerList, list_value
+from scanify.analysis.layers import list_value
 from scanify.analysis.names import body_of
 from scanify.analysis.project import Definition, Project, dotted
 from scanify.analysis.where import Where, blocks, where
@@ -51,7 +52,12 @@ def handed_in(project: Project, layers: LayerList, depth: int = 0) -> list[Hande
         value = _argument(call, answer.name, names)
         if value is None or len(found) >= _MAX_CALLS:
             return []
-        found.append(Handed(value, at, _list(project, at, value), own))
+        given = _list(project, at, value)
+        if layers.of_dict:
+            given = (
+                given.values if isinstance(given, DictOf) else Unclear("what is handed in is not shown to be a dict")
+            )
+        found.append(Handed(value, at, given, own))
     return found
 
 

@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from scanify.analysis.code import code_of
-from scanify.analysis.numbers import arithmetic, numbers_of
+from scanify.analysis.numbers import arithmetic, label, numbers_of
 from scanify.analysis.project import Project, dotted
 from scanify.analysis.where import Where, builtin_called
 
 NUMBERED = "its elements by number"
 SLICE = "a slice"
 REVERSED = "`reversed(...)`"
+VALUES = "`.values()`"
 _WALKERS = ("reversed", "list", "tuple", "iter")
 
 
@@ -21,6 +22,7 @@ class Part:
 
     `whole` is that expression as written, `source` what it walks in the end and `form` the way, where that is not
     plain: `reversed(layers[1:])` has the source `layers`. `counted` has a length, that of what is walked: `layers[1:]`.
+    `of_values` says that what is walked are the values of a dict, which is the source.
     """
 
     target: cst.BaseExpression
@@ -28,18 +30,20 @@ class Part:
     whole: cst.BaseExpression
     counted: cst.BaseExpression
     form: str | None = None
+    of_values: bool = False
 
 
 def plain_walk(part: Part) -> bool:
     """Whether what a target is bound to are elements of its source, in some order."""
-    return part.form is None or part.form.startswith(("`list", "`tuple", "`reversed", SLICE))
+    return part.form is None or part.form.startswith(("`list", "`tuple", "`reversed", SLICE, VALUES))
 
 
 @dataclass(frozen=True, eq=False)
 class Header:
     """All that a `for` walks side by side, and the target of an `enumerate` or `range` if there is one.
 
-    `first` is where an `enumerate` begins to count, where it says so; `numbers` what a `range` beside the layers says.
+    `first` is where an `enumerate` begins to count, where it says so; `numbers` what a `range` beside the layers says,
+    or the names of layers that are walked as `blocks.items()`.
     """
 
     parts: tuple[Part, ...]
@@ -62,14 +66,43 @@ def _read(project: Project, at: Where, target: cst.BaseExpression, walked: cst.B
     if isinstance(walked, cst.Call) and name == "enumerate" and walked.args:
         if isinstance(target, cst.Tuple | cst.List) and len(target.elements) == 2:
             inner = _read(project, at, target.elements[1].value, walked.args[0].value)
-            if inner.index is not None:
+            parts = inner.parts
+            if inner.index is not None and inner.numbers is not None:  # names or numbers walked beside the layers
+                parts = (*parts, _part(project, at, inner.index, inner.numbers))
+            elif inner.index is not None:
                 return Header((), problem="the loop counts its turns in two ways")
-            return Header(inner.parts, target.elements[0].value, inner.problem, first=_first(walked))
+            return Header(parts, target.elements[0].value, inner.problem, first=_first(walked))
         return Header((), problem="the target of `enumerate` is not a pair")
     if isinstance(walked, cst.Call) and name == "range":
         return Header((), target, indexed=tuple(_measured(walked)))
+    if (named := _named(project, at, target, walked)) is not None:
+        (index, names), (value, values) = named
+        return Header((_part(project, at, value, values),), index, numbers=names)
     part = _part(project, at, target, walked)
     return Header((part,))
+
+
+_Pair = tuple[cst.BaseExpression, cst.BaseExpression]
+
+
+def _named(
+    project: Project, at: Where, target: cst.BaseExpression, walked: cst.BaseExpression
+) -> tuple[_Pair, _Pair] | None:
+    """`for name, layer in blocks.items()` as `for name, layer in zip(list(blocks), blocks.values())`."""
+    while isinstance(walked, cst.Call) and builtin_called(project, at, walked) in ("list", "tuple") and walked.args:
+        walked = walked.args[0].value
+    match walked:
+        case cst.Call(func=cst.Attribute(value=source, attr=cst.Name(value="items")), args=[]):
+            pass
+        case _:
+            return None
+    if not isinstance(target, cst.Tuple | cst.List) or len(target.elements) != 2 or dotted(source) is None:
+        return None
+    if any(isinstance(one, cst.StarredElement) for one in target.elements):
+        return None
+    name, value = (one.value for one in target.elements)
+    names = cst.Call(cst.Name("list"), [cst.Arg(source)])
+    return (name, names), (value, cst.Call(cst.Attribute(source, cst.Name("values"))))
 
 
 def _first(call: cst.Call) -> cst.BaseExpression | None:
@@ -95,16 +128,18 @@ def _zip(project: Project, at: Where, target: cst.BaseExpression, call: cst.Call
         return Header((), problem="the targets do not match what `zip` walks")
     if any(isinstance(element, cst.StarredElement) for element in target.elements):
         return Header((), problem="a target of `zip` is starred")
-    pairs = list(zip(target.elements, sources, strict=True))
+    pairs: list[_Pair] = []
+    for element, source in zip(target.elements, sources, strict=True):
+        pairs += _named(project, at, element.value, source) or [(element.value, source)]
+    sources = [source for _, source in pairs]
     taken = [code_of(one.for_in.iter) for one in sources if isinstance(one, cst.ListComp) and _by_number(one)]
-    counted = [
-        (element.value, source) for element, source in pairs if _counts(project, at, source) or code_of(source) in taken
-    ]
+    taken += [f"list({code_of(one)[: -len('.values()')]})" for one in sources if _is_values(one)]
+    counted = [(one, source) for one, source in pairs if _counts(project, at, source) or code_of(source) in taken]
     if len(counted) == 1 and isinstance(counted[0][0], cst.Name) and len(sources) > 1:
         index, numbers = counted[0]
-        parts = [_part(project, at, one.value, source) for one, source in pairs if one.value is not index]
+        parts = [_part(project, at, one, source) for one, source in pairs if one is not index]
         return Header(tuple(parts), index, numbers=numbers)
-    return Header(tuple(_part(project, at, element.value, source) for element, source in pairs))
+    return Header(tuple(_part(project, at, one, source) for one, source in pairs))
 
 
 def _counts(project: Project, at: Where, source: cst.BaseExpression) -> bool:
@@ -123,7 +158,9 @@ def _by_number(walked: cst.ListComp) -> bool:
     plain = level.inner_for_in is None and not level.ifs and level.asynchronous is None and len(element.slice) == 1
     inner = element.slice[0].slice
     walk = numbers_of(level.target, level.iter)
-    return plain and walk is not None and isinstance(inner, cst.Index) and arithmetic(inner.value)
+    return (
+        plain and walk is not None and isinstance(inner, cst.Index) and (arithmetic(inner.value) or label(inner.value))
+    )
 
 
 def _part(project: Project, at: Where, target: cst.BaseExpression, whole: cst.BaseExpression) -> Part:
@@ -133,7 +170,7 @@ def _part(project: Project, at: Where, target: cst.BaseExpression, whole: cst.Ba
             return _through(project, at, Part(target, argument.value, whole, argument.value, f"`{name}(...)`"))
         case cst.Call(func=cst.Attribute(attr=cst.Name(value=("values" | "items" | "keys") as name))) if not whole.args:
             assert isinstance(whole.func, cst.Attribute)
-            return Part(target, whole.func.value, whole, whole.func.value, f"`.{name}()`")
+            return Part(target, whole.func.value, whole, whole.func.value, f"`.{name}()`", name == "values")
         case cst.ListComp(elt=cst.Subscript(value=taken), for_in=cst.CompFor(target=cst.Name())) if _by_number(whole):
             return Part(target, taken, whole, whole, NUMBERED)
         case cst.Subscript():
@@ -143,14 +180,25 @@ def _part(project: Project, at: Where, target: cst.BaseExpression, whole: cst.Ba
 
 
 def _through(project: Project, at: Where, part: Part) -> Part:
-    """A walk of what is itself a part of a list, or a list backwards: `reversed(layers[1:])`, `layers[1:][::-1]`."""
+    """A walk of what is itself a part of a list, a list backwards, or the values of a dict: `reversed(layers[1:])`,
+    `layers[1:][::-1]`, `list(blocks.values())`."""
     inner = part.source
     cut = isinstance(inner, cst.Subscript) and len(inner.slice) == 1 and isinstance(inner.slice[0].slice, cst.Slice)
-    if not cut and builtin_called(project, at, inner) not in ("reversed", "list", "tuple"):
+    if not cut and not _is_values(inner) and builtin_called(project, at, inner) not in ("reversed", "list", "tuple"):
         return part
     below = _part(project, at, part.target, inner)
     if below.form is None or not plain_walk(below):
         return part
     copies = part.form in ("`list(...)`", "`tuple(...)`")
     counted = part.counted if part.form == SLICE else below.counted
-    return Part(part.target, below.source, part.whole, counted, below.form if copies else part.form)
+    form = below.form if copies else part.form
+    return Part(part.target, below.source, part.whole, counted, form, below.of_values)
+
+
+def _is_values(node: cst.BaseExpression) -> bool:
+    """`blocks.values()`."""
+    match node:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value="values")), args=[]):
+            return True
+        case _:
+            return False

@@ -1,73 +1,32 @@
 """From the expression a loop walks to the list of layers: where it is built, of what, and whether all are alike."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import libcst as cst
 
+from scanify.analysis.answers import Answer, Built, DictOf, Elsewhere, NotLayers, Unclear
 from scanify.analysis.classes import method
-from scanify.analysis.elements import Element, element_class
+from scanify.analysis.elements import Element, element_class, list_walked, made_by
 from scanify.analysis.facts import Place
 from scanify.analysis.fill import (
     Growth,
     added_element,
     after,
     changed_later,
+    entries,
     growths,
     in_turns,
+    of_nothing,
     placed,
     statement_beside,
 )
 from scanify.analysis.keys import Variety, bind_iteration
-from scanify.analysis.plan import After, Wrap
+from scanify.analysis.plan import Wrap
 from scanify.analysis.project import Definition, External, Project, dotted
 from scanify.analysis.where import Where, assignments, blocks, builtin_called, method_where, value_given
 
 _MAX_DEPTH = 8
-
-
-@dataclass(frozen=True, eq=False)
-class Built:
-    """A list that the source shows being built: its elements and the place where it can be built stacked.
-
-    `others` are the lists that other branches build in its place; `placed` says that it is made at its full length and
-    each layer is put into its place.
-    """
-
-    elements: tuple[Element, ...]
-    site: Wrap | After | None = None
-    others: tuple["Built", ...] = ()
-    placed: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Elsewhere:
-    """A list that is handed in: a parameter or a field of a dataclass-like module, with the annotation it carries.
-
-    `name` is that of the parameter or the field.
-    """
-
-    annotation: cst.BaseExpression | None
-    at: Where
-    what: str
-    name: str | None = None
-
-
-@dataclass(frozen=True)
-class Unclear:
-    """A list whose building the source does not show, and why."""
-
-    reason: str
-    rule: str = "SCN201"
-    at: Place | None = None
-
-
-@dataclass(frozen=True)
-class NotLayers:
-    """Something that is surely no list of modules."""
-
-
-Answer = Built | Elsewhere | Unclear | NotLayers
 
 
 def list_value(project: Project, at: Where, value: cst.CSTNode, depth: int = 0) -> Answer:
@@ -78,12 +37,11 @@ def list_value(project: Project, at: Where, value: cst.CSTNode, depth: int = 0) 
         case cst.ListComp() | cst.GeneratorExp() if (remade := _remade(project, at, value, depth)) is not None:
             return remade
         case cst.ListComp() | cst.GeneratorExp():
-            environment: dict[str, Variety] = {}
-            level: cst.CompFor | None = value.for_in
-            while level is not None:
-                bind_iteration(project, at, level.target, level.iter, environment)
-                level = level.inner_for_in
-            return Built((Element(_through_walrus(value), at, environment, repeated=True),))
+            return Built((_turned(project, at, value, made_by(value)),))
+        case cst.DictComp():
+            return DictOf(Built((_turned(project, at, value, value.value),)))
+        case cst.Dict():
+            return _joined([_entry(project, at, one, depth) for one in value.elements], at, value)
         case cst.List() | cst.Tuple():
             return _display(project, at, value, depth)
         case cst.Call():
@@ -92,10 +50,20 @@ def list_value(project: Project, at: Where, value: cst.CSTNode, depth: int = 0) 
             return local_list(project, at, value.value, depth + 1, value)
         case cst.BinaryOperation():
             return _operation(project, at, value, depth)
-        case cst.DictComp() | cst.Dict() | cst.BaseNumber() | cst.BaseString() | cst.Lambda():
+        case cst.BaseNumber() | cst.BaseString() | cst.Lambda():
             return NotLayers()
         case _:
             return Unclear("the list is the value of an expression that cannot be followed", at=_place(at, value))
+
+
+def _turned(project: Project, at: Where, value: cst.BaseComp, made: cst.BaseExpression) -> Element:
+    """What a comprehension makes in each of its turns."""
+    environment: dict[str, Variety] = {}
+    level: cst.CompFor | None = value.for_in
+    while level is not None:
+        bind_iteration(project, at, level.target, level.iter, environment)
+        level = level.inner_for_in
+    return Element(made, at, environment, repeated=True)
 
 
 def _remade(project: Project, at: Where, value: cst.ListComp | cst.GeneratorExp, depth: int) -> Built | None:
@@ -104,7 +72,7 @@ def _remade(project: Project, at: Where, value: cst.ListComp | cst.GeneratorExp,
         case cst.Call(func=func, args=[cst.Arg(star="", keyword=None, value=cst.Name(value=given)), *_]) if (
             dotted(func) is not None and value.for_in.inner_for_in is None
         ):
-            source = _walked_by(value.for_in.target, value.for_in.iter, given)
+            source = list_walked(value.for_in.target, value.for_in.iter, given)
             inner = local_list(project, at, source, depth + 1, value) if source is not None else None
         case _:
             return None
@@ -113,34 +81,6 @@ def _remade(project: Project, at: Where, value: cst.ListComp | cst.GeneratorExp,
     if element_class(project, Element(value.elt, at, {given: Variety.VALUE}, repeated=True)) is not None:
         return None  # of a class of their own, `[Residual(layer) for layer in layers]`
     return Built(tuple(replace(one, through=dotted(func)) for one in inner.elements))
-
-
-def _walked_by(target: cst.BaseExpression, walked: cst.BaseExpression, name: str) -> str | None:
-    """The list whose elements a walk binds to a name, where it has a plain name itself."""
-    if isinstance(walked, cst.Name):
-        return walked.value if dotted(target) == name else None
-    if not isinstance(walked, cst.Call) or not isinstance(target, cst.Tuple):
-        return None
-    values = [arg.value for arg in walked.args if arg.keyword is None]
-    targets = [one.value for one in target.elements]
-    if dotted(walked.func) == "enumerate" and len(targets) == 2 and values:
-        return _walked_by(targets[1], values[0], name)
-    if dotted(walked.func) != "zip":
-        return None
-    found = [_walked_by(one, value, name) for one, value in zip(targets, values, strict=False)]
-    return next((one for one in found if one is not None), None)
-
-
-def _through_walrus(value: cst.ListComp | cst.GeneratorExp) -> cst.BaseExpression:
-    """What a comprehension makes: of `[block for k in keys if (block := Block(k))]` what the condition names."""
-    name = dotted(value.elt)
-    for condition in value.for_in.ifs if value.for_in.inner_for_in is None else ():
-        test: cst.CSTNode = condition.test
-        while isinstance(test, cst.Comparison):
-            test = test.left
-        if isinstance(test, cst.NamedExpr) and dotted(test.target) == name is not None:
-            return test.value
-    return value.elt
 
 
 def _place(at: Where, node: cst.CSTNode) -> Place:
@@ -159,11 +99,55 @@ def _display(project: Project, at: Where, value: cst.List | cst.Tuple, depth: in
         if inner.others:
             return Unclear("a part of the list is built in several places", at=_place(at, one.value))
         elements.extend(inner.elements)
+    return _each_once(elements, at, value)
+
+
+def _each_once(elements: Sequence[Element], at: Where, value: cst.CSTNode) -> Built | Unclear:
     names = [dotted(one.node) for one in elements if dotted(one.node) is not None]
     repeated = next((name for name in names if names.count(name) > 1), None)
     if repeated is not None:
         return Unclear(f"`{repeated}` stands in the list more than once", "SCN204", _place(at, value))
     return Built(tuple(elements))
+
+
+def _entry(project: Project, at: Where, one: cst.BaseDictElement, depth: int) -> Answer:
+    if isinstance(one, cst.DictElement):
+        return DictOf(Built((Element(one.value, at),)))
+    return list_value(project, at, one.value, depth + 1)
+
+
+def _joined(parts: Sequence[Answer], at: Where, value: cst.CSTNode) -> DictOf:
+    """One dict of several."""
+    if len(parts) == 1 and isinstance(parts[0], DictOf):
+        return parts[0]
+    elements: list[Element] = []
+    for one in parts:
+        values = one.values if isinstance(one, DictOf) else one
+        if not isinstance(one, DictOf) or not isinstance(values, Built) or values.others:
+            return DictOf(Unclear("the source does not show all of the dict", at=_place(at, value)))
+        elements += values.elements
+    return DictOf(_each_once(elements, at, value))
+
+
+def _dict_call(project: Project, at: Where, value: cst.Call, depth: int) -> DictOf:
+    """`dict(a=Block(), b=Block())`, `dict(zip(names, layers))`, `OrderedDict([("a", Block())])`, `dict(other)`."""
+    parts: list[Answer] = []
+    for arg in value.args:
+        given = arg.value
+        if arg.keyword is not None:
+            parts.append(DictOf(Built((Element(given, at),))))
+        elif isinstance(given, cst.Call) and builtin_called(project, at, given) == "zip" and len(given.args) > 1:
+            walked = list_value(project, at, given.args[1].value, depth + 1)
+            parts.append(DictOf(walked) if isinstance(walked, Built | Elsewhere) else walked)
+        elif isinstance(given, cst.ListComp | cst.GeneratorExp) and isinstance(given.elt, cst.Tuple):
+            parts.append(DictOf(Built((_turned(project, at, given, given.elt.elements[-1].value),))))
+        elif isinstance(given, cst.List | cst.Tuple):
+            pairs = [one.value for one in given.elements]
+            shown = [one.elements[-1].value for one in pairs if isinstance(one, cst.Tuple) and len(one.elements) > 1]
+            parts += [DictOf(Built((Element(one, at),))) for one in shown] or [NotLayers()]
+        else:
+            parts.append(list_value(project, at, given, depth + 1))
+    return _joined(parts, at, value)
 
 
 def _call(project: Project, at: Where, value: cst.Call, depth: int) -> Answer:
@@ -175,6 +159,8 @@ def _call(project: Project, at: Where, value: cst.Call, depth: int) -> Answer:
         if value.args[0].star:
             return _unknown(at, value)
         return list_value(project, at, value.args[0].value, depth + 1)
+    if builtin == "dict" or _is_ordered_dict(project, at, name):
+        return _dict_call(project, at, value, depth)
     if name is None or name.partition(".")[0] in at.locals - {at.self_name}:
         return _foreign_call(project, at, value)
     head, _, last = name.rpartition(".")
@@ -186,9 +172,14 @@ def _call(project: Project, at: Where, value: cst.Call, depth: int) -> Answer:
         return _factory(project, method_where(meaning, meaning.node), depth)
     if isinstance(meaning, External) and meaning.qualname.split(".")[0] in ("jax", "numpy", "math"):
         return NotLayers()
-    if builtin in ("range", "zip", "enumerate", "map", "dict", "set", "sorted", "str", "int", "open", "vars", "dir"):
+    if builtin in ("range", "zip", "enumerate", "map", "set", "sorted", "str", "int", "open", "vars", "dir"):
         return NotLayers()
     return _unknown(at, value)
+
+
+def _is_ordered_dict(project: Project, at: Where, name: str | None) -> bool:
+    meaning = project.resolve(at.module, name) if name is not None and name.partition(".")[0] not in at.locals else None
+    return isinstance(meaning, External) and meaning.qualname == "collections.OrderedDict"
 
 
 def _foreign_call(project: Project, at: Where, value: cst.Call) -> Answer:
@@ -295,9 +286,17 @@ def in_branches(
     if not apart or (grown and nested) or sum(len(_own(at, grown, one)) for one in made) != len(grown):
         return several
     found = [filled(project, at, one, target, _given(one, target), depth, several=True) for one in made]
+    if all(isinstance(one, DictOf) for one in found):
+        values = [one.values for one in found if isinstance(one, DictOf)]
+        return DictOf(_one_of(values) if all(isinstance(one, Built) for one in values) else several)
     if not all(isinstance(one, Built) for one in found):
         return next(one for one in found if not isinstance(one, Built))
-    first, *others = [one for one in found if isinstance(one, Built)]
+    return _one_of(found)
+
+
+def _one_of(lists: Sequence[Answer]) -> Built:
+    """A list that is one of several, each built in a branch of its own."""
+    first, *others = [one for one in lists if isinstance(one, Built)]
     return Built(first.elements, first.site, (*first.others, *(each for one in others for each in (one, *one.others))))
 
 
@@ -332,8 +331,10 @@ def filled(
 
     `several` says that other statements assign other lists to `target`, each in a block of its own.
     """
-    places = placed(at, target) if _of_nothing(value) else []
+    places = placed(at, target) if of_nothing(value) else []
     answer: Answer = Built(()) if places else list_value(project, at, value, depth)
+    if isinstance(answer, DictOf):
+        return _with_entries(project, at, target, statement, answer, depth)
     if not isinstance(answer, Built):
         return answer
     if isinstance(value, cst.Name) and (later := changed_later(at, statement, value.value)) is not None:
@@ -359,12 +360,29 @@ def filled(
     return Built(tuple(elements), after(at, beside, target), placed=bool(places))
 
 
-def _of_nothing(value: cst.BaseExpression) -> bool:
-    """`[None] * n`: a list that is filled place by place."""
-    if not isinstance(value, cst.BinaryOperation) or not isinstance(value.operator, cst.Multiply):
-        return False
-    shown = [one for one in (value.left, value.right) if isinstance(one, cst.List)]
-    return any(len(one.elements) == 1 and dotted(one.elements[0].value) == "None" for one in shown)
+def _with_entries(
+    project: Project, at: Where, target: str, statement: cst.CSTNode, answer: DictOf, depth: int
+) -> DictOf:
+    """A dict with what later statements put into it, `self.blocks[f"block{i}"] = Block(...)`."""
+    parts: list[Answer] = [answer]
+    for one in entries(at, target):
+        if isinstance(one, cst.Call):
+            return DictOf(Unclear(f"the dict is changed by `{dotted(one.func)}`", at=_place(at, one)))
+        if one.whole:
+            more = list_value(project, at, one.value, depth + 1)
+            made = more.values.elements if isinstance(more, DictOf) and isinstance(more.values, Built) else ()
+            parts.append(
+                more if not made else DictOf(Built(tuple(in_turns(project, at, m, one, statement) for m in made)))
+            )
+        else:
+            parts.append(DictOf(Built((added_element(project, at, one, statement),))))
+    filled_dict = _joined(parts, at, statement)
+    values = filled_dict.values
+    if not isinstance(values, Built):
+        return filled_dict
+    if not values.elements:
+        return DictOf(Unclear("the dict is empty when it is built", at=_place(at, statement)))
+    return DictOf(replace(values, site=None, placed=True))
 
 
 def _added(project: Project, at: Where, growth: Growth, statement: cst.CSTNode, depth: int) -> list[Element] | Unclear:
@@ -375,22 +393,3 @@ def _added(project: Project, at: Where, growth: Growth, statement: cst.CSTNode, 
     if not isinstance(more, Built) or more.others:
         return Unclear("the list is filled with one that the source does not show", at=_place(at, growth.node))
     return [in_turns(project, at, one, growth, statement) for one in more.elements]
-
-
-@dataclass(frozen=True, eq=False)
-class LayerList:
-    """A list of layers as a loop sees it.
-
-    `owner` and `attribute` say whose attribute it is (None for a local list); `scope` is where it is built.
-    `element_of` is the list around it, where it is an element of one: `for stage in self.stages: for block in stage:`.
-    `views` are the lists that a local name stands for, one of them in each run or a part of it; `walked_once` that what
-    it stands for may be an iterator.
-    """
-
-    answer: Answer
-    scope: Where
-    owner: Definition | None = None
-    attribute: str | None = None
-    element_of: str | None = None
-    views: "tuple[LayerList, ...]" = ()
-    walked_once: bool = False

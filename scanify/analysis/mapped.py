@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from scanify.analysis.answers import Built, Elsewhere
 from scanify.analysis.around import captures, caught, lost_values
 from scanify.analysis.body import call_arguments
 from scanify.analysis.children import children
@@ -26,7 +27,6 @@ from scanify.analysis.few import few_layers
 from scanify.analysis.header import Header, header
 from scanify.analysis.identity import identity_problems
 from scanify.analysis.layer_class import layer_obligations, layer_problem, methods_called, state_of_any
-from scanify.analysis.layers import Built, Elsewhere
 from scanify.analysis.names import body_of, flow, reads, target_names
 from scanify.analysis.objections import head_problem, reads_index, walks_other_layers
 from scanify.analysis.plan import Body, CallStack, Holds, InitStack, Kind, LayerCall, Mapped, PerLayer, Plan, Refusal

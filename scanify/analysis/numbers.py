@@ -15,17 +15,24 @@ _COUNT = 2  # `range(0, n)`; with a third argument it may step
 class Numbers:
     """Numbers that an expression gives each time that it is evaluated, in order.
 
-    `of` is the dotted name of a list whose own numbers they are, 0 to its length, where they are that.
+    `of` is the dotted name of a list whose own numbers they are, 0 to its length, where they are that. `keys_of` is
+    that of a dict whose keys are walked instead, if it is one; `in_order` says that they are walked in its own order.
     """
 
     node: cst.BaseExpression
     of: str | None = None
+    keys_of: str | None = None
+    in_order: bool = False
 
     def expression(self) -> cst.BaseExpression:
         """The expression, made anew: no node stands in a tree twice."""
         node = self.node.deep_clone()
         assert isinstance(node, cst.BaseExpression)
         return node
+
+    def keys(self, container: str) -> bool:
+        """Whether these are the keys of a dict in its own order, if it is one."""
+        return self.in_order and self.keys_of == container
 
     def are_places(self, number: cst.BaseExpression, index: str) -> bool:
         """Whether no two turns can speak of one place of a list, as -1 and 2 may be: by `i`, `i + 1`, `i - start`."""
@@ -66,7 +73,7 @@ def numbers_of(target: cst.BaseExpression, walked: cst.BaseExpression) -> Walk |
     `for i in range(n)`, `for i, k in enumerate(keys)`, `for i, k in zip(range(n), keys)`, `for i in order`.
     """
     if isinstance(target, cst.Name):
-        numbers = _numbers(walked)
+        numbers = _keys(walked) or _numbers(walked)
         return Walk(target.value, numbers) if numbers is not None else None
     name = dotted(walked.func) if isinstance(walked, cst.Call) else None
     if not isinstance(walked, cst.Call) or not isinstance(target, cst.Tuple | cst.List):
@@ -100,10 +107,49 @@ def _numbers(node: cst.BaseExpression) -> Numbers | None:
             return Numbers(node) if _numbers(inner) is not None and all(map(_pure, ends)) else None
         case cst.Tuple(elements=elements) | cst.List(elements=elements):
             return Numbers(node) if elements and all(isinstance(one.value, cst.Integer) for one in elements) else None
-        case cst.Attribute():
-            return Numbers(node) if dotted(node) is not None else None
         case _:
             return None
+
+
+def _keys(node: cst.BaseExpression) -> Numbers | None:
+    """What walks the keys of a dict: `blocks`, `blocks.keys()`, `sorted(blocks)`, `list(blocks)`."""
+    match node:
+        case cst.Name() | cst.Attribute():
+            name = dotted(node)
+            return Numbers(node, keys_of=name, in_order=True) if name is not None else None
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="keys")), args=[]):
+            return _keys(owner) if dotted(owner) is not None else None
+        case cst.Call(func=cst.Name(value="list" | "tuple"), args=[cst.Arg(star="", keyword=None, value=inner)]):
+            return _keys(inner)
+        case cst.Call(func=cst.Name(value="sorted"), args=[cst.Arg(star="", keyword=None, value=inner)]):
+            found = _keys(inner)
+            return Numbers(node, keys_of=found.keys_of) if found is not None else None
+        case _:
+            return None
+
+
+def label(node: cst.BaseExpression) -> bool:
+    """Whether an expression is a name made of numbers: `f"block{i}"`, `str(i)`, `"block" + str(i)`, `"block%d" % i`."""
+    match node:
+        case cst.SimpleString():
+            return True
+        case cst.FormattedString(parts=parts):
+            return all(isinstance(one, cst.FormattedStringText) or _formatted(one) for one in parts)
+        case cst.Call(func=cst.Name(value="str"), args=[cst.Arg(star="", keyword=None, value=value)]):
+            return arithmetic(value)
+        case cst.BinaryOperation(left=left, operator=cst.Add(), right=right):
+            return label(left) and label(right)
+        case cst.BinaryOperation(left=cst.SimpleString(), operator=cst.Modulo(), right=right):
+            return arithmetic(right)
+        case _:
+            return False
+
+
+def _formatted(part: cst.BaseFormattedStringContent) -> bool:
+    """`{i}`, `{i + 1:02d}`."""
+    if not isinstance(part, cst.FormattedStringExpression) or not arithmetic(part.expression):
+        return False
+    return all(isinstance(one, cst.FormattedStringText) for one in part.format_spec or ())
 
 
 def _are_places(node: cst.CSTNode) -> bool:

@@ -8,9 +8,9 @@ from scanify.analysis.body import BodyFacts
 from scanify.analysis.children import children
 from scanify.analysis.classify import Found, classify
 from scanify.analysis.code import code_of
-from scanify.analysis.container import container
+from scanify.analysis.container import is_dict, walked_list
 from scanify.analysis.facts import Place
-from scanify.analysis.header import NUMBERED, REVERSED, SLICE, Header, Part
+from scanify.analysis.header import NUMBERED, REVERSED, SLICE, VALUES, Header, Part
 from scanify.analysis.mentions import mentions
 from scanify.analysis.names import body_of, flow, target_names
 from scanify.analysis.project import Project, dotted
@@ -34,8 +34,11 @@ def head_problem(project: Project, at: Where, head: Header, found: Found, loop: 
         return "SCN213", "the loop is an `async for`", None
     if loop.orelse is not None:
         return "SCN213", "the loop has an `else`", place(loop.orelse)
-    if found.part.form is not None and not found.part.form.startswith(
-        ("`list", "`tuple", "`reversed", SLICE, NUMBERED)
+    by_values = found.part.form == VALUES and found.layers.of_dict
+    if (
+        found.part.form is not None
+        and not by_values
+        and not found.part.form.startswith(("`list", "`tuple", "`reversed", SLICE, NUMBERED))
     ):
         return "SCN213", f"the layers are walked through {found.part.form}", place(found.part.whole)
     if reads_index(head, loop) and not _can_count(project, at, head):
@@ -60,7 +63,7 @@ def head_problem(project: Project, at: Where, head: Header, found: Found, loop: 
             continue
         reason = _walked_problem(project, at, part) or _own_each(project, at, part)
         if reason is not None:
-            return (*reason, place(part.whole))
+            return (*reason, place(part.whole if at.module.parsed.parent(part.whole) else loop.iter))
     return None
 
 
@@ -94,7 +97,9 @@ def _is_number(node: cst.BaseExpression) -> bool:
 
 def _can_count(project: Project, at: Where, head: Header) -> bool:
     """Whether `range(len(layers))` can be written here and counts what `enumerate` counts."""
-    shadowed = any(name in at.locals or project.resolve(at.module, name) is not None for name in ("range", "len"))
+    shadowed = any(
+        name in at.locals or project.resolve(at.module, name) is not None for name in ("range", "len", "list")
+    )
     return isinstance(head.index, cst.Name) and not shadowed
 
 
@@ -104,6 +109,11 @@ def _walked_problem(project: Project, at: Where, part: Part) -> tuple[str, str] 
         return "SCN208", "the body uses the layer's index"
     if name in ("zip", "enumerate", "map", "filter", "iter"):
         return "SCN213", f"`{name}` is walked beside the layers"
+    of_dict = dotted(part.source) is not None and walked_list(project, at, part).of_dict
+    if part.form == VALUES and of_dict:
+        return None
+    if part.form is None and is_dict(project, at, part.source):
+        return "SCN213", f"the dict `{code_of(part.source)}` is walked beside the layers"
     if part.form is not None and part.form not in (SLICE, "`list(...)`", "`tuple(...)`", NUMBERED, REVERSED):
         return "SCN213", f"a value is walked beside the layers through {part.form}"
     walked = part.whole
@@ -125,7 +135,7 @@ def _walked_problem(project: Project, at: Where, part: Part) -> tuple[str, str] 
 
 def _own_each(project: Project, at: Where, part: Part) -> tuple[str, str] | None:
     """Whether a second list is one of layers of which no two are alike: then no two turns are."""
-    found = classify(project, part, container(project, at, part.source)) if dotted(part.source) is not None else None
+    found = classify(project, part, walked_list(project, at, part)) if dotted(part.source) is not None else None
     reason = found.reason if found is not None and found.kind is not None else None
     return reason[:2] if reason is not None and reason[0] == "SCN203" else None
 
@@ -133,7 +143,7 @@ def _own_each(project: Project, at: Where, part: Part) -> tuple[str, str] | None
 def walks_other_layers(project: Project, at: Where, head: Header, found: Found) -> bool:
     """Whether a second list of modules is walked beside the layers: they may differ as the layers may."""
     others = [part for part in head.parts if part is not found.part and dotted(part.source) is not None]
-    classified = [classify(project, part, container(project, at, part.source)) for part in others]
+    classified = [classify(project, part, walked_list(project, at, part)) for part in others]
     return any(one is not None and one.kind is not None for one in classified)
 
 

@@ -120,7 +120,7 @@ def _bound(
         (one.target, one.iter) for one in loops if isinstance(one, cst.For)
     ]
     for above in element.at.module.parsed.ancestors(element.node):
-        level = above.for_in if isinstance(above, cst.ListComp | cst.GeneratorExp) else None
+        level = above.for_in if isinstance(above, cst.ListComp | cst.GeneratorExp | cst.DictComp) else None
         while level is not None:
             pairs.append((level.target, level.iter))
             level = level.inner_for_in

@@ -4,19 +4,19 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from scanify.analysis.answers import Elsewhere
 from scanify.analysis.body import BodyFacts, body_facts
 from scanify.analysis.children import children
 from scanify.analysis.classify import Found, classify, layers_of
 from scanify.analysis.code import code_of
-from scanify.analysis.container import container
+from scanify.analysis.container import walked_list
 from scanify.analysis.counted import beside, in_another_form, index_walked, numbers, walked
 from scanify.analysis.facts import Place, Span
 from scanify.analysis.few import turns_few
 from scanify.analysis.grouping import parted
-from scanify.analysis.header import Header, Part, header
+from scanify.analysis.header import NUMBERED, Header, Part, header
 from scanify.analysis.keys import is_keys
 from scanify.analysis.layer_class import layer_obligations, layer_problem, methods_called, state_of_any
-from scanify.analysis.layers import Elsewhere
 from scanify.analysis.names import body_of, reads, target_names
 from scanify.analysis.objections import branches_beside, first_problem, head_problem, walks_other_layers
 from scanify.analysis.plan import Body, CallStack, Holds, InitStack, Kind, PerLayer, Plan, Refusal
@@ -100,17 +100,23 @@ def _kind(
 
 
 def _indexed(context: Context, at: Where, loop: cst.For, head: Header) -> Refusal | None:
-    """`for i in range(n): x = self.layers[i](x)`: a loop over modules, by index."""
-    if head.index is None or not isinstance(head.index, cst.Name) or head.parts:
+    """`for i in range(n): x = self.layers[i](x)`: a loop over modules, by index; over those of a dict, by name."""
+    targets = [one.target for one in head.parts] if head.parts else [head.index]
+    index = targets[0] if len(targets) == 1 else None
+    if not isinstance(index, cst.Name):
         return None
-    for node in _subscripts(loop.body, head.index.value):
-        layers = container(context.project, at, node.value)
-        part = Part(node, node.value, node.value, node.value)
+    for node in _subscripts(loop.body, index.value):
+        part = Part(node, node.value, node.value, node.value, NUMBERED)
+        layers = walked_list(context.project, at, part)
         found = classify(context.project, part, layers)
-        if found is not None and found.kind is not None:
-            facts = body_facts(context.project, at, loop, head, frozenset((head.index.value,)))
+        if found is not None and found.kind is not None and (layers.of_dict or not head.parts):
+            facts = body_facts(context.project, at, loop, head, frozenset((index.value,)))
+            if layers.of_dict and not facts.carry:
+                continue
             what = at.module.parsed.code(node)
             reason = f"the layers are taken by number, and `{what}` may be beyond the list in some turns"
+            if layers.of_dict:
+                reason = f"the layers are taken from a dict by name, and `{what}` may be none of it in some turns"
             return _refusal(
                 context.project, at, loop, Header(()), found, facts, "SCN208", reason, at.module.parsed.place(node)
             )

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from scanify.analysis.answers import Built, DictOf, NotLayers, Unclear
 from scanify.analysis.children import children
 from scanify.analysis.classes import declarations
 from scanify.analysis.code import code_of
@@ -11,7 +12,7 @@ from scanify.analysis.elements import Element, ElementClass, NotAModule, Shared,
 from scanify.analysis.facts import Place
 from scanify.analysis.grouping import parted_elements
 from scanify.analysis.layer_class import layer_obligations, layer_problem, state_of_its_own
-from scanify.analysis.layers import Built, NotLayers, Unclear, list_value
+from scanify.analysis.layers import list_value
 from scanify.analysis.plan import Annotation, Body, Called, Holds, InitStack, Kind, Plan, Refusal
 from scanify.analysis.project import External, Module, Project, dotted
 from scanify.analysis.searched import search_for
@@ -66,7 +67,7 @@ def _given_up(plan: Plan) -> Refusal:
 def _decide(context: Context, at: Where, call: cst.Call, arg: cst.Arg) -> Plan | Refusal | None:
     project = context.project
     answer = list_value(project, at, arg.value)
-    if isinstance(answer, NotLayers):
+    if isinstance(answer, NotLayers | DictOf):
         return None
     if not isinstance(answer, Built):
         if isinstance(answer, Unclear):

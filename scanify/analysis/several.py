@@ -2,10 +2,11 @@
 
 import libcst as cst
 
+from scanify.analysis.answers import Built
 from scanify.analysis.children import children
 from scanify.analysis.elements import Element, ElementClass, Mixed, element_class
 from scanify.analysis.keys import first_culprit
-from scanify.analysis.layers import Built, list_value, local_list
+from scanify.analysis.layers import list_value, local_list
 from scanify.analysis.project import Project, dotted
 from scanify.analysis.where import assignments
 

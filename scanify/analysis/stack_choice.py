@@ -5,12 +5,13 @@ from typing import Literal
 
 import libcst as cst
 
+from scanify.analysis.answers import Built, Elsewhere, LayerList
 from scanify.analysis.classes import bases, declarations, lineage, method
-from scanify.analysis.classify import LIST_TYPES, Found, element_annotation, unquoted
+from scanify.analysis.classify import LIST_TYPES, Found, element_annotation
 from scanify.analysis.code import code_of
+from scanify.analysis.container import unquoted
 from scanify.analysis.facts import Place
 from scanify.analysis.fill import changed_later
-from scanify.analysis.layers import Built, Elsewhere, LayerList
 from scanify.analysis.plan import After, Annotation, CallStack, InitStack, LayerCall, Wrap
 from scanify.analysis.project import Definition, External, Project, dotted
 from scanify.analysis.searched import search_for
@@ -34,6 +35,10 @@ def choose_stack(
     answer = found.layers.answer
     if context.stack == "call":
         return CallStack("asked for")
+    if found.layers.of_dict:
+        if context.stack == "init":
+            return "SCN214", f"`{code_of(found.part.source)}` is a dict, and stays one", None, "use `--stack call`"
+        return CallStack(f"the layers are the values of the dict `{code_of(found.part.source)}`")
     if found.part.form is not None and found.part.form.startswith(("`reversed", "a slice")):
         return CallStack(f"the loop walks {found.part.form} of the list")
     if found.layers.element_of is not None and context.stack is None:

@@ -10,7 +10,7 @@ from scanify.analysis.children import children
 from scanify.analysis.code import code_of
 from scanify.analysis.dotted import dotted
 from scanify.analysis.names import flow, reads, target_names
-from scanify.analysis.numbers import Walk, arithmetic
+from scanify.analysis.numbers import Walk, arithmetic, label
 from scanify.analysis.surely import ends_loop, reads_first, surely
 from scanify.source.parse import Parsed
 
@@ -90,7 +90,7 @@ def what_is_taken(parsed: Parsed, loop: Loop, walk: Walk, body: Sequence[cst.CST
     sure, bindings = frozenset() if ends_loop(body) else surely(body), _bindings(loop)
     taken: list[Taken] = []
     for (container, number), places in found.items():
-        whole = number == walk.index and walk.numbers.counts(container)
+        whole = number == walk.index and (walk.numbers.counts(container) or walk.numbers.keys(container))
         if not places.reads or not (whole or any(place in sure for place in places.reads)):
             continue
         stores = [(key, one) for key, one in found.items() if key[0] == container and one.stored]
@@ -104,7 +104,16 @@ def what_is_taken(parsed: Parsed, loop: Loop, walk: Walk, body: Sequence[cst.CST
         name = own[0].name if once else _fresh(container, used, "old_" if own_place else "")
         used.add(name)
         taken.append(Taken(places, name, tuple(own) if once else (), own_place))
+    if not _evaluated_again(walk, [dotted(one.container) for one in taken]):
+        return []
     return sorted(taken, key=lambda one: (one.own_place, code_of(one.number) != walk.index, one.name not in _LAYERS))
+
+
+def _evaluated_again(walk: Walk, containers: Sequence[str | None]) -> bool:
+    """Whether what a loop walks gives the same when it is evaluated again: it counts, it is an attribute, or a dict of
+    which the loop takes something by its key."""
+    keys_of = walk.numbers.keys_of
+    return keys_of is None or keys_of in containers or isinstance(walk.numbers.node, cst.Attribute)
 
 
 def _is_own_place(
@@ -175,7 +184,13 @@ def _key(node: cst.Subscript, index: str, bound: set[str]) -> tuple[str, str] | 
         return None
     root = container.partition(".")[0]
     names = set(reads(inner.value))
-    if index not in names or root == index or root in bound or names & bound or not arithmetic(inner.value):
+    if (
+        index not in names
+        or root == index
+        or root in bound
+        or names & bound
+        or not (arithmetic(inner.value) or label(inner.value))
+    ):
         return None
     return container, code_of(inner.value)
 

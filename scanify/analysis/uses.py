@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from scanify.analysis.answers import Built, LayerList
 from scanify.analysis.children import all_of, children
 from scanify.analysis.classes import lineage
 from scanify.analysis.code import code_of
@@ -13,7 +14,6 @@ from scanify.analysis.effects import dotted_or
 from scanify.analysis.facts import Place
 from scanify.analysis.fill import GROWS
 from scanify.analysis.identity import compared
-from scanify.analysis.layers import Built, LayerList
 from scanify.analysis.mentions import mentions
 from scanify.analysis.names import body_of, parameter_names, target_names
 from scanify.analysis.project import Definition, Module, Project, dotted
@@ -22,7 +22,9 @@ from scanify.analysis.walking_calls import walking
 from scanify.analysis.where import Where, where
 from scanify.analysis.written import written, written_part
 
-_CHANGERS = frozenset("pop remove clear reverse sort __setitem__ __delitem__".split())
+_CHANGERS = frozenset(
+    "pop remove clear reverse sort __setitem__ __delitem__ update setdefault popitem move_to_end".split()
+)
 _SEQUENCE_READERS = frozenset("len list tuple enumerate zip reversed iter sum any all min max sorted next".split())
 
 

@@ -127,7 +127,10 @@ def _applies_to_its_element(node: ast.ListComp | ast.GeneratorExp) -> bool:
 
 
 def _read(node: ast.expr) -> Iterator[ast.AST]:
-    """The parts of an expression without the functions that it calls: `x.items` of `x.items()` is none."""
+    """The parts of an expression without the functions that it calls: `x.split` of `x.split()` is none. What gives the
+    elements of a dict is read through: `self.heads.values()`."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("values", "items"):
+        node = node.func.value
     if not isinstance(node, ast.Call):
         yield from ast.walk(node)
         return

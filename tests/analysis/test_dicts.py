@@ -1,0 +1,257 @@
+"""Layers that live in a dict: which dicts are known, how loops walk them, and what is left alone."""
+
+import pytest
+from helpers import PRELUDE, decide, model, only
+
+from scanify.analysis.plan import CallStack, Holds, Kind, Plan, Refusal
+
+COMPREHENSION = "self.blocks = {f'block{i}': Block(8, key=k) for i, k in enumerate(jr.split(key, depth))}"
+VALUES = "for layer in self.blocks.values():\n    x = layer(x)"
+
+
+def text_of(loop: str = VALUES, init: str = COMPREHENSION, annotation: str = "dict[str, Block]", **given: str) -> str:
+    text = model(loop, init=init, before="outs = {}", **given)
+    text = text.replace("layers: list[Block]", f"blocks: {annotation}\n    layers: list[Block]")
+    return text.replace("import functools\n", "import functools\nfrom collections import OrderedDict\n")
+
+
+def planned(loop: str = VALUES, **given: str) -> Plan:
+    found = only(text_of(loop, **given))
+    assert isinstance(found, Plan), found
+    return found
+
+
+def refused(loop: str = VALUES, stack=None, **given: str) -> Refusal:
+    found = only(text_of(loop, **given), stack=stack)
+    assert isinstance(found, Refusal), found
+    return found
+
+
+BUILT = {
+    "a comprehension": COMPREHENSION,
+    "filled by name": (
+        "self.blocks = {}\nfor i, k in enumerate(jr.split(key, depth)):\n    self.blocks[f'block{i}'] = Block(8, key=k)"
+    ),
+    "filled before it is assigned": (
+        "blocks = dict()\nfor i, k in enumerate(jr.split(key, depth)):\n"
+        "    block = Block(8, key=k)\n    blocks[str(i)] = block\nself.blocks = blocks"
+    ),
+    "written out": "a, b, c = keys\nself.blocks = {'a': Block(8, key=a), 'b': Block(8, key=b), 'c': Block(8, key=c)}",
+    "by keywords": "a, b, c = keys\nself.blocks = dict(a=Block(8, key=a), b=Block(8, key=b), c=Block(8, key=c))",
+    "zipped": "self.blocks = dict(zip(names, [Block(8, key=k) for k in jr.split(key, depth)]))",
+    "ordered": "self.blocks = OrderedDict((str(i), Block(8, key=k)) for i, k in enumerate(jr.split(key, depth)))",
+    "pairs": "a, b, c = keys\nself.blocks = OrderedDict([('a', Block(8, key=a)), ('b', Block(8, key=b)), ('c', Block(8, key=c))])",
+    "updated": "self.blocks = {}\nfor i, k in enumerate(keys):\n    self.blocks.update({str(i): Block(8, key=k)})",
+    "joined": "self.blocks = {}\nself.blocks |= {str(i): Block(8, key=k) for i, k in enumerate(keys)}",
+    "unpacked": "made = {str(i): Block(8, key=k) for i, k in enumerate(keys)}\nself.blocks = {**made, 'z': Block(8, key=key)}",
+}
+
+
+@pytest.mark.parametrize("init", BUILT.values(), ids=BUILT)
+def test_a_dict_that_is_seen_being_built_is_walked_in_the_call(init):
+    plan = planned(init=init)
+    assert isinstance(plan.stack, CallStack)
+    assert (plan.container, plan.numbers, plan.xs, plan.obligations) == ("self.blocks.values()", None, (), ())
+    assert (plan.rule, plan.holds, plan.kind) == ("SCN102", Holds.BLOCK_SEQ, Kind.FOLD)
+    assert plan.call is not None
+    assert plan.call.owner == "Block"
+
+
+def test_values_of_several_classes_are_of_none_that_could_be_named():
+    other = "else:\n    self.blocks = {'a': Other(), 'b': Other(), 'c': Other()}"
+    plan = planned(init=f"if depth > 3:\n    {COMPREHENSION}\n{other}")
+    assert plan.call is not None
+    assert plan.call.owner is None
+
+
+@pytest.mark.parametrize(
+    "put", ["m.blocks['a'] = y", "m.blocks.update(y)", "m.blocks.pop('a')", "del m.blocks['a']", "m.blocks = y"]
+)
+def test_a_dict_that_is_changed_elsewhere_may_hold_layers_of_any_class(put):
+    text = text_of().rstrip() + f"\n\n\ndef change(m: Model, y):\n    {put}\n"
+    plan = only(text)
+    assert isinstance(plan, Plan)
+    assert plan.call is None or plan.call.owner is None
+    assert plan.obligations
+
+
+@pytest.mark.parametrize(
+    "annotation", ["dict[str, Block]", "'dict[str, Block]'", "OrderedDict[str, Block]", "Mapping[str, Block]"]
+)
+def test_a_dict_of_the_callers_is_known_by_its_annotation(annotation):
+    field = PRELUDE.replace("layers: list[Block]", f"blocks: {annotation}")
+    field += "    def __call__(self, x):\n        for layer in self.blocks.values():\n            x = layer(x)\n        return x\n"
+    function = (
+        PRELUDE
+        + f"    pass\n\n\ndef run(x, blocks: {annotation}):\n    for layer in blocks.values():\n        x = layer(x)\n    return x\n"
+    )
+    for text, container in ((field, "self.blocks.values()"), (function, "blocks.values()")):
+        plan = only(text)
+        assert isinstance(plan, Plan), plan
+        assert (plan.container, plan.holds) == (container, Holds.BLOCK_SEQ)
+        assert isinstance(plan.stack, CallStack)
+
+
+HEADS = {
+    "for name, layer in self.blocks.items():": ("self.blocks.values()", []),
+    "for name, layer in list(self.blocks.items()):": ("self.blocks.values()", []),
+    "for layer in list(self.blocks.values()):": ("list(self.blocks.values())", []),
+    "for layer in reversed(self.blocks.values()):": ("reversed(self.blocks.values())", []),
+    "for layer in list(self.blocks.values())[1:]:": ("list(self.blocks.values())[1:]", []),
+    "for layer, k in zip(self.blocks.values(), keys):": ("self.blocks.values()", [("k", "keys")]),
+    "for k, (_, layer) in zip(keys, self.blocks.items()):": ("self.blocks.values()", [("k", "keys")]),
+    "for layer, k in zip(self.layers, self.blocks.values()):": ("self.layers", [("k", "list(self.blocks.values())")]),
+}
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_the_ways_to_walk_the_values(head):
+    container, xs = HEADS[head]
+    plan = planned(f"{head}\n    x = layer(x)", init=f"self.layers = [Block(8, key=k) for k in keys]\n{COMPREHENSION}")
+    assert plan.container == container
+    assert [(one.target, one.source) for one in plan.xs] == xs
+
+
+NAMED = {
+    "for name, layer in self.blocks.items():\n    x = layer(x) * len(name)": ("layer", "name"),
+    "for name in self.blocks:\n    x = self.blocks[name](x) * len(name)": ("block", "name"),
+    "for name in self.blocks.keys():\n    layer = self.blocks[name]\n    x = layer(x) * len(name)": ("layer", "name"),
+    "for i, (name, layer) in enumerate(self.blocks.items()):\n    x = layer(x) * len(name)": ("layer", "name"),
+    "for name, layer in self.blocks.items():\n    x = layer(x)\n    outs[name] = x": ("layer", "name"),
+}
+
+
+@pytest.mark.parametrize("loop", NAMED)
+def test_a_name_that_the_body_reads_is_walked_beside_the_layers(loop):
+    plan = planned(loop)
+    layer, name = NAMED[loop]
+    assert (plan.container, plan.layer, plan.holds) == ("self.blocks.values()", layer, Holds.BLOCK_SEQ)
+    assert [(one.target, one.source) for one in plan.xs] == [(name, "list(self.blocks)")]
+
+
+TAKEN = {
+    "for name in self.blocks:\n    x = self.blocks[name](x)": "self.blocks.values()",
+    "for name in list(self.blocks):\n    x = self.blocks[name](x)": "self.blocks.values()",
+    "for name in sorted(self.blocks):\n    x = self.blocks[name](x)": (
+        "[self.blocks[name] for name in sorted(self.blocks)]"
+    ),
+    "for name in self.order:\n    x = self.blocks[name](x)": "[self.blocks[name] for name in self.order]",
+    "for i in range(3):\n    x = self.blocks[f'block{i}'](x)": "[self.blocks[f'block{i}'] for i in range(3)]",
+    "for i in range(3):\n    x = self.blocks['b' + str(i)](x)": "[self.blocks['b' + str(i)] for i in range(3)]",
+    "for i in range(3):\n    x = self.blocks['b%d' % (i + 1)](x)": "[self.blocks['b%d' % (i + 1)] for i in range(3)]",
+    "blocks = self.blocks\nfor name in blocks:\n    x = blocks[name](x)": "blocks.values()",
+    "for name in self.blocks:\n    if mask is None:\n        x = self.blocks[name](x)": "self.blocks.values()",
+}
+
+
+@pytest.mark.parametrize("loop", TAKEN)
+def test_layers_that_are_taken_by_name(loop):
+    plan = planned(loop)
+    assert (plan.container, plan.numbers, plan.xs) == (TAKEN[loop], None, ())
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "for i in range(3):\n    if mask is None:\n        x = self.blocks[f'block{i}'](x)",
+        "for name in self.order:\n    if mask is None:\n        x = self.blocks[name](x)",
+        "for name in keys:\n    x = self.blocks[name](x)",
+        "for name in iter(self.blocks):\n    x = self.blocks[name](x)",
+        "for i in range(3):\n    x = self.blocks[f'block{i!r}{x}'](x)",
+    ],
+)
+def test_what_may_not_be_taken_in_every_turn_is_refused(head):
+    found = refused(head)
+    assert (found.rule, found.container) == ("SCN208", "self.blocks")
+    assert "taken from a dict by name" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("loop", "rule"),
+    [
+        ("for name, layer in self.blocks.items():\n    x = layer(x)\n    self.blocks[name] = layer", "SCN206"),
+        ("for name, layer in self.blocks.items():\n    x = layer(x)\n    self.blocks.pop(name)", "SCN207"),
+        ("for name, layer in self.blocks.items():\n    x = layer(x)\n    del self.blocks[name]", "SCN212"),
+        ("for name, layer in self.blocks.items():\n    x = layer(x)\nx = x * len(name)", "SCN209"),
+        ("for layer in iter(self.blocks.values()):\n    x = layer(x)", "SCN213"),
+        ("for layer, name in zip(self.layers, self.blocks):\n    x = layer(x)", "SCN213"),
+        ("for layer, name in zip(self.layers, self.blocks.items()):\n    x = layer(x)", "SCN213"),
+    ],
+)
+def test_loops_that_are_refused(loop, rule):
+    init = f"self.layers = [Block(8, key=k) for k in keys]\n{COMPREHENSION}"
+    assert refused(loop, init=init).rule == rule
+
+
+@pytest.mark.parametrize(
+    ("init", "rule"),
+    [
+        ("self.blocks = build(key)", "SCN201"),
+        (f"{COMPREHENSION}\nself.blocks.pop('block0')", "SCN201"),
+        ("self.blocks = {}", "SCN201"),
+        ("self.blocks = {name: Block(8, key=key) for name in ('a', 'b')}", "SCN203"),
+        ("b = Block(8, key=key)\nself.blocks = {'a': b, 'b': b, 'c': b}", "SCN204"),
+        ("b = Block(8, key=key)\nself.blocks = {n: b for n in names}", "SCN204"),
+    ],
+)
+def test_dicts_that_are_refused(init, rule):
+    assert refused(init=init).rule == rule
+
+
+def test_a_dict_is_not_built_stacked():
+    found = refused(stack="init")
+    assert (found.rule, found.remedy) == ("SCN214", "use `--stack call`")
+    assert "is a dict" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("init", "annotation"),
+    [
+        ("self.blocks = {'a': 1, 'b': 2}", "dict"),
+        ("self.blocks = {str(i): jnp.ones(3) for i in range(depth)}", "dict"),
+        ("self.blocks = [Block(8, key=k) for k in keys]", "list[Block]"),
+        ("self.blocks = build(key)", "Registry"),
+        ("self.blocks = blocks", "Registry"),
+    ],
+)
+def test_what_is_no_dict_of_modules_is_not_listed(init, annotation):
+    assert decide(text_of(init=init, annotation=annotation)) == []
+
+
+@pytest.mark.parametrize(
+    "loop", ["for layer in self.blocks:\n    x = layer(x)", "for n in self.blocks:\n    x = x * len(n)"]
+)
+def test_a_walk_of_the_names_is_no_walk_of_layers(loop):
+    assert decide(text_of(loop)) == []
+
+
+def test_independent_layers_of_a_dict():
+    for element, xs in (("layer(x)", []), ("layer(x) * len(n)", [("n", "list(self.blocks)")])):
+        plan = planned(f"outs = [{element} for n, layer in self.blocks.items()]")
+        assert (plan.rule, plan.kind, plan.container) == ("SCN104", Kind.MAP, "self.blocks.values()")
+        assert [(one.target, one.source) for one in plan.xs] == xs
+
+
+def test_lists_in_a_dict_are_stages():
+    init = "self.blocks = {n: [Block(8, key=k) for k in keys] for n in names}"
+    outer, inner = decide(
+        text_of(
+            "for stage in self.blocks.values():\n    for block in stage:\n        x = block(x)", init, annotation="dict"
+        )
+    )
+    assert isinstance(outer, Plan)
+    assert outer.container == "self.blocks.values()"
+    assert isinstance(inner, Refusal)
+
+
+@pytest.mark.parametrize(
+    ("name", "loop"),
+    [
+        ("list", "for name, layer in self.blocks.items():\n    x = layer(x) * len(name)"),
+        ("list", "for name in self.blocks:\n    x = self.blocks[name](x)"),
+        ("sorted", "for name in sorted(self.blocks):\n    x = self.blocks[name](x)"),
+    ],
+)
+def test_a_name_of_the_files_own_is_not_pythons(name, loop):
+    found = decide(text_of(loop).replace("def helper(x):", f"def {name}(x):"))
+    assert not any(isinstance(one, Plan) for one in found)
