@@ -109,8 +109,7 @@ def _walked_problem(project: Project, at: Where, part: Part) -> tuple[str, str] 
         return "SCN208", "the body uses the layer's index"
     if name in ("zip", "enumerate", "map", "filter", "iter"):
         return "SCN213", f"`{name}` is walked beside the layers"
-    of_dict = dotted(part.source) is not None and walked_list(project, at, part).of_dict
-    if part.form == VALUES and of_dict:
+    if part.form == VALUES and dotted(part.source) is not None and walked_list(project, at, part).of_dict:
         return None
     if part.form is None and is_dict(project, at, part.source):
         return "SCN213", f"the dict `{code_of(part.source)}` is walked beside the layers"
