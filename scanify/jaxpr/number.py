@@ -38,9 +38,9 @@ class Numbering:
     """One program, read into a table that other programs share.
 
     `whole` holds the keys of scans that are one node each (`scan_key`); None: every scan is. All other scans are
-    unrolled. `cotangents`: whether adding to zeros, as the transpose of `x[i]` does, counts as the sum of cotangents
-    that it is, in which the sign of a zero is not kept (`scanify.jaxpr.combine.add_any`). `tangents`: which inputs are
-    tangents of others (`scanify.jaxpr.tangents`).
+    unrolled. `cotangents` and `tangents`: which inputs are cotangents of outputs, and tangents of other inputs; among
+    what is computed from those, the sign of a zero is not kept (`scanify.jaxpr.combine.add_any`,
+    `scanify.jaxpr.tangents`).
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Numbering:
         table: Table,
         whole: frozenset[Hashable] | None = frozenset(),
         *,
-        cotangents: bool = False,
+        cotangents: range = range(0),
         tangents: range = range(0),
     ) -> None:
         self.table = table

@@ -6,6 +6,8 @@ A `while` needs no rule: its two jaxprs are parameters, and compare by what they
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from scanify.jaxpr import views
 from scanify.jaxpr.calls import children, opened
 from scanify.jaxpr.combine import choose
@@ -102,9 +104,8 @@ def _cond(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int]
     branches = equation.params["branches"]
     index = _unclamped(numbering, index, len(branches) - 1)
     known = table.value(index)
-    if known is not None:
-        chosen = opened(branches[min(max(int(known), 0), len(branches) - 1)])
-        return numbering.run(*chosen, operands)
+    if known is not None and 0 <= int(known) < len(branches):
+        return numbering.run(*opened(branches[int(known)]), operands)
     before, results, tokens = numbering.token, [], []
     for branch in branches:
         numbering.token = before
@@ -115,13 +116,17 @@ def _cond(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int]
 
 
 def _unclamped(numbering: "Numbering", index: int, last: int) -> int:
-    """The index before `lax.switch` clamps it to the branches that there are, which a choice does by itself."""
+    """The index before `lax.switch` clamps it to the branches that there are, where it was a boolean.
+
+    Any other is another one: XLA takes the last branch where there is none of that number, below zero too.
+    """
     table = numbering.table
     if table.op[index] != "clamp":
         return index
     low, inner, high = table.inputs[index]
-    ends = [table.value(end) for end in (low, high)]
-    return inner if all(e is not None for e in ends) and [int(e) for e in ends if e is not None] == [0, last] else index
+    ends = [None if value is None else int(value) for value in map(table.value, (low, high))]
+    boolean = table.op[inner] == "convert_element_type" and table.dtype[table.inputs[inner][0]] == np.bool_
+    return inner if boolean and last >= 1 and ends == [0, last] else index
 
 
 CONTROL: dict[str, Callable[["Numbering", Any, list[int]], list[int] | None]] = {"scan": _scan, "cond": _cond}

@@ -14,6 +14,7 @@ from scanify.jaxpr.combine import add_any
 from scanify.jaxpr.rules_move import put
 from scanify.jaxpr.shapes import Bounds, Shape
 from scanify.jaxpr.table import Table
+from scanify.jaxpr.tangents import is_derivative
 
 if TYPE_CHECKING:
     from scanify.jaxpr.number import Numbering
@@ -107,8 +108,9 @@ def _scatter(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[i
     """`x.at[i].set(u)` and the transpose of `x[i]` (scatter-add into zeros), with constant indices that lie inside.
 
     Adding to zeros counts as the sum of cotangents that it is (`combine.add_any`); adding to anything else is left as
-    it is. 0.0 + -0.0 is 0.0, so that holds among cotangents only (`Numbering.cotangents`), for users write `.at[i].add`
-    too. Where two windows meet, which one is set last is not said. Zeros added to zeros are zeros wherever that is.
+    it is. 0.0 + -0.0 is 0.0, so that holds of what is computed from cotangents only (`tangents.is_derivative`): users
+    write `.at[i].add`, too. Where two windows meet, which one is set last is not said. Zeros added to zeros are zeros
+    wherever that is.
     """
     table, (value, indices, update) = numbering.table, inputs
     adds = equation.primitive.name == "scatter-add"
@@ -125,7 +127,11 @@ def _scatter(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[i
     boxes = _windows(table, indices, numbers.scatter_dims_to_operand_dims, list(batching), shape, part)
     if boxes is None or (not adds and not _apart(boxes)):
         return None
-    if adds and not (numbering.cotangents and all(table.is_zero(views.cut(table, value, box)) for box in boxes)):
+    if adds and not (
+        numbering.cotangents
+        and is_derivative(numbering, update)
+        and all(table.is_zero(views.cut(table, value, box)) for box in boxes)
+    ):
         return None
     batch = [axis for axis in range(len(given)) if axis not in numbers.update_window_dims]
     for place, box in zip(np.ndindex(*(given[axis] for axis in batch)), boxes, strict=True):

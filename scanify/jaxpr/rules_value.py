@@ -13,7 +13,7 @@ import numpy as np
 from scanify.jaxpr import views
 from scanify.jaxpr.combine import add_any
 from scanify.jaxpr.fold import ELEMENTWISE, FOLDED_ELEMENTS, convert, fold
-from scanify.jaxpr.tangents import without_zeros
+from scanify.jaxpr.tangents import is_derivative, without_zeros
 
 if TYPE_CHECKING:
     from scanify.jaxpr.number import Numbering
@@ -102,7 +102,8 @@ def _reduce_sum(numbering: "Numbering", equation: Any, inputs: list[int]) -> lis
     """
     table, (value,) = numbering.table, inputs
     aval = equation.outvars[0].aval
-    if numbering.cotangents and all(table.shape[value][axis] == 1 for axis in equation.params["axes"]):
+    unit = all(table.shape[value][axis] == 1 for axis in equation.params["axes"])
+    if unit and numbering.cotangents and is_derivative(numbering, value):
         return [views.reshape(table, value, tuple(aval.shape))]
     if table.is_zero(value):
         return [table.zeros(tuple(aval.shape), aval.dtype)]

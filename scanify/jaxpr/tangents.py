@@ -9,8 +9,6 @@ themselves are in the same program, and 1 / (x + 0.0) is not 1 / x.
 
 from typing import TYPE_CHECKING
 
-from scanify.jaxpr.table import Table
-
 if TYPE_CHECKING:
     from scanify.jaxpr.number import Numbering
 
@@ -21,20 +19,20 @@ def without_zeros(numbering: "Numbering", name: str, inputs: list[int]) -> list[
     if name not in ("add", "sub") or len(inputs) != 2:
         return None
     first, second = inputs
-    if table.is_zero(second) and is_tangent(numbering, first):
+    if table.is_zero(second) and is_derivative(numbering, first):
         return [first]
-    if name == "add" and table.is_zero(first) and is_tangent(numbering, second):
+    if name == "add" and table.is_zero(first) and is_derivative(numbering, second):
         return [second]
     return None
 
 
-def is_tangent(numbering: "Numbering", value: int) -> bool:
-    """Whether a value depends on a tangent of an input."""
+def is_derivative(numbering: "Numbering", value: int) -> bool:
+    """Whether a value depends on a tangent of an input, or on a cotangent of an output."""
     table, known = numbering.table, numbering.moved
     waiting = [value]
     while waiting:
         node = waiting[-1]
-        if node not in known and _is_given(table, node, numbering.tangents):
+        if node not in known and _is_given(numbering, node):
             known[node] = True
         unknown = [below for below in table.inputs[node] if below not in known] if node not in known else []
         if unknown:
@@ -45,5 +43,6 @@ def is_tangent(numbering: "Numbering", value: int) -> bool:
     return known[value]
 
 
-def _is_given(table: Table, node: int, tangents: range) -> bool:
-    return table.op[node] == "input" and table.params[node] in tangents
+def _is_given(numbering: "Numbering", node: int) -> bool:
+    place = numbering.table.params[node]
+    return numbering.table.op[node] == "input" and (place in numbering.tangents or place in numbering.cotangents)

@@ -35,12 +35,12 @@ def proof_of(
     names: Sequence[str] = (),
     layers: Sequence[int | None] = (),
     files: Files | None = None,
-    gradients: bool = False,
+    cotangents: int = 0,
     tangents: int = 0,
 ) -> Proof:
     """`prove`, where a program that the prover stumbles over is not proved, and so is left to the other checks."""
     try:
-        return prove(before, after, inputs=names, layers=layers, files=files, gradients=gradients, tangents=tangents)
+        return prove(before, after, inputs=names, layers=layers, files=files, cotangents=cotangents, tangents=tangents)
     except MemoryError:
         raise
     except Exception as error:

@@ -23,14 +23,15 @@ def gradients(subject: Subject, traced: Traced, policy: Policy, outputs: Verdict
         return Verdict(Status.FAILED, f"the rewritten version cannot be differentiated: {traced.raised}"), ()
     if [(a.shape, a.dtype) for a in before.in_avals] != [(a.shape, a.dtype) for a in after.in_avals]:
         return Verdict(Status.NOT_RUN, "the outputs differ in shape or dtype, so their cotangents do too"), ()
+    cotangents = [f"cotangent of {subject.comparison.outputs[i]}" for i in subject.comparison.inexact]
     verdict = judge(
         subject,
         before,
         after,
         compare_gradients,
-        more=[f"cotangent of {subject.comparison.outputs[i]}" for i in subject.comparison.inexact],
+        more=cotangents,
         policy=policy,
-        gradients=True,
+        cotangents=len(cotangents),
         untested="the outputs differ already" if outputs.status is Status.FAILED else "",
     )
     if verdict.status is Status.PROVED:

@@ -57,18 +57,18 @@ def judge(
     *,
     more: Sequence[str] = (),
     policy: Policy = None,
-    gradients: bool = False,
+    cotangents: int = 0,
     tangents: int = 0,
     untested: str = "",
 ) -> Verdict:
     """The verdict on two programs of the leaves of the original and of `more` inputs after them, given by name.
 
-    `test` is asked where there is no proof, unless `untested` says why it should not be. `gradients`: the programs
-    compute derivatives in reverse mode. `tangents`: how many of the inputs, the last ones, are tangents of others.
+    `test` is asked where there is no proof, unless `untested` says why it should not be. `cotangents`: how many of
+    the inputs, the last ones, are cotangents of outputs. `tangents`: how many of them are tangents of others.
     """
     names, layers = [*subject.both.found.names, *more], [*subject.both.found.layers, *(None for _ in more)]
     with subject.steps.step("prove"):
-        proof = proof_of(before, after, names, layers, subject.files, gradients, tangents)
+        proof = proof_of(before, after, names, layers, subject.files, cotangents, tangents)
     if proof.proved:
         weak = "" if all(proof.avals_equal) else "equal in value, shape and dtype, but not in weak type"
         return Verdict(Status.PROVED, weak)

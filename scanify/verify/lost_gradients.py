@@ -21,7 +21,7 @@ from scanify.verify.trace import differentiated
 
 def lost_gradients(subject: Subject, before: ClosedJaxpr, after: ClosedJaxpr) -> str | None:
     """The parameters whose gradient is lost, in words, by layers where a layer loses all; None where none is."""
-    zeros = or_none(lambda: [_zeros(program) for program in (before, after)])
+    zeros = or_none(lambda: [_zeros(program, len(subject.both.avals)) for program in (before, after)])
     if zeros is None:
         return None
     leaves = differentiated(subject.both.avals)
@@ -36,8 +36,8 @@ def lost_gradients(subject: Subject, before: ClosedJaxpr, after: ClosedJaxpr) ->
     return f"{', '.join(names[:3])}{more} {verb} no gradient in the rewritten version, and {does} in the original"
 
 
-def _zeros(program: ClosedJaxpr) -> list[bool]:
-    numbering = Numbering(Table(), cotangents=True)
+def _zeros(program: ClosedJaxpr, leaves: int) -> list[bool]:
+    numbering = Numbering(Table(), cotangents=range(leaves, len(program.in_avals)))
     return [numbering.table.is_zero(node) for node in read(numbering, program)]
 
 

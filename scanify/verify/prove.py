@@ -49,7 +49,7 @@ def prove(
     inputs: Sequence[str] = (),
     layers: Sequence[int | None] = (),
     files: Files | None = None,
-    gradients: bool = False,
+    cotangents: int = 0,
     tangents: int = 0,
 ) -> Proof:
     """Compares two `ClosedJaxpr`s with the same inputs.
@@ -60,7 +60,8 @@ def prove(
         inputs: the key path of each input, `.blocks[3].attn.weight`.
         layers: the index of the layer that each input belongs to, or None.
         files: the name to show for a file of the user's source, or None for a file that is not (default: show none).
-        gradients: the programs compute derivatives in reverse mode, so that adding to zeros is a sum of cotangents.
+        cotangents: how many inputs, the last ones, are cotangents of outputs: the programs compute derivatives in
+            reverse mode, and adding to zeros what depends on these is a sum of cotangents.
         tangents: how many inputs, the last ones, are tangents of others, to which zeros may be added.
 
     Raises:
@@ -71,7 +72,7 @@ def prove(
     names = tuple(inputs) or tuple(f"input {index}" for index in range(len(before.in_avals)))
     describe = _Describe(names, tuple(layers) or (None,) * len(names), files)
     count = len(before.in_avals)
-    derived = _Derived(gradients, range(count - tangents, count))
+    derived = _Derived(range(count - cotangents, count), range(count - tangents, count))
     shared = _shared_scans(table, before, after, derived)
     proof = _attempt(table, before, after, describe, shared, derived)
     if not proof.proved and shared:
@@ -88,9 +89,9 @@ class _Describe:
 
 @dataclass(frozen=True)
 class _Derived:
-    """What the programs compute beside values: `gradients` in reverse mode, and derivatives along these `tangents`."""
+    """The inputs that derivatives are computed from: in reverse mode `cotangents`, in forward mode `tangents`."""
 
-    gradients: bool
+    cotangents: range
     tangents: range
 
 
@@ -119,7 +120,7 @@ def _check(before: Any, after: Any, inputs: Sequence[str], layers: Sequence[int 
 
 
 def _read(table: Table, program: Any, whole: frozenset[Any] | None, derived: _Derived) -> tuple[Numbering, list[int]]:
-    numbering = Numbering(table, whole, cotangents=derived.gradients, tangents=derived.tangents)
+    numbering = Numbering(table, whole, cotangents=derived.cotangents, tangents=derived.tangents)
     leaves = [
         table.node("input", index, (), tuple(aval.shape), aval.dtype) for index, aval in enumerate(program.in_avals)
     ]

@@ -68,7 +68,7 @@ def as_written(function: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
-def numbered(function: Callable[..., Any], arguments: Sequence[Any], *, cotangents: bool = False) -> list[Any]:
+def numbered(function: Callable[..., Any], arguments: Sequence[Any], *, cotangents: range = range(0)) -> list[Any]:
     """What the nodes of a traced function's outputs mean on these arguments."""
     traced = jax.make_jaxpr(function)(*arguments)
     table = Table()

@@ -271,7 +271,7 @@ def test_the_prover_shows_outputs_and_gradients_equal_to_those_of_the_loop(both:
 
     outputs = prove(jax.make_jaxpr(looped)(mixers(), X, MASKS), jax.make_jaxpr(folded)(mixers(), X, MASKS))
     assert outputs.proved and all(outputs.avals_equal)
-    gradients = prove(pulled(looped), pulled(folded), gradients=True)
+    gradients = prove(pulled(looped), pulled(folded), cotangents=1)
     assert gradients.proved, (gradients.difference, gradients.not_understood)
     assert len(gradients.equal) == 3 * N + 2 and all(gradients.avals_equal)
 
@@ -279,8 +279,8 @@ def test_the_prover_shows_outputs_and_gradients_equal_to_those_of_the_loop(both:
 @needs_haliax
 def test_the_prover_does_not_take_the_gradients_of_another_order_for_those_of_the_loop() -> None:
     def pulled(run: Callable[..., Any]) -> Any:
-        return jax.make_jaxpr(lambda layers: jax.grad(lambda layers: run(layers).sum())(layers))(mixers())
+        return jax.make_jaxpr(lambda layers, ct: jax.vjp(run, layers)[1](ct))(mixers(), X)
 
     looped = pulled(lambda layers: loop(layers, X, lambda layer, x, i: layer(x)))
-    assert prove(looped, pulled(lambda layers: theirs(layers).fold(X)), gradients=True).proved
-    assert not prove(looped, pulled(lambda layers: theirs(layers[::-1]).fold(X)), gradients=True).proved
+    assert prove(looped, pulled(lambda layers: theirs(layers).fold(X)), cotangents=1).proved
+    assert not prove(looped, pulled(lambda layers: theirs(layers[::-1]).fold(X)), cotangents=1).proved

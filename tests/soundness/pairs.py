@@ -182,7 +182,7 @@ def examine(pair: Pair, found: Found) -> None:
     except Exception as error:  # jax refuses some programs, as effects under remat; they are counted
         found.untraced[f"{type(error).__name__}: {_short(str(error))}"] += 1
         return
-    proof = prove(before, after, gradients=pair.gradients)
+    proof = prove(before, after, cotangents=len(types(pair.before)) if pair.gradients else 0)
     found.equal += pair.equal
     if pair.equal and not proof.proved:
         found.reasons[reason(proof)] += 1

@@ -47,7 +47,7 @@ def traced(function: Callable[[Any, Any], Any], *, gradients: bool = False) -> C
 def compared(one: Body, other: Body, *, gradients: bool = False) -> Proof:
     """The loop of one body against the scan of another."""
     before, after = traced(loop(one), gradients=gradients), traced(scan(other), gradients=gradients)
-    return prove(before, after, gradients=gradients)
+    return prove(before, after, cotangents=1 if gradients else 0)
 
 
 def primitives(closed: Any) -> set[str]:

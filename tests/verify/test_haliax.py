@@ -190,7 +190,10 @@ def test_drop_rates_taken_from_layer_0_fail_at_the_line_that_reads_them(load_twi
     assert_found_at(policy, "lt bool[3]", line_of("jax.random.bernoulli"), 2)
     difference = policy.outputs.difference
     assert difference is not None
-    assert difference.what == "layer 2: uses float literal 0.8 where the loop uses float literal 0.6"
+    assert difference.what == (
+        "layer 2: uses float literal 0.8 in every element of float32[3] where the loop uses float literal 0.6 in every "
+        "element of float32[3]"
+    )
     assert not policy.gradients.good
 
 

@@ -74,7 +74,7 @@ def spent(layers: int, after: Callable[..., Any], monkeypatch: pytest.MonkeyPatc
     with monkeypatch.context() as patch:
         patch.setattr(tables.Table, "node", counted_node)
         patch.setattr(views, "cut", counted_cut)
-        assert prove(*programs, gradients=True).proved
+        assert prove(*programs, cotangents=1).proved
     return count
 
 

@@ -53,7 +53,7 @@ def test_a_check_traced_twice_is_proved_forward_and_in_the_gradient() -> None:
     assert compared(branched, branched).proved
     assert compared(layers, scanned).proved
     grads = [lambda v, f=f: jax.vjp(f, v)[1](v)[0] for f in (layers, scanned)]
-    assert prove(*map(traced, grads), gradients=True).proved
+    assert prove(*map(traced, grads), cotangents=1).proved
 
 
 NEAR_MISSES: dict[str, tuple[Function, Function]] = {

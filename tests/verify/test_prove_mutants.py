@@ -42,7 +42,7 @@ def _scatter(numbering: Any, equation: Any, inputs: list[int]) -> Any:
 
 
 def _added(numbering: Any, equation: Any, inputs: list[int]) -> Any:
-    numbering.cotangents = True
+    numbering.cotangents = range(1)
     return rules_index._scatter(numbering, equation, inputs)
 
 

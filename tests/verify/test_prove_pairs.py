@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from jax import lax
 from jax.experimental import io_callback
+from jax.extend.core.primitives import cond_p
 
 from scanify.jaxpr.number import Numbering
 from scanify.jaxpr.table import Table
@@ -34,6 +35,14 @@ def counted() -> Function:
 
 def called(first: Function, second: Function) -> Function:
     return lambda v: io_callback(first, OUT, v, ordered=True) + io_callback(second, OUT, v, ordered=True)
+
+
+BRANCHES = (jnp.sin, jnp.cos, jnp.tanh)
+
+
+def unclamped(index: Any, v: Any) -> Any:
+    """XLA takes the last branch where there is none of the number."""
+    return cond_p.bind(index, v, branches=tuple(jax.make_jaxpr(branch)(v) for branch in BRANCHES))[0]
 
 
 def partitioned(flag: bool, draw: Function) -> Function:
@@ -170,6 +179,12 @@ PAIRS: dict[str, tuple[Function, Function, Any]] = {
         lambda v: lax.cond(v[1] > 0, lambda: v * 2, lambda: v * 3),
         V,
     ),
+    "a choice of no branch, and one that is clamped to the first": (
+        lambda v: unclamped(v[0].astype(jnp.int32), v),
+        lambda v: lax.switch(v[0].astype(jnp.int32), BRANCHES, v),
+        V,
+    ),
+    "a choice of branch -1": (lambda v: unclamped(np.int32(-1), v), jnp.sin, V),
     "turns of a loop": (
         lambda v: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * 2), (0, v))[1],
         lambda v: lax.while_loop(lambda c: c[0] < 4, lambda c: (c[0] + 1, c[1] * 2), (0, v))[1],
@@ -200,10 +215,11 @@ def test_a_mutable_array_that_is_closed_over_is_not_a_constant() -> None:
     assert table.op[numbering.constant(ref, jax.typeof(ref))] == "fresh"
 
 
-def test_adding_to_zeros_is_a_sum_of_cotangents_among_gradients_only() -> None:
-    added = jax.make_jaxpr(lambda v: jnp.zeros(4).at[1].add(v[0]))(V)
-    put = jax.make_jaxpr(lambda v: jnp.zeros(4).at[1].set(v[0]))(V)
-    assert prove(added, put, gradients=True).proved
+@pytest.mark.parametrize("given", [0, 1], ids=["what is given", "what it depends on"])
+def test_adding_to_zeros_is_a_sum_of_cotangents_among_cotangents_only(given: int) -> None:
+    added = jax.make_jaxpr(lambda *vs: jnp.zeros(4).at[1].add(vs[given][0]))(V, V)
+    put = jax.make_jaxpr(lambda *vs: jnp.zeros(4).at[1].set(vs[given][0]))(V, V)
+    assert prove(added, put, cotangents=1).proved == (given == 1)
     assert not prove(added, put).proved
 
 

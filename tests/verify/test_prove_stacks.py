@@ -118,10 +118,14 @@ def loop(x: Any, rows: list[Any]) -> Any:
 
 def equal(before: Any, after: Any, arguments: tuple[Any, ...], gradients: bool) -> bool:
     def whole(function: Any) -> Any:
-        return (lambda ct, *args: jax.vjp(function, *args)[1](ct)) if gradients else lambda ct, *args: function(*args)
+        return (
+            (lambda *args: jax.vjp(function, *args[:-1])[1](args[-1]))
+            if gradients
+            else lambda *args: function(*args[:-1])
+        )
 
-    traced = [jax.make_jaxpr(whole(function))(X, *arguments) for function in (before, after)]
-    return prove(*traced, gradients=gradients).proved
+    traced = [jax.make_jaxpr(whole(function))(*arguments, X) for function in (before, after)]
+    return prove(*traced, cotangents=1 if gradients else 0).proved
 
 
 @pytest.mark.parametrize("name", APART)

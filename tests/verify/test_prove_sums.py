@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from scanify.jaxpr import rules_value, tangents
+from scanify.jaxpr import rules_index, rules_value, tangents
 from scanify.verify.prove import prove
 
 LAYERS = 3
@@ -121,8 +121,37 @@ def test_zeros_that_are_added_to_a_value_are_kept_in_its_derivative(monkeypatch:
     zeros, ones = jnp.full((5, 6), -0.0), jnp.ones((5, 6))
     assert [float(jax.core.eval_jaxpr(one.jaxpr, one.consts, zeros, ones)[0]) for one in pair] == [np.inf, -np.inf]
     assert not prove(*pair, tangents=1).proved
-    monkeypatch.setattr(tangents, "is_tangent", lambda numbering, value: True)
+    monkeypatch.setattr(tangents, "is_derivative", lambda numbering, value: True)
     assert prove(*pair, tangents=1).proved
+
+
+def _pulled(residual: Callable[[Any], Any]) -> Any:
+    """The gradient of a function whose rule keeps a value that the function itself does not compute."""
+
+    @jax.custom_vjp
+    def f(x: Any, w: Any) -> Any:
+        return x * w
+
+    f.defvjp(lambda x, w: (x * w, residual(x)), lambda kept, ct: (ct, ct * kept))
+    return jax.make_jaxpr(lambda x, w, ct: jax.vjp(lambda x, w: f(x, w), x, w)[1](ct))(X, X, X)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (lambda x: jnp.sum(x[None], 0), lambda x: x),
+        (lambda x: jnp.zeros_like(x).at[0].add(x[0]), lambda x: jnp.zeros_like(x).at[0].set(x[0])),
+    ],
+    ids=["a sum of one", "zeros added to"],
+)
+def test_sums_of_zeros_are_kept_in_what_a_rule_keeps(
+    one: Callable[[Any], Any], other: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair = [_pulled(lambda x, run=run: 1 / run(x)) for run in (one, other)]
+    assert not prove(*pair, cotangents=1).proved
+    for rules in (rules_value, rules_index):
+        monkeypatch.setattr(rules, "is_derivative", lambda numbering, value: True)
+    assert prove(*pair, cotangents=1).proved
 
 
 def _either(numbering: Any, name: str, inputs: list[int]) -> list[int] | None:
