@@ -164,7 +164,7 @@ def _in_views(project: Project, part: Part, layers: LayerList) -> Found | None:
 def _in_branches(project: Project, part: Part, layers: LayerList, answer: Built) -> Found | None:
     """A list that one of several branches builds: each must be one of layers, and the classes may differ."""
     built = [Built(answer.elements, answer.site), *answer.others]
-    found = [_classify_built(project, part, layers, one) for one in built]
+    found = [_classify_built(project, part, layers, one) for one in built if one.elements]
     known = [one for one in found if one is not None]
     if len(known) < len(found):
         return None
@@ -181,7 +181,8 @@ def _in_branches(project: Project, part: Part, layers: LayerList, answer: Built)
     kind = first if same else replace(first, exact=False)
     others = tuple(each for one in known for each in one.kinds if each is not first)
     different = None if same else "the list is built of different classes in different branches"
-    return Found(part, layers, kind, unlike=unlike or different, others=others)
+    empty = None if len(found) == len(built) else "the list is empty in one of the branches"
+    return Found(part, layers, kind, unlike=unlike or different or empty, others=others)
 
 
 def _classify_built(project: Project, part: Part, layers: LayerList, answer: Built) -> Found | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from scanify.analysis.children import children
+from scanify.analysis.children import all_of, children
 from scanify.analysis.keys import qualified
 from scanify.analysis.names import body_of, parameter_names, target_names
 from scanify.analysis.project import Project, dotted
@@ -54,9 +54,7 @@ def appending(at: Where, loop: cst.For) -> Walk | None:
             func=cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="append")),
             args=[cst.Arg(star="", keyword=None) as given],
         ):
-            bound = assignments(at.body(), name)
-            made = [one.value for one in bound if isinstance(one, cst.Assign | cst.AnnAssign)]
-            if bound and len(made) == len(bound) and at.parameter(name) is None and all(map(_is_list, made)):
+            if _is_own_list(at, name):
                 return Walk(loop, given.value, loop, name)
     return None
 
@@ -135,9 +133,47 @@ def taken_whole(project: Project, at: Where, node: Node | cst.Call) -> bool:
         if outside is not None and (outside.split(".")[0] in ("jax", "numpy") or outside == "functools.reduce"):
             return True
         if name not in _LAZY:
-            return False
+            return _extends(at, call, node)
         holder = parsed.parent(call)
     return False
+
+
+def _extends(at: Where, call: cst.Call, node: Node) -> bool:
+    """`outs.extend(head(x) for head in heads)` for a list of the function: nothing looks at it while it grows."""
+    match call:
+        case cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="extend")), args=[_]):
+            return _is_own_list(at, name) and not _seen_before(at, name, call)
+        case _:
+            return False
+
+
+def _seen_before(at: Where, name: str, call: cst.Call) -> bool:
+    """Whether anything but what makes a list and adds to it may hold or read it by the time that a call runs."""
+    assert at.function is not None
+    parsed = at.module.parsed
+    again = any(isinstance(one, cst.For | cst.While) for one in parsed.ancestors(call))
+    uses = [one for one in all_of(cst.Name, at.function.body) if one.value == name]
+    before = [one for one in uses if again or parsed.span(one).start < parsed.span(call).end]
+    return not all(_makes_or_adds(parsed.parent(one), one) for one in before)
+
+
+def _makes_or_adds(above: cst.CSTNode | None, use: cst.Name) -> bool:
+    match above:
+        case cst.AssignTarget():
+            return True
+        case cst.AnnAssign():
+            return above.target is use
+        case cst.Attribute():
+            return above.value is not use or above.attr.value in ("append", "extend")
+        case _:
+            return False
+
+
+def _is_own_list(at: Where, name: str) -> bool:
+    """Whether a name is assigned new lists in the function and nothing else."""
+    bound = assignments(at.body(), name)
+    made = [one.value for one in bound if isinstance(one, cst.Assign | cst.AnnAssign)]
+    return bool(bound) and len(made) == len(bound) and at.parameter(name) is None and all(map(_is_list, made))
 
 
 def applies(project: Project, at: Where, element: cst.BaseExpression, layer: str) -> bool:

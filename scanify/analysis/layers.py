@@ -286,18 +286,20 @@ def in_branches(
     if not apart or (grown and nested) or sum(len(_own(at, grown, one)) for one in made) != len(grown):
         return several
     found = [filled(project, at, one, target, _given(one, target), depth, several=True) for one in made]
-    if all(isinstance(one, DictOf) for one in found):
+    return _one_of(found, several)
+
+
+def _one_of(found: Sequence[Answer], several: Unclear) -> Answer:
+    """One of several lists, of which some may be empty, but not all; or one of several dicts of such."""
+    if found and all(isinstance(one, DictOf) for one in found):
         values = [one.values for one in found if isinstance(one, DictOf)]
-        return DictOf(_one_of(values) if all(isinstance(one, Built) for one in values) else several)
-    if not all(isinstance(one, Built) for one in found):
-        return next(one for one in found if not isinstance(one, Built))
-    return _one_of(found)
-
-
-def _one_of(lists: Sequence[Answer]) -> Built:
-    """A list that is one of several, each built in a branch of its own."""
-    first, *others = [one for one in lists if isinstance(one, Built)]
-    return Built(first.elements, first.site, (*first.others, *(each for one in others for each in (one, *one.others))))
+        return DictOf(_one_of(values, several) if all(isinstance(one, Built) for one in values) else several)
+    built = [each for one in found if isinstance(one, Built) for each in (replace(one, others=()), *one.others)]
+    unknown = next((one for one in found if not isinstance(one, Built)), None)
+    if unknown is not None or not any(one.elements for one in built):
+        return unknown or Unclear("the list is empty when it is built")
+    first, *others = sorted(built, key=lambda one: not one.elements)
+    return replace(first, others=tuple(others))
 
 
 def _given(statement: cst.Assign | cst.AnnAssign, target: str) -> cst.BaseExpression:
@@ -331,6 +333,10 @@ def filled(
 
     `several` says that other statements assign other lists to `target`, each in a block of its own.
     """
+    if isinstance(value, cst.IfExp) and not growths(at, target):
+        sides = [one for one in (value.body, value.orelse) if dotted(one) != "None"]  # then there are no layers
+        found = [filled(project, at, statement, target, one, depth + 1, several=True) for one in sides]
+        return _one_of(found, Unclear(f"`{target}` is one of several dicts", at=_place(at, statement)))
     places = placed(at, target) if of_nothing(value) else []
     answer: Answer = Built(()) if places else list_value(project, at, value, depth)
     if isinstance(answer, DictOf):
@@ -342,9 +348,10 @@ def filled(
     grown = growths(at, target)
     grown = [*places, *(_own(at, grown, statement) if several else grown)]
     if not grown:
-        if not answer.elements:
+        if not answer.elements and not several:
             return Unclear("the list is empty when it is built", at=_place(at, statement))
-        return Built(answer.elements, Wrap(_place(at, value)), answer.others)
+        site = Wrap(_place(at, value))
+        return Built(answer.elements, site, tuple(replace(one, site=site) for one in answer.others))
     elements = list(answer.elements)
     for one in grown:
         if isinstance(one, cst.Call):

@@ -67,7 +67,7 @@ def choose_stack(
         return held
     use = _use_beside(context.project, found)
     if use is None:
-        return InitStack(tuple(sites), _annotations(context.project, found.layers))
+        return InitStack(tuple(dict.fromkeys(sites)), _annotations(context.project, found.layers))
     if context.stack == "init":
         return "SCN214", use.reason, use.place, "use `--stack call`, which leaves the list as it is"
     return CallStack(use.reason, use.place)

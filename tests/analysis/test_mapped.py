@@ -94,6 +94,33 @@ def test_what_is_no_map_is_refused_with_its_reason(name: str) -> None:
     assert found.rule == name.partition(":")[0], found
 
 
+EXTENDS = "outs.extend(layer(x) for layer in self.layers)"
+
+
+@pytest.mark.parametrize("before", ["outs = []", "outs: list[jax.Array] = [x]\nouts.append(mask)"])
+def test_a_generator_that_extends_a_list_of_the_function(before: str) -> None:
+    plan = only(model(f"{before}\n{EXTENDS}", after="return sum(outs)"))
+    assert isinstance(plan, Plan), plan
+    assert (plan.kind, plan.rule, plan.broadcast) == (Kind.MAP, "SCN104", ("x",))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "outs = keys\n" + EXTENDS,
+        "outs = set()\n" + EXTENDS,
+        "outs = [x]\nouts.extend(layer(outs[-1]) for layer in self.layers)",
+        "outs = [x]\nseen = outs\nouts.extend(layer(seen[-1]) for layer in self.layers)",
+        "outs = [x]\ndef last(y):\n    return outs[-1] + y\nouts.extend(last(layer(x)) for layer in self.layers)",
+        "outs = [x]\nfor k in keys:\n    outs.extend(layer(seen[-1]) for layer in self.layers)\n    seen = outs",
+    ],
+)
+def test_a_generator_that_extends_what_something_may_look_at(text: str) -> None:
+    refusal = only(model(text, after="return outs"))
+    assert isinstance(refusal, Refusal), refusal
+    assert refusal.rule == "SCN213"
+
+
 @pytest.mark.parametrize("lazy", ["(layer(x) for layer in self.layers)", "map(lambda layer: layer(x), self.layers)"])
 def test_a_generator_that_is_kept_sees_later_values(lazy: str) -> None:
     found = only(model(loop="", before=f"g = {lazy}", after="x = 2\nreturn sum(g)"))
