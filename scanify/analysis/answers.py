@@ -1,6 +1,7 @@
 """What the source says of a list: what it is built of, where it comes from, or why neither is shown."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -80,3 +81,17 @@ class LayerList:
     views: "tuple[LayerList, ...]" = ()
     walked_once: bool = False
     of_dict: bool = False
+
+
+def one_of(found: Sequence[Answer], several: Unclear) -> Answer:
+    """One of several lists, of which some may be empty, but not all; or one of several dicts of such."""
+    if found and all(isinstance(one, DictOf) for one in found):
+        values = [one.values for one in found if isinstance(one, DictOf)]
+        inner = one_of(values, several) if all(isinstance(one, Built) for one in values) else several
+        return DictOf(inner if isinstance(inner, Built | Unclear) else several)
+    built = [each for one in found if isinstance(one, Built) for each in (replace(one, others=()), *one.others)]
+    unknown = next((one for one in found if not isinstance(one, Built)), None)
+    if unknown is not None or not any(one.elements for one in built):
+        return unknown or Unclear("the list is empty when it is built")
+    first, *others = sorted(built, key=lambda one: not one.elements)
+    return replace(first, others=tuple(others))

@@ -18,7 +18,7 @@ from scanify.analysis.last_values import LastValues, last_values
 from scanify.analysis.names import Names, body_of, flow, reads, target_names
 from scanify.analysis.plan import Argument, LayerCall
 from scanify.analysis.project import Project, dotted
-from scanify.analysis.starts import changed_in_place, start_obligations, starts, starts_otherwise
+from scanify.analysis.starts import asked_for, changed_in_place, start_obligations, starts, starts_otherwise
 from scanify.analysis.where import Where
 
 
@@ -64,6 +64,7 @@ def body_facts(project: Project, at: Where, loop: cst.For, head: Header, layers:
     problems += lost_values(project, at, loop, names, targets, (*carry, *grown.names))
     problems += captures(at, loop, set(carry), (set(names.bound) | targets) - set(grown.names))
     problems += starts(at, loop, read, names)
+    problems += asked_for(project, at, loop, read)
     problems += changed_in_place(project, at, loop, carry, statements)
     problems += caught(project, at, loop, (*carry, *grown.names))
     call = _layer_call(statements, layers, carry, targets, head) if len(carry) == len(layers) == 1 else None

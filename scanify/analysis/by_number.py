@@ -14,6 +14,7 @@ import libcst as cst
 
 from scanify.analysis.code import code_of
 from scanify.analysis.dotted import dotted
+from scanify.analysis.hand_counted import counted_by_hand
 from scanify.analysis.names import body_of, flow, parameter_names
 from scanify.analysis.numbers import Numbers, Walk, numbers_of
 from scanify.analysis.taken import Loop, Taken, function_around, loops_of, used_names, what_is_taken
@@ -23,12 +24,17 @@ from scanify.source.reread import Change, reread
 
 def by_number(parsed: Parsed) -> Parsed:
     """The file with its loops by number read as loops over what they take; the file itself where there are none."""
-    if "[" not in parsed.source.text or _rebinds(flow(parsed.module.body).bound):
+    text = parsed.source.text
+    if not ("[" in text or "1" in text) or _rebinds(flow(parsed.module.body).bound):
         return parsed
     changes: list[Change] = []
     named: dict[cst.CSTNode, set[str]] = {}  # the names that loops bind to what they take
     for loop in loops_of(parsed.module):
         changes += _changed(parsed, loop, named)
+    changed = {above for change in changes for above in (change.node, *parsed.ancestors(change.node))}
+    for loop in loops_of(parsed.module) if "1" in text else ():
+        if isinstance(loop, cst.For) and loop not in changed and not _rebinds_around(parsed, loop):
+            changes += counted_by_hand(parsed, loop)
     return reread(parsed, changes) if changes else parsed
 
 

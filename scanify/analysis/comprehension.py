@@ -133,12 +133,12 @@ def taken_whole(project: Project, at: Where, node: Node | cst.Call) -> bool:
         if outside is not None and (outside.split(".")[0] in ("jax", "numpy") or outside == "functools.reduce"):
             return True
         if name not in _LAZY:
-            return _extends(at, call, node)
+            return _extends(at, call)
         holder = parsed.parent(call)
     return False
 
 
-def _extends(at: Where, call: cst.Call, node: Node) -> bool:
+def _extends(at: Where, call: cst.Call) -> bool:
     """`outs.extend(head(x) for head in heads)` for a list of the function: nothing looks at it while it grows."""
     match call:
         case cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="extend")), args=[_]):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from scanify.analysis.answers import Answer, Built, DictOf, Elsewhere, NotLayers, Unclear
+from scanify.analysis.answers import Answer, Built, DictOf, Elsewhere, NotLayers, Unclear, one_of
 from scanify.analysis.classes import method
 from scanify.analysis.elements import Element, element_class, list_walked, made_by
 from scanify.analysis.facts import Place
@@ -286,20 +286,7 @@ def in_branches(
     if not apart or (grown and nested) or sum(len(_own(at, grown, one)) for one in made) != len(grown):
         return several
     found = [filled(project, at, one, target, _given(one, target), depth, several=True) for one in made]
-    return _one_of(found, several)
-
-
-def _one_of(found: Sequence[Answer], several: Unclear) -> Answer:
-    """One of several lists, of which some may be empty, but not all; or one of several dicts of such."""
-    if found and all(isinstance(one, DictOf) for one in found):
-        values = [one.values for one in found if isinstance(one, DictOf)]
-        return DictOf(_one_of(values, several) if all(isinstance(one, Built) for one in values) else several)
-    built = [each for one in found if isinstance(one, Built) for each in (replace(one, others=()), *one.others)]
-    unknown = next((one for one in found if not isinstance(one, Built)), None)
-    if unknown is not None or not any(one.elements for one in built):
-        return unknown or Unclear("the list is empty when it is built")
-    first, *others = sorted(built, key=lambda one: not one.elements)
-    return replace(first, others=tuple(others))
+    return one_of(found, several)
 
 
 def _given(statement: cst.Assign | cst.AnnAssign, target: str) -> cst.BaseExpression:
@@ -336,7 +323,7 @@ def filled(
     if isinstance(value, cst.IfExp) and not growths(at, target):
         sides = [one for one in (value.body, value.orelse) if dotted(one) != "None"]  # then there are no layers
         found = [filled(project, at, statement, target, one, depth + 1, several=True) for one in sides]
-        return _one_of(found, Unclear(f"`{target}` is one of several dicts", at=_place(at, statement)))
+        return one_of(found, Unclear(f"`{target}` is one of several dicts", at=_place(at, statement)))
     places = placed(at, target) if of_nothing(value) else []
     answer: Answer = Built(()) if places else list_value(project, at, value, depth)
     if isinstance(answer, DictOf):

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from scanify.analysis.asked import asked, tests_in
 from scanify.analysis.body import BodyFacts
-from scanify.analysis.children import children
 from scanify.analysis.classify import Found, classify
 from scanify.analysis.code import code_of
 from scanify.analysis.container import is_dict, walked_list
@@ -17,7 +17,6 @@ from scanify.analysis.project import Project, dotted
 from scanify.analysis.where import Where, assignments, builtin_called, value_given
 
 _LAZY = frozenset("iter zip map filter enumerate reversed dict set frozenset str".split())
-_CONVERSIONS = frozenset("bool int float str range round".split())
 
 _MAX_NAMES = 8  # names that stand for names
 
@@ -149,32 +148,7 @@ def walks_other_layers(project: Project, at: Where, head: Header, found: Found) 
 def branches_beside(head: Header, found: Found, loop: cst.For) -> bool:
     """Whether the body branches on what is walked beside the layers: then it holds Python values, no arrays."""
     names = {name for part in head.parts if part is not found.part for name in target_names(part.target)}
-    return bool(names) and any(names.intersection(_asked(test)) for test in _tests(loop.body))
-
-
-def _tests(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The expressions whose value Python itself needs: conditions, and what is converted to a number or counted to."""
-    if isinstance(node, cst.If | cst.IfExp | cst.While | cst.Assert | cst.CompIf):
-        yield node.test
-    elif isinstance(node, cst.Call) and dotted(node.func) in _CONVERSIONS:
-        yield from (arg.value for arg in node.args)
-    elif (isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not)) or isinstance(
-        node, cst.BooleanOperation | cst.FormattedStringExpression
-    ):
-        yield node
-    for child in children(node):
-        yield from _tests(child)
-
-
-def _asked(test: cst.CSTNode) -> Iterator[str]:
-    """The names in a condition. What is only held against None may be an array all the same."""
-    if isinstance(test, cst.Comparison) and isinstance(test.comparisons[0].operator, cst.Is | cst.IsNot):
-        return
-    if isinstance(test, cst.Name):
-        yield test.value
-    for child in children(test):
-        if not (isinstance(test, cst.Attribute) and child is test.attr):
-            yield from _asked(child)
+    return bool(names) and any(names.intersection(asked(test)) for test in tests_in(loop.body))
 
 
 def _values(at: Where, node: cst.BaseExpression, depth: int = 0) -> Iterator[cst.BaseExpression]:

@@ -1,9 +1,11 @@
 """What a loop's carries are before the first layer: nothing yet, Python numbers, arrays of numpy."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from scanify.analysis.asked import tests_in
+from scanify.analysis.children import children
 from scanify.analysis.effects import Problem
 from scanify.analysis.keys import key_name, qualified
 from scanify.analysis.names import Names, parameter_names
@@ -109,6 +111,29 @@ def start_obligations(project: Project, at: Where, loop: cst.For, carry: Sequenc
         elif any(_numpy(project, at, value) for value in values):
             found.append(f"`{name}` keeps its dtype, though it starts as an array of numpy")
     return found
+
+
+def asked_for(project: Project, at: Where, loop: cst.For, carry: Sequence[str]) -> list[Problem]:
+    """Carries that are Python numbers or flags, `seen += 1`, `first = False`, and of which the body needs the value."""
+    found = []
+    for test in tests_in(loop.body):
+        for name in dict.fromkeys(_by_value(test)):
+            values = values_before(at, loop, name) if name in carry else []
+            if (values and _number(project, at, values[-1])) or (name in carry and _number_parameter(at, name)):
+                what = f"`{name}` is a Python number that goes from layer to layer, and the body asks for its value"
+                found.append(Problem("SCN208", what, test))
+    return found
+
+
+def _by_value(test: cst.CSTNode) -> Iterator[str]:
+    """The names in a condition that stand for their values: not `x` of `x.ndim`, or of `isinstance(x, tuple)`."""
+    if isinstance(test, cst.Name):
+        yield test.value
+    plain = isinstance(test, cst.Comparison) and isinstance(test.comparisons[0].operator, cst.Is | cst.IsNot)
+    if plain or isinstance(test, cst.Attribute | cst.Call | cst.Lambda):
+        return
+    for child in children(test):
+        yield from _by_value(child)
 
 
 def changed_in_place(

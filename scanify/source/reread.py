@@ -122,9 +122,15 @@ def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 
 def _gone(parsed: Parsed, line: cst.CSTNode) -> Replacement:
-    """The whole line of a statement that stands alone on it; a comment behind it keeps the line."""
+    """The whole line of a statement that stands alone on it; a comment behind it keeps the line.
+
+    Of the last statement of a block all after the line above: what holds the block ends where the statement does.
+    """
     assert isinstance(line, cst.SimpleStatementLine)
     text, span = parsed.source.text, parsed.span(line.body[0])
+    block = parsed.parent(line)
+    if isinstance(block, cst.IndentedBlock) and len(block.body) > 1 and block.body[-1] is line:
+        return Replacement(len(text[: span.start].rstrip()), span.end, "")
     start, end = parsed.line_start(span.line), parsed.line_start(span.end_line + 1)
     if text[span.end : end].strip(" \t\r\n"):
         return Replacement(span.start, span.end + len(text[span.end : end]) - len(text[span.end : end].lstrip()), "")

@@ -173,7 +173,6 @@ def test_layers_taken_by_some_turns():
         ("SCN204", "self.layers = [Block(8, key=key)] * depth"),
         ("SCN204", "block = Block(8, key=key)\nself.layers = [block for _ in range(depth)]"),
         ("SCN204", "block = Block(8, key=key)\nself.layers = [block, block]"),
-        ("SCN201", "self.layers = [Block(8, key=key)] if depth else [Block(8, key=key)]"),
         ("SCN201", "self.layers = load(depth)"),
         ("SCN203", "self.layers = [make(8 * i) for i in range(depth)]"),
         (
