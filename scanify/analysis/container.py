@@ -37,14 +37,18 @@ def walked_list(project: Project, at: Where, part: Part) -> LayerList:
 
     The values of what is not shown to be a dict are no layers, nor are the names that a walk of a dict itself gives.
     """
-    return _walked(project, container(project, at, part.source), part)
+    layers = container(project, at, part.source)
+    return _walked(project, layers, of_values=part.of_values, by_name=part.form == NUMBERED)
 
 
-def _walked(project: Project, layers: LayerList, part: Part) -> LayerList:
+def _walked(project: Project, layers: LayerList, *, of_values: bool, by_name: bool = False) -> LayerList:
     if layers.views:
-        return replace(layers, views=tuple(_walked(project, one, part) for one in layers.views))
+        views = tuple(_walked(project, one, of_values=of_values, by_name=by_name) for one in layers.views)
+        return replace(layers, views=views)
+    if layers.of_dict:
+        return layers
     values = _values(project, layers)
-    if part.of_values or (values is not None and part.form == NUMBERED):
+    if of_values or (values is not None and by_name):
         return replace(layers, answer=values or NotLayers(), of_dict=values is not None)
     return layers if values is None else replace(layers, answer=NotLayers())
 
@@ -101,7 +105,9 @@ def _name(project: Project, at: Where, node: cst.Name, depth: int) -> LayerList:
         scope = Where(meaning.module)
     views = views_of(scope, name)
     if len(views) > 1 or any(not one.whole for one in views):
-        lists = tuple(container(project, scope, one.source, depth + 1) for one in views)
+        lists = tuple(
+            _walked(project, container(project, scope, one.source, depth + 1), of_values=one.of_values) for one in views
+        )
         return replace(lists[0], views=lists, walked_once=any(one.walked_once for one in views))
     bound = assignments(scope.body(), name)
     alias = None
@@ -123,7 +129,7 @@ def _element(project: Project, at: Where, loop: cst.For, name: str, depth: int) 
         path = _path(part.target, name)
         if path is None or dotted(part.source) is None or not plain_walk(part):
             continue
-        around = _walked(project, container(project, at, part.source, depth + 1), part)
+        around = _walked(project, container(project, at, part.source, depth + 1), of_values=part.of_values)
         answer = _elements_at(project, around.answer, path)
         what = f"an element of `{dotted(part.source)}`"
         return LayerList(answer or Elsewhere(None, at, what), around.scope, element_of=dotted(part.source))

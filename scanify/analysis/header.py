@@ -133,8 +133,9 @@ def _zip(project: Project, at: Where, target: cst.BaseExpression, call: cst.Call
         pairs += _named(project, at, element.value, source) or [(element.value, source)]
     sources = [source for _, source in pairs]
     taken = [code_of(one.for_in.iter) for one in sources if isinstance(one, cst.ListComp) and _by_number(one)]
-    taken += [f"list({code_of(one)[: -len('.values()')]})" for one in sources if _is_values(one)]
+    named = [f"list({code_of(one)[: -len('.values()')]})" for one in sources if _is_values(one)]
     counted = [(one, source) for one, source in pairs if _counts(project, at, source) or code_of(source) in taken]
+    counted = counted or [(one, source) for one, source in pairs if code_of(source) in named]
     if len(counted) == 1 and isinstance(counted[0][0], cst.Name) and len(sources) > 1:
         index, numbers = counted[0]
         parts = [_part(project, at, one, source) for one, source in pairs if one is not index]

@@ -124,11 +124,24 @@ def _walked_problem(project: Project, at: Where, part: Part) -> tuple[str, str] 
         walked = part.source
     for value in _values(at, walked):
         lazy = builtin_called(project, at, value) in _LAZY
-        if lazy or isinstance(value, cst.Dict | cst.DictComp | cst.Set | cst.SetComp | cst.GeneratorExp):
+        if (
+            lazy
+            or _of_dict(value)
+            or isinstance(value, cst.Dict | cst.DictComp | cst.Set | cst.SetComp | cst.GeneratorExp)
+        ):
             return "SCN213", "what is walked beside the layers is not an array or a list"
         if isinstance(value, cst.BaseString):
             return "SCN213", "a string is walked beside the layers"
     return None
+
+
+def _of_dict(node: cst.BaseExpression) -> bool:
+    """`blocks.values()`, which has a length and no elements by number."""
+    match node:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value="values" | "items" | "keys")), args=[]):
+            return True
+        case _:
+            return False
 
 
 def _own_each(project: Project, at: Where, part: Part) -> tuple[str, str] | None:

@@ -35,7 +35,7 @@ def choose_stack(
     answer = found.layers.answer
     if context.stack == "call":
         return CallStack("asked for")
-    if found.layers.of_dict:
+    if found.layers.of_dict and not found.layers.views:
         if context.stack == "init":
             return "SCN214", f"`{code_of(found.part.source)}` is a dict, and stays one", None, "use `--stack call`"
         return CallStack(f"the layers are the values of the dict `{code_of(found.part.source)}`")

@@ -1,7 +1,7 @@
 """Local names for a list of layers, for its reverse or a part of it, or for one of several lists."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -13,11 +13,13 @@ _MUTATORS = frozenset("append extend insert pop remove clear sort reverse".split
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """What one assignment gives a name: a list that has a name elsewhere, whole or not. `walked_once`: an iterator."""
+    """What one assignment gives a name: a list that has a name elsewhere, whole or not. `walked_once`: an iterator;
+    `of_values`: what has the name is a dict, and the list is that of its values."""
 
     source: cst.Attribute | cst.Name
     whole: bool = True
     walked_once: bool = False
+    of_values: bool = False
 
 
 def views_of(at: Where, name: str) -> tuple[View, ...]:
@@ -62,6 +64,9 @@ def _views(value: cst.BaseExpression) -> Iterator[View | None]:
             yield from _views(orelse)
         case cst.Attribute() | cst.Name():
             yield View(value) if dotted(value) not in (None, "None") else None
+        case cst.Call(func=cst.Attribute(value=cst.Attribute() | cst.Name() as source, attr=method), args=[]):
+            shown = method.value == "values" and dotted(source) is not None
+            yield View(source, whole=False, of_values=True) if shown else None
         case cst.Call(func=cst.Name(value="reversed" | "iter"), args=[cst.Arg(star="", keyword=None, value=inner)]):
             yield from (_part(one, once=True) for one in _views(inner))
         case cst.Call(func=cst.Name(value="list" | "tuple"), args=[cst.Arg(star="", keyword=None, value=inner)]):
@@ -73,7 +78,7 @@ def _views(value: cst.BaseExpression) -> Iterator[View | None]:
 
 
 def _part(view: View | None, once: bool) -> View | None:
-    return View(view.source, whole=False, walked_once=once) if view is not None else None
+    return replace(view, whole=False, walked_once=once) if view is not None else None
 
 
 def _changed(statements: Sequence[cst.CSTNode], name: str) -> bool:

@@ -255,3 +255,36 @@ def test_lists_in_a_dict_are_stages():
 def test_a_name_of_the_files_own_is_not_pythons(name, loop):
     found = decide(text_of(loop).replace("def helper(x):", f"def {name}(x):"))
     assert not any(isinstance(one, Plan) for one in found)
+
+
+LOCAL = {
+    "layers = list(self.blocks.values())\nfor layer in layers:": "layers",
+    "layers = self.blocks.values()\nfor layer in layers:": "layers",
+    "first, *layers = self.blocks.values()\nfor layer in layers:": "layers",
+    "layers = list(self.blocks.values())[1:]\nfor layer in reversed(layers):": "reversed(layers)",
+    "layers = self.layers if mask is None else self.blocks.values()\nfor layer in layers:": "layers",
+}
+
+
+@pytest.mark.parametrize("head", LOCAL)
+@pytest.mark.parametrize("stack", ["init", None])
+def test_a_local_name_for_the_values(head, stack):
+    text = text_of(f"{head}\n    x = layer(x)", f"self.layers = [Block(8, key=k) for k in keys]\n{COMPREHENSION}")
+    plan = only(text, stack=stack)
+    assert isinstance(plan, Plan), plan
+    assert (plan.container, plan.holds) == (LOCAL[head], Holds.BLOCK_SEQ)
+    assert isinstance(plan.stack, CallStack)
+
+
+def test_a_local_name_for_the_values_is_no_xs():
+    init = f"self.layers = [Block(8, key=k) for k in keys]\n{COMPREHENSION}"
+    for of in ("values", "keys"):
+        loop = f"others = self.blocks.{of}()\nfor layer, other in zip(self.layers, others):\n    x = layer(x)"
+        assert refused(loop, init=init).rule == "SCN213"
+
+
+def test_a_count_and_a_name():
+    loop = "for i, (k, (name, layer)) in enumerate(zip(keys, self.blocks.items())):\n    x = layer(x) * len(name) * i"
+    plan = planned(loop)
+    assert plan.container == "self.blocks.values()"
+    assert ("name", "list(self.blocks)") in [(one.target, one.source) for one in plan.xs]

@@ -3,6 +3,7 @@
 import random
 
 from tests.random_models.heads import Head
+from tests.random_models.named import BODIES as NAMED
 
 # Statements that every layer does alike.
 PLAIN = [
@@ -76,6 +77,7 @@ CALLS = [
     "x = eqx.filter_jit(layer)(x)",
 ]
 BESIDE = {
+    "name": NAMED,
     "k": [
         "x = x + k",
         "x = x - (k2 := k * 2)",

@@ -110,13 +110,15 @@ class Layers:
 
     `plain` layers take a mask, keys and a second carry; `wide` ones change the width; `state` ones thread a state;
     those of a `pair` stand beside something else in a tuple or list.
-    With `given` the list is an argument of the constructor, and this is what the caller gives.
+    With `given` the list is an argument of the constructor, and this is what the caller gives; layers that are `named`
+    stand in a dict.
     """
 
     build: str
     depth: int
     family: str = "plain"
     given: bool = False
+    named: bool = False
     annotations: tuple[str, ...] = ("list[Base]", "tuple[Base, ...]", "'list[Base]'", "list", "list[eqx.Module]")
 
 

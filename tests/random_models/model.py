@@ -8,6 +8,7 @@ from textwrap import indent
 from tests.random_models.bodies import HAZARDS, random_body, written
 from tests.random_models.heads import HEAD_BUGS, Head, random_head
 from tests.random_models.lists import LIST_BUGS, Layers, random_layers
+from tests.random_models.named import in_a_dict, named_head, random_named
 from tests.random_models.prelude import prelude
 
 ARGUMENTS = "x, s, mask, ks, key, state, log, flag=True"
@@ -101,17 +102,21 @@ def random_model(seed: int) -> Model:
     planted = pick.random() < 0.25
     bug = pick.choice(["body", "body", "body", "body", "head", "around", "after", "list"]) if planted else ""
     layers = random_layers(pick)
+    if pick.random() < 0.08:
+        layers = random_named(pick, layers.depth)
     if bug == "list":
         layers = Layers(pick.choice(LIST_BUGS), 3)
     pair = "(layer, mate)" if layers.family == "pair" else "layer"
     head = random_head(pick, plain=layers.family in ("plain", "pair"), layer=pair)
+    if layers.named:
+        head = named_head(pick, head)
     if bug == "head":
         head = Head(pick.choice(HEAD_BUGS), frozenset())
     body = random_body(pick, layers.family, head)
     if bug == "body":
         body.insert(pick.randrange(len(body) + 1), pick.choice(HAZARDS))
-    loop = _loop(pick, head, [written(one, head) for one in body])
-    chosen = pick.choice(CHOSEN) if layers.family != "wide" and pick.random() < 0.1 else ""
+    loop = _loop(pick, head, [written(one, head) for one in body], "self.named" if layers.named else "self.layers")
+    chosen = pick.choice(CHOSEN) if layers.family != "wide" and not layers.named and pick.random() < 0.1 else ""
     if chosen:
         first, _, rest = loop.partition("\n")
         loop = f"{first.replace('self.layers', 'chosen')}\n{rest}"
@@ -133,16 +138,19 @@ def random_model(seed: int) -> Model:
     if "slots" in loop:
         around += "\nx = x + sum(slots)"
     lines = around.replace("{loop1}", indent(loop, "    ")).replace("{loop}", loop) + f"\n{end}"
-    text = _module(pick, layers, _with_starts(pick, lines, chosen))
+    lines = _with_starts(pick, lines, chosen)
+    text = _module(pick, layers, in_a_dict(lines) if layers.named else lines)
     stack = pick.choice(["init", "call", None, None, None])
-    stack = None if layers.given or "def encode(layers" in text else stack  # nothing else can be asked for
+    stack = (
+        None if layers.given or layers.named or "def encode(layers" in text else stack
+    )  # nothing else can be asked for
     keyed = "jr.split(key, DEPTH)" in lines or pick.random() < 0.7
     return Model(text, stack, pick.choice(["none", None]), loops, planted, keyed)
 
 
-def _loop(pick: random.Random, head: Head, body: list[str]) -> str:
+def _loop(pick: random.Random, head: Head, body: list[str], container: str) -> str:
     if head.number:
-        layer = f"self.layers[{head.number}]"
+        layer = f"{container}[{head.number}]"
         if pick.random() < 0.5:
             body = [f"layer = {layer}", *body]
         else:
@@ -205,7 +213,7 @@ def _module(pick: random.Random, layers: Layers, lines: str) -> str:
         call = f"return encode(self, {PASSED})"
     elif place == "argument":
         element = pick.choice(["list[Base]", "list[Block]"] if "Block(4, key=k)" in layers.build else ["list[Base]"])
-        element = "list[Wide]" if layers.family == "wide" else element
+        element = "list[Wide]" if layers.family == "wide" else "dict[str, Base]" if layers.named else element
         inner = re.sub(r"\bself\.layers\b", "layers", call)
         inner = indent(_renamed(inner, "model"), "    ")
         outside = f"def encode(layers: {element}, model, {ARGUMENTS}):\n{inner}\n\n\n"

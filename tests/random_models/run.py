@@ -74,7 +74,8 @@ def _outputs_and_gradients(given: Any, log: dict[str, Any]) -> list[Any]:
 
     changes, outputs = gradient(varied)
     model = changes[0]
-    layers = [list(getattr(model, name, ())) for name in ("layers", "norms")]
+    held = [getattr(model, name, ()) for name in ("layers", "norms")]
+    layers = [list(one.values()) if isinstance(one, dict) else list(one) for one in held]
     others = [getattr(model, name, None) for name in ("table", "scale", "options", "out")]
     return jax.tree.leaves((outputs, changes[1:], layers, others))
 
