@@ -16,7 +16,7 @@ _FRAME_READERS = frozenset("locals vars eval exec".split())
 _CATCHERS = frozenset(("contextlib.suppress", "pytest.raises"))
 
 
-def caught(project: Project, at: Where, loop: cst.For, carry: Sequence[str]) -> list[Problem]:
+def caught(project: Project, at: Where, loop: cst.CSTNode, carry: Sequence[str]) -> list[Problem]:
     """Handlers around the loop: they would catch what a scan raises, and see the carry as it was before the loop."""
     parsed = at.module.parsed
     below: cst.CSTNode = loop

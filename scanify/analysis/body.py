@@ -67,7 +67,7 @@ def body_facts(project: Project, at: Where, loop: cst.For, head: Header, layers:
     problems += asked_for(project, at, loop, read)
     problems += changed_in_place(project, at, loop, carry, statements)
     problems += caught(project, at, loop, (*carry, *grown.names))
-    call = _layer_call(statements, layers, carry, targets, head) if len(carry) == len(layers) == 1 else None
+    call = layer_call(statements, layers, carry, targets, head) if len(carry) == len(layers) == 1 else None
     obligations = [*effects.obligations, *grown.obligations, *start_obligations(project, at, loop, carry)]
     if last.unset:
         obligations.append(f"the loop has a layer to walk: else `{last.unset[0]}` has no value after it")
@@ -100,7 +100,7 @@ def _rebound_targets(names: Names, targets: set[str]) -> list[Problem]:
     ]
 
 
-def _layer_call(
+def layer_call(
     statements: Sequence[cst.CSTNode], layers: frozenset[str], carry: Sequence[str], targets: set[str], head: Header
 ) -> LayerCall | None:
     """The call, where the body is `carry = layer.method(carry, ...)` with arguments that need no local function."""

@@ -176,7 +176,7 @@ def _is_own_list(at: Where, name: str) -> bool:
     return bool(bound) and len(made) == len(bound) and at.parameter(name) is None and all(map(_is_list, made))
 
 
-def applies(project: Project, at: Where, element: cst.BaseExpression, layer: str) -> bool:
+def applies(project: Project, at: Where, element: cst.CSTNode, layer: str) -> bool:
     """Whether an element applies the layer to something: `head(x)`, `head.attend(x)`, `jax.vmap(head)(x)`.
 
     A method without arguments, such as `layer.reset()`, or a function of the layer, `count(layer)`, does not.
@@ -189,7 +189,7 @@ def applies(project: Project, at: Where, element: cst.BaseExpression, layer: str
             outside = qualified(project, at, made.func)
             if outside is not None and outside.split(".")[0] in ("jax", "equinox", "functools"):
                 return True
-    return any(applies(project, at, child, layer) for child in children(element))  # type: ignore[arg-type]
+    return any(applies(project, at, child, layer) for child in children(element))
 
 
 def _of(node: cst.CSTNode, layer: str) -> bool:

@@ -10,6 +10,7 @@ import libcst as cst
 
 from scanify.analysis.comprehension import Node as Comprehension
 from scanify.analysis.comprehension import comprehensions_of
+from scanify.analysis.folded import plan_reduce
 from scanify.analysis.mapped import IGNORE, apart_from_lists, plan_appending, plan_comprehension, plan_map, refused
 from scanify.analysis.plan import Analysis, Holds, InitStack, Plan, Refusal, Skipped
 from scanify.analysis.planner import loops_of, plan_loop
@@ -104,7 +105,7 @@ def _loops(context: Context, module: Module) -> list[Plan | Refusal]:
 
 def _decision(context: Context, module: Module, node: cst.For | Comprehension | cst.Call) -> Plan | Refusal | None:
     if isinstance(node, cst.Call):
-        return plan_map(context, module, node)
+        return plan_map(context, module, node) or plan_reduce(context, module, node)
     if not isinstance(node, cst.For):
         return plan_comprehension(context, module, node)
     if _ignored(node):

@@ -104,8 +104,10 @@ def apart_from_lists(loops: Sequence[Plan | Refusal]) -> list[Plan | Refusal]:
         return any(site.path == path and site.span.start < span.end and span.start < site.span.end for site in sites)
 
     return [
-        refused(one, "SCN212", "the comprehension is a part of a list that is built stacked")
-        if isinstance(one, Plan) and one.mapped is not None and within(one)
+        refused(
+            one, "SCN212", f"the {'comprehension' if one.mapped else 'loop'} is a part of a list that is built stacked"
+        )
+        if isinstance(one, Plan) and (one.mapped is not None or one.folded is not None) and within(one)
         else one
         for one in loops
     ]

@@ -49,7 +49,7 @@ def head_problem(project: Project, at: Where, head: Header, found: Found, loop: 
         counts = reads_index(head, loop) or head.numbers is not None or head.first is not None
         if counts or found.part.form is not None:
             return "SCN213", f"{what}, which has no length", place(loop.iter)
-        if len(head.parts) > 1 and _read_again(at, loop, dotted(found.part.source) or ""):
+        if len(head.parts) > 1 and _read_again(at, loop, found.part.source):
             return "SCN213", f"{what}, of which nothing may be left", place(loop.iter)
     names = target_names(loop.target)
     twice = next((name for name in target_names(found.part.target) if names.count(name) > 1), None)
@@ -66,9 +66,11 @@ def head_problem(project: Project, at: Where, head: Header, found: Found, loop: 
     return None
 
 
-def _read_again(at: Where, loop: cst.For, name: str) -> bool:
+def _read_again(at: Where, loop: cst.For, source: cst.BaseExpression) -> bool:
     """Whether a loop may find an iterator walked already: there is another use of it, or a loop around."""
-    around = any(isinstance(one, cst.For | cst.While) for one in at.module.parsed.ancestors(loop))
+    name = dotted(source) or ""
+    loops = (one for one in at.module.parsed.ancestors(source) if isinstance(one, cst.For | cst.While))
+    around = any(one is not loop for one in loops)
     return around or sum(1 for _ in mentions(at.function or at.module.parsed.module, name)) > 2
 
 

@@ -117,6 +117,14 @@ class Mapped:
 
 
 @dataclass(frozen=True)
+class Folded:
+    """What makes an expression of a fold: the texts of the new carry and of the one to begin with, as in `reduce`."""
+
+    update: str
+    start: str
+
+
+@dataclass(frozen=True)
 class Wrap:
     """Build the stack by wrapping the expression at `place` in `ArrayStacked.of(...)`."""
 
@@ -183,6 +191,7 @@ class Plan:
     of those names. `taken` are the names that a new local name must not be (the function's and the module's).
     `obligations` are what the source alone could not show: while there are any, the fix is unsafe. `notes` are facts
     that the user should know and that do not make the fix unsafe.
+    `mapped` and `folded` are of loops that are expressions, or only append: then `body` is where they stand.
     `numbers` is an expression for the numbers of the layers that are applied, where those are not all in their order;
     `replaced` are stretches of the loop that stand in a function of one layer as other texts.
     """
@@ -204,6 +213,7 @@ class Plan:
     rule: str = "SCN101"
     holds: Holds = Holds.ARRAY_STACKED
     mapped: Mapped | None = None
+    folded: Folded | None = None
     collections: tuple[Collection, ...] = ()
     unset: tuple[str, ...] = ()
     numbers: str | None = None

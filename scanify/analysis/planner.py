@@ -26,7 +26,7 @@ from scanify.analysis.stages import element_names
 from scanify.analysis.sums import only_sums
 from scanify.analysis.where import Where, where
 
-_FEW_TURNS = ("SCN203", "the list is built with fewer than three layers, over which a scan saves nothing", None)
+FEW_TURNS = ("SCN203", "the list is built with fewer than three layers, over which a scan saves nothing", None)
 
 
 def plan_loop(context: Context, module: Module, loop: cst.For) -> Plan | Refusal | None:
@@ -44,7 +44,7 @@ def plan_loop(context: Context, module: Module, loop: cst.For) -> Plan | Refusal
         head_problem(context.project, at, head, found, loop)
         or first_problem(facts, found)
         or layer_problem(context.project, found.kinds, _methods(loop, found))
-        or (_FEW_TURNS if turns_few(found) else None)
+        or (FEW_TURNS if turns_few(found) else None)
     )
     if problem is not None:
         return _refusal(context.project, at, loop, head, found, facts, *problem)
@@ -81,7 +81,7 @@ def _refusal(
         kind=_kind(project, at, loop, head, found, facts, collects),
         container=at.module.parsed.code(found.part.source),
         carry=facts.carry,
-        xs=_per_layer(at, head, found),
+        xs=per_layer(at, head, found),
         broadcast=facts.broadcast,
         ys=facts.collected.names,
         at=place,
@@ -143,13 +143,7 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
         rule, reason, place, remedy = stack
         return _refusal(context.project, at, loop, head, found, facts, rule, reason, place, remedy)
     index = index_walked(head, found, loop)
-    unlike = found.unlike or state_of_any(context.project, found.kinds)
-    alike = unlike is None and not facts.changes and not facts.exits.ends and not index and not in_another_form(found)
-    alike = alike and not (isinstance(found.layers.answer, Elsewhere) and isinstance(stack, CallStack))
-    alike = alike and found.layers.element_of is None
-    alike = alike and not may_be_replaced_in(context.project, found, stack)
-    alike = alike and not branches_beside(head, found, loop)
-    alike = alike and not walks_other_layers(context.project, at, head, found)
+    alike = are_alike(context.project, at, loop, head, found, stack) and not facts.changes and not facts.exits.ends
     alike = alike and not _collects_per_layer(context, at, head, found, facts)
     return Plan(
         place=at.module.parsed.place(loop),
@@ -160,7 +154,7 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
         carry=facts.carry,
         body=_body(at, loop),
         stack=stack,
-        xs=(*index, *_per_layer(at, head, found)),
+        xs=(*index, *per_layer(at, head, found)),
         unset=facts.last.unset,
         exits=facts.exits.words,
         broadcast=facts.broadcast,
@@ -180,6 +174,23 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
     )
 
 
+def are_alike(
+    project: Project, at: Where, loop: cst.For, head: Header, found: Found, stack: InitStack | CallStack
+) -> bool:
+    """Whether the source shows that the layers differ only in arrays, and so does what is walked beside them."""
+    unlike = found.unlike or state_of_any(project, found.kinds)
+    return (
+        unlike is None
+        and not index_walked(head, found, loop)
+        and not in_another_form(found)
+        and not (isinstance(found.layers.answer, Elsewhere) and isinstance(stack, CallStack))
+        and found.layers.element_of is None
+        and not may_be_replaced_in(project, found, stack)
+        and not branches_beside(head, found, loop)
+        and not walks_other_layers(project, at, head, found)
+    )
+
+
 def _collects_per_layer(context: Context, at: Where, head: Header, found: Found, facts: BodyFacts) -> bool:
     """Whether layers that are equal may still collect different things: by name, or numbers that are walked beside.
 
@@ -190,9 +201,9 @@ def _collects_per_layer(context: Context, at: Where, head: Header, found: Found,
     return bool(collected.collections) and (collected.keyed or others)
 
 
-def _per_layer(at: Where, head: Header, found: Found) -> tuple[PerLayer, ...]:
-    code = at.module.parsed.code
-    return tuple(PerLayer(code(part.target), beside(part)) for part in head.parts if part is not found.part)
+def per_layer(at: Where, head: Header, found: Found) -> tuple[PerLayer, ...]:
+    """What is walked beside the layers."""
+    return tuple(PerLayer(at.code(part.target), beside(part)) for part in head.parts if part is not found.part)
 
 
 def _body(at: Where, loop: cst.For) -> Body:

@@ -1,6 +1,7 @@
 """What a loop's carries are before the first layer: nothing yet, Python numbers, arrays of numpy."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
 
 import libcst as cst
 
@@ -12,6 +13,7 @@ from scanify.analysis.names import Names, parameter_names
 from scanify.analysis.project import Project, dotted
 from scanify.analysis.where import Where, assignments, blocks, builtin_called, matched
 
+_CARRIED = "that goes from layer to layer, and the body asks for its value"
 _NUMBER_TYPES = frozenset("int float bool complex".split())
 _NUMBER_MAKERS = frozenset("len int float bool complex abs round sum ord".split())
 
@@ -24,14 +26,12 @@ def starts(at: Where, loop: cst.For, carry: Sequence[str], names: Names) -> list
         if not _defined_before(at, loop, name):
             problems.append(Problem("SCN210", f"`{name}` has no value before the loop", node))
             continue
-        values = values_before(at, loop, name)
-        last = values[-1] if values else None
-        if isinstance(last, cst.List | cst.Tuple | cst.Dict) and not last.elements:
+        if any(map(_is_empty, values_before(at, loop, name)[-1:])):
             problems.append(Problem("SCN206", f"`{name}` starts empty and grows with every layer", node))
     return problems
 
 
-def starts_otherwise(at: Where, loop: cst.For, carry: Sequence[str]) -> bool:
+def starts_otherwise(at: Where, loop: cst.CSTNode, carry: Sequence[str]) -> bool:
     """Whether a carry may be None before the first layer, or a string, or hold one or a number, and an array after it.
 
     A stack has one structure and dtype for all layers, a sequence of layers has not. A key that is None stays None.
@@ -86,7 +86,7 @@ def _defined_before(at: Where, loop: cst.For, name: str) -> bool:
     return False
 
 
-def values_before(at: Where, loop: cst.For, name: str) -> list[cst.BaseExpression]:
+def values_before(at: Where, loop: cst.CSTNode, name: str) -> list[cst.BaseExpression]:
     """The values that a name may be assigned before the loop, in source order; those of tuples by their place."""
     start = at.module.parsed.span(loop).start
     found: list[cst.BaseExpression] = []
@@ -101,28 +101,33 @@ def values_before(at: Where, loop: cst.For, name: str) -> list[cst.BaseExpressio
     return found
 
 
-def start_obligations(project: Project, at: Where, loop: cst.For, carry: Sequence[str]) -> list[str]:
+def start_obligations(project: Project, at: Where, loop: cst.CSTNode, carry: Sequence[str]) -> list[str]:
     """What a run must show of carries that a loop leaves Python numbers or numpy arrays, and a scan does not."""
     found = []
     for name in carry:
         values = values_before(at, loop, name)
-        if any(_number(project, at, value) for value in values) or _number_parameter(at, name):
-            found.append(f"`{name}` keeps its dtype, though it starts as a Python number")
-        elif any(_numpy(project, at, value) for value in values):
-            found.append(f"`{name}` keeps its dtype, though it starts as an array of numpy")
+        found += _kept(project, at, name, values, number=_number_parameter(at, name))
     return found
 
 
 def asked_for(project: Project, at: Where, loop: cst.For, carry: Sequence[str]) -> list[Problem]:
     """Carries that are Python numbers or flags, `seen += 1`, `first = False`, and of which the body needs the value."""
-    found = []
-    for test in tests_in(loop.body):
-        for name in dict.fromkeys(_by_value(test)):
-            values = values_before(at, loop, name) if name in carry else []
-            if (values and _number(project, at, values[-1])) or (name in carry and _number_parameter(at, name)):
-                what = f"`{name}` is a Python number that goes from layer to layer, and the body asks for its value"
-                found.append(Problem("SCN208", what, test))
-    return found
+    return number_asked_for(loop.body, {name for name in carry if _starts_as_number(project, at, loop, name)})
+
+
+def _starts_as_number(project: Project, at: Where, loop: cst.CSTNode, name: str) -> bool:
+    values = values_before(at, loop, name)
+    return (bool(values) and _number(project, at, values[-1])) or _number_parameter(at, name)
+
+
+def number_asked_for(body: cst.CSTNode, numbers: Container[str]) -> list[Problem]:
+    """Where a body needs the value of one of some carries that begin as Python numbers."""
+    return [
+        Problem("SCN208", f"`{name}` is a Python number {_CARRIED}", test)
+        for test in tests_in(body)
+        for name in dict.fromkeys(_by_value(test))
+        if name in numbers
+    ]
 
 
 def _by_value(test: cst.CSTNode) -> Iterator[str]:
@@ -134,6 +139,46 @@ def _by_value(test: cst.CSTNode) -> Iterator[str]:
         return
     for child in children(test):
         yield from _by_value(child)
+
+
+def _kept(
+    project: Project, at: Where, name: str, values: Sequence[cst.BaseExpression], *, number: bool = False
+) -> list[str]:
+    if number or any(_number(project, at, value) for value in values):
+        return [f"`{name}` keeps its dtype, though it starts as a Python number"]
+    if any(_numpy(project, at, value) for value in values):
+        return [f"`{name}` keeps its dtype, though it starts as an array of numpy"]
+    return []
+
+
+@dataclass(frozen=True)
+class Start:
+    """What is known of the value that a fold begins with: whether it is `empty` and would grow, what a run must show of
+    it, and whether it may be of `another` structure than what a layer gives, or shape: sums begin with a `number`."""
+
+    empty: bool
+    obligations: tuple[str, ...]
+    another: bool
+    number: bool
+
+
+def start_of(project: Project, at: Where, node: cst.CSTNode, carry: str, start: cst.BaseExpression) -> Start:
+    """The same questions of an expression that begins a fold, which the expression `node` is."""
+    if isinstance(start, cst.Name) and start.value not in ("None", "True", "False"):
+        empty = any(map(_is_empty, values_before(at, node, start.value)[-1:]))
+        obligations = start_obligations(project, at, node, (start.value,))
+        another = starts_otherwise(at, node, (start.value,)) or bool(obligations)
+        return Start(empty, tuple(obligations), another, _starts_as_number(project, at, node, start.value))
+    parts = [one.value for one in start.elements] if isinstance(start, cst.Tuple | cst.List) else []
+    known = [start_of(project, at, node, carry, part) for part in parts]
+    obligations = [*_kept(project, at, carry, [start]), *(text for one in known for text in one.obligations)]
+    another = _otherwise(start) or bool(obligations) or any(one.another for one in known)
+    number = _number(project, at, start) or any(one.number for one in known)
+    return Start(_is_empty(start), tuple(dict.fromkeys(obligations)), another, number)
+
+
+def _is_empty(value: cst.BaseExpression) -> bool:
+    return isinstance(value, cst.List | cst.Tuple | cst.Dict) and not value.elements
 
 
 def changed_in_place(

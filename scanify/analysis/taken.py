@@ -101,7 +101,7 @@ def what_is_taken(parsed: Parsed, loop: Loop, walk: Walk, body: Sequence[cst.CST
         once = len(own) == 1 and _bound_once(body, own[0].name)
         if not own_place and not _applies(parsed, body, places.reads):
             continue
-        name = own[0].name if once else _fresh(container, used, "old_" if own_place else "")
+        name = own[0].name if once else fresh(one_of(container, "old_" if own_place else ""), used)
         used.add(name)
         taken.append(Taken(places, name, tuple(own) if once else (), own_place))
     if not _evaluated_again(walk, [dotted(one.container) for one in taken]):
@@ -338,11 +338,15 @@ def _names(node: cst.CSTNode) -> set[str]:
     return found
 
 
-def _fresh(container: str, used: set[str], otherwise: str = "") -> str:
+def one_of(container: str, otherwise: str = "") -> str:
     """A name for one element: `layer` for `self.layers`; for what is no plural, one with `otherwise` in front."""
     last = container.rpartition(".")[2].lstrip("_")
     one = last[:-1] if last.endswith("s") and not last.endswith("ss") else f"{otherwise}{last}" if otherwise else ""
-    one = one if one.isidentifier() and not keyword.iskeyword(one) and not one[0].isupper() else "layer"
+    return one if one.isidentifier() and not keyword.iskeyword(one) and not one[0].isupper() else "layer"
+
+
+def fresh(one: str, used: set[str]) -> str:
+    """A name, or one like it that is not used."""
     name, number = one, 2
     while name in used:
         name, number = f"{one}_{number}", number + 1

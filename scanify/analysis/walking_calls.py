@@ -16,11 +16,20 @@ from scanify.analysis.where import Where, assignments, builtin_called
 
 @dataclass(frozen=True, eq=False)
 class Function:
-    """A function as far as the source shows it: its parameters, and the code that runs when it is called."""
+    """A function as far as the source shows it: its parameters, and the code that runs when it is called.
+
+    `bound` says that it is a method of an instance, which is its first parameter.
+    """
 
     module: Module
     params: cst.Parameters
     code: Sequence[cst.CSTNode]
+    bound: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        """The names of what it is given by position."""
+        return [one.name.value for one in (*self.params.posonly_params, *self.params.params)][self.bound :]
 
 
 def is_map(project: Project, at: Where, call: cst.CSTNode) -> bool:
@@ -41,7 +50,8 @@ def function_of(project: Project, at: Where, node: cst.CSTNode) -> Function | No
     module, found = _definition(project, at, name)
     if not isinstance(found, cst.FunctionDef) or found.decorators or found.asynchronous is not None:
         return None
-    return Function(module, found.params, body_of(found.body))
+    bound = name.partition(".")[0] == at.self_name
+    return Function(module, found.params, body_of(found.body), bound)
 
 
 def _definition(project: Project, at: Where, name: str) -> tuple[Module, cst.CSTNode | None]:

@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache
 import libcst as cst
 
 from scanify.analysis.children import children
+from scanify.analysis.code import code_of
 from scanify.analysis.facts import Place
 from scanify.analysis.names import body_of, imported_names, parameter_names, pattern_names
 from scanify.analysis.project import Definition, Module, Project, dotted
@@ -54,6 +55,11 @@ class Where:
         """Where a node stands; None for one that was made for a loop which the file says in other words."""
         parsed = self.module.parsed
         return parsed.place(node) if parsed.parent(node) is not None else None
+
+    def code(self, node: cst.CSTNode) -> str:
+        """The text of a node, as it stands in the file where it does."""
+        parsed = self.module.parsed
+        return parsed.code(node) if parsed.parent(node) is not None else code_of(node)
 
     @cached_property
     def locals(self) -> frozenset[str]:

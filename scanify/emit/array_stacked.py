@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scanify.analysis.facts import Span
-from scanify.analysis.plan import After, Annotation, Called, CallStack, Holds, InitStack, LayerCall, Plan, Wrap
+from scanify.analysis.plan import After, Annotation, Called, CallStack, Folded, Holds, InitStack, LayerCall, Plan, Wrap
 from scanify.emit import layout
 from scanify.emit.comments import comments_of, without
 from scanify.emit.edits import Edit
@@ -46,7 +46,12 @@ def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
             )
         scope = scope_start(context.texts[plan.place.path], plan.place.span.start)
         given_here = given.setdefault((plan.place.path, scope), set())
-        made += [_map_edit(plan, context)] if plan.mapped is not None else _loop_edits(plan, context, given_here)
+        if plan.mapped is not None:
+            made.append(_map_edit(plan, context))
+        elif plan.folded is not None:
+            made.append(_fold_edit(plan, context, plan.folded))
+        else:
+            made += _loop_edits(plan, context, given_here)
         made += _site_edits(plan, context)
     return made
 
@@ -110,25 +115,52 @@ def _map_edit(plan: Plan, context: Context) -> Edit:
     return Edit(path, loop.start, loop.end, _with_comments(statement, loop))
 
 
+def _fold_edit(plan: Plan, context: Context, folded: Folded) -> Edit:
+    """A fold that is an expression: its function stays one, with the layer in front of the carry."""
+    start = layout.as_argument(folded.start, alone=False)
+    known = _fold_call(plan, start)
+    if known is None:
+        parameters = ", ".join([plan.layer, *plan.carry, *(xs.target for xs in plan.xs)])
+        first = [f"lambda {parameters}: {folded.update}"]
+        if plan.xs:
+            first.append(f"in_axes={layout.tuple_display([str(xs.axis) for xs in plan.xs])}")
+        known = "fold_via", first, [start, *(layout.as_argument(xs.source, alone=False) for xs in plan.xs)]
+    method, first, second = known
+    head = f"{_stack(plan, context, _policy(context))}.{method}"
+    return in_its_place(plan, head, first, second, context.texts[plan.place.path])
+
+
 def _one_call(plan: Plan, stack: str, loop: LoopText) -> str | None:
     """The loop as one statement, where its body is one call of the layer and each xs is one of its arguments."""
+    known = _fold_call(plan, plan.carry[0])
+    if known is None:
+        return None
+    method, first, second = known
+    head = f"{plan.carry[0]} = {stack}.{method}"
+    return layout.call(head, first, loop.style) if second is None else layout.curried(head, first, second, loop.style)
+
+
+def _fold_call(plan: Plan, start: str) -> tuple[str, list[str], list[str] | None] | None:
+    """The method of the stack, what it is given, and what the function is that it gives, where it gives one.
+
+    None where the body is not one call of the layer, or an xs is not one of its arguments.
+    """
     call = plan.call
     if call is None or len(plan.carry) != 1 or plan.collections:
         return None
-    carry = plan.carry[0]
     if call.method == "__call__" and not call.arguments and not plan.xs:
-        return layout.call(f"{carry} = {stack}.fold", [carry], loop.style)
+        return "fold", [start], None
     if call.owner is None or not _arguments_stand_alone(plan, call):
         return None
     function = [f"{call.owner}.{call.method}"]
     if call.arguments:
         function.append(f"in_axes={in_axes(call)}")
-    arguments = [carry]
+    arguments = [start]
     source = {xs.target: xs.source for xs in plan.xs}
     for argument in call.arguments:
         text = argument.text if argument.axis is None else source[argument.text]
         arguments.append(f"{argument.keyword}={text}" if argument.keyword else text)
-    return layout.curried(f"{carry} = {stack}.fold_via", function, arguments, loop.style)
+    return "fold_via", function, arguments
 
 
 def _arguments_stand_alone(plan: Plan, call: LayerCall) -> bool:

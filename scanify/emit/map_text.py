@@ -1,4 +1,4 @@
-"""A comprehension over independent layers as one call of `map_via`, in the place where the comprehension stands."""
+"""A loop that is an expression as one call in its place: of `map_via` for a comprehension, of `fold` for `reduce`."""
 
 from collections.abc import Sequence
 
@@ -33,8 +33,8 @@ def arguments_of(plan: Plan, function: str, in_axes: str | None) -> tuple[list[s
     return first, [layout.as_argument(xs.source, alone=len(plan.xs) == 1) for xs in plan.xs]
 
 
-def in_its_place(plan: Plan, head: str, first: Sequence[str], second: Sequence[str], text: str) -> Edit:
-    """The edit that puts `head(first)(second)` where a comprehension stands, with its comments inside."""
+def in_its_place(plan: Plan, head: str, first: Sequence[str], second: Sequence[str] | None, text: str) -> Edit:
+    """The edit that puts `head(first)(second)`, or `head(first)`, where an expression stands, its comments inside."""
     span = plan.place.span
     old = text[span.start : span.end]
     line = text[line_start(text, span.start) : span.start]
@@ -43,13 +43,18 @@ def in_its_place(plan: Plan, head: str, first: Sequence[str], second: Sequence[s
     space = " " if line[-1:].isidentifier() else ""  # `return[...]`
     after = text[span.end : line_stop(text, span.end)].partition("#")[0].rstrip()
     style = layout.Style(indent, step_of(text, indent), newline_of(text), layout.width_of(text))
-    lost = without(comments_in(cst.parse_expression(f"({old}\n)")), _comments((*first, *second)))
+    lost = without(comments_in(cst.parse_expression(f"({old}\n)")), _comments((*first, *(second or ()))))
     inner = style.newline + indent + style.step
     if lost:
         body = f",{inner}".join(first)
-        whole = f"{space}{head}({inner}{inner.join(lost)}{inner}{body},{style.newline}{indent})({', '.join(second)})"
+        last = "" if second is None else f"({', '.join(second)})"
+        whole = f"{space}{head}({inner}{inner.join(lost)}{inner}{body},{style.newline}{indent}){last}"
         return Edit(plan.place.path, span.start, span.end, whole)
-    whole = layout.curried(f"{before}{space}{head}", first, second, style, after)
+    head = f"{before}{space}{head}"
+    if second is None:
+        whole = layout.call(head, first, style, after)
+    else:
+        whole = layout.curried(head, first, second, style, after)
     return Edit(plan.place.path, span.start, span.end, whole[len(before) : len(whole) - len(after)])
 
 

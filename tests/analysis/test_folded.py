@@ -1,0 +1,281 @@
+"""Folds through `functools.reduce`: which calls are plans, which are refused, and which are nobody's business."""
+
+from textwrap import indent
+
+import pytest
+
+from scanify.analysis.plan import CallStack, Folded, Holds, InitStack, Kind, Plan, Refusal
+from tests.analysis.helpers import PRELUDE, decide, model, only
+
+REDUCE = "functools.reduce(lambda x, layer: layer(x), self.layers, x)"
+
+
+def returned(expression: str, **given: str) -> str:
+    return model(loop="", after=f"return {expression}", **given)
+
+
+# name: (the call, the carry, what is walked beside the layers, the function's expression)
+PLANS = {
+    "a lambda": (REDUCE, "x", (), "layer(x)"),
+    "other names": ("functools.reduce(lambda h, l, /: l(h, mask), self.layers, x)", "h", (), "l(h, mask)"),
+    "more around the call": (
+        "functools.reduce(lambda h, l: h + l.attend(h), self.layers, x)",
+        "h",
+        (),
+        "h + l.attend(h)",
+    ),
+    "a function in the lambda": (
+        "functools.reduce(lambda h, l: jax.checkpoint(l)(h), self.layers, x)",
+        "h",
+        (),
+        "jax.checkpoint(l)(h)",
+    ),
+    "a helper in the lambda": ("functools.reduce(lambda h, l: f(l, h), self.layers, x)", "h", (), "f(l, h)"),
+    "a carry that is a tuple": (
+        "functools.reduce(lambda c, l: (l(c[0]), c[1] + c[0]), self.layers, (x, mask))",
+        "c",
+        (),
+        "(l(c[0]), c[1] + c[0])",
+    ),
+    "a keyword of Python 3.14": (
+        "functools.reduce(lambda h, l: l(h), self.layers, initial=x)",
+        "h",
+        (),
+        "l(h)",
+    ),
+    "keys": (
+        "functools.reduce(lambda h, pair: pair[0](h, key=pair[1]), zip(self.layers, keys), x)",
+        "h",
+        (("key", "keys"),),
+        "layer(h, key=key)",
+    ),
+    "keys that are made there": (
+        "functools.reduce(lambda h, p: p[1](h, key=p[0]), zip(jr.split(mask, 4), self.layers, strict=True), x)",
+        "h",
+        (("key", "jr.split(mask, 4)"),),
+        "layer(h, key=key)",
+    ),
+    "names that are taken": (
+        "functools.reduce(lambda layer, p: p[0](layer, key, key=p[1]), zip(self.layers, keys), x)",
+        "layer",
+        (("key_2", "keys"),),
+        "layer_2(layer, key, key=key_2)",
+    ),
+    "an index": (
+        "functools.reduce(lambda h, p: p[1](h) * (p[0] + 1), enumerate(self.layers), x)",
+        "h",
+        (("i", "range(len(self.layers))"),),
+        "layer(h) * (i + 1)",
+    ),
+    "in a comprehension": (
+        "[functools.reduce(lambda h, l: l(h), self.layers, y) for y in keys]",
+        "h",
+        (),
+        "l(h)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_reduce_over_layers_is_a_fold(name: str) -> None:
+    call, carry, xs, update = PLANS[name]
+    plan = only(returned(call))
+    assert isinstance(plan, Plan), plan
+    assert (plan.kind, plan.carry, plan.safe) == (Kind.FOLD, (carry,), "f(" not in update)
+    assert tuple((one.target, one.source) for one in plan.xs) == xs
+    assert plan.folded is not None
+    assert plan.folded.update == update
+    assert isinstance(plan.stack, InitStack)
+    counted = xs and xs[0][1].startswith("range")
+    assert (plan.rule, plan.holds) == (("SCN102", Holds.BLOCK_SEQ) if counted else ("SCN101", Holds.ARRAY_STACKED))
+
+
+@pytest.mark.parametrize("imported", ["from functools import reduce", "from functools import reduce as through"])
+def test_by_any_name(imported: str) -> None:
+    call = REDUCE.replace("functools.reduce", imported.rpartition(" ")[2])
+    assert isinstance(only(f"{imported}\n{returned(call)}"), Plan)
+
+
+@pytest.mark.parametrize(
+    ("before", "name"),
+    [
+        ("def step(h, layer):\n    return layer(h, mask)", "step"),
+        ("def step(h, layer):\n    y = layer.attend(h)\n    return h + y", "step"),
+        ("", "self.step"),
+        ("", "apply"),
+    ],
+    ids=["local", "several statements", "a method", "of the module"],
+)
+def test_a_function_by_name_is_given_the_carry_and_the_layer(before: str, name: str) -> None:
+    text = model(loop="", before=before, after=f"return functools.reduce({name}, self.layers, x)")
+    text = text.replace("\nclass Other", "\ndef apply(h, layer):\n    return layer(h)\n\n\nclass Other")
+    text += indent("\ndef step(self, h, layer):\n    return layer(h)\n", "    ") if "self" in name else ""
+    plan = only(text)
+    assert isinstance(plan, Plan), plan
+    assert plan.folded == Folded(f"{name}(x, layer)", "x")
+
+
+REFUSED = {
+    "SCN213: no value to begin with": "functools.reduce(lambda h, l: l(h), self.layers)",
+    "SCN213: a tuple that is handed on": ("functools.reduce(lambda h, p: p[0](h, *p[1:]), zip(self.layers, keys), x)"),
+    "SCN213: a tuple that is taken from its end": (
+        "functools.reduce(lambda h, p: p[0](h, key=p[-1]), zip(self.layers, keys), x)"
+    ),
+    "SCN213: a place that a tuple has not": (
+        "functools.reduce(lambda h, p: p[0](h, key=p[2]), zip(self.layers, keys), x)"
+    ),
+    "SCN213: another tuple by the same name": (
+        "functools.reduce(lambda h, p: p[0]((lambda p: p[0])(h)), zip(self.layers, keys), x)"
+    ),
+    "SCN213: an iterator beside the layers": (
+        "functools.reduce(lambda h, p: p[0](h, key=p[1]), zip(self.layers, iter(keys)), x)"
+    ),
+    "SCN206: a list that grows": "functools.reduce(lambda h, l: h + [l(h[-1])], self.layers, [x])",
+    "SCN206: a list that starts empty": "functools.reduce(lambda h, l: [*h, l(x)], self.layers, [])",
+    "SCN210: nothing that is handed on": "functools.reduce(lambda h, l: l(x), self.layers, x)",
+    "SCN212: a walrus in the function": "functools.reduce(lambda h, l: l(y := h), self.layers, x)",
+    "SCN212: a walrus that comes first": "functools.reduce(lambda h, l: l(h, y), self.layers, (y := x))",
+    "SCN207: an effect": "functools.reduce(lambda h, l: l(h, next(keys)), self.layers, x)",
+    "SCN207: a change outside": "functools.reduce(lambda h, l: l(h, keys.pop()), self.layers, x)",
+    "SCN208: which layer it is": "functools.reduce(lambda h, l: h if l is self.norm else l(h), self.layers, x)",
+    "SCN208: the value of a number": (
+        "functools.reduce(lambda n, layer: n + (layer(x) if n > 0 else 1), self.layers, 0)"
+    ),
+    "SCN208: the value of a number in a tuple": (
+        "functools.reduce(lambda c, layer: (layer(c[0]) if c[1] else c[0], c[1] + 1), self.layers, (x, 0))"
+    ),
+    "SCN208: which layer of a pair it is": (
+        "functools.reduce(lambda h, p: h if p[0] is self.norm else p[0](h), zip(self.layers, keys), x)"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_fold_is_refused_with_its_reason(name: str) -> None:
+    found = only(returned(REFUSED[name]))
+    assert isinstance(found, Refusal)
+    assert found.rule == name.partition(":")[0], found
+
+
+def test_a_function_by_name_that_takes_a_tuple_is_refused() -> None:
+    before = "def step(h, pair):\n    return pair[0](h, key=pair[1])"
+    text = model(loop="", before=before, after="return functools.reduce(step, zip(self.layers, keys), x)")
+    for body in ("return pair[0](h, key=pair[1])", "layer, k = pair\n            return layer(h, key=k)"):
+        found = only(text.replace("return pair[0](h, key=pair[1])", body))
+        assert isinstance(found, Refusal)
+        assert found.reason == "`step` is given a tuple in every turn"
+
+
+@pytest.mark.parametrize("end", ["except ValueError:\n    x = mask", "finally:\n    x = mask"])
+def test_an_exception_that_is_caught_around_is_refused(end: str) -> None:
+    found = only(model(loop="", before=f"try:\n    x = {REDUCE}\n{end}"))
+    assert isinstance(found, Refusal) == end.startswith("except")
+
+
+ALONE = {
+    "another reduce": "jax.tree.reduce(lambda x, layer: layer(x), self.layers, x)",
+    "a reduce of jax": "jnp.add.reduce(lambda x, layer: layer(x), self.layers, x)",
+    "a method": "self.reduce(lambda x, layer: layer(x), self.layers, x)",
+    "other things": "functools.reduce(lambda x, y: jnp.add(x, y), keys, x)",
+    "attributes": "functools.reduce(lambda n, layer: n + layer.linear.out_features, self.layers, 0)",
+    "functions of the layer": "functools.reduce(lambda n, layer: n + helper(layer), self.layers, 0)",
+    "a function that applies no layer": "functools.reduce(helper, self.layers, x)",
+    "a function that is not shown": "functools.reduce(jnp.add, self.layers, x)",
+    "a function that is made there": "functools.reduce(functools.partial(helper), self.layers, x)",
+    "defaults": "functools.reduce(lambda h, layer, y=x: layer(h), self.layers, x)",
+    "stars": "functools.reduce(*(lambda h, layer: layer(h), self.layers), x)",
+    "functions of functions": "functools.reduce(lambda f, g: lambda y: g(f(y)), self.layers, x)(x)",
+    "functions by name of functions": "functools.reduce(compose, self.layers, lambda y: y)(x)",
+    "ignored": f"{REDUCE}  # scanify: ignore",
+    "another self": f"(lambda self: {REDUCE})(mask)",
+    "another functools": f"(lambda functools: {REDUCE})(mask)",
+    "in an f-string": f'f"{{{REDUCE}}}"',
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_what_folds_no_layers_is_left_alone(name: str) -> None:
+    before = "def compose(f, g):\n    return lambda y: g(f(y))"
+    assert decide(model(loop="", before=before, after=f"return {ALONE[name]}")) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "above"),
+    [
+        ("reduce = keys", "from functools import reduce\n"),
+        ("from jax.lax import reduce", "from functools import reduce\n"),
+        ("", "from jax.lax import reduce\n"),
+        ("", "def reduce(f, layers, x):\n    return x\n\n\n"),
+        ("", "from functools import reduce\n\n\ndef reduce(f, layers, x):\n    return x\n\n\n"),
+        ("", "from elsewhere import *\n"),
+    ],
+    ids=["local", "imported in the function", "of jax", "of the module", "bound twice", "a star"],
+)
+def test_another_function_by_that_name_is_left_alone(before: str, above: str) -> None:
+    text = model(loop="", before=before, after=f"return {REDUCE.removeprefix('functools.')}")
+    assert decide(f"{above}{text}") == []
+
+
+def test_arrays_that_a_module_holds_are_added_up_by_nobody_else() -> None:
+    text = returned("functools.reduce(lambda h, w: jnp.add(h, w), self.layers, x)", init="self.layers = depth")
+    assert decide(text.replace("list[Block]", "list")) == []
+
+
+def test_sums_are_maps_and_a_number_keeps_its_dtype() -> None:
+    plan = only(returned("functools.reduce(lambda total, layer: total + layer(x), self.layers, 0.0)"))
+    assert isinstance(plan, Plan)
+    assert (plan.kind, plan.mapped, plan.holds) == (Kind.MAP, None, Holds.BLOCK_SEQ)
+    assert plan.obligations == ("`total` keeps its dtype, though it starts as a Python number",)
+
+
+@pytest.mark.parametrize("start", ["None", "(x, None)", "(x, 0)", "y", "0", "-0.5", "(mask, np.zeros(3))", "n"])
+def test_a_carry_that_starts_as_something_else_is_for_a_block_seq(start: str) -> None:
+    text = model(
+        loop="", before="y, n = None, 0", after=f"return functools.reduce(lambda h, l: l(h), self.layers, {start})"
+    )
+    plan = only(text)
+    assert isinstance(plan, Plan)
+    assert plan.holds is Holds.BLOCK_SEQ
+
+
+def test_parts_of_a_list_are_stacked_in_the_call() -> None:
+    plan = only(returned("functools.reduce(lambda h, l: l(h), self.layers[1:], x)"))
+    assert isinstance(plan, Plan)
+    assert (plan.container, type(plan.stack), plan.holds) == ("self.layers[1:]", CallStack, Holds.BLOCK_SEQ)
+
+
+def test_layers_that_go_with_a_state_are_a_group() -> None:
+    call = "functools.reduce(lambda c, layer: layer(*c), self.layers, (x, state))"
+    text = returned(call, parameters="x, state: eqx.nn.State")
+    assert only(text).kind is Kind.GROUP
+    assert only(text.replace(": eqx.nn.State", "")).kind is Kind.FOLD
+
+
+def test_an_iterator_beside_others_may_be_walked_already() -> None:
+    call = "functools.reduce(lambda h, p: p[0](h, key=p[1]), zip(chosen, keys), x)"
+    before = "chosen = reversed(self.layers)"
+    assert isinstance(only(model(loop="", before=before, after=f"return {call}")), Plan)
+    found = only(model(f"for _ in keys:\n    x = {call}", before=before))
+    assert isinstance(found, Refusal)
+    assert found.reason == "`chosen` may be an iterator, of which nothing may be left"
+
+
+def test_a_reduce_in_another_waits() -> None:
+    found = decide(returned(REDUCE.replace(", x)", f", {REDUCE})")))
+    assert [type(one) for one in found] == [Plan, Refusal]
+    assert found[1].rule == "SCN212"
+
+
+def test_a_reduce_in_a_list_that_is_stacked_is_refused() -> None:
+    text = PRELUDE + (
+        "    def f(self, x, depth, key):\n"
+        "        rows = [Block(8, key=k) for k in jr.split(key, depth)]\n"
+        "        layers = [\n"
+        "            Block(functools.reduce(lambda h, row: row(h), rows, 8), key=k) for k in jr.split(key, depth)\n"
+        "        ]\n"
+        "        for layer in layers:\n"
+        "            x = layer(x)\n"
+        "        return x\n"
+    )
+    found = decide(text)
+    assert [(type(one), one.rule) for one in found] == [(Refusal, "SCN212"), (Plan, found[1].rule)]
