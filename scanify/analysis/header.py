@@ -1,5 +1,6 @@
 """The head of a loop: what it walks, in which form, and what each target is bound to."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -77,7 +78,10 @@ def _read(project: Project, at: Where, target: cst.BaseExpression, walked: cst.B
         return Header((), target, indexed=tuple(_measured(walked)))
     if (named := _named(project, at, target, walked)) is not None:
         (index, names), (value, values) = named
-        return Header((_part(project, at, value, values),), index, numbers=names)
+        part = _part(project, at, value, values)
+        if not isinstance(index, cst.Name):  # `for (kind, i), layer in blocks.items()`
+            return Header((part, _part(project, at, index, names)))
+        return Header((part,), index, numbers=names)
     part = _part(project, at, target, walked)
     return Header((part,))
 
@@ -102,7 +106,19 @@ def _named(
         return None
     name, value = (one.value for one in target.elements)
     names = cst.Call(cst.Name("list"), [cst.Arg(source)])
+    if builtin_called(project, at, names) != "list":
+        return None
     return (name, names), (value, cst.Call(cst.Attribute(source, cst.Name("values"))))
+
+
+def _names_of(source: cst.BaseExpression, named: Sequence[str]) -> cst.BaseExpression | None:
+    """`list(blocks)` for `blocks` and `blocks.keys()`, whose values are walked beside them."""
+    inner = source.func.value if isinstance(source, cst.Call) and _is_keys(source) else source  # type: ignore[attr-defined]
+    return cst.Call(cst.Name("list"), [cst.Arg(inner)]) if f"list({code_of(inner)})" in named else None
+
+
+def _is_keys(node: cst.Call) -> bool:
+    return not node.args and isinstance(node.func, cst.Attribute) and node.func.attr.value == "keys"
 
 
 def _first(call: cst.Call) -> cst.BaseExpression | None:
@@ -134,6 +150,7 @@ def _zip(project: Project, at: Where, target: cst.BaseExpression, call: cst.Call
     sources = [source for _, source in pairs]
     taken = [code_of(one.for_in.iter) for one in sources if isinstance(one, cst.ListComp) and _by_number(one)]
     named = [f"list({code_of(one)[: -len('.values()')]})" for one in sources if _is_values(one)]
+    pairs = [(one, _names_of(source, named) or source) for one, source in pairs]
     counted = [(one, source) for one, source in pairs if _counts(project, at, source) or code_of(source) in taken]
     counted = counted or [(one, source) for one, source in pairs if code_of(source) in named]
     if len(counted) == 1 and isinstance(counted[0][0], cst.Name) and len(sources) > 1:

@@ -106,7 +106,8 @@ def _numbers(node: cst.BaseExpression) -> Numbers | None:
             ends = [one for one in (part.lower, part.upper, part.step) if one is not None]
             return Numbers(node) if _numbers(inner) is not None and all(map(_pure, ends)) else None
         case cst.Tuple(elements=elements) | cst.List(elements=elements):
-            return Numbers(node) if elements and all(isinstance(one.value, cst.Integer) for one in elements) else None
+            literal = elements and all(isinstance(one.value, cst.Integer | cst.SimpleString) for one in elements)
+            return Numbers(node) if literal else None
         case _:
             return None
 
@@ -121,8 +122,9 @@ def _keys(node: cst.BaseExpression) -> Numbers | None:
             return _keys(owner) if dotted(owner) is not None else None
         case cst.Call(func=cst.Name(value="list" | "tuple"), args=[cst.Arg(star="", keyword=None, value=inner)]):
             return _keys(inner)
-        case cst.Call(func=cst.Name(value="sorted"), args=[cst.Arg(star="", keyword=None, value=inner)]):
-            found = _keys(inner)
+        case cst.Call(func=cst.Name(value="sorted"), args=[cst.Arg(star="", keyword=None, value=inner), *rest]):
+            how = [arg.keyword.value for arg in rest if arg.keyword is not None and dotted(arg.value) is not None]
+            found = _keys(inner) if how in ([], ["reverse"]) and len(how) == len(rest) else None
             return Numbers(node, keys_of=found.keys_of) if found is not None else None
         case _:
             return None
@@ -163,8 +165,9 @@ def _are_places(node: cst.CSTNode) -> bool:
         case cst.Call(func=cst.Name(value="range"), args=[_, cst.Arg(value=last), cst.Arg(value=step)]):
             return code_of(last) == code_of(step) == "-1"
         case cst.Tuple(elements=elements) | cst.List(elements=elements):
-            found = [code_of(one.value) for one in elements]
-            return len(set(found)) == len(found)
+            literals = [one.value for one in elements if isinstance(one.value, cst.Integer | cst.SimpleString)]
+            found = [one.evaluated_value for one in literals]
+            return len(set(found)) == len(elements)
         case _:
             return False
 

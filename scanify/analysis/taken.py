@@ -104,16 +104,34 @@ def what_is_taken(parsed: Parsed, loop: Loop, walk: Walk, body: Sequence[cst.CST
         name = own[0].name if once else fresh(one_of(container, "old_" if own_place else ""), used)
         used.add(name)
         taken.append(Taken(places, name, tuple(own) if once else (), own_place))
-    if not _evaluated_again(walk, [dotted(one.container) for one in taken]):
+    if not _evaluated_again(parsed, loop, walk, [dotted(one.container) for one in taken]):
         return []
     return sorted(taken, key=lambda one: (one.own_place, code_of(one.number) != walk.index, one.name not in _LAYERS))
 
 
-def _evaluated_again(walk: Walk, containers: Sequence[str | None]) -> bool:
-    """Whether what a loop walks gives the same when it is evaluated again: it counts, it is an attribute, or a dict of
-    which the loop takes something by its key."""
+def _evaluated_again(parsed: Parsed, loop: Loop, walk: Walk, containers: Sequence[str | None]) -> bool:
+    """Whether what a loop walks gives the same when it is evaluated again: it counts, it is an attribute, a dict of
+    which the loop takes something by its key, or a tuple, list or class that the file names."""
     keys_of = walk.numbers.keys_of
-    return keys_of is None or keys_of in containers or isinstance(walk.numbers.node, cst.Attribute)
+    if keys_of is None or keys_of in containers or isinstance(walk.numbers.node, cst.Attribute):
+        return True
+    return isinstance(walk.numbers.node, cst.Name) and _is_constant(parsed, loop, keys_of)
+
+
+def _is_constant(parsed: Parsed, loop: Loop, name: str) -> bool:
+    """Whether a name is bound once, at the top of the file, to a display or a class."""
+    functions = [one for one in parsed.ancestors(loop) if isinstance(one, cst.FunctionDef | cst.Lambda)]
+    if any(name in _own_names(one) for one in functions) or name not in flow(parsed.module.body).bound:
+        return False
+    given: list[cst.CSTNode] = []
+    for line in parsed.module.body:
+        match line:
+            case cst.ClassDef(name=cst.Name(value=bound)):
+                given += [line] if bound == name else []
+            case cst.SimpleStatementLine(body=[cst.Assign(targets=[cst.AssignTarget(target=target)], value=value)]):
+                given += [value] if dotted(target) == name else []
+    once = len(given) == 1 and _times_bound(parsed.module.body, name) == 1
+    return once and isinstance(given[0], cst.ClassDef | cst.Tuple | cst.List)
 
 
 def _is_own_place(

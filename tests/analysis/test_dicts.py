@@ -141,6 +141,10 @@ TAKEN = {
     "for i in range(3):\n    x = self.blocks['b%d' % (i + 1)](x)": "[self.blocks['b%d' % (i + 1)] for i in range(3)]",
     "blocks = self.blocks\nfor name in blocks:\n    x = blocks[name](x)": "blocks.values()",
     "for name in self.blocks:\n    if mask is None:\n        x = self.blocks[name](x)": "self.blocks.values()",
+    "for n in ('b', 'a', 'c'):\n    x = self.blocks[n](x)": "[self.blocks[n] for n in ('b', 'a', 'c')]",
+    "for n in sorted(self.blocks, reverse=True):\n    x = self.blocks[n](x)": (
+        "[self.blocks[n] for n in sorted(self.blocks, reverse=True)]"
+    ),
 }
 
 
@@ -257,6 +261,35 @@ def test_a_name_of_the_files_own_is_not_pythons(name, loop):
     assert not any(isinstance(one, Plan) for one in found)
 
 
+NAMES = {
+    "NAMES = ('a', 'b', 'c')": "[self.blocks[name] for name in NAMES]",
+    "class NAMES(str):\n    pass": "[self.blocks[name] for name in NAMES]",
+    "NAMES = (name for name in 'abc')": None,
+    "NAMES = 'a', 'b', 'c'\nNAMES = iter(NAMES)": None,
+    "for NAMES in (): pass": None,
+}
+
+
+@pytest.mark.parametrize("constant", NAMES)
+def test_names_that_the_file_names(constant):
+    loop = "for name in NAMES:\n    x = self.blocks[name](x)"
+    found = only(text_of(loop).replace("class Model(", f"{constant}\n\n\nclass Model("))
+    assert (found.container if isinstance(found, Plan) else None) == NAMES[constant]
+    own = only(text_of(f"NAMES = iter(keys)\n{loop}").replace("class Model(", f"{constant}\n\n\nclass Model("))
+    assert isinstance(own, Refusal)
+
+
+@pytest.mark.parametrize("walked", ["self.blocks", "self.blocks.keys()", "list(self.blocks)"])
+def test_names_beside_their_values(walked):
+    plan = planned(f"for n, layer in zip({walked}, self.blocks.values()):\n    x = layer(x) * len(n)")
+    assert [(one.target, one.source) for one in plan.xs] == [("n", "list(self.blocks)")]
+
+
+def test_names_that_are_tuples():
+    plan = planned("for (kind, i), layer in self.blocks.items():\n    x = layer(x) * i")
+    assert [(one.target, one.source) for one in plan.xs] == [("(kind, i)", "list(self.blocks)")]
+
+
 LOCAL = {
     "layers = list(self.blocks.values())\nfor layer in layers:": "layers",
     "layers = self.blocks.values()\nfor layer in layers:": "layers",
@@ -288,3 +321,10 @@ def test_a_count_and_a_name():
     plan = planned(loop)
     assert plan.container == "self.blocks.values()"
     assert ("name", "list(self.blocks)") in [(one.target, one.source) for one in plan.xs]
+
+
+@pytest.mark.parametrize(("names", "distinct"), [("'a', 'b', 'c'", True), ("'a', 'b', \"a\"", False)])
+def test_what_is_read_and_stored_by_name(names, distinct):
+    loop = f"for n in ({names}):\n    x, outs[n] = self.blocks[n](x, outs[n]), x"
+    found = only(text_of(loop))
+    assert isinstance(found, Plan if distinct else Refusal)
