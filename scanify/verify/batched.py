@@ -59,5 +59,5 @@ def _traced(program: Version, avals: Sequence[jax.ShapeDtypeStruct], inputs: Seq
         aval if axis is None else jax.ShapeDtypeStruct((SIZE, *aval.shape), aval.dtype, weak_type=aval.weak_type)
         for aval, axis in zip(avals, axes, strict=True)
     ]
-    with under(None):
+    with under(None, program):
         return jax.make_jaxpr(lambda leaves: batch(program, leaves, axes))(given)

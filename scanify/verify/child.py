@@ -11,19 +11,23 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scanify.errors import ScanifyError
 from scanify.verify.case import CaseError, CaseSpec, check_returned, find_function
 from scanify.verify.failure import describe, user_frames
 from scanify.verify.in_child import serve
 from scanify.verify.loaded import Version
+from scanify.verify.looked_at import taken_from, watch
 from scanify.verify.overlay import Overlay
 from scanify.verify.request import Request, Response
 from scanify.verify.sweep import Arguments, find_sweep, shown
 from scanify.verify.telling import listening, tell
 from scanify.verify.verdict import CaseResult
 from scanify.verify.versions import overlay_of, read_of, target_of
+
+if TYPE_CHECKING:
+    from scanify.verify.settings import Settings
 
 
 def main(request_fd: int, response_fd: int, lifeline_fd: int) -> None:
@@ -83,6 +87,7 @@ class _Build:
     error: CaseError | None = None
     raised: BaseException | None = None
     told: CaseError | None = None
+    called: bool = False
 
     @property
     def mapping(self) -> object:
@@ -90,6 +95,7 @@ class _Build:
         return getattr(self.function, "mapping", None)
 
     def __call__(self) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+        self.called = True
         try:
             with self.overlay.active(self.version):
                 returned = self.function(self.module, **self.arguments)
@@ -133,16 +139,20 @@ class _Run:
     def results(self) -> Iterator[CaseResult]:
         """One result for each variant of the case. What it takes to load the case is part of the first."""
         compare = self._timed("import jax", self._comparer)
+        from scanify.verify.settings import Settings, recorded
         from scanify.verify.statics import users_modules
 
-        with self.overlay, users_modules(self.overlay.is_users):
+        settings = Settings(self.overlay.version_of)
+        with self.overlay, users_modules(self.overlay.is_users), recorded(settings):
             before = self._timed("load original", lambda: self._load(self.overlay.original))
+            settings.undo(self.overlay.original)
             after = self._timed("load rewritten", lambda: self._load(self.overlay.rewritten))
+            self._check_settings(settings)
             if len(before.sweep) != len(after.sweep):
                 text, name = self.request.case.text, f"{self.request.case.function}.sweep"
                 raise CaseError(f"{text}: {name} must not depend on the module, but its length differs between the two")
             for at, arguments in enumerate(before.sweep):
-                result = self._variant(compare, self._build(before, at), self._build(after, at))
+                result = self._variant(compare, self._build(before, at), self._build(after, at), settings)
                 variant = shown(before.function, before.sweep, arguments)
                 seconds = (*(() if at else self.seconds), *result.seconds)
                 yield replace(result, case=self.request.case.text, variant=variant, seconds=seconds)
@@ -151,11 +161,35 @@ class _Run:
         arguments = loaded.sweep[at]
         return _Build(self.request.case, self.overlay, loaded.version, loaded.module, loaded.function, arguments)
 
-    def _variant(self, compare: Callable[..., CaseResult], before: _Build, after: _Build) -> CaseResult:
+    def _variant(
+        self, compare: Callable[..., CaseResult], before: _Build, after: _Build, settings: "Settings"
+    ) -> CaseResult:
         try:
-            return self._compared(compare, before, after)
+            result = self._compared(compare, before, after)
+            if before.called and after.called:
+                self._check_settings(settings)
+                self._check_taken(after)
+            return result
         except BaseException as error:
             return CaseResult(self.request.case.text, error=_message(error))
+
+    def _check_settings(self, settings: "Settings") -> None:
+        odd = settings.difference(self.overlay.original, self.overlay.rewritten)
+        if odd is not None:
+            raise CaseError(
+                f"{self.request.case.text}: {odd}, so the two versions cannot be compared in one process; set it "
+                "in the case file, which is loaded for both, or in neither"
+            )
+
+    def _check_taken(self, after: _Build) -> None:
+        original, rewritten = self.request.target, self.request.rewritten_target
+        if rewritten in (None, original) or taken_from(after.module):
+            return
+        if os.fspath(original) in self.overlay.rewritten.read:
+            raise CaseError(
+                f"{self.request.case.text} took nothing from {Path(str(after.module.__file__)).name}, so that "
+                f"{original.name} would be compared with itself; take the model from the module that the case is given"
+            )
 
     def _timed(self, step: str, action: Callable[[], Any]) -> Any:
         tell(step)
@@ -178,6 +212,8 @@ class _Run:
     def _load(self, version: Version) -> _Loaded:
         request, target = self.request, target_of(self.request, version)
         module = self._imported(target, version, f"the {version.name} {target.name} does not import")
+        if version is self.overlay.rewritten:
+            watch(module)
         with_what = f" with the rewritten {target.name}" if version is self.overlay.rewritten else ""
         cases = self._imported(request.case.path, version, f"{request.case.path.name} does not import{with_what}")
         with self.overlay.active(version):

@@ -59,7 +59,7 @@ def compiled(program: Version, avals: Sequence[jax.ShapeDtypeStruct], traced: Tr
         return arrays, list(pull(list(cts)))
 
     _warm_up()
-    with under(policy):
+    with under(policy, program):
         start = time.perf_counter()
         staged = jax.jit(both).trace(own, cotangents)
         middle = time.perf_counter()

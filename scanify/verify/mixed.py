@@ -17,6 +17,7 @@ import jax
 from jax.extend.core import ClosedJaxpr
 
 from scanify.errors import ScanifyError
+from scanify.jaxpr.calls import children, opened
 from scanify.verify.loaded import REWRITTEN
 
 _JAX = f"{Path(jax.__file__).parent}{os.sep}"
@@ -27,8 +28,8 @@ Files = Callable[[str], str | None]
 def check_not_mixed(original: ClosedJaxpr, rewritten: ClosedJaxpr | None, files: Files | None) -> None:
     """Raises ScanifyError where an operation of one version was traced by code of the other.
 
-    Operations inside of jitted functions do not tell: they may come from jax's cache, and be traced by whichever
-    version called the function first. Those in the body of a scan tell if the version's own line made them.
+    Operations inside of others, as in a jitted function or in the body of a scan, tell by the line nearest to them
+    alone: that made them, while whoever called the function may have called it for both versions.
     """
     for name in _files(original.jaxpr):
         if name.endswith(REWRITTEN):
@@ -39,11 +40,11 @@ def check_not_mixed(original: ClosedJaxpr, rewritten: ClosedJaxpr | None, files:
 
 
 def _files(jaxpr: Any, *, inside: bool = False) -> Iterator[str]:
-    """The files that made the operations; of those inside a scan, whose body a library may share, the nearest one."""
+    """The files that made the operations; of those inside of others, which a library may share, the nearest one."""
     seen: set[int] = set()
     for equation in jaxpr.eqns:
-        if equation.primitive.name == "scan":
-            yield from _files(equation.params["jaxpr"].jaxpr, inside=True)
+        for child in children(equation):
+            yield from _files(opened(child)[0], inside=True)
         traceback = equation.source_info.traceback
         if traceback is None or id(traceback) in seen:
             continue

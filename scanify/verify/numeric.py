@@ -207,7 +207,7 @@ class _Runner:
             if unsupported:
                 return _Pair([], [], unsupported=unsupported)
             try:
-                with under(self.case.policy):
+                with under(self.case.policy, self.case.after):
                     self.rewritten = self.rewritten or self.made(self.case.after, given)
                     after = self.rewritten(given)
             except Exception as error:
@@ -230,7 +230,7 @@ class _Runner:
 
     def original(self, given: _Arrays) -> tuple[list[Any], str]:
         try:
-            with under(None):
+            with under(None, self.case.before):
                 return self.function(given)(given), ""
         except Exception as error:  # user code may raise anything; what it does is reported
             return [], _raised(error)

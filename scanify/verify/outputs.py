@@ -7,6 +7,7 @@ from scanify.verify.judge import Subject, judge
 from scanify.verify.numeric import compare_outputs
 from scanify.verify.trace import Policy, Traced
 from scanify.verify.verdict import Status, Verdict
+from scanify.verify.written import differently_written
 
 
 def outputs(subject: Subject, traced: Traced, policy: Policy) -> Verdict:
@@ -19,6 +20,9 @@ def outputs(subject: Subject, traced: Traced, policy: Policy) -> Verdict:
 
 def different_outputs(before: Traced, after: Traced) -> str | None:
     """How the outputs differ in pytree, shape, dtype or weak type, or in what is no array; None where they do not."""
+    wrote = differently_written(before.outputs.tree, after.outputs.tree)
+    if wrote is not None:
+        return wrote
     found: Correspondence | Mismatch = correspond(before.outputs.tree, after.outputs.tree)
     if isinstance(found, Mismatch):
         return f"output{_sub(found.path)}: {found.text}"

@@ -48,7 +48,7 @@ def tangents(subject: Subject, untested: str) -> Once:
 
 def _traced(program: Version, avals: Any) -> ClosedJaxpr:
     moves = [jax.ShapeDtypeStruct(avals[i].shape, avals[i].dtype) for i in differentiated(avals)]
-    with under(None):
+    with under(None, program):
         traced = jax.make_jaxpr(lambda leaves, tangents: jvp(program, leaves, tangents))(list(avals), moves)
     if _holds(traced.jaxpr, REVERSE_ONLY):
         raise TypeError("a custom_vjp function has no forward-mode derivative")

@@ -8,10 +8,11 @@ derivative, and what is saved between forward and backward is not mixed with the
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -21,24 +22,26 @@ from jax.extend.core import ClosedJaxpr, Literal, jaxprs_in_params
 
 from scanify.nn import remat_policy_override
 from scanify.nn.apply_cover import MAPPED
+from scanify.verify.apart import traced_apart
 from scanify.verify.arrays import is_inexact, is_traced, struct
 from scanify.verify.build import Built
 from scanify.verify.correspond import Recipe, Slot, slotted
+from scanify.verify.written import Watch
 
 Policy = str | bool | None
-
-# A function that user code wraps in jit is traced once per context; without this a second policy would find the
-# program of the first one in jax's cache.
-_POLICY = jax.make_user_context("")
 
 
 @dataclass(frozen=True, eq=False)
 class Version:
-    """One version as a function. `recipes` says how its own array leaves come from the leaves of the original."""
+    """One version as a function. `recipes` says how its own array leaves come from the leaves of the original.
+
+    `name` is its own, and no other version's in this process.
+    """
 
     treedef: Any
     others: tuple[Any, ...]
     recipes: tuple[Recipe, ...]
+    name: str = field(default_factory=lambda: f"version {next(_COUNT)}")
 
     def own(self, leaves: Sequence[Any]) -> list[Any]:
         """This version's array leaves from those of the original."""
@@ -53,14 +56,16 @@ class Version:
         return [found[i] for i in range(len(found))]
 
     def call(self, own: Sequence[Any]) -> Any:
-        """Call the model on its own array leaves."""
+        """Call the model on its own array leaves. What it writes to its arguments is part of the result (`Written`)."""
         arrays = iter(own)
         leaves = [next(arrays) if other is _ARRAY else other for other in self.others]
         model, args, kwargs = jax.tree.unflatten(self.treedef, leaves)
-        return model(*args, **kwargs)
+        watch = Watch(model, args, kwargs)
+        return watch.result(model(*args, **kwargs))
 
 
 _ARRAY = object()
+_COUNT = itertools.count()
 
 
 def version(built: Built, recipes: Sequence[Recipe] | None = None) -> Version:
@@ -130,10 +135,10 @@ class Traced:
 
 
 @contextlib.contextmanager
-def under(policy: Policy) -> Iterator[None]:
-    """Trace what is inside with every `ArrayStacked` under this remat policy; None leaves them as they are written."""
+def under(policy: Policy, program: Version) -> Iterator[None]:
+    """Trace a version with every `ArrayStacked` under this remat policy; None leaves them as they are written."""
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_POLICY(repr(policy)))
+        stack.enter_context(traced_apart(f"{program.name} {policy!r}"))
         if policy is not None:
             stack.enter_context(remat_policy_override(policy))
         yield
@@ -160,7 +165,7 @@ def trace(program: Version, avals: Sequence[jax.ShapeDtypeStruct], policy: Polic
         seen[:] = [tree]
         return arrays
 
-    with under(policy):
+    with under(policy, program):
         first = jax.make_jaxpr(forward)(list(avals))
         outputs = Outputs(seen[0], tuple(struct(aval) for aval in first.out_avals))
         cotangents = [jax.ShapeDtypeStruct(*_form(outputs.avals[i])) for i in outputs.inexact]

@@ -1,0 +1,139 @@
+"""What a call writes to the lists, dicts and objects that it is given is part of what it does."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import pytest
+
+from scanify.verify.compare import compare_case
+from scanify.verify.verdict import Status, Verdict
+from scanify.verify.written import Watch
+
+X = jnp.arange(3.0)
+
+
+@jax.tree_util.register_dataclass
+@dataclass
+class Cache:
+    keys: Any
+    values: Any
+
+
+class Held:
+    """No pytree."""
+
+    def __init__(self) -> None:
+        self.last = 0
+
+
+class Model(eqx.Module):
+    w: jax.Array
+    body: Any = eqx.field(static=True)
+
+    def __call__(self, x: jax.Array, given: Any = None) -> Any:
+        return self.body(self.w, x, given)
+
+
+def outputs(before: Any, after: Any, given: Any) -> Verdict:
+    def case(body: Any) -> Any:
+        return lambda: (Model(jnp.ones(3), body), (X, given() if given else None))
+
+    found = compare_case(
+        "case", case(before), case(after), policies=[None], requested=None, abstract=False, measure=False
+    )
+    return found.policies[0].outputs
+
+
+def replaced(place: int, scale: float = 2.0) -> Any:
+    def body(w: Any, x: Any, given: Any) -> Any:
+        given[place] = w * x * scale
+        return x
+
+    return body
+
+
+def attribute(name: str, scale: float = 2.0) -> Any:
+    def body(w: Any, x: Any, given: Any) -> Any:
+        setattr(given, name, w * x * scale)
+        return x
+
+    return body
+
+
+def nothing(w: Any, x: Any, given: Any) -> Any:
+    return x
+
+
+def lists() -> Any:
+    return [jnp.zeros(3), jnp.zeros(3)]
+
+
+def caches() -> Any:
+    return Cache(jnp.zeros(3), jnp.zeros(3))
+
+
+# What is given, what is written to it, what else is written, and how the place is called.
+WRITES: dict[str, tuple[Any, Any, Any, str]] = {
+    "a list": (lists, replaced(1), replaced(1, 3.0), "args[1]"),
+    "another element": (lists, replaced(1), replaced(0), "args[1]"),
+    "a dict": (lambda: {0: jnp.zeros(3)}, replaced(0), replaced(0, 3.0), "args[1]"),
+    "a list inside": (
+        lambda: {"a": lists()},
+        lambda w, x, given: replaced(1)(w, x, given["a"]),
+        lambda w, x, given: replaced(1, 3.0)(w, x, given["a"]),
+        "args[1]['a']",
+    ),
+    "a longer list": (
+        lists,
+        lambda w, x, given: (given.append(w * x), x)[1],
+        lambda w, x, given: (given.append(w), x)[1],
+        "args[1]",
+    ),
+    "a dataclass": (caches, attribute("keys"), attribute("keys", 3.0), "args[1]"),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_call_that_writes_something_else_is_not_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given, writes, other, place = WRITES[name]
+    assert outputs(writes, writes, given).status is Status.PROVED
+    assert outputs(writes, other, given).status is Status.FAILED
+    for pair, says in (
+        ((writes, nothing), f"the original writes to {place}, which it is given, and the rewritten version does not"),
+        ((nothing, writes), f"the rewritten version writes to {place}, which it is given, and the original does not"),
+    ):
+        verdict = outputs(*pair, given)
+        assert verdict.status is Status.FAILED and says in verdict.reason
+    monkeypatch.setattr(Watch, "result", lambda self, returned: returned)
+    assert outputs(writes, nothing, given).status is Status.PROVED
+
+
+def test_an_object_that_is_no_pytree_is_looked_at_too() -> None:
+    held = Held()
+    watch = Watch(None, (held,), {})
+    assert watch.result(X) is X
+    held.last = 1
+    assert watch.result(X).written == {"args[0]": {"last": 1}}
+
+
+def test_a_state_that_is_replaced_is_not_written_to() -> None:
+    index = eqx.nn.StateIndex(jnp.zeros(3))
+    state = eqx.nn.State(index)
+    watch = Watch(None, (state,), {})
+    state.set(index, X)
+    assert watch.result(X) is X
+
+
+@pytest.mark.parametrize("what", ["kept", "replaced by equals"])
+def test_what_is_not_written_to_is_no_result(what: str) -> None:
+    given = [X, {"a": X}]
+    watch = Watch(None, (given,), {})
+    if what == "kept":
+        given[0] = X
+        assert watch.result(X) is X
+    else:
+        given[0] = X + 0
+        assert list(watch.result(X).written) == ["args[0]"]
