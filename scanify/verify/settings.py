@@ -95,11 +95,11 @@ def recorded(settings: Settings) -> Iterator[None]:
         sys.addaudithook(_hear)
         _HOOKED.append(_hear)
     _LISTENING.append(settings)
-    kind.update = noted  # type: ignore[method-assign]
+    kind.update = noted
     try:
         yield
     finally:
-        kind.update = update  # type: ignore[method-assign]
+        kind.update = update
         _LISTENING.remove(settings)
 
 
