@@ -30,6 +30,8 @@ from scanify.verify.written import Watch
 
 Policy = str | bool | None
 
+_COUNT = itertools.count()
+
 
 @dataclass(frozen=True, eq=False)
 class Version:
@@ -65,7 +67,6 @@ class Version:
 
 
 _ARRAY = object()
-_COUNT = itertools.count()
 
 
 def version(built: Built, recipes: Sequence[Recipe] | None = None) -> Version:
