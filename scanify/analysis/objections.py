@@ -128,7 +128,7 @@ def _walked_problem(project: Project, at: Where, part: Part) -> tuple[str, str] 
         lazy = builtin_called(project, at, value) in _LAZY
         if (
             lazy
-            or _of_dict(value)
+            or (part.form != REVERSED and _of_dict(value))  # what is walked backwards is made a list
             or isinstance(value, cst.Dict | cst.DictComp | cst.Set | cst.SetComp | cst.GeneratorExp)
         ):
             return "SCN213", "what is walked beside the layers is not an array or a list"
