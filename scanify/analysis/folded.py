@@ -43,9 +43,14 @@ def plan_reduce(context: Context, module: Module, call: cst.Call) -> Plan | Refu
     layer = dotted(found.part.target) if found is not None else None
     if found is None or layer is None or not _applies(project, at, fold, found, layer):
         return None
-    effects = EffectFinder(
-        project, at, around | {fold.carry, *target_names(fold.loop.target)}, frozenset(), layers=frozenset((layer,))
-    ).body(body_of(fold.loop.body))
+    own = around | {fold.carry, *target_names(fold.loop.target)}
+    effects = EffectFinder(project, at, own, frozenset(), layers=frozenset((layer,))).body(body_of(fold.loop.body))
+    if len(head.parts) > 1 and fold.start is not None:
+        # What is walked beside the layers comes before the value to begin with, and after it in a fold.
+        given = [cst.Assign([cst.AssignTarget(cst.Name("_"))], one) for one in (fold.loop.iter, fold.start)]
+        before = EffectFinder(project, at, around, frozenset()).body(given)
+        effects.problems += before.problems
+        effects.oblige_as(before)
     problem = _problem(project, at, fold, head, found, layer, effects)
     if problem is not None:
         return _refusal(project, at, fold, head, found, *problem)

@@ -37,6 +37,13 @@ PLANS = {
         (),
         "(l(c[0]), c[1] + c[0])",
     ),
+    "a start that is popped": ("functools.reduce(lambda h, l: l(h), self.layers, keys.pop())", "h", (), "l(h)"),
+    "a start that is computed beside keys": (
+        "functools.reduce(lambda h, p: p[0](h, key=p[1]), zip(self.layers, jr.split(x, 3)), jnp.sin(helper(x)))",
+        "h",
+        (("key", "jr.split(x, 3)"),),
+        "layer(h, key=key)",
+    ),
     "a keyword of Python 3.14": (
         "functools.reduce(lambda h, l: l(h), self.layers, initial=x)",
         "h",
@@ -137,6 +144,12 @@ REFUSED = {
     "SCN212: a walrus that comes first": "functools.reduce(lambda h, l: l(h, y), self.layers, (y := x))",
     "SCN207: an effect": "functools.reduce(lambda h, l: l(h, next(keys)), self.layers, x)",
     "SCN207: a change outside": "functools.reduce(lambda h, l: l(h, keys.pop()), self.layers, x)",
+    "SCN207: a start that changes what is walked": (
+        "functools.reduce(lambda h, p: p[0](h, key=p[1]), zip(self.layers, keys), keys.pop())"
+    ),
+    "SCN207: what is walked changes the start": (
+        "functools.reduce(lambda h, p: p[0](h, key=p[1]), zip(self.layers, [next(x) for _ in mask]), x)"
+    ),
     "SCN208: which layer it is": "functools.reduce(lambda h, l: h if l is self.norm else l(h), self.layers, x)",
     "SCN208: the value of a number": (
         "functools.reduce(lambda n, layer: n + (layer(x) if n > 0 else 1), self.layers, 0)"
