@@ -3,8 +3,9 @@
 What a result depends on: the bytes of every file of the user's that either version imported, the case file among them;
 the files that were looked for and were not there; where each version imports from; the options; the versions of Python
 and of every installed package; scanify's own source; the environment variables that jax, XLA and equinox read; and the
-kind of machine. The bytes and the absent files are known only after a run, so they are in the entry and are checked
-when it is read; everything else is in its name. What a case reads besides (data files, other variables) is not seen.
+kind of machine; and what the code consults besides (`scanify.verify.consulted`): files that it opens, variables that it
+reads, the libraries that it imports. What is known only after a run is in the entry and is checked when it is read;
+everything else is in its name. What a library reads without Python is not seen.
 
 Only good results are kept: what failed is run again.
 """
@@ -29,7 +30,7 @@ from scanify.verify.request import Request, Response
 from scanify.verify.verdict import CaseResult
 from scanify.verify.versions import overlay_of
 
-FORMAT = 1
+FORMAT = 2
 FOLDER = ".scanify_cache"
 _VARIABLES = ("JAX", "XLA", "EQX", "EQUINOX", "CUDA", "NVIDIA", "ROCR", "HIP", "TPU", "LIBTPU", "PYTHON", "TF_", "NCCL")
 _ENTRIES = 256
@@ -117,8 +118,10 @@ def _key(request: Request) -> dict[str, Any]:
 
 
 def _unchanged(request: Request, response: Response) -> bool:
-    """Whether both versions would import the same bytes from the same files again."""
+    """Whether both versions would import the same bytes from the same files again, and consult the same."""
     overlay = overlay_of(request)
+    if not response.consulted.holds():
+        return False
     both = ((overlay.original, response.original), (overlay.rewritten, response.rewritten))
     return all(
         all(_holds(version, path) == known for path, known in read.files)

@@ -24,7 +24,7 @@ from scanify.verify.request import Request, Response
 from scanify.verify.sweep import Arguments, find_sweep, shown
 from scanify.verify.telling import listening, tell
 from scanify.verify.verdict import CaseResult
-from scanify.verify.versions import overlay_of, read_of, target_of
+from scanify.verify.versions import consulted_by, consulting_of, overlay_of, read_of, target_of
 
 if TYPE_CHECKING:
     from scanify.verify.settings import Settings
@@ -54,8 +54,11 @@ def respond(request: Request) -> Response:
     """The results of `run_case`, and what both versions have imported for them."""
     try:
         run = _Run(request)
-        results = run.results_or_error()
-        return Response(results, read_of(run.overlay.original), read_of(run.overlay.rewritten))
+        with consulting_of(run.overlay) as record:
+            results = run.results_or_error()
+        return Response(
+            results, read_of(run.overlay.original), read_of(run.overlay.rewritten), consulted_by(run.overlay, record)
+        )
     except BaseException as error:
         return Response((CaseResult(request.case.text, error=_message(error)),))
 

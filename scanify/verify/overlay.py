@@ -101,6 +101,10 @@ class Overlay(MetaPathFinder):
         """Whether a version has loaded a module of this dotted name."""
         return name in self.original.modules or name in self.rewritten.modules
 
+    def is_library(self, file: str) -> bool:
+        """Whether the file, or a folder by its path, is neither the project's nor scanify's nor Python's."""
+        return not self._owns_file(file) and not self.project.is_own_or_python(file)
+
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:

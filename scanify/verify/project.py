@@ -72,6 +72,10 @@ class Project:
         """Whether `file` belongs to Python, to an installed package, or to scanify."""
         return any(below(file, other) for other in self._foreign) or _is_installed(file)
 
+    def is_own_or_python(self, file: str) -> bool:
+        """Whether `file` belongs to scanify, or to Python itself."""
+        return not _is_installed(file) and any(below(file, other) for other in self._foreign)
+
     def display(self, file: str) -> str:
         """The name to show for a file of the project: relative to `directory`, or else to where it is imported from."""
         if below(file, str(self.directory)):

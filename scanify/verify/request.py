@@ -1,9 +1,10 @@
 """What the parent asks of the child process that runs one case, and what it answers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from scanify.verify.case import CaseSpec
+from scanify.verify.consulted import Consulted
 from scanify.verify.verdict import CaseResult
 
 
@@ -53,7 +54,8 @@ class Read:
 
 @dataclass(frozen=True)
 class Response:
-    """The results of the case, one for each variant of it, the defaults first, and what both versions imported.
+    """The results of the case, one for each variant of it, the defaults first, and what both versions imported and
+    consulted beside.
 
     They say nothing about the user's output, which only the parent sees.
     """
@@ -61,3 +63,4 @@ class Response:
     results: tuple[CaseResult, ...]
     original: Read = Read()
     rewritten: Read = Read()
+    consulted: Consulted = field(default_factory=Consulted)

@@ -1,7 +1,9 @@
 """Both versions of a request: where each is imported from, which file is the case's module, and what it imported."""
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 
+from scanify.verify.consulted import Consulted, Consulting, consulting, is_systems
 from scanify.verify.loaded import Version
 from scanify.verify.overlay import Overlay
 from scanify.verify.project import Project, search_places
@@ -32,6 +34,17 @@ def target_of(request: Request, version: Version) -> Path:
 def read_of(version: Version) -> Read:
     """What `version` has imported so far."""
     return Read(tuple(sorted(version.read.items())), tuple(sorted(version.missed)))
+
+
+def consulting_of(overlay: Overlay) -> AbstractContextManager[Consulting]:
+    """Inside, what the user's code consults is taken down; files of libraries count as part of these."""
+    return consulting(lambda path: is_systems(path) or overlay.project.is_foreign(path))
+
+
+def consulted_by(overlay: Overlay, record: Consulting) -> Consulted:
+    """What both versions have consulted so far, beside the modules that they imported."""
+    sources = [path for version in (overlay.original, overlay.rewritten) for path in version.read]
+    return record.found(overlay.is_library, sources)
 
 
 def _search(request: Request, version: Version) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from scanify.verify import cache as cache_module
+from scanify.verify import consulted
 from scanify.verify import run as run_module
 from scanify.verify.cache import Cache
 from scanify.verify.case import CaseSpec
@@ -22,16 +23,32 @@ from scanify.verify.process import Outcome
 from scanify.verify.request import Request, Response
 from scanify.verify.run import verify
 from scanify.verify.verdict import CaseResult, PolicyResult, Status, Verdict, Verification
-from scanify.verify.versions import overlay_of, read_of, target_of
+from scanify.verify.versions import consulted_by, consulting_of, overlay_of, read_of, target_of
 
 PROVED = Verdict(Status.PROVED)
+CONSULTS = """
+import os
+from pathlib import Path
+
+here = Path(__file__).parent
+tokens = (here / "tokens.txt").read_text()
+layers = int(os.environ.get("LAYERS", "4"))
+more = "MORE_LAYERS" in os.environ
+(here / "log.txt").write_text("ran")
+log = (here / "log.txt").read_text()
+try:
+    weights = (here / "weights.txt").read_text()
+except FileNotFoundError:
+    weights = ""
+"""
 FILES = {
     "pyproject.toml": "",
     "model.py": "from blocks import y\nimport helper_library",
     "blocks.py": "y = 1",
     "unread.py": "z = 1",
     "cases.py": "import inputs\ndef f(module): ...",
-    "inputs.py": "x = 1",
+    "inputs.py": "x = 1\n" + CONSULTS,
+    "tokens.txt": "1 2 3",
 }
 
 
@@ -47,13 +64,16 @@ class Child:
     def __call__(self, request: bytes, limits: Limits, **_: Any) -> Outcome:
         self.runs += 1
         asked = from_json(Request, json.loads(request))
-        with overlay_of(asked) as overlay:
+        overlay = overlay_of(asked)
+        with consulting_of(overlay) as record, overlay:
             for version in (overlay.original, overlay.rewritten):
                 overlay.load(target_of(asked, version), version)
                 overlay.load(asked.case.path, version)
         policies = tuple(PolicyResult(str(name), self.verdict, self.verdict) for name in asked.policies)
         results = (CaseResult(asked.case.text, self.verdict, policies, seconds=(("prove", 1.0),)),) * self.variants
-        response = Response(results, read_of(overlay.original), read_of(overlay.rewritten))
+        response = Response(
+            results, read_of(overlay.original), read_of(overlay.rewritten), consulted_by(overlay, record)
+        )
         return Outcome(json.dumps(to_json(response)).encode(), "printed", 2.0, 0)
 
 
@@ -69,6 +89,9 @@ def root(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: 
     (library / "helper_library.py").write_text("")
     monkeypatch.syspath_prepend(library)
     monkeypatch.chdir(tmp_path)
+    # To look at all libraries that the tests have loaded would take a while, each time.
+    loaded, places = {id(module) for module in sys.modules.values()}, consulted._places
+    monkeypatch.setattr(consulted, "_places", lambda module: [] if id(module) in loaded else places(module))
     return tmp_path
 
 
@@ -142,6 +165,13 @@ def upgraded(root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return {}
 
 
+def in_place(root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """An installed file is edited, or replaced by one of the same version."""
+    place = next(Path(place) for place in sys.path if place.endswith("site-packages") and "installed" in place)
+    (place / "helper_library.py").write_text("x = 1\n")
+    return {}
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -149,7 +179,7 @@ def upgraded(root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         pytest.param(given(after="y = 3"), id="the rewritten text of a changed file"),
         pytest.param(write("model.py", "from blocks import y\nimport helper_library\n"), id="an unchanged neighbour"),
         pytest.param(write("cases.py", "import inputs\ndef f(module): return"), id="the case file"),
-        pytest.param(write("inputs.py", "x = 2"), id="what the case file imports"),
+        pytest.param(write("inputs.py", "x = 2\n" + CONSULTS), id="what the case file imports"),
         pytest.param(write("helper_library.py", ""), id="a file that now shadows a library"),
         pytest.param(write("inputs/__init__.py", "x = 2"), id="a package that now shadows a module"),
         pytest.param(write("__init__.py", ""), id="a folder that became a package"),
@@ -166,10 +196,15 @@ def upgraded(root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         pytest.param(variable("EQX_ON_ERROR", "nan"), id="EQX_ON_ERROR"),
         pytest.param(variable("PYTHONPATH", "/elsewhere"), id="PYTHONPATH"),
         pytest.param(upgraded, id="an installed package"),
+        pytest.param(in_place, id="a package that is changed in place"),
+        pytest.param(write("tokens.txt", "1 2 4"), id="a file that the case reads"),
+        pytest.param(write("weights.txt", "1.0"), id="a file that the case looked for"),
+        pytest.param(variable("LAYERS", "5"), id="a variable that the case reads"),
+        pytest.param(variable("MORE_LAYERS", "1"), id="a variable that the case asks for"),
         pytest.param(attribute(sys, "version", "4.0"), id="the version of Python"),
         pytest.param(attribute(cache_module, "_own_source", lambda: "other"), id="scanify's own source"),
         pytest.param(attribute(cache_module.platform, "machine", lambda: "other"), id="the kind of machine"),
-        pytest.param(attribute(cache_module, "FORMAT", 2), id="the format"),
+        pytest.param(attribute(cache_module, "FORMAT", 3), id="the format"),
     ],
 )
 def test_a_change_of_what_a_result_depends_on_runs_it_again(
@@ -187,6 +222,7 @@ def test_a_change_of_what_a_result_depends_on_runs_it_again(
     [
         pytest.param(write("unread.py", "z = 3"), id="a file that is not imported"),
         pytest.param(write("notes.md", "new"), id="a file that is no module"),
+        pytest.param(write("log.txt", "before"), id="a file that the case writes"),
         pytest.param(variable("TERM", "dumb"), id="the terminal"),
     ],
 )
