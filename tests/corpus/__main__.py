@@ -27,9 +27,12 @@ def main() -> int:
         found += answers([one for one in labels if one.package == package], checked)
     if not given.quiet:
         print("\n".join(disagreement(one) for one in found if not one.agrees), end="\n\n")
+        refused = [one for one in found if one.loop is not None and not one.label.eligible]
+        print(f"{len(refused)} refused, as their labels ask for; the label's reason and ours:")
+        print("\n".join(disagreement(one) for one in refused), end="\n\n")
         print("capabilities that eligible loops need and were not rewritten for:", needs(found), sep="\n", end="\n\n")
     print(table(found))
-    print(f"{skipped} files were skipped")
+    print(f"{skipped} file{'s' if skipped != 1 else ''} skipped")
     return 0
 
 
