@@ -31,6 +31,8 @@ class Version:
     suffix: str = ""
     search: tuple[str, ...] = ()
     modules: dict[str, ModuleType] = field(default_factory=dict)
+    # `sys.path` as its code left it; None as long as none has run.
+    path: list[str] | None = None
     read: dict[str, str] = field(default_factory=dict)
     missed: set[str] = field(default_factory=set)
     # Whether it has other files than the disk.

@@ -42,6 +42,7 @@ class Overlay(MetaPathFinder):
         self._displayed: dict[str, str | None] = {}
         self._owned: dict[str, bool] = {}
         self._path = sys.path
+        self._shared = sys.path
         self._loaded: frozenset[str] = frozenset()
         self._libraries: tuple[str, ...] = ()
 
@@ -232,7 +233,7 @@ class Overlay(MetaPathFinder):
 
     def _switch(self, version: Version | None) -> Version | None:
         previous, self.current = self.current, version
-        self._turn_path(version)
+        self._turn_path(previous, version)
         modules = self._take_modules()
         if previous is not None:
             previous.modules = modules
@@ -240,12 +241,19 @@ class Overlay(MetaPathFinder):
             sys.modules.update(version.modules)
         return previous
 
-    def _turn_path(self, version: Version | None) -> None:
-        """Put the directories of `version` first, where the two import from different ones."""
-        if version is None or self.original.search == self.rewritten.search:
+    def _turn_path(self, previous: Version | None, version: Version | None) -> None:
+        """Each version has a path of its own, its directories first where the two import from different ones."""
+        if previous is None:
+            self._shared = list(sys.path)
+        else:
+            previous.path = list(sys.path)
+        if version is not None and version.path is not None:
+            sys.path[:] = version.path
             return
-        mine = {*self.original.search, *self.rewritten.search}
-        sys.path[:] = [*version.search, *(place for place in sys.path if place not in mine)]
+        sys.path[:] = self._shared
+        if version is not None and self.original.search != self.rewritten.search:
+            mine = {*self.original.search, *self.rewritten.search}
+            sys.path[:] = [*version.search, *(place for place in sys.path if place not in mine)]
 
     def _take_modules(self) -> dict[str, ModuleType]:
         owned = {name: module for name, module in list(sys.modules.items()) if self._owns_module(module)}

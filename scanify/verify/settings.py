@@ -1,4 +1,4 @@
-"""What each version sets for its whole process: the settings of jax, and variables of the environment.
+"""What each version sets for its whole process: the settings of jax, variables of the environment, the directory.
 
 Both versions run in one process, where what one of them sets holds for the other, too. Alone, the other would compute
 something else: in float32, say, where the first one has turned on float64 when it was imported.
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -66,10 +67,13 @@ class Settings:
 
 
 _UNSET = object()
+_DIRECTORY = "the working directory"
 
 
 def _put(name: str, value: Any) -> None:
-    if not name.startswith("$"):
+    if name == _DIRECTORY:
+        os.chdir(value)
+    elif not name.startswith("$"):
         jax.config.update(name, value)
     elif value is None:
         os.environ.pop(name[1:], None)
@@ -104,7 +108,12 @@ def recorded(settings: Settings) -> Iterator[None]:
 
 
 def _hear(event: str, arguments: tuple[Any, ...]) -> None:
-    if _LISTENING and event in ("os.putenv", "os.unsetenv"):
+    if not _LISTENING:
+        return
+    if event == "os.chdir":
+        for settings in _LISTENING:
+            settings.note(_DIRECTORY, str(Path(os.fsdecode(arguments[0])).absolute()), str(Path.cwd()))
+    elif event in ("os.putenv", "os.unsetenv"):
         name, value = os.fsdecode(arguments[0]), os.fsdecode(arguments[1]) if len(arguments) > 1 else None
         for settings in _LISTENING:
             settings.note(f"${name}", value, os.environ.get(name))

@@ -12,6 +12,7 @@ import pytest
 from scanify.verify import child, mixed, settings, trace
 from scanify.verify.case import CaseSpec
 from scanify.verify.child import run_case
+from scanify.verify.overlay import Overlay
 from scanify.verify.request import Change, Request
 from scanify.verify.verdict import CaseResult, Status
 
@@ -46,10 +47,12 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     apply = jax.jit(lambda name, x: found[name](x), static_argnums=0)
     monkeypatch.setattr(calendar, "found", found, raising=False)
     monkeypatch.setattr(calendar, "apply", apply, raising=False)
+    directory = Path.cwd()
     precision = jax.config.jax_default_matmul_precision
     yield
     jax.config.update("jax_default_matmul_precision", precision)
     os.environ.pop("SCALE_OF_MODEL", None)
+    os.chdir(directory)
 
 
 def text(top: str = "", body: str = "x * self.w") -> str:
@@ -91,9 +94,10 @@ UNLESS = f'if "SCALE_OF_MODEL" not in os.environ: {SCALED}; {PRECISE}'
     ("top", "says"),
     [
         (PRECISE, "jax_default_matmul_precision is set to 'float32' in the original and not at all in the rewritten"),
+        ("os.chdir('..')", "the working directory is set to"),
         (SCALED, "$SCALE_OF_MODEL is set to '2' in the original and not at all in the rewritten"),
     ],
-    ids=["jax", "environment"],
+    ids=["jax", "directory", "environment"],
 )
 def test_what_one_version_sets_when_it_is_imported_is_no_part_of_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, top: str, says: str
@@ -110,7 +114,11 @@ def test_what_one_version_sets_when_it_is_called_is_found_too(tmp_path: Path) ->
     assert result.error is not None and "jax_default_matmul_precision is set" in result.error
 
 
-@pytest.mark.parametrize("top", [PRECISE, SCALED, UNLESS], ids=["jax", "environment", "unless it is set"])
+@pytest.mark.parametrize(
+    "top",
+    [PRECISE, SCALED, UNLESS, "os.chdir(os.path.dirname(__file__))"],
+    ids=["jax", "environment", "unless it is set", "directory"],
+)
 def test_what_both_versions_set_is_no_difference(tmp_path: Path, top: str) -> None:
     assert proved(compared(tmp_path, text(top), text(top)))
 
@@ -123,6 +131,18 @@ def test_what_a_library_sets_when_it_is_imported_is_set_for_both(
     (library / "setting_library.py").write_text(f"import jax\n{PRECISE}\n")
     monkeypatch.syspath_prepend(library)
     assert proved(compared(tmp_path, text("import setting_library"), text("import setting_library")))
+
+
+def test_each_version_imports_from_where_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old/path_helper.py").write_text("from jax.numpy import sin as f")
+    (tmp_path / "path_helper.py").write_text("from jax.numpy import cos as f")
+    insert = "import sys; sys.path.insert(0, os.path.join(os.path.dirname(__file__), 'old'))\n"
+    pair = [text(top + "from path_helper import f", "f(x * self.w)") for top in (insert, "")]
+    assert compared(tmp_path, *pair).policies[0].outputs.status is Status.FAILED
+    assert proved(compared(tmp_path, *pair[::-1][:1] * 2)) and proved(compared(tmp_path, *pair[:1] * 2))
+    monkeypatch.setattr(Overlay, "_turn_path", lambda *_: None)
+    assert proved(compared(tmp_path, *pair))
 
 
 REGISTERED = "def act(x): return jnp.{}(x)\ncalendar.found['act'] = act"
