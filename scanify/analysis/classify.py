@@ -14,6 +14,7 @@ from scanify.analysis.handed import Handed, handed_in
 from scanify.analysis.header import Header, Part, plain_walk
 from scanify.analysis.layer_class import is_applied
 from scanify.analysis.names import target_names
+from scanify.analysis.overrides import heirs
 from scanify.analysis.parts import differs_by_turn, own_size
 from scanify.analysis.project import Assigned, Definition, External, Project, dotted
 from scanify.analysis.several import member_classes, varied_member
@@ -22,6 +23,7 @@ from scanify.analysis.where import Where
 
 _FEW = 3  # layers written out one by one: below this a scan saves nothing
 _ANY = "its class is a container for layers of any class: the loops that are its own are those of the container"
+_PLAIN = frozenset(("abc.ABC", "typing.Generic", "enum.Enum"))  # bases of classes that are no modules
 LIST_TYPES = frozenset("list List tuple Tuple Sequence".split())
 
 
@@ -114,7 +116,8 @@ def classify(project: Project, part: Part, layers: LayerList) -> Found | None:
         reason = ("SCN201", f"the elements of {answer.what} are not shown to be modules", None)
         if _of_any_class(project, layers, answer):
             return Found(part, layers, None, ("SCN201", _ANY, None))
-        return _handed(project, Found(part, layers, kind, None if kind is not None else reason))
+        found = _handed(project, Found(part, layers, kind, None if kind is not None else reason))
+        return None if found.kind is None and _holds_no_modules(project, answer) else found
     return _classify_built(project, part, layers, answer)
 
 
@@ -297,6 +300,18 @@ def _annotated(project: Project, answer: Elsewhere) -> ElementClass | None:
     if isinstance(meaning, External) and is_module(project, meaning) and meaning.qualname != "equinox.Module":
         return ElementClass(meaning, exact=False)
     return None
+
+
+def _holds_no_modules(project: Project, answer: Elsewhere) -> bool:
+    """Whether a list is said to hold objects of a class of the project that is no module, nor any that inherits from
+    it: what it does to the carry is then its own business. A protocol says nothing of what a class is."""
+    element = element_annotation(answer.annotation) if answer.annotation is not None else None
+    owner = annotated_class(project, answer.at, element) if element is not None else None
+    if owner is None or is_module(project, owner):
+        return False
+    inherited = [base for one in lineage(project, owner) for base in bases(project, one)]
+    known = all(isinstance(one, Definition) or (one is not None and one.qualname in _PLAIN) for one in inherited)
+    return known and not any(is_module(project, heir) for heir in heirs(project, owner))
 
 
 def _of_any_class(project: Project, layers: LayerList, answer: Elsewhere) -> bool:

@@ -11,14 +11,14 @@ from scanify.analysis.project import Definition, Project
 
 def overrides(project: Project, owner: Definition, name: str) -> Iterator[tuple[Definition, cst.FunctionDef]]:
     """The methods of a name that classes have which inherit from `owner`."""
-    for heir in _heirs(project, owner):
+    for heir in heirs(project, owner):
         for function in methods(heir):
             if function.name.value == name:
                 yield heir, function
 
 
 @lru_cache(maxsize=64)  # asked for each call of a method in the body of a loop, and in what it calls
-def _heirs(project: Project, owner: Definition) -> tuple[Definition, ...]:
+def heirs(project: Project, owner: Definition) -> tuple[Definition, ...]:
     """The classes in the given files that inherit from a class, directly or not."""
     found: list[Definition] = []
     seen = {owner.key}

@@ -423,3 +423,36 @@ def test_a_parameter_that_is_said_to_hold_modules(annotation, listed):
     text = f"from typing import Callable\nimport equinox as eqx\n\n\ndef run(blocks: {annotation}, x):\n"
     text += "    for block in blocks:\n        x = block(x)\n    return x\n"
     assert bool(decide(text)) is listed
+
+
+OBJECTS = """
+import abc
+import typing
+
+
+class Reset(abc.ABC):
+    def __call__(self, x):
+        return x
+
+
+class Jitter(Reset):
+    def __call__(self, x):
+        x.q[:] = 0
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "listed"),
+    [
+        pytest.param(("", ""), False, id="objects of plain classes"),
+        pytest.param(("class Jitter(Reset)", "class Jitter(eqx.Module, Reset)"), True, id="a module among them"),
+        pytest.param(("abc.ABC", "typing.Protocol"), True, id="a protocol that modules may follow"),
+        pytest.param(("abc.ABC", "load()"), True, id="a base that is not shown"),
+        pytest.param(("abc.ABC", "eqx.Module"), True, id="modules"),
+    ],
+)
+def test_a_list_that_is_said_to_hold_no_modules_holds_none(change, listed):
+    text = model(init="pass").replace("\n\nclass Block", f"{OBJECTS.replace(*change)}\n\nclass Block")
+    text = text.replace("layers: list[Block]", "layers: tuple[Reset, ...]")
+    assert bool(decide(text)) is listed
