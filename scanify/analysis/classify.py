@@ -15,7 +15,7 @@ from scanify.analysis.header import Header, Part, plain_walk
 from scanify.analysis.layer_class import is_applied
 from scanify.analysis.names import target_names
 from scanify.analysis.overrides import heirs
-from scanify.analysis.parts import differs_by_turn, own_size
+from scanify.analysis.parts import differs_by_flags, differs_by_turn, own_size
 from scanify.analysis.project import Assigned, Definition, External, Project, dotted
 from scanify.analysis.several import member_classes, varied_member
 from scanify.analysis.stages import element_names, unequal_stages
@@ -226,8 +226,8 @@ def _classify_built(project: Project, part: Part, layers: LayerList, answer: Bui
         unknown = next(e for e, one in zip(answer.elements, answers, strict=True) if one is None)
         where_ = unknown.at.module.parsed.place(unknown.node)
         differ = difference(project, answer.elements)
-        turns = [differs_by_turn(project, one) for one in answer.elements]
-        alike = any(one.repeated for one in answer.elements) and not any(turns)
+        turns = [one for one in answer.elements if differs_by_turn(project, one) is not None]
+        alike = any(one.repeated for one in answer.elements) and all(differs_by_flags(project, one) for one in turns)
         if differ is not None and not (alike and not classes):
             return Found(part, layers, kind, ("SCN203", f"the class of the layers is not shown, and {differ}", where_))
         return Found(part, layers, kind, ("SCN201", "the class of the layers is not shown", where_))

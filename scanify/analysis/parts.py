@@ -44,6 +44,16 @@ def differs_by_turn(project: Project, element: Element) -> str | None:
     return None
 
 
+def differs_by_flags(project: Project, element: Element) -> bool:
+    """Whether the layers that one expression builds in several turns are of two kinds at the most: all in which they
+    differ beside keys, rates and labels are comparisons, `last=i == depth - 1`."""
+    if not element.repeated or _choice(element) is not None:
+        return False
+    loops = _loops(element)
+    kinds = [one for one in varied(project, element, loops) if _parts(project, element, one, loops)]
+    return all(one.arg is not None and one.flag for one in kinds)
+
+
 def own_size(project: Project, element: Element) -> str | None:
     """The argument of which every turn gives its own: from a table of sizes, or computed from the index."""
     if not element.repeated or _choice(element) is not None:

@@ -44,6 +44,7 @@ class Varied:
     arg: cst.Arg | None = None
     rate: bool = False
     made: tuple[cst.BaseExpression, ...] = ()
+    flag: bool = False
 
     @property
     def text(self) -> str:
@@ -67,7 +68,8 @@ def varied(project: Project, element: Element, loops: Sequence[cst.For | cst.Whi
             keyword = arg.keyword.value if arg.keyword is not None else ""
             made = tuple(one.value for one in _made(arg.value, loops))
             rate = any(is_rate(keyword, value) for value in (arg.value, *made))
-            found.append(Varied(_how(project, element, keyword, arg.value, loops), arg.value, name, arg, rate, made))
+            how = _how(project, element, keyword, arg.value, loops)
+            found.append(Varied(how, arg.value, name, arg, rate, made, _is_flag(project, element, arg.value, loops)))
     name = culprit(project, element.at, call.func, environment)
     if name is not None:
         found.append(Varied(How.OTHERWISE, call.func, name))
@@ -91,6 +93,15 @@ def _how(
     if plain and (_LABEL.search(keyword) or (_LABEL.search(name) and not made)):
         return How.NUMBER
     return How.OTHERWISE
+
+
+def _is_flag(
+    project: Project, element: Element, node: cst.BaseExpression, loops: Sequence[cst.For | cst.While]
+) -> bool:
+    statements = _made(node, loops)
+    inside = nodes_in(node, *(one.value for one in statements))
+    decided = [isinstance(one, cst.Comparison) for one in inside if _chooses(project, element, one)]
+    return any(decided) and all(decided) and not any(_on_a_choice(project, element, one, loops) for one in statements)
 
 
 def is_rate(keyword: str, node: cst.BaseExpression) -> bool:

@@ -5,7 +5,7 @@ from textwrap import dedent
 import pytest
 from helpers import INIT, LOOP, decide, model, only
 
-from scanify.analysis.plan import Kind, Refusal
+from scanify.analysis.plan import Kind, Plan, Refusal
 
 CLASSES = """\
 class Staged(eqx.Module):
@@ -285,3 +285,23 @@ def test_layers_whose_results_are_added_up_are_independent(body, expected):
     loop = "for layer in self.layers:\n" + "".join(f"    {line}\n" for line in body.splitlines())
     start = "total = jnp.zeros(8)\ncount = jnp.zeros(())"
     assert kind(loop=loop, before=start, after="return x, total, count") is expected
+
+
+@pytest.mark.parametrize(
+    ("made", "rewritten"),
+    [
+        ("block(8, mask=i == depth - 1, key=k)", True),
+        ("block(8, mask=i < 2, rate=i / depth, key=k)", True),
+        ("block(8 * 2**i, mask=i == depth - 1, key=k)", False),
+        ("block(8, mask=3 if i == 0 else 4, key=k)", False),
+        ("(block if i == 0 else Other)(8, mask=i == 0, key=k)", False),
+        ("block(8, mask=i % 3 == 0, key=k)", False),
+    ],
+)
+def test_layers_of_a_class_that_is_not_shown_may_differ_in_flags(made, rewritten):
+    init = f"self.layers = [{made} for i, k in enumerate(jr.split(key, depth))]"
+    found = only(model(init=init).replace("depth, *, key", "depth, block, *, key"))
+    assert found.kind is Kind.GROUP
+    assert isinstance(found, Plan) is rewritten
+    if isinstance(found, Refusal):
+        assert found.rule == "SCN203"
