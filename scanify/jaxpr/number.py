@@ -18,6 +18,7 @@ from scanify.jaxpr.rules_index import INDEXED
 from scanify.jaxpr.rules_move import MOVES
 from scanify.jaxpr.rules_value import VALUES
 from scanify.jaxpr.table import Place, Table
+from scanify.jaxpr.tangents import shows_sign
 from scanify.jaxpr.views import SLICE_THROUGH
 
 Rule = Callable[["Numbering", Any, list[int]], "list[int] | None"]
@@ -40,7 +41,8 @@ class Numbering:
     `whole` holds the keys of scans that are one node each (`scan_key`); None: every scan is. All other scans are
     unrolled. `cotangents` and `tangents`: which inputs are cotangents of outputs, and tangents of other inputs; among
     what is computed from those, the sign of a zero is not kept (`scanify.jaxpr.combine.add_any`,
-    `scanify.jaxpr.tangents`).
+    `scanify.jaxpr.tangents`). `dropped_zeros`: whether zeros were dropped from such a sum; `shown_signs`: whether the
+    sign of a zero shows all the same.
     """
 
     def __init__(
@@ -56,6 +58,8 @@ class Numbering:
         self.cotangents = cotangents
         self.tangents = tangents
         self.moved: dict[int, bool] = {}
+        self.dropped_zeros = False
+        self.shown_signs = False
         self.token = table.node("token", "start", (), (), None)
         self.calls: tuple[Any, ...] = ()
         self.iterations: tuple[int, ...] = ()
@@ -100,6 +104,8 @@ class Numbering:
                 return self.run(*called, inputs)
             finally:
                 self.calls = around
+        if (self.cotangents or self.tangents) and not self.shown_signs:
+            self.shown_signs = shows_sign(self, name, equation.params, inputs)
         rule = RULES.get(name)
         if rule is not None:
             try:

@@ -133,6 +133,7 @@ def _scatter(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[i
         and all(table.is_zero(views.cut(table, value, box)) for box in boxes)
     ):
         return None
+    numbering.dropped_zeros = numbering.dropped_zeros or adds
     batch = [axis for axis in range(len(given)) if axis not in numbers.update_window_dims]
     for place, box in zip(np.ndindex(*(given[axis] for axis in batch)), boxes, strict=True):
         bounds = [(0, size) for size in given]

@@ -104,6 +104,7 @@ def _reduce_sum(numbering: "Numbering", equation: Any, inputs: list[int]) -> lis
     aval = equation.outvars[0].aval
     unit = all(table.shape[value][axis] == 1 for axis in equation.params["axes"])
     if unit and numbering.cotangents and is_derivative(numbering, value):
+        numbering.dropped_zeros = True
         return [views.reshape(table, value, tuple(aval.shape))]
     if table.is_zero(value):
         return [table.zeros(tuple(aval.shape), aval.dtype)]

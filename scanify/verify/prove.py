@@ -95,6 +95,9 @@ class _Derived:
     tangents: range
 
 
+_NOTHING = _Derived(range(0), range(0))
+
+
 def _check(before: Any, after: Any, inputs: Sequence[str], layers: Sequence[int | None]) -> None:
     old, new = before.in_avals, after.in_avals
     if len(old) != len(new):
@@ -154,6 +157,9 @@ def _attempt(
 ) -> Proof:
     old, left = _read(table, before, whole, derived)
     new, right = _read(table, after, whole, derived)
+    shown = (old.dropped_zeros or new.dropped_zeros) and (old.shown_signs or new.shown_signs)
+    if shown and derived != _NOTHING:
+        return _attempt(table, before, after, describe, whole, _NOTHING)
     equal = tuple(a == b for a, b in zip(left, right, strict=True))
     effects = old.token == new.token
     avals = tuple(_aval(a) == _aval(b) for a, b in zip(before.out_avals, after.out_avals, strict=True))

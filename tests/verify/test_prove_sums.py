@@ -122,6 +122,7 @@ def test_zeros_that_are_added_to_a_value_are_kept_in_its_derivative(monkeypatch:
     assert [float(jax.core.eval_jaxpr(one.jaxpr, one.consts, zeros, ones)[0]) for one in pair] == [np.inf, -np.inf]
     assert not prove(*pair, tangents=1).proved
     monkeypatch.setattr(tangents, "is_derivative", lambda numbering, value: True)
+    monkeypatch.setattr(tangents, "SHOWING", {})
     assert prove(*pair, tangents=1).proved
 
 
@@ -152,6 +153,50 @@ def test_sums_of_zeros_are_kept_in_what_a_rule_keeps(
     for rules in (rules_value, rules_index):
         monkeypatch.setattr(rules, "is_derivative", lambda numbering, value: True)
     assert prove(*pair, cotangents=1).proved
+
+
+def _ruled(function: Callable[[Any], Any], name: str) -> Any:
+    """The derivative by a rule that is not linear, as a rule that somebody wrote may be."""
+    if name == "tangents":
+        f = jax.custom_jvp(lambda x: x * 2)
+        f.defjvp(lambda xs, dxs: (f(*xs), function(dxs[0])))
+        return jax.make_jaxpr(lambda x, dx: jax.jvp(lambda v: f(v), (x,), (dx,))[1])(X, X)
+    g = jax.custom_vjp(lambda x: x * 2)
+    g.defvjp(lambda x: (x * 2, None), lambda kept, ct: (function(ct),))
+    return jax.make_jaxpr(lambda x, ct: jax.vjp(lambda v: g(v), x)[1](ct))(X, X)
+
+
+RULED: dict[str, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "a zero added to a tangent": ("tangents", lambda v: v + 0.0, lambda v: v),
+    "the sum of one cotangent": ("cotangents", lambda v: jnp.sum(v[None], 0), lambda v: v),
+    "zeros added to": (
+        "cotangents",
+        lambda v: jnp.zeros((5, 6)).at[0].add(v[0]),
+        lambda v: jnp.zeros((5, 6)).at[0].set(v[0]),
+    ),
+}
+SHOWS: dict[str, Callable[[Any], Any]] = {
+    "div": lambda v: 1 / v,
+    "rsqrt": lax.rsqrt,
+    "integer_pow": lambda v: v**-1,
+    "atan2": lambda v: jnp.arctan2(v, -1.0),
+    "bits": lambda v: jnp.where(jnp.signbit(v), 1.0, 2.0),
+    "callback": lambda v: jax.pure_callback(lambda v: 1 / v, jax.ShapeDtypeStruct(v.shape, v.dtype), v),
+}
+
+
+@pytest.mark.parametrize("shows", SHOWS)
+@pytest.mark.parametrize("name", RULED)
+def test_zeros_are_kept_where_a_rule_shows_their_sign(name: str, shows: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    of, one, other = RULED[name]
+    given = {of: 1}
+    assert prove(_ruled(one, of), _ruled(other, of), **given).proved  # type: ignore[arg-type]
+    pair = [_ruled(lambda v, run=run: SHOWS[shows](run(v)), of) for run in (one, other)]
+    assert not prove(*pair, **given).proved
+    if shows != "callback":  # of which each trace here has its own
+        monkeypatch.setattr(tangents, "SHOWING", {})
+        assert prove(*pair, **given).proved
+    assert prove(*[_ruled(lambda v, run=run: run(v) / 2, of) for run in (one, other)], **given).proved
 
 
 def _either(numbering: Any, name: str, inputs: list[int]) -> list[int] | None:
