@@ -49,9 +49,12 @@ def near(leaves: Sequence[Any], call: Callable[[Sequence[Any]], Sequence[Any]]) 
 
 
 def far(leaves: Sequence[Any], inputs: Sequence[int]) -> tuple[Point, ...]:
-    """Other integers within the range that each array of the call's arguments (`inputs`) has, and larger floats."""
+    """Other integers within the range that each array of the call's arguments (`inputs`) has, and larger floats.
+
+    Where all integers of an array are the same, as a position is, some are the next one.
+    """
     rng = np.random.default_rng(2)
-    drawn = {i: _draw(rng, leaves[i]) for i in inputs if _is_varied(leaves[i])}
+    drawn = {i: _draw(rng, leaves[i]) for i in inputs if _is_integer(leaves[i])}
     scaled = [i for i in inputs if is_inexact(leaves[i])]
     factor, words = INPUTS, f"inputs {INPUTS:.0f} times as large"
     if not scaled:
@@ -81,14 +84,19 @@ def _computed(x: Any, function: Callable[[_Wide], _Wide]) -> Any:
         return jnp.asarray(function(wide).astype(held.dtype))
 
 
-def _is_varied(x: Any) -> bool:
-    """Whether it holds integers of which at least two differ."""
-    return not is_key(x) and np.dtype(x.dtype).kind in "iu" and x.size > 1 and bool(np.ptp(np.asarray(x)))
+def _is_integer(x: Any) -> bool:
+    return not is_key(x) and np.dtype(x.dtype).kind in "iu" and x.size > 0
 
 
 def _draw(rng: np.random.Generator, x: Any) -> Any:
     held = np.asarray(x)
-    return jnp.asarray(rng.integers(held.min(), held.max(), held.shape, held.dtype, endpoint=True))
+    low, high = held.min(), held.max()
+    if low < high:
+        return jnp.asarray(rng.integers(low, high, held.shape, held.dtype, endpoint=True))
+    moved = np.asarray(rng.random(held.shape) < 0.5)
+    moved.flat[rng.integers(held.size)] = True
+    # By jax, which keeps them as weakly typed as they are.
+    return jnp.where(moved, x + (1 if low < np.iinfo(held.dtype).max else -1), x)
 
 
 def _flip(rng: np.random.Generator, x: Any) -> Any:

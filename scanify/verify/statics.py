@@ -122,6 +122,14 @@ def cell_contents(cell: types.CellType) -> Any:
         return None
 
 
+def same_program(before: Any, after: Any) -> bool:
+    """Whether two functions run the same instructions; anything else than functions does, too."""
+    first, second = (getattr(getattr(value, "func", value), "__code__", None) for value in (before, after))
+    if not isinstance(first, types.CodeType) or not isinstance(second, types.CodeType):
+        return True
+    return _same_code(first, second)
+
+
 def _same_code(a: types.CodeType, b: types.CodeType) -> bool:
     """Same instructions on the same names and constants; line numbers do not count."""
     parts = ("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_argcount", "co_kwonlyargcount")

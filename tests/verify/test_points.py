@@ -107,11 +107,26 @@ def test_integers_stay_within_their_range_and_floats_beside_them_as_they_are(dty
     assert integers.leaves[0] is x and larger.leaves[1] is ids and larger.leaves[0][0] == 1000
 
 
-@pytest.mark.parametrize(
-    "leaves", [[jnp.ones(3, int)], [jnp.array(5)], [jnp.array([True, False])]], ids=["one value", "scalar", "bools"]
-)
+@pytest.mark.parametrize("leaves", [[jnp.zeros(0, int)], [jnp.array([True, False])]], ids=["none", "bools"])
 def test_what_has_no_range_is_not_drawn_anew(leaves):
     assert far(leaves, [0]) == ()
+
+
+@pytest.mark.parametrize("value", [5, -3, 2**31 - 1])
+@pytest.mark.parametrize("shape", [(), (1,), (3,)])
+def test_where_all_integers_are_one_some_are_the_next(value, shape):
+    given = jnp.array(value) if shape == () else jnp.full(shape, value)
+    (point,) = far([given], [0])
+    (drawn,) = point.leaves
+    assert (drawn.shape, drawn.dtype, drawn.weak_type) == (given.shape, given.dtype, given.weak_type)
+    steps = set((np.asarray(drawn, np.int64) - value).flat)
+    assert steps <= {0, 1 if value < 2**31 - 1 else -1} and steps != {0}
+
+
+def test_what_only_another_position_reaches_fails():
+    case = comparison(lambda w, x: w[x], lambda w, x: w[2], x=jnp.array(2))
+    outcome = compare_outputs(case)
+    assert not outcome.agree and outcome.text.startswith("values: with other integers: float64")
 
 
 def test_parameters_that_are_integers_stay():

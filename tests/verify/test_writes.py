@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from scanify.verify import outputs as outputs_module
 from scanify.verify.compare import compare_case
 from scanify.verify.verdict import Status, Verdict
 from scanify.verify.written import Watch
@@ -137,3 +138,17 @@ def test_what_is_not_written_to_is_no_result(what: str) -> None:
     else:
         given[0] = X + 0
         assert list(watch.result(X).written) == ["args[0]"]
+
+
+def returning(scale: str) -> Any:
+    found: dict[str, Any] = {}
+    exec(f"def f(y): return y * {scale}\ndef body(w, x, given): return w * x, f", found)
+    return found["body"]
+
+
+def test_a_function_that_is_returned_is_not_proved_unless_it_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert outputs(returning("2"), returning("2"), None).status is Status.PROVED
+    verdict = outputs(returning("2"), returning("3"), None)
+    assert verdict.status is Status.NOT_RUN and "the function f is returned" in verdict.reason
+    monkeypatch.setattr(outputs_module, "same_program", lambda *_: True)
+    assert outputs(returning("2"), returning("3"), None).status is Status.PROVED
