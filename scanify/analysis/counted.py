@@ -2,12 +2,14 @@
 
 import libcst as cst
 
+from scanify.analysis.children import all_of
 from scanify.analysis.classify import Found
 from scanify.analysis.code import code_of
 from scanify.analysis.header import NUMBERED, REVERSED, VALUES, Header, Part
 from scanify.analysis.objections import reads_index
 from scanify.analysis.plan import CallStack, InitStack, PerLayer
 from scanify.analysis.project import dotted
+from scanify.analysis.where import Where, assignments
 
 
 def in_another_form(found: Found) -> bool:
@@ -45,6 +47,46 @@ def beside(part: Part) -> str:
     called = dotted(part.whole.func) or "" if isinstance(part.whole, cst.Call) else ""
     once = (part.form == REVERSED and called == "reversed") or (part.form == VALUES and called.endswith(".values"))
     return f"list({code_of(part.whole)})" if once else code_of(part.whole)
+
+
+def per_layer(at: Where, head: Header, found: Found) -> tuple[PerLayer, ...]:
+    """What is walked beside the layers. Of what a `zip` may leave a rest of, as many as there are layers."""
+    walked = []
+    for part in (one for one in head.parts if one is not found.part):
+        source = beside(part)
+        if part.cut and may_be_longer(at, part.whole) and not {"len"} & (at.locals | set(at.module.bindings)):
+            source = f"{source}[: len({at.code(found.part.counted)})]"
+        walked.append(PerLayer(at.code(part.target), source))
+    return tuple(walked)
+
+
+def may_be_longer(at: Where, walked: cst.BaseExpression) -> bool:
+    """Whether a name holds what an unpacking left, or keys of a number that is computed: `first, *keys = ...`,
+    `split(key, depth + 1)`."""
+    name = dotted(walked)
+    bound = assignments(at.body(), name) if isinstance(walked, cst.Name) and name is not None else ()
+    for statement in bound:
+        if isinstance(statement, cst.Assign):
+            starred = all_of(cst.StarredElement, *(one.target for one in statement.targets))
+            if any(dotted(one.value) == name for one in starred):
+                return True
+            if any(_computed(call) for call in all_of(cst.Call, statement.value)):
+                return True
+    return False
+
+
+def _computed(call: cst.Call) -> bool:
+    """Whether a call splits a key into a number of keys that is a sum or a product."""
+    if (dotted(call.func) or "").rpartition(".")[2] != "split":
+        return False
+    counts = [arg.value for at, arg in enumerate(call.args) if (at == 1 if arg.keyword is None else _is_num(arg))]
+    return any(
+        isinstance(one, cst.BinaryOperation) and isinstance(one.operator, cst.Add | cst.Multiply) for one in counts
+    )
+
+
+def _is_num(arg: cst.Arg) -> bool:
+    return arg.keyword is not None and arg.keyword.value == "num"
 
 
 def index_walked(head: Header, found: Found, loop: cst.For) -> tuple[PerLayer, ...]:

@@ -8,7 +8,7 @@ from scanify.analysis.calls import Problem
 from scanify.analysis.children import all_of
 from scanify.analysis.classify import Found, layers_of
 from scanify.analysis.comprehension import applies, names_around
-from scanify.analysis.counted import index_walked, numbers, walked
+from scanify.analysis.counted import index_walked, numbers, per_layer, walked
 from scanify.analysis.effects import EffectFinder, Effects
 from scanify.analysis.facts import Place
 from scanify.analysis.few import turns_few
@@ -20,7 +20,7 @@ from scanify.analysis.mapped import free_names, ignored
 from scanify.analysis.names import body_of, flow, reads, target_names
 from scanify.analysis.objections import head_problem
 from scanify.analysis.plan import Body, CallStack, Folded, Holds, InitStack, Kind, Plan, Refusal
-from scanify.analysis.planner import FEW_TURNS, are_alike, per_layer
+from scanify.analysis.planner import FEW_TURNS, are_alike
 from scanify.analysis.project import Module, Project, dotted
 from scanify.analysis.reduction import Reduction, reduction
 from scanify.analysis.stack_choice import Context, choose_stack, list_obligations, told, with_owner

@@ -1,7 +1,7 @@
 """The head of a loop: what it walks, in which form, and what each target is bound to."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
@@ -23,7 +23,8 @@ class Part:
 
     `whole` is that expression as written, `source` what it walks in the end and `form` the way, where that is not
     plain: `reversed(layers[1:])` has the source `layers`. `counted` has a length, that of what is walked: `layers[1:]`.
-    `of_values` says that what is walked are the values of a dict, which is the source.
+    `of_values` says that what is walked are the values of a dict, which is the source; `cut` that it stands in a `zip`
+    that ends with the shortest.
     """
 
     target: cst.BaseExpression
@@ -32,6 +33,7 @@ class Part:
     counted: cst.BaseExpression
     form: str | None = None
     of_values: bool = False
+    cut: bool = False
 
 
 def plain_walk(part: Part) -> bool:
@@ -153,11 +155,12 @@ def _zip(project: Project, at: Where, target: cst.BaseExpression, call: cst.Call
     pairs = [(one, _names_of(source, named) or source) for one, source in pairs]
     counted = [(one, source) for one, source in pairs if _counts(project, at, source) or code_of(source) in taken]
     counted = counted or [(one, source) for one, source in pairs if code_of(source) in named]
+    cut = not any(arg.keyword is not None for arg in call.args)  # `strict=...`
     if len(counted) == 1 and isinstance(counted[0][0], cst.Name) and len(sources) > 1:
         index, numbers = counted[0]
-        parts = [_part(project, at, one, source) for one, source in pairs if one is not index]
+        parts = [replace(_part(project, at, one, source), cut=cut) for one, source in pairs if one is not index]
         return Header(tuple(parts), index, numbers=numbers)
-    return Header(tuple(_part(project, at, one, source) for one, source in pairs))
+    return Header(tuple(replace(_part(project, at, one, source), cut=cut) for one, source in pairs))
 
 
 def _counts(project: Project, at: Where, source: cst.BaseExpression) -> bool:

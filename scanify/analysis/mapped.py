@@ -20,7 +20,7 @@ from scanify.analysis.comprehension import (
     taken_whole,
     walk_of,
 )
-from scanify.analysis.counted import beside, in_another_form, index_walked, numbers, walked
+from scanify.analysis.counted import in_another_form, index_walked, numbers, per_layer, walked
 from scanify.analysis.effects import EffectFinder, Problem
 from scanify.analysis.facts import Place
 from scanify.analysis.few import few_layers
@@ -156,7 +156,7 @@ def _refusal(
         reason=reason,
         kind=Kind.MAP,
         container=code_of(found.part.source),
-        xs=_xs(head, walk, found),
+        xs=_xs(at, head, walk, found),
         at=place,
         remedy=remedy,
     )
@@ -240,7 +240,7 @@ def _plan(
     stack: InitStack | CallStack,
 ) -> Plan:
     project, parsed = context.project, at.module.parsed
-    xs = _xs(head, walk, found)
+    xs = _xs(at, head, walk, found)
     alike = (
         not (isinstance(found.layers.answer, Elsewhere) and isinstance(stack, CallStack))
         and found.kind is not None
@@ -284,10 +284,9 @@ def _plan(
     )
 
 
-def _xs(head: Header, walk: Walk, found: Found) -> tuple[PerLayer, ...]:
+def _xs(at: Where, head: Header, walk: Walk, found: Found) -> tuple[PerLayer, ...]:
     """The layer's number, where the element reads it, and what is walked beside the layers."""
-    others = [PerLayer(code_of(part.target), beside(part)) for part in head.parts if part is not found.part]
-    return (*index_walked(head, found, walk.loop), *others)
+    return (*index_walked(head, found, walk.loop), *per_layer(at, head, found))
 
 
 def _body(at: Where, walk: Walk) -> Body:

@@ -10,7 +10,7 @@ from scanify.analysis.children import children
 from scanify.analysis.classify import Found, classify, layers_of
 from scanify.analysis.code import code_of
 from scanify.analysis.container import walked_list
-from scanify.analysis.counted import beside, in_another_form, index_walked, numbers, walked
+from scanify.analysis.counted import in_another_form, index_walked, numbers, per_layer, walked
 from scanify.analysis.facts import Place, Span
 from scanify.analysis.few import turns_few
 from scanify.analysis.grouping import parted
@@ -19,7 +19,7 @@ from scanify.analysis.keys import is_keys
 from scanify.analysis.layer_class import layer_obligations, layer_problem, methods_called, state_of_any
 from scanify.analysis.names import body_of, reads, target_names
 from scanify.analysis.objections import branches_beside, first_problem, head_problem, walks_other_layers
-from scanify.analysis.plan import Body, CallStack, Holds, InitStack, Kind, PerLayer, Plan, Refusal
+from scanify.analysis.plan import Body, CallStack, Holds, InitStack, Kind, Plan, Refusal
 from scanify.analysis.project import Module, Project, dotted
 from scanify.analysis.stack_choice import Context, choose_stack, list_obligations, may_be_replaced_in, told, with_owner
 from scanify.analysis.stages import element_names
@@ -199,11 +199,6 @@ def _collects_per_layer(context: Context, at: Where, head: Header, found: Found,
     collected = facts.collected
     others = any(not is_keys(context.project, at, part.whole) for part in head.parts if part is not found.part)
     return bool(collected.collections) and (collected.keyed or others)
-
-
-def per_layer(at: Where, head: Header, found: Found) -> tuple[PerLayer, ...]:
-    """What is walked beside the layers."""
-    return tuple(PerLayer(at.code(part.target), beside(part)) for part in head.parts if part is not found.part)
 
 
 def _body(at: Where, loop: cst.For) -> Body:

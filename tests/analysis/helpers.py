@@ -4,7 +4,7 @@ from pathlib import Path
 from textwrap import dedent, indent
 
 from scanify.analysis import analyse
-from scanify.analysis.plan import Plan, Refusal
+from scanify.analysis.plan import InitStack, Plan, Refusal
 from scanify.source.file import Source
 
 PRELUDE = """\
@@ -49,6 +49,7 @@ class Model(eqx.Module):
 
 """
 INIT = "self.layers = [Block(8, key=k) for k in jr.split(key, depth)]"
+MANY = "[Block(8, key=k) for k in jr.split(key, depth)]"
 LOOP = "for layer in self.layers:\n    x = layer(x)"
 
 
@@ -72,3 +73,15 @@ def only(text: str, **given) -> Plan | Refusal:
     found = decide(text, **given)
     assert len(found) == 1, found
     return found[0]
+
+
+def text_of(found: Plan, text: str) -> list[str]:
+    assert isinstance(found.stack, InitStack)
+    return [text[site.place.span.start : site.place.span.end] for site in found.stack.sites]
+
+
+def refused(rule: str, text: str, **given) -> Refusal:
+    found = only(text, **given)
+    assert isinstance(found, Refusal), found
+    assert found.rule == rule, (found.rule, found.reason)
+    return found

@@ -1,22 +1,15 @@
 """Where the list of layers lives: how it is filled, by what it is built, and where it is stacked then."""
 
 import pytest
-from helpers import decide, model, only
+from helpers import MANY, decide, model, only, text_of
 
 from scanify.analysis.plan import After, CallStack, Holds, InitStack, Kind, Plan, Refusal, Wrap
-
-MANY = "[Block(8, key=k) for k in jr.split(key, depth)]"
 
 
 def plan(init: str, **given: str) -> Plan:
     found = only(model(init=init, **given))
     assert isinstance(found, Plan), found
     return found
-
-
-def text_of(found: Plan, text: str) -> list[str]:
-    assert isinstance(found.stack, InitStack)
-    return [text[site.place.span.start : site.place.span.end] for site in found.stack.sites]
 
 
 @pytest.mark.parametrize(
@@ -99,74 +92,6 @@ def test_a_list_of_each_branch_is_stacked_in_each(second, holds):
     found = plan(init)
     assert len(text_of(found, model(init=init))) == 2
     assert (found.holds, found.kind) == (holds, Kind.FOLD)
-
-
-def test_a_layer_made_under_vmap_is_a_layer_that_may_differ():
-    init = (
-        "make = lambda k: Block(8, key=k)\nlayers = [Block(3, key=key)]\nif depth > 4:\n"
-        "    layers.append(jax.vmap(make)(jr.split(key, depth)))\nelse:\n"
-        "    layers.extend(make(k) for k in jr.split(key, depth))\nself.layers = tuple(layers)"
-    )
-    found = plan(init)
-    assert (found.kind, found.holds) == (Kind.GROUP, Holds.BLOCK_SEQ)
-    init = (
-        "def make(k):\n    return Block(8, key=k)\n"
-        "self.layers = [eqx.filter_vmap(make)(jr.split(key, 3)), eqx.filter_vmap(make)(jr.split(key, 4))]"
-    )
-    refused = only(model(init=init))
-    assert isinstance(refused, Refusal) and refused.rule == "SCN203"
-
-
-def test_what_is_no_layer_is_none_under_vmap():
-    assert not decide(model(init="self.layers = [jax.vmap(jnp.sin)(key), jax.vmap(jnp.cos)(key)]"))
-
-
-def test_a_package_that_scanify_imports_is_left_alone():
-    module = "class Module:\n    pass\n\n\nclass Linear(Module):\n    def __call__(self, x):\n        return x\n"
-    text = (
-        "from ._module import Linear, Module\n\n\nclass Mlp(Module):\n    def __init__(self, keys):\n"
-        "        self.layers = [Linear() for k in keys]\n\n    def __call__(self, x):\n"
-        "        for layer in self.layers:\n            x = layer(x)\n        return x\n"
-    )
-    files = {"equinox/__init__.py": "", "equinox/_module.py": module}
-    found = only(text, files=files, path="equinox/mlp.py")
-    assert isinstance(found, Refusal) and found.kind is Kind.FOLD and "`equinox` itself" in found.reason
-    elsewhere = {name.replace("equinox", "other"): text for name, text in files.items()}
-    assert not decide(text, files=elsewhere, path="other/mlp.py")
-
-
-@pytest.mark.parametrize(
-    ("init", "sites"),
-    [
-        pytest.param(f"if depth > 4:\n    self.layers = {MANY}\nelse:\n    self.layers = []", 2, id="a statement"),
-        pytest.param(f"self.layers = {MANY} if depth > 4 else ()", 2, id="an expression"),
-        pytest.param(f"layers = []\nif depth:\n    layers = {MANY}\nself.layers = tuple(layers)", 1, id="a local list"),
-    ],
-)
-def test_a_branch_with_an_empty_list_is_stacked_as_an_empty_sequence(init, sites):
-    found = plan(init)
-    assert len(text_of(found, model(init=init))) == sites
-    assert (found.holds, found.kind) == (Holds.BLOCK_SEQ, Kind.FOLD)
-
-
-def test_lists_that_are_empty_in_every_branch_hold_nothing():
-    found = only(model(init="self.layers = [] if depth else ()"))
-    assert isinstance(found, Refusal) and (found.rule, found.reason) == ("SCN201", "the list is empty when it is built")
-
-
-@pytest.mark.parametrize(
-    ("second", "sites", "holds"),
-    [
-        ("[Block(8, key=k) for k in jr.split(key)]", 2, Holds.ARRAY_STACKED),
-        ("[Other() for k in jr.split(key, depth)]", 2, Holds.BLOCK_SEQ),
-        ("None", 1, Holds.ARRAY_STACKED),
-    ],
-)
-def test_a_list_chosen_by_a_condition_is_stacked_on_each_side(second, sites, holds):
-    init = f"self.layers = {MANY} if depth > 4 else {second}"
-    assert (len(text_of(plan(init), model(init=init))), plan(init).holds) == (sites, holds)
-    grown = only(model(init=f"{init}\nself.layers.append(Other())"))
-    assert isinstance(grown, Refusal) and grown.rule == "SCN201"
 
 
 def test_a_branch_without_layers_has_none():

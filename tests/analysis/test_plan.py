@@ -65,6 +65,26 @@ def test_bodies_that_need_a_local_function(body):
     assert plan(f"for layer in self.layers:\n    {body}").call is None
 
 
+@pytest.mark.parametrize(
+    ("keys", "walked", "source"),
+    [
+        ("first, *keys = jr.split(keys, 9)", "zip(self.layers, keys)", "keys[: len(self.layers)]"),
+        ("keys = jr.split(keys, len(self.layers) + 1)", "zip(self.layers, keys)", "keys[: len(self.layers)]"),
+        ("keys = None if mask else jr.split(keys, num=2 * 4)", "zip(self.layers, keys)", "keys[: len(self.layers)]"),
+        ("*keys, last = jr.split(keys, 9)", "zip(self.layers[1:], keys)", "keys[: len(self.layers[1:])]"),
+        ("*keys, last = jr.split(keys, 9)", "zip(self.layers, keys, strict=True)", "keys"),
+        ("*keys, last = jr.split(keys, 9)", "zip(self.layers, keys[2:])", "keys[2:]"),
+        ("*other, keys = jr.split(keys, 9)", "zip(self.layers, keys)", "keys"),
+        ("keys = jr.split(keys, len(self.layers))", "zip(self.layers, keys)", "keys"),
+        ("keys = jr.split(keys, 9 - 1)", "zip(self.layers, keys)", "keys"),
+        ("len = 3\nkeys = jr.split(keys, 3 + 1)", "zip(self.layers, keys)", "keys"),
+    ],
+)
+def test_of_what_may_be_longer_than_the_layers_a_zip_walks_as_much(keys, walked, source):
+    found = plan(f"for layer, k in {walked}:\n    x = layer(x, key=k)", before=keys)
+    assert [xs.source for xs in found.xs] == [source]
+
+
 def test_an_xs_that_no_argument_uses_still_counts_turns():
     assert plan("for layer, k in zip(self.layers, keys):\n    x = layer(x)").call is None
 

@@ -1,16 +1,9 @@
 """Loops over modules that are left as they are, each for its reason; and loops that are not listed at all."""
 
 import pytest
-from helpers import PRELUDE, decide, model, only
+from helpers import PRELUDE, decide, model, only, refused
 
 from scanify.analysis.plan import CallStack, InitStack, Kind, Plan, Refusal
-
-
-def refused(rule: str, text: str, **given) -> Refusal:
-    found = only(text, **given)
-    assert isinstance(found, Refusal), found
-    assert found.rule == rule, (found.rule, found.reason)
-    return found
 
 
 def body(text: str) -> str:
@@ -384,33 +377,3 @@ def test_a_search_for_what_layers_hold_leaves_the_list_as_it_is(kind, predicate)
 def test_a_search_for_anything_else_is_none_of_the_layers(kind):
     plan = next(one for one in decide(model() + FIND.replace("KIND", kind)) if isinstance(one, Plan) and one.carry)
     assert isinstance(plan.stack, InitStack)
-
-
-@pytest.mark.parametrize(
-    "chosen",
-    [
-        "chosen = reversed(keys)",
-        "chosen = reversed(keys) if x.ndim else keys",
-        "chosen = x.ndim and iter(keys) or keys",
-        "ks = reversed(keys)\nchosen = ks",
-        "chosen, count = reversed(keys), 1",
-        "if x.ndim:\n    chosen = keys\nelse:\n    chosen = (k for k in keys)",
-    ],
-)
-def test_what_may_be_an_iterator_is_not_walked_beside_the_layers(chosen):
-    refused("SCN213", model("for layer, k in zip(self.layers, chosen):\n    x = layer(x, k)", before=chosen))
-
-
-@pytest.mark.parametrize("first", ["next(keys)", "mask.pop()", "int(keys[0])", "(n := 2)"])
-def test_where_an_enumerate_begins_to_count_is_asked_once(first):
-    for body in ("x = layer(x)", "x = layer(x) * i"):
-        refused("SCN208", model(f"for i, layer in enumerate(self.layers, {first}):\n    {body}"))
-    plan = only(model("for i, layer in enumerate(self.layers, start=len(keys) - 1):\n    x = layer(x) * i"))
-    assert isinstance(plan, Plan) and plan.xs[0].source == "range(len(keys) - 1, len(keys) - 1 + len(self.layers))"
-
-
-@pytest.mark.parametrize("start", ["", ", start=len(chosen)"])
-def test_an_iterator_has_no_length_to_count_from(start):
-    before = "chosen = reversed(self.layers) if x.ndim else self.layers"
-    found = only(model(f"for _, layer in enumerate(chosen{start}):\n    x = layer(x)", before=before))
-    assert isinstance(found, Refusal) == bool(start), found

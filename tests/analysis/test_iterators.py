@@ -1,0 +1,36 @@
+"""Loops beside whose layers something is walked, or counted from, that may be an iterator."""
+
+import pytest
+from helpers import model, only, refused
+
+from scanify.analysis.plan import Plan, Refusal
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        "chosen = reversed(keys)",
+        "chosen = reversed(keys) if x.ndim else keys",
+        "chosen = x.ndim and iter(keys) or keys",
+        "ks = reversed(keys)\nchosen = ks",
+        "chosen, count = reversed(keys), 1",
+        "if x.ndim:\n    chosen = keys\nelse:\n    chosen = (k for k in keys)",
+    ],
+)
+def test_what_may_be_an_iterator_is_not_walked_beside_the_layers(chosen):
+    refused("SCN213", model("for layer, k in zip(self.layers, chosen):\n    x = layer(x, k)", before=chosen))
+
+
+@pytest.mark.parametrize("first", ["next(keys)", "mask.pop()", "int(keys[0])", "(n := 2)"])
+def test_where_an_enumerate_begins_to_count_is_asked_once(first):
+    for body in ("x = layer(x)", "x = layer(x) * i"):
+        refused("SCN208", model(f"for i, layer in enumerate(self.layers, {first}):\n    {body}"))
+    plan = only(model("for i, layer in enumerate(self.layers, start=len(keys) - 1):\n    x = layer(x) * i"))
+    assert isinstance(plan, Plan) and plan.xs[0].source == "range(len(keys) - 1, len(keys) - 1 + len(self.layers))"
+
+
+@pytest.mark.parametrize("start", ["", ", start=len(chosen)"])
+def test_an_iterator_has_no_length_to_count_from(start):
+    before = "chosen = reversed(self.layers) if x.ndim else self.layers"
+    found = only(model(f"for _, layer in enumerate(chosen{start}):\n    x = layer(x)", before=before))
+    assert isinstance(found, Refusal) == bool(start), found
