@@ -74,7 +74,11 @@ PACKAGES = (
     Package(
         "rraes", "0.1.0", True, needs=("optax", "matplotlib", "pandas", "tqdm", "dill", "prettytable", "scikit-image")
     ),
-    Package("sbgm", "0.0.38", needs=("beartype", "einops", "einx", "diffrax", "optax", "ml_collections", "tqdm")),
+    Package(
+        "sbgm",
+        "0.0.38",
+        needs=("beartype", "cloudpickle", "einops", "einx", "diffrax", "optax", "ml_collections", "tqdm"),
+    ),
     Package("trainax", "0.0.2", True, needs=("optax", "tqdm"), tests=("tests",)),
     Package("connex", "0.4.0", needs=("networkx",)),
     Package("diffrax", "0.7.2", needs=("optimistix", "lineax")),
