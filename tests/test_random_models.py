@@ -11,7 +11,7 @@ from tests.random_models.model import random_model
 from tests.random_models.run import run
 from tests.random_models.tally import Tally, failure, text
 
-COUNT = 100
+COUNT = 200
 SLICE = 20
 STARTS = range(0, COUNT, SLICE)
 
