@@ -1,7 +1,8 @@
 """Arithmetic on small integer and boolean constants, by numpy: indices of layers, and nothing that rounds.
 
-jnp computes `x[i]` as `select_n(i < 0, i, i + n)`; a scan over `arange(n)` reads its i from an array. Folding makes
-both the number that a loop writes. jax is not asked: evaluating would run compiled code for each index.
+jnp computes `x[i]` as `select_n(i < 0, i, i + n)`; a scan over `arange(n)` reads its i from an array, and may take it
+modulo a period. Folding makes all of it the number that a loop writes. jax is not asked: evaluating would run
+compiled code for each index.
 """
 
 from collections.abc import Callable
@@ -13,6 +14,13 @@ Array = np.ndarray[Any, Any]
 
 # Larger constants are not index arithmetic.
 FOLDED_ELEMENTS = 4096
+
+
+def _quotient(x: Array, y: Array) -> Array:
+    """Rounded towards zero; y is positive."""
+    quotient: Array = (x - np.fmod(x, y)) // y
+    return quotient
+
 
 # Elementwise, operands of one shape or scalars. Integers wrap as in XLA, which numpy arrays do too.
 ELEMENTWISE: dict[str, Callable[..., Array]] = {
@@ -32,6 +40,9 @@ ELEMENTWISE: dict[str, Callable[..., Array]] = {
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
     "not": np.invert,
+    "div": _quotient,
+    "rem": np.fmod,
+    "sign": np.sign,
     "clamp": lambda low, x, high: np.minimum(np.maximum(x, low), high),
 }
 
@@ -50,6 +61,8 @@ def fold(op: str, values: list[Array], dtype: Any) -> Array | None:
         return None
     if op == "clamp" and (dtype == np.bool_ or not np.all(values[0] <= values[2])):
         return None  # XLA orders booleans by the sign of one bit, and leaves it open which end wins where they cross
+    if op in ("div", "rem") and not np.all(values[1] > 0):
+        return None  # by zero it is what XLA makes of it, and -1 has no quotient with the least integer
     with np.errstate(over="ignore"):
         answer = function(*(np.atleast_1d(value) for value in values))
     if answer.dtype != dtype:

@@ -214,6 +214,13 @@ def _binary(rng: Random, pool: list[Any]) -> Any:
     return rng.choice(compute)(x, y)
 
 
+def _divided(rng: Random, pool: list[Any]) -> Any:
+    x = pick(rng, [*(y for y in pool if y.dtype.kind in "iu"), jnp.asarray(array(rng, (4,), np.dtype(np.int8)))])
+    # By zero, what is compiled and what XLA folds differ.
+    y = rng.choice([lax.max(alike(rng, pool, x), x.dtype.type(1)), jnp.full(x.shape, rng.randint(1, 5), x.dtype)])
+    return rng.choice([lax.div, lax.rem, lambda x, y: lax.sign(x), jnp.floor_divide, jnp.remainder])(x, y)
+
+
 def _unary(rng: Random, pool: list[Any]) -> Any:
     x = pick(rng, pool)
     if x.dtype == bool or (x.dtype.kind in "iu" and rng.random() < 0.5):
@@ -367,6 +374,14 @@ WRONG: dict[str, tuple[list[str], Callable[[pytest.MonkeyPatch], None]]] = {
     "sums of integers": (
         ["_binary"],
         lambda patch: patch.setitem(fold.ELEMENTWISE, "add", _saturated),
+    ),
+    "quotients": (
+        ["_divided"],
+        lambda patch: patch.setitem(fold.ELEMENTWISE, "div", np.floor_divide),
+    ),
+    "remainders": (
+        ["_divided"],
+        lambda patch: patch.setitem(fold.ELEMENTWISE, "rem", np.remainder),
     ),
     "starts beyond the end": (
         ["_dynamic", "_at"],

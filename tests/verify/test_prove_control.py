@@ -107,3 +107,18 @@ def test_every_way_to_run_a_scan_is_proved(how: dict[str, Any], gradients: bool)
     assert prove(old, new, cotangents=1 if gradients else 0).proved
     other = traced(scan(body, **{**how, "reverse": not how.get("reverse")}), gradients=gradients)
     assert not prove(old, other, cotangents=1 if gradients else 0).proved
+
+
+def test_a_branch_by_the_index_modulo_a_period_is_that_branch() -> None:
+    branches = [jnp.sin, jnp.cos, lambda v: v * 2]
+
+    def after(x: Any, ws: Any) -> Any:
+        return lax.scan(lambda c, i: (lax.switch((i + 1) % 3, branches, c) + ws[i // 2], None), x, jnp.arange(3))[0]
+
+    def before(x: Any, ws: Any, order: tuple[int, ...] = (1, 2, 0)) -> Any:
+        for i, which in enumerate(order):
+            x = branches[which](x) + ws[i // 2]
+        return x
+
+    assert prove(traced(before), traced(after)).proved
+    assert not prove(traced(lambda x, ws: before(x, ws, (1, 0, 2))), traced(after)).proved
