@@ -37,7 +37,9 @@ def test_exits_on_what_is_known_when_a_layer_is_traced(body, count):
 
 
 def test_an_exit_at_a_turn_that_is_counted_by_hand():
-    call = "n = 0\nfor layer in self.layers:\n    if n == stop:\n        break\n    x = layer(x)\n    n = n + 1\nreturn x"
+    call = (
+        "n = 0\nfor layer in self.layers:\n    if n == stop:\n        break\n    x = layer(x)\n    n = n + 1\nreturn x"
+    )
     assert "until_via" in same(model(call, parameters="x, stop"), *((X, stop) for stop in (0, 2, None, 7)))
 
 
