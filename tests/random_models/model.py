@@ -149,6 +149,8 @@ def random_model(seed: int) -> Model:
     loops = 1 + AFTERWARDS[end]
     if bug == "after":
         end = pick.choice(WRONG_AFTERWARDS)
+        if layers.family != "plain" and "lambda" in end:  # other layers are called with more, or give more
+            end = "x = x + last"
     if re.search(r"\bouts|\bprev|\bfinal|\breturn \S+, s, state", loop) and re.search("def run|for t", around):
         around = "{loop}"  # the names are bound outside of the function and of the outer loop
     if "final" in loop:
