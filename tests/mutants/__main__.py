@@ -19,6 +19,8 @@ from tests.mutants.checks import CHECKS, said
 from tests.mutants.mutant import Mutant
 from tests.mutants.run import verify
 
+ALIVE = "ALIVE: the verification is good"
+
 
 def main(arguments: list[str]) -> int:
     if arguments and (arguments[0] != "--without" or len(arguments) != 2 or arguments[1] not in CHECKS):
@@ -31,9 +33,12 @@ def main(arguments: list[str]) -> int:
     with pytest.MonkeyPatch.context() as patch:
         if without is not None:
             CHECKS[without].disable(patch)
-        for each in chosen:
-            table.add_row(str(each), each.caught, "yes" if each.only else "", _said(each))
+        answers = [_said(each) for each in chosen]
+    for each, answer in zip(chosen, answers, strict=True):
+        table.add_row(str(each), each.caught, "yes" if each.only else "", answer)
     Console(width=200).print(table)
+    checks, alive = len({each.caught for each in chosen}), sum(answer == ALIVE for answer in answers)
+    print(f"{len(chosen)} mutants of {checks} check{'s' if checks != 1 else ''}, {alive} alive")
     return 0
 
 
@@ -42,7 +47,7 @@ def _said(each: Mutant) -> str:
         results = verify(each, Path(folder))
         jax.effects_barrier()
     if all(result.good for result in results):
-        return "ALIVE: the verification is good"
+        return ALIVE
     found = said(results, abstract=each.abstract)
     text = found.get(each.caught) or "; ".join(f"{check}: {text}" for check, text in found.items())
     return text.partition("\n")[0][:160]
