@@ -33,6 +33,17 @@ class Model:
 
 BEARTYPE, EINOPS, LOGURU = "beartype==0.23.1", "einops==0.8.2", "loguru==0.7.3"
 OPTAX = ("optax==0.2.8", "absl-py==2.5.1")
+MATPLOTLIB = (
+    "matplotlib==3.11.2",
+    "contourpy==1.4.0",
+    "cycler==0.12.1",
+    "fonttools==4.68.0",
+    "kiwisolver==1.5.1",
+    "packaging==26.3",
+    "pillow==13.0.0",
+    "pyparsing==3.3.3",
+    "python-dateutil==4.0.0",
+)
 JAXONLAYERS = "jaxonlayers==0.2.7"
 # What jaxonmodels imports.
 JAXONMODELS = (
@@ -62,7 +73,7 @@ MODELS = (
         45,
         ("paramax==0.0.5", "lineax==0.1.1", "tqdm==4.70.1", *OPTAX),
     ),
-    Model("ginjax_dilresnet", "DilResNet", "ginjax", "0.1.8", "ginjax/models.py", 1632),
+    Model("ginjax_dilresnet", "DilResNet", "ginjax", "0.1.8", "ginjax/models.py", 1632, MATPLOTLIB),
     Model(
         "jaxonlayers_encoder",
         "transformer encoder",
