@@ -22,6 +22,11 @@ def in_another_form(found: Found) -> bool:
     )
 
 
+def in_part(found: Found) -> bool:
+    """Whether the loop walks a slice of its list: what is walked beside it may have an element for each of the list."""
+    return isinstance(found.part.counted, cst.Subscript)
+
+
 def walked(found: Found, stack: InitStack | CallStack) -> str:
     """What is stacked in the call, or the list that is stacked where it is built."""
     numbered = found.part.form == NUMBERED and isinstance(stack, CallStack)
@@ -54,7 +59,9 @@ def per_layer(at: Where, head: Header, found: Found) -> tuple[PerLayer, ...]:
     walked = []
     for part in (one for one in head.parts if one is not found.part):
         source = beside(part)
-        if part.cut and may_be_longer(at, part.whole) and not {"len"} & (at.locals | set(at.module.bindings)):
+        of_all = in_part(found) and isinstance(part.whole, cst.Name | cst.Attribute)  # `zip(layers[:-1], keys)`
+        longer = part.cut and (of_all or may_be_longer(at, part.whole))
+        if longer and not {"len"} & (at.locals | set(at.module.bindings)):
             source = f"{source}[: len({at.code(found.part.counted)})]"
         walked.append(PerLayer(at.code(part.target), source))
     return tuple(walked)
