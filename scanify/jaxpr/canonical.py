@@ -27,6 +27,10 @@ class NotUnderstood(Exception):
     """A parameter whose meaning is not known: nothing may be proved through it."""
 
 
+# Exact types: a subclass may mean something else by the same number.
+_PLAIN = frozenset({str, bytes, bool, int})
+
+
 class Canonical:
     """Makes keys. `jaxpr_key` says what a jaxpr in a parameter computes; `alive` keeps what is compared by identity.
 
@@ -45,6 +49,9 @@ class Canonical:
         Raises:
             NotUnderstood: no rule here knows the value's type.
         """
+        kind = type(value)
+        if value is None or value is Ellipsis or kind in _PLAIN:
+            return (kind.__name__, value)
         if id(value) in self._inside:
             return ("cycle", len(self._inside) - self._inside.index(id(value)))
         self._inside.append(id(value))
@@ -55,9 +62,6 @@ class Canonical:
 
     def _key(self, value: Any) -> Hashable:
         kind = type(value)
-        # Exact types: a subclass may mean something else by the same number.
-        if value is None or value is Ellipsis or kind in (str, bytes, bool, int):
-            return (kind.__name__, value)
         if kind in (float, complex):
             parts = (value.real, value.imag) if kind is complex else (value,)
             return (kind.__name__, struct.pack(f"{len(parts)}d", *parts))

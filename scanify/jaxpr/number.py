@@ -69,6 +69,7 @@ class Numbering:
         self.scans: set[Hashable] = set()
         self._canonical = Canonical(self.jaxpr_key, table.kept_alive)
         self._keys: dict[tuple[int, bool], Hashable] = {}
+        self._parameters: dict[int, tuple[Any, Hashable]] = {}
 
     def run(self, jaxpr: Any, consts: Sequence[Any], inputs: Sequence[int]) -> list[int]:
         """The nodes of the outputs of an open jaxpr, given its constants' values and its inputs' nodes."""
@@ -123,18 +124,33 @@ class Numbering:
         """
         if equation.primitive.name in STATEFUL:
             return self.unknown(equation, inputs, f"{equation.primitive.name}: gives another value every time")
+        try:
+            key = self.parameters(equation)
+        except NotUnderstood as why:
+            return self.unknown(equation, inputs, f"{equation.primitive.name}: {why}")
+        return self.apply(equation, key, inputs)
+
+    def parameters(self, equation: Any) -> Hashable:
+        """The key of an equation's parameters. In a scan that is unrolled the same equation comes once a layer.
+
+        Raises:
+            NotUnderstood: no rule knows the type of one of them.
+        """
+        known = self._parameters.get(id(equation))
+        if known is not None:
+            return known[1]
+        made = self.table.fresh_count
         params = {name: value for name, value in equation.params.items() if name not in IRRELEVANT}
         if equation.primitive.name.startswith(("random", "threefry", "rng")):
             # How threefry lays out its counters: the same operands give other bits, and no parameter says so.
             params["threefry_partitionable"] = getattr(equation.ctx, "threefry_partitionable", None)
-        try:
-            key = tuple((name, self._canonical.key(params[name])) for name in sorted(params))
-        except NotUnderstood as why:
-            return self.unknown(equation, inputs, f"{equation.primitive.name}: {why}")
+        key: tuple[Hashable, ...] = tuple((name, self._canonical.key(params[name])) for name in sorted(params))
         if not is_own(equation.primitive):
             self.table.kept_alive.append(equation.primitive)
             key = (("primitive", id(equation.primitive)), *key)
-        return self.apply(equation, key, inputs)
+        if self.table.fresh_count == made:  # what is not understood is another thing each time
+            self._parameters[id(equation)] = (equation, key)  # with the equation, so that its id stays its own
+        return key
 
     def apply(self, equation: Any, key: Hashable, inputs: Sequence[int]) -> list[int]:
         """The nodes of a primitive with a key for its parameters; effects are put in order by a token."""

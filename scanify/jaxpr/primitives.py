@@ -15,8 +15,9 @@ _looked_at: set[str] = set()
 
 def is_own(primitive: Any) -> bool:
     """Whether a module of jax defines the primitive. Modules that are imported later are looked at when asked."""
-    if id(primitive) not in _own:
-        _look()
+    if id(primitive) in _own:
+        return True
+    _look()
     return id(primitive) in _own
 
 

@@ -38,6 +38,8 @@ SPREAD = frozenset(
 def _spread(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int]:
     """Every operand in the shape of the output: the carry of a scan has one shape from the start."""
     table, shape = numbering.table, tuple(equation.outvars[0].aval.shape)
+    if all(table.shape[value] == shape for value in inputs):
+        return inputs
     ranks = [len(table.shape[value]) for value in inputs]
     if any(rank not in (0, len(shape)) for rank in ranks):
         return inputs

@@ -1,16 +1,23 @@
 """Arithmetic of shapes and index ranges: nothing here knows nodes or jax."""
 
+from functools import lru_cache
 from math import prod
 
 Shape = tuple[int, ...]
 Bounds = tuple[tuple[int, int], ...]
 
 
+# A program has few shapes, and its values are read by the hundred thousand.
+_remembered = lru_cache(1 << 12)
+
+
+@_remembered
 def solid(shape: Shape) -> Shape:
     """The dimensions that are not 1."""
     return tuple(size for size in shape if size != 1)
 
 
+@_remembered
 def solid_axes(shape: Shape) -> tuple[int, ...]:
     """The axes of the dimensions that are not 1."""
     return tuple(axis for axis, size in enumerate(shape) if size != 1)

@@ -9,8 +9,7 @@ what reads it.
 
 import hashlib
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,8 +19,7 @@ Shape = tuple[int, ...]
 FOLDABLE_ELEMENTS = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a program computes something: the equation, the equations of the calls around it, the scan iterations."""
 
     equation: Any

@@ -10,6 +10,7 @@ from jax.extend.core import ClosedJaxpr
 from scanify.errors import ScanifyError
 from scanify.verify.case import CaseError
 from scanify.verify.prove import Proof, prove
+from scanify.verify.readings import Readings
 from scanify.verify.verdict import Status, Verdict
 from scanify.verify.words import raised
 
@@ -37,10 +38,20 @@ def proof_of(
     files: Files | None = None,
     cotangents: int = 0,
     tangents: int = 0,
+    readings: Readings | None = None,
 ) -> Proof:
     """`prove`, where a program that the prover stumbles over is not proved, and so is left to the other checks."""
     try:
-        return prove(before, after, inputs=names, layers=layers, files=files, cotangents=cotangents, tangents=tangents)
+        return prove(
+            before,
+            after,
+            inputs=names,
+            layers=layers,
+            files=files,
+            cotangents=cotangents,
+            tangents=tangents,
+            readings=readings,
+        )
     except MemoryError:
         raise
     except Exception as error:

@@ -15,7 +15,7 @@ from scanify.verify.gradients import gradients
 from scanify.verify.judge import Once, Subject
 from scanify.verify.keys import keys
 from scanify.verify.layers import Layers, find_layers, missing_layers, scans_more
-from scanify.verify.measure import from_trace, measured
+from scanify.verify.measure import Executables, from_trace, measured
 from scanify.verify.mixed import check_not_mixed
 from scanify.verify.numeric import Comparison
 from scanify.verify.outputs import different_outputs, outputs
@@ -68,6 +68,7 @@ class _Case:
     measure: bool
     files: Files | None
     steps: Steps = field(default_factory=Steps)
+    executables: Executables = field(default_factory=Executables)
 
     def run(self, before: Case, after: Case) -> CaseResult:
         with self.steps.step("build"):
@@ -185,7 +186,7 @@ class _Case:
             return from_trace(traced)
         program = subject.both.before if original else subject.both.after
         with self.steps.step("measure"):
-            return measured(program, subject.both.avals, traced, policy_of(policy))
+            return measured(program, subject.both.avals, traced, policy_of(policy), self.executables)
 
     def case_findings(self, subject: Subject, traces: Traces, results: Sequence[PolicyResult]) -> tuple[str, ...]:
         findings = [] if self.as_written else [*self.scanned(subject, traces)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from jax.extend.core import ClosedJaxpr
 
@@ -13,6 +13,7 @@ from scanify.verify.numeric import Comparison, Outcome
 from scanify.verify.pair import Pair
 from scanify.verify.policy import policy_of
 from scanify.verify.prove import Proof
+from scanify.verify.readings import Readings
 from scanify.verify.steps import Steps
 from scanify.verify.trace import Policy, Traced
 from scanify.verify.verdict import Status, Verdict
@@ -26,7 +27,7 @@ class Subject:
     """What is compared, the same for every check and under every policy.
 
     `abstract`: there are no values to test with. `files` gives the name to show of a file of the user's code, and None
-    for any other.
+    for any other. `readings` is what the prover has read of the original.
     """
 
     both: Pair
@@ -35,6 +36,7 @@ class Subject:
     abstract: bool
     files: Files | None
     steps: Steps
+    readings: Readings = field(default_factory=Readings)
 
     def said(self, error: Exception) -> str:
         """An exception of user code in one line."""
@@ -68,7 +70,7 @@ def judge(
     """
     names, layers = [*subject.both.found.names, *more], [*subject.both.found.layers, *(None for _ in more)]
     with subject.steps.step("prove"):
-        proof = proof_of(before, after, names, layers, subject.files, cotangents, tangents)
+        proof = proof_of(before, after, names, layers, subject.files, cotangents, tangents, subject.readings)
     if proof.proved:
         weak = "" if all(proof.avals_equal) else "equal in value, shape and dtype, but not in weak type"
         return Verdict(Status.PROVED, weak)

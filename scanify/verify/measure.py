@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -33,6 +34,24 @@ class Compiled:
     cotangents: tuple[jax.ShapeDtypeStruct, ...]
 
 
+@dataclass(eq=False)
+class Executables:
+    """What was compiled, and the seconds that it took, by the digest of its StableHLO.
+
+    Two policies may make the same program (nested in one chunk is full remat): it is compiled once.
+    """
+
+    known: dict[str, tuple[Any, float]] = field(default_factory=dict)
+
+    def compiled(self, lowered: Any, text: str) -> tuple[Any, float]:
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        if digest not in self.known:
+            start = time.perf_counter()
+            executable = lowered.compile()
+            self.known[digest] = (executable, time.perf_counter() - start)
+        return self.known[digest]
+
+
 def from_trace(traced: Traced) -> Measurement:
     """What the jaxpr alone tells."""
     if traced.gradient is None:
@@ -41,15 +60,27 @@ def from_trace(traced: Traced) -> Measurement:
     return Measurement(traced.saved_bytes, trace_seconds=traced.seconds, flops=done.flops, moved_bytes=done.moved)
 
 
-def measured(program: Version, avals: Sequence[jax.ShapeDtypeStruct], traced: Traced, policy: Policy) -> Measurement:
+def measured(
+    program: Version,
+    avals: Sequence[jax.ShapeDtypeStruct],
+    traced: Traced,
+    policy: Policy,
+    executables: Executables | None = None,
+) -> Measurement:
     """Lower and compile outputs and gradients as a function of the version's own leaves; nothing is run.
 
     The rewritten version is measured without the stacking of leaves, which is done once, when the model is built.
     """
-    return compiled(program, avals, traced, policy).measured
+    return compiled(program, avals, traced, policy, executables).measured
 
 
-def compiled(program: Version, avals: Sequence[jax.ShapeDtypeStruct], traced: Traced, policy: Policy) -> Compiled:
+def compiled(
+    program: Version,
+    avals: Sequence[jax.ShapeDtypeStruct],
+    traced: Traced,
+    policy: Policy,
+    executables: Executables | None = None,
+) -> Compiled:
     """As `measured`, with what was compiled."""
     own = [struct(leaf) for leaf in jax.eval_shape(lambda xs: program.own(xs), list(avals))]
     cotangents = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in traced.outputs.avals if is_inexact(a)]
@@ -65,14 +96,14 @@ def compiled(program: Version, avals: Sequence[jax.ShapeDtypeStruct], traced: Tr
         middle = time.perf_counter()
         lowered = staged.lower()
         after = time.perf_counter()
-        executable = lowered.compile()
-        end = time.perf_counter()
+        text = lowered.as_text()
+        executable, seconds = (executables or Executables()).compiled(lowered, text)
     figures = replace(
         from_trace(traced),
-        stablehlo_lines=lowered.as_text().count("\n"),
+        stablehlo_lines=text.count("\n"),
         trace_seconds=middle - start,
         lower_seconds=after - middle,
-        compile_seconds=end - after,
+        compile_seconds=seconds,
         backend=jax.default_backend(),
     )
     return Compiled(program, _with_memory(figures, executable.memory_analysis()), executable, tuple(cotangents))

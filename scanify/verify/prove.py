@@ -11,9 +11,8 @@ from typing import Any
 
 from scanify.errors import ScanifyError
 from scanify.jaxpr.calls import children, opened
-from scanify.jaxpr.number import Numbering
-from scanify.jaxpr.table import Table
 from scanify.verify.explain import explain
+from scanify.verify.readings import Derived, Readings
 from scanify.verify.verdict import Difference
 from scanify.verify.wording import Programs
 
@@ -51,6 +50,7 @@ def prove(
     files: Files | None = None,
     cotangents: int = 0,
     tangents: int = 0,
+    readings: Readings | None = None,
 ) -> Proof:
     """Compares two `ClosedJaxpr`s with the same inputs.
 
@@ -63,20 +63,21 @@ def prove(
         cotangents: how many inputs, the last ones, are cotangents of outputs: the programs compute derivatives in
             reverse mode, and adding to zeros what depends on these is a sum of cotangents.
         tangents: how many inputs, the last ones, are tangents of others, to which zeros may be added.
+        readings: what was read of `before` when it was compared with others (default: nothing).
 
     Raises:
         ScanifyError: the programs have different inputs or numbers of outputs, so there is nothing to compare.
     """
     _check(before, after, inputs, layers)
-    table = Table()
+    readings = Readings() if readings is None else readings
     names = tuple(inputs) or tuple(f"input {index}" for index in range(len(before.in_avals)))
     describe = _Describe(names, tuple(layers) or (None,) * len(names), files)
     count = len(before.in_avals)
-    derived = _Derived(range(count - cotangents, count), range(count - tangents, count))
-    shared = _shared_scans(table, before, after, derived)
-    proof = _attempt(table, before, after, describe, shared, derived)
+    derived = Derived(range(count - cotangents, count), range(count - tangents, count))
+    shared = _shared_scans(readings, before, after, derived)
+    proof = _attempt(readings, before, after, describe, shared, derived)
     if not proof.proved and shared:
-        proof = _attempt(table, before, after, describe, frozenset(), derived)
+        proof = _attempt(readings, before, after, describe, frozenset(), derived)
     return proof
 
 
@@ -85,17 +86,6 @@ class _Describe:
     names: tuple[str, ...]
     layers: tuple[int | None, ...]
     files: Files | None
-
-
-@dataclass(frozen=True)
-class _Derived:
-    """The inputs that derivatives are computed from: in reverse mode `cotangents`, in forward mode `tangents`."""
-
-    cotangents: range
-    tangents: range
-
-
-_NOTHING = _Derived(range(0), range(0))
 
 
 def _check(before: Any, after: Any, inputs: Sequence[str], layers: Sequence[int | None]) -> None:
@@ -122,19 +112,12 @@ def _check(before: Any, after: Any, inputs: Sequence[str], layers: Sequence[int 
             raise ScanifyError(f"expected {what} to name all {len(old)} inputs, got {len(given)}")
 
 
-def _read(table: Table, program: Any, whole: frozenset[Any] | None, derived: _Derived) -> tuple[Numbering, list[int]]:
-    numbering = Numbering(table, whole, cotangents=derived.cotangents, tangents=derived.tangents)
-    leaves = [
-        table.node("input", index, (), tuple(aval.shape), aval.dtype) for index, aval in enumerate(program.in_avals)
-    ]
-    return numbering, numbering.run(program.jaxpr, program.consts, leaves)
-
-
-def _shared_scans(table: Table, before: Any, after: Any, derived: _Derived) -> frozenset[Any]:
+def _shared_scans(readings: Readings, before: Any, after: Any, derived: Derived) -> frozenset[Any]:
     """Scans that stand in both programs: they need not be unrolled to be compared (`scanify.jaxpr.rules_control`)."""
     if not (_has_scan(before.jaxpr) and _has_scan(after.jaxpr)):
         return frozenset()
-    return frozenset(_read(table, before, None, derived)[0].scans & _read(table, after, None, derived)[0].scans)
+    old, new = readings.original(before, None, derived), readings.read(after, None, derived)
+    return frozenset(old.numbering.scans & new.numbering.scans)
 
 
 def _has_scan(jaxpr: Any) -> bool:
@@ -153,21 +136,21 @@ def _has_scan(jaxpr: Any) -> bool:
 
 
 def _attempt(
-    table: Table, before: Any, after: Any, describe: _Describe, whole: frozenset[Any], derived: _Derived
+    readings: Readings, before: Any, after: Any, describe: _Describe, whole: frozenset[Any], derived: Derived
 ) -> Proof:
-    old, left = _read(table, before, whole, derived)
-    new, right = _read(table, after, whole, derived)
+    first, second = readings.original(before, whole, derived), readings.read(after, whole, derived)
+    old, new, left, right = first.numbering, second.numbering, first.outputs, second.outputs
     shown = (old.dropped_zeros or new.dropped_zeros) and (old.shown_signs or new.shown_signs)
-    if shown and derived != _NOTHING:
-        return _attempt(table, before, after, describe, whole, _NOTHING)
+    if shown and derived != Derived():
+        return _attempt(readings, before, after, describe, whole, Derived())
     equal = tuple(a == b for a, b in zip(left, right, strict=True))
     effects = old.token == new.token
     avals = tuple(_aval(a) == _aval(b) for a, b in zip(before.out_avals, after.out_avals, strict=True))
     if all(equal) and effects:
         return Proof(equal, avals, effects)
-    programs = Programs(table, old.places, new.places, describe.names, describe.layers, describe.files)
+    programs = Programs(readings.table, old.places, new.places, describe.names, describe.layers, describe.files)
     difference = explain(programs, [*left, old.token], [*right, new.token])
-    return Proof(equal, avals, effects, difference, tuple(table.notes))
+    return Proof(equal, avals, effects, difference, tuple(dict.fromkeys([*first.notes, *second.notes])))
 
 
 def _aval(aval: Any) -> tuple[Any, ...]:
