@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from scanify.analysis.blocks import blocks
 from scanify.analysis.children import children
 from scanify.analysis.classes import lineage, method, methods
 from scanify.analysis.names import body_of, target_names
 from scanify.analysis.project import Definition, Project, dotted
-from scanify.analysis.where import Where, blocks, method_where
+from scanify.analysis.where import Where, method_where
 
 _MAX_DEPTH = 4
 _NUMERIC = frozenset("int float bool str max min abs round".split())

@@ -19,14 +19,14 @@ from scanify.analysis.names import body_of, flow, parameter_names
 from scanify.analysis.numbers import Numbers, Walk, numbers_of
 from scanify.analysis.taken import Loop, Taken, function_around, loops_of, used_names, what_is_taken
 from scanify.source.parse import Parsed
-from scanify.source.reread import Change, reread
+from scanify.source.reread import Change
 
 
-def by_number(parsed: Parsed) -> Parsed:
-    """The file with its loops by number read as loops over what they take; the file itself where there are none."""
+def by_number(parsed: Parsed) -> list[Change]:
+    """The changes that make loops by number in a file loops over what they take."""
     text = parsed.source.text
     if not ("[" in text or "1" in text) or _rebinds(flow(parsed.module.body).bound):
-        return parsed
+        return []
     changes: list[Change] = []
     named: dict[cst.CSTNode, set[str]] = {}  # the names that loops bind to what they take
     for loop in loops_of(parsed.module):
@@ -35,7 +35,7 @@ def by_number(parsed: Parsed) -> Parsed:
     for loop in loops_of(parsed.module) if "1" in text else ():
         if isinstance(loop, cst.For) and loop not in changed and not _rebinds_around(parsed, loop):
             changes += counted_by_hand(parsed, loop)
-    return reread(parsed, changes) if changes else parsed
+    return changes
 
 
 def _rebinds(bound: Container[str]) -> bool:

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from scanify.analysis.blocks import blocks
 from scanify.analysis.names import body_of
 from scanify.analysis.project import Definition, External, Project, dotted
-from scanify.analysis.where import Where, blocks, given_to, method_where
+from scanify.analysis.where import Where, given_to, method_where
 
 # Public names of equinox.nn that are not modules (equinox/nn/__init__.py, 0.13).
 _NOT_MODULES = {"State", "StateIndex", "inference_mode", "make_with_state"}

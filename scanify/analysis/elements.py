@@ -5,13 +5,14 @@ from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
+from scanify.analysis.blocks import blocks
 from scanify.analysis.children import children
 from scanify.analysis.classes import is_module, method
 from scanify.analysis.code import code_of
 from scanify.analysis.keys import Variety, first_culprit, is_keys, qualified
 from scanify.analysis.names import body_of, parameter_names
 from scanify.analysis.project import Assigned, Definition, External, Project, dotted
-from scanify.analysis.where import Where, assignments, blocks, method_where
+from scanify.analysis.where import Where, assignments, method_where
 
 _MAX_DEPTH = 6
 _VMAPS = frozenset({"jax.vmap", "equinox.filter_vmap"})

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from scanify.analysis.blocks import blocks
 from scanify.analysis.children import children
 from scanify.analysis.elements import Element
 from scanify.analysis.facts import Place
@@ -12,7 +13,7 @@ from scanify.analysis.keys import Variety, bind_iteration, culprit, is_keys
 from scanify.analysis.names import flow, target_names
 from scanify.analysis.plan import After
 from scanify.analysis.project import Project, dotted
-from scanify.analysis.where import Where, assignments, blocks
+from scanify.analysis.where import Where, assignments
 
 GROWS = ("append", "extend", "insert")
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 import libcst as cst
 
+from scanify.analysis.blocks import blocks
 from scanify.analysis.names import flow, target_names
 from scanify.analysis.project import dotted
-from scanify.analysis.where import blocks
 
 _DISPLAYS = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp, cst.Tuple)
 _MAKERS = frozenset("list dict set bytearray sorted".split())

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from scanify.analysis.answers import Built, Elsewhere
+from scanify.analysis.blocks import blocks
 from scanify.analysis.children import children, nodes_in
 from scanify.analysis.classify import Found, element_annotation
 from scanify.analysis.container import annotated_class
@@ -27,7 +28,7 @@ from scanify.analysis.layer_class import class_with_state, holds_state, state_of
 from scanify.analysis.names import flow, target_names
 from scanify.analysis.parts import differ_in_parts, reads_names
 from scanify.analysis.project import Project, dotted
-from scanify.analysis.where import Where, blocks
+from scanify.analysis.where import Where
 
 
 def parted(

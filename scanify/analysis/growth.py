@@ -6,7 +6,7 @@ from enum import Enum
 
 import libcst as cst
 
-from scanify.analysis.where import blocks
+from scanify.analysis.blocks import blocks
 
 
 class How(Enum):

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import libcst as cst
 
 from scanify.analysis.answers import Answer, DictOf, Elsewhere, LayerList, Unclear
+from scanify.analysis.blocks import blocks
 from scanify.analysis.children import all_of
 from scanify.analysis.classes import bases, lineage, method
 from scanify.analysis.container import container
 from scanify.analysis.layers import list_value
 from scanify.analysis.names import body_of
 from scanify.analysis.project import Definition, Project, dotted
-from scanify.analysis.where import Where, blocks, where
+from scanify.analysis.where import Where, where
 
 _MAX_CALLS = 40
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import libcst as cst
 
 from scanify.analysis.answers import Answer, Built, DictOf, Elsewhere, NotLayers, Unclear, one_of
+from scanify.analysis.blocks import blocks
 from scanify.analysis.classes import method
 from scanify.analysis.elements import Element, element_class, list_walked, made_by
 from scanify.analysis.facts import Place
@@ -24,7 +25,7 @@ from scanify.analysis.fill import (
 from scanify.analysis.keys import Variety, bind_iteration
 from scanify.analysis.plan import Wrap
 from scanify.analysis.project import Definition, External, Project, dotted
-from scanify.analysis.where import Where, assignments, blocks, builtin_called, method_where, value_given
+from scanify.analysis.where import Where, assignments, builtin_called, method_where, value_given
 
 _MAX_DEPTH = 8
 

@@ -193,7 +193,8 @@ class Plan:
     that the user should know and that do not make the fix unsafe.
     `mapped` and `folded` are of loops that are expressions, or only append: then `body` is where they stand.
     `numbers` is an expression for the numbers of the layers that are applied, where those are not all in their order;
-    `replaced` are stretches of the loop that stand in a function of one layer as other texts.
+    `replaced` are stretches of the loop that stand in a function of one layer as other texts, `ahead` lines that must
+    stand in front of what the loop becomes.
     """
 
     place: Place
@@ -218,6 +219,7 @@ class Plan:
     unset: tuple[str, ...] = ()
     numbers: str | None = None
     replaced: tuple[Replacement, ...] = ()
+    ahead: tuple[str, ...] = ()
     exits: frozenset[str] = frozenset()
 
     @property

@@ -169,6 +169,7 @@ def _plan(context: Context, at: Where, loop: cst.For, head: Header, found: Found
         ),
         notes=(*facts.notes, *told(stack)),
         replaced=at.module.parsed.replaced_in(at.module.parsed.span(loop)),
+        ahead=at.module.parsed.ahead_of(loop),
         rule="SCN105" if facts.collected.collections else "SCN101" if alike else "SCN102",
         holds=Holds.ARRAY_STACKED if alike else Holds.BLOCK_SEQ,
     )

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import libcst as cst
 
-from scanify.analysis.by_number import by_number
 from scanify.analysis.dotted import dotted as dotted
+from scanify.analysis.in_other_words import in_other_words
 from scanify.analysis.names import body_of, flow, imported_names
 from scanify.source.file import Source
 from scanify.source.parse import Parsed, SyntaxProblem, parse
@@ -108,7 +108,7 @@ class Project:
             source = self._source(path)
             answer = parse(source) if source is not None else None
             if isinstance(answer, Parsed):
-                answer = by_number(answer) if path in self.given else answer
+                answer = in_other_words(answer) if path in self.given else answer
                 self._modules[path] = _collect(Module(path, self._location(path)[1], answer))
             elif answer is not None:
                 self.problems[path] = answer

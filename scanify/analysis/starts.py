@@ -6,12 +6,15 @@ from dataclasses import dataclass
 import libcst as cst
 
 from scanify.analysis.asked import tests_in
+from scanify.analysis.blocks import blocks
 from scanify.analysis.children import children
 from scanify.analysis.effects import Problem
+from scanify.analysis.growth import growths
 from scanify.analysis.keys import key_name, qualified
-from scanify.analysis.names import Names, parameter_names
+from scanify.analysis.names import Names, body_of, parameter_names
 from scanify.analysis.project import Project, dotted
-from scanify.analysis.where import Where, assignments, blocks, builtin_called, matched
+from scanify.analysis.tails import last_of
+from scanify.analysis.where import Where, assignments, builtin_called, matched
 
 _CARRIED = "that goes from layer to layer, and the body asks for its value"
 _NUMBER_TYPES = frozenset("int float bool complex".split())
@@ -36,7 +39,7 @@ def starts_otherwise(at: Where, loop: cst.CSTNode, carry: Sequence[str]) -> bool
 
     A stack has one structure and dtype for all layers, a sequence of layers has not. A key that is None stays None.
     """
-    for name in carry:
+    for name in _sources(at, loop, carry):
         if key_name(name):
             continue
         parameter = at.parameter(name)
@@ -49,7 +52,7 @@ def starts_otherwise(at: Where, loop: cst.CSTNode, carry: Sequence[str]) -> bool
                 values = [value for one in statement.targets for value in matched(one.target, statement.value, name)]
             elif isinstance(statement, cst.AnnAssign) and statement.value is not None:
                 values = [statement.value]
-            if any(map(_otherwise, values)):
+            if any(_otherwise(one) for value in values for one in _seen_through(at, loop, value)):
                 return True
     return False
 
@@ -87,7 +90,12 @@ def _defined_before(at: Where, loop: cst.For, name: str) -> bool:
 
 
 def values_before(at: Where, loop: cst.CSTNode, name: str) -> list[cst.BaseExpression]:
-    """The values that a name may be assigned before the loop, in source order; those of tuples by their place."""
+    """The values that a name may be assigned before the loop, in source order; those of tuples by their place, and
+    those of the last element of a list that is made here."""
+    return [each for value in _given(at, loop, name) for each in _seen_through(at, loop, value)]
+
+
+def _given(at: Where, loop: cst.CSTNode, name: str) -> list[cst.BaseExpression]:
     start = at.module.parsed.span(loop).start
     found: list[cst.BaseExpression] = []
     for statement in assignments(at.body(), name):
@@ -101,10 +109,33 @@ def values_before(at: Where, loop: cst.CSTNode, name: str) -> list[cst.BaseExpre
     return found
 
 
+def _seen_through(at: Where, loop: cst.CSTNode, value: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """The values that `hidden[-1]` may have where a list is made or added to above a loop; others as they are."""
+    listed = last_of(value)
+    if listed is None:
+        return [value]
+    start = at.module.parsed.span(loop).start
+    made = [one for one in values_before(at, loop, listed) if isinstance(one, cst.List | cst.Tuple) and one.elements]
+    elements = [one.elements[-1].value for one in made]
+    for growth in growths(body_of(at.function.body) if at.function is not None else ()).get(listed, ()):
+        if at.module.parsed.span(growth.node).end <= start:
+            elements += growth.values[-1:]
+    return elements or [value]
+
+
+def _sources(at: Where, loop: cst.CSTNode, carry: Sequence[str]) -> list[str]:
+    """The carries, and the names whose values those of them begin with that are the last elements of lists."""
+    found = list(carry)
+    for name in carry:
+        begins = [value for value in _given(at, loop, name) if last_of(value) is not None]
+        found += [one.value for value in begins for one in _seen_through(at, loop, value) if isinstance(one, cst.Name)]
+    return [name for name in dict.fromkeys(found) if name not in ("None", "True", "False")]
+
+
 def start_obligations(project: Project, at: Where, loop: cst.CSTNode, carry: Sequence[str]) -> list[str]:
     """What a run must show of carries that a loop leaves Python numbers or numpy arrays, and a scan does not."""
     found = []
-    for name in carry:
+    for name in _sources(at, loop, carry):
         values = values_before(at, loop, name)
         found += _kept(project, at, name, values, number=_number_parameter(at, name))
     return found
@@ -116,8 +147,11 @@ def asked_for(project: Project, at: Where, loop: cst.For, carry: Sequence[str]) 
 
 
 def _starts_as_number(project: Project, at: Where, loop: cst.CSTNode, name: str) -> bool:
-    values = values_before(at, loop, name)
-    return (bool(values) and _number(project, at, values[-1])) or _number_parameter(at, name)
+    for source in _sources(at, loop, (name,)):
+        values = values_before(at, loop, source)
+        if (values and _number(project, at, values[-1])) or _number_parameter(at, source):
+            return True
+    return False
 
 
 def number_asked_for(body: cst.CSTNode, numbers: Container[str]) -> list[Problem]:

@@ -7,13 +7,14 @@ from enum import Enum
 
 import libcst as cst
 
+from scanify.analysis.blocks import blocks
 from scanify.analysis.children import nodes_in
 from scanify.analysis.code import code_of
 from scanify.analysis.elements import Element
 from scanify.analysis.keys import Variety, culprit
 from scanify.analysis.names import body_of
 from scanify.analysis.project import Module, Project, dotted
-from scanify.analysis.where import assignments, blocks
+from scanify.analysis.where import assignments
 
 _RATE = re.compile(r"drop|prob|^(?!.*dilation).*rate|dpr|(^|_)(p|sd|eps)($|_)", re.IGNORECASE)
 _LABEL = re.compile(r"(^|_)(i|idx|index|id|layer|number|name)($|_)", re.IGNORECASE)

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
+from scanify.analysis.blocks import blocks
 from scanify.analysis.dotted import dotted
-from scanify.analysis.where import Where, assignments, blocks
+from scanify.analysis.where import Where, assignments
 
 _MUTATORS = frozenset("append extend insert pop remove clear sort reverse".split())
 

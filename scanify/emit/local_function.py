@@ -50,8 +50,12 @@ def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, gi
     after = "".join(f"{newline}{style.indent}{style.step * depth}{line}" for depth, line in outputs.after)
     new = newline.join(lines) + newline + body_of_function(plan, loop, outputs, state) + end + after
     above = without(list(loop.comments), comments_of(new, style.indent))
-    made = [Edit(plan.place.path, loop.start, loop.end, (newline + style.indent).join([*above, new]))]
-    at = _blank_line_before(text, loop)
+    whole = (newline + style.indent).join([*above, new])
+    if plan.ahead:
+        ahead = "".join(f"{line}{newline}{style.indent}" for line in plan.ahead)
+        whole = f"{ahead.rstrip(' ' + chr(9))}{blank}{style.indent}{whole}"
+    made = [Edit(plan.place.path, loop.start, loop.end, whole)]
+    at = _blank_line_before(text, loop) if not plan.ahead else None
     return made if at is None else [Edit(plan.place.path, at, at, blank), *made]
 
 

@@ -87,6 +87,10 @@ class Parsed:
         """The texts that stand for others in a stretch of the file: see `scanify.source.reread`."""
         return ()
 
+    def ahead_of(self, statement: cst.CSTNode) -> tuple[str, ...]:
+        """The lines that stand in front of a statement of the tree, and not in the file."""
+        return ()
+
     def line_of(self, offset: int) -> int:
         """The line (from 1) that holds the character at `offset`."""
         return bisect.bisect_right(self._line_starts, offset)

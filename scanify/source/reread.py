@@ -13,24 +13,43 @@ from scanify.source.parse import Parsed
 Parts = Mapping[str, cst.CSTNode]
 
 
+@dataclass(frozen=True)
+class Named:
+    """An expression as it is, which gets a name on the way: `name := expression`."""
+
+    name: str
+
+
 @dataclass(frozen=True, eq=False)
 class Change:
-    """One node of a tree, and what stands in its place: another one, nothing (a line goes), or itself with other
-    parts, whose texts in the file are what they were before."""
+    """One node of a tree, and what stands in its place: another one, nothing (a line goes), itself with a name, or
+    itself with other parts, whose texts in the file are what they were before."""
 
     node: cst.CSTNode
-    becomes: cst.CSTNode | Parts | None
+    becomes: cst.CSTNode | Parts | Named | None
+
+
+@dataclass(frozen=True, eq=False)
+class Ahead:
+    """A line in front of a statement. It has the place of an earlier one, `after`, as nothing in the file is its own;
+    no text of the file changes for it, so who changes the statement has to write it (`Parsed.ahead_of`)."""
+
+    statement: cst.CSTNode
+    line: cst.SimpleStatementLine
+    after: cst.CSTNode
 
 
 @dataclass(frozen=True, eq=False)
 class Reread(Parsed):
     """`stands_for` gives the node of the original tree whose place a new node has, `written` are the nodes that have
-    no text of their own in the file, `replacements` the texts that changed, in order of their places."""
+    no text of their own in the file, `replacements` the texts that changed, in order of their places, `ahead` the
+    lines in front of statements of the new tree."""
 
     original: Parsed
     stands_for: Mapping[cst.CSTNode, cst.CSTNode]
     written: frozenset[cst.CSTNode]
     replacements: tuple[Replacement, ...]
+    ahead: Mapping[cst.CSTNode, tuple[str, ...]]
 
     @cached_property
     def _parents(self) -> dict[cst.CSTNode, cst.CSTNode]:
@@ -62,23 +81,30 @@ class Reread(Parsed):
     def replaced_in(self, span: Span) -> tuple[Replacement, ...]:
         return tuple(one for one in self.replacements if span.start <= one.start and one.end <= span.end)
 
+    def ahead_of(self, statement: cst.CSTNode) -> tuple[str, ...]:
+        return self.ahead.get(statement, ())
 
-def reread(parsed: Parsed, changes: Sequence[Change]) -> Reread:
-    """The file with some nodes of its tree changed."""
-    changer = _Changer(parsed, changes)
+
+def reread(parsed: Parsed, changes: Sequence[Change], ahead: Sequence[Ahead] = ()) -> Reread:
+    """The file with some nodes of its tree changed, and lines in front of some statements in which something is."""
+    changer = _Changer(parsed, changes, ahead)
     module = parsed.module.visit(changer)
     assert isinstance(module, cst.Module)
-    replacements = sorted(changer.replacements, key=lambda one: one.start)
+    replacements = sorted(changer.replacements, key=lambda one: (one.start, one.end))
     written = frozenset(changer.written)
-    return Reread(parsed.source, module, parsed, changer.stands_for, written, tuple(replacements))
+    return Reread(parsed.source, module, parsed, changer.stands_for, written, tuple(replacements), changer.texts_ahead)
 
 
 class _Changer(cst.CSTTransformer):
     """Visits what lies on the way to a change and nothing else: all other nodes stay the objects that they are."""
 
-    def __init__(self, parsed: Parsed, changes: Sequence[Change]) -> None:
+    def __init__(self, parsed: Parsed, changes: Sequence[Change], ahead: Sequence[Ahead]) -> None:
         super().__init__()
         self.parsed = parsed
+        self.ahead: dict[cst.CSTNode, list[Ahead]] = {}
+        for one in ahead:
+            self.ahead.setdefault(one.statement, []).append(one)
+        self.texts_ahead: dict[cst.CSTNode, tuple[str, ...]] = {}
         self.changes = {change.node: change.becomes for change in changes}
         self.way = {above for change in changes for above in parsed.ancestors(change.node)}
         self.stands_for: dict[cst.CSTNode, cst.CSTNode] = {}
@@ -90,11 +116,13 @@ class _Changer(cst.CSTTransformer):
 
     def on_leave(  # type: ignore[override]
         self, original_node: cst.CSTNode, updated_node: cst.CSTNode
-    ) -> cst.CSTNode | cst.RemovalSentinel:
+    ) -> cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.CSTNode]:
         becomes = self.changes.get(original_node, original_node)
         if becomes is None:
             self.replacements.append(_gone(self.parsed, original_node))
             return cst.RemoveFromParent()
+        if isinstance(becomes, Named):
+            return self._named(becomes.name, original_node, updated_node)
         if isinstance(becomes, Mapping):
             for name, part in becomes.items():
                 self._takes_place(part, getattr(original_node, name))
@@ -107,7 +135,28 @@ class _Changer(cst.CSTTransformer):
             return becomes
         if updated_node is not original_node:
             self.stands_for[updated_node] = original_node
-        return updated_node
+        return self._with_ahead(original_node, updated_node)
+
+    def _named(self, name: str, old: cst.CSTNode, new: cst.CSTNode) -> cst.CSTNode:
+        assert isinstance(new, cst.BaseExpression)
+        target = cst.Name(name)
+        whole = cst.NamedExpr(target, new, lpar=[], rpar=[])
+        self._takes_place(target, old)
+        self.stands_for[whole] = old
+        if new is not old:
+            self.stands_for[new] = old
+        start = self.parsed.span(old).start
+        self.replacements.append(Replacement(start, start, f"{name} := "))
+        return whole
+
+    def _with_ahead(self, old: cst.CSTNode, new: cst.CSTNode) -> cst.CSTNode | cst.FlattenSentinel[cst.CSTNode]:
+        found = self.ahead.get(old, [])
+        if not found:
+            return new
+        for one in found:
+            self._takes_place(one.line, one.after)
+        self.texts_ahead[new] = tuple(cst.Module([]).code_for_node(one.line).strip() for one in found)
+        return cst.FlattenSentinel([*(one.line for one in found), new])
 
     def _takes_place(self, new: cst.CSTNode, old: cst.CSTNode) -> None:
         for node in _nodes(new):

@@ -120,7 +120,7 @@ def test_unlike_layers_are_groups():
 @pytest.mark.parametrize(
     "text",
     [
-        "x = layer(x)\nouts.append(x + outs[-1])",
+        "x = layer(x)\nouts.append(x + outs[-2])",
         "x = layer(x)\nif len(outs) < 3:\n    outs.append(x)",
         "x = layer(x)\nif outs is not None:\n    outs.append(x)",
         "x = layer(x)\nouts.append([y for y in outs])",

@@ -50,6 +50,7 @@ CHOSEN = [
 ]
 SLOTS = "[x * u for u in range(DEPTH)]"
 COLLECTED = ["x = x + sum(outs)", "x = x + jnp.mean(jnp.stack(outs), 0)", "x = x + outs[-1]", "x = x * len(outs)"]
+TAILED = ["x = x + sum(tail)", "x = x + tail[-1]", "x = x * len(tail) + tail[0]"]
 # The number of loops over layers that each adds.
 AFTERWARDS = {
     "pass": 0,
@@ -151,12 +152,14 @@ def random_model(seed: int) -> Model:
         end = pick.choice(WRONG_AFTERWARDS)
         if layers.family != "plain" and "lambda" in end:  # other layers are called with more, or give more
             end = "x = x + last"
-    if re.search(r"\bouts|\bprev|\bfinal|\breturn \S+, s, state", loop) and re.search("def run|for t", around):
+    if re.search(r"\bouts|\btail|\bprev|\bfinal|\breturn \S+, s, state", loop) and re.search("def run|for t", around):
         around = "{loop}"  # the names are bound outside of the function and of the outer loop
     if "final" in loop:
         around += "\nx = x if final is None else x + final"
     if "outs" in loop:
         around += f"\n{pick.choice(COLLECTED)}"
+    if "tail" in loop:
+        around += f"\n{pick.choice(TAILED)}"
     if "slots" in loop:
         around += "\nx = x + sum(slots)"
     lines = around.replace("{loop1}", indent(loop, "    ")).replace("{loop}", loop) + f"\n{end}"
@@ -184,7 +187,8 @@ def _with_starts(pick: random.Random, lines: str, chosen: str) -> str:
     start = "last = h = x * 0\ncount = 0\ntotal = 0.0\ngrown = [x]\narray = np.zeros(4)\n"
     if "keys" in lines:
         start += pick.choice(KEYS).format(n=pick.choice(["DEPTH", "len(self.layers)", "self.n"])) + "\n"
-    for name, value in (("outs", "[]"), ("prev", "None"), ("final", pick.choice(["None", "x * 0"])), ("slots", SLOTS)):
+    final, tail = pick.choice(["None", "x * 0"]), pick.choice(["[x]", "[x * 2, x * 0.5]", "[]\ntail.append(x)"])
+    for name, value in (("outs", "[]"), ("prev", "None"), ("final", final), ("slots", SLOTS), ("tail", tail)):
         if re.search(rf"\b{name}\b", lines):
             start += f"{name} = {value}\n"
     if chosen:
