@@ -17,6 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from scanify.verify.audit import hearing
+
 _SYSTEM = ("/proc/", "/sys/", "/dev/")
 _LARGE = 64 << 20
 
@@ -70,6 +72,10 @@ class Consulting:
             finally:
                 self.busy = False
 
+    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open":
+            self.opened(arguments[0], arguments[2])
+
     def found(self, is_library: Callable[[str], bool], without: Sequence[str]) -> Consulted:
         """All that was consulted so far, `without` files that are known otherwise."""
         known = {path: held for path, held in self.files.items() if path not in set(without)}
@@ -94,10 +100,6 @@ class _Variables(dict[bytes, bytes]):
         return super().__iter__()
 
 
-_LISTENING: list[Consulting] = []
-_HOOKED: list[Callable[..., None]] = []
-
-
 @contextmanager
 def consulting(ignored: Callable[[str], bool]) -> Iterator[Consulting]:
     """Inside, what is consulted is taken down."""
@@ -105,15 +107,11 @@ def consulting(ignored: Callable[[str], bool]) -> Iterator[Consulting]:
     environ: Any = os.environ
     before = environ._data
     watched = _Variables(before, record.variable)
-    if not _HOOKED:  # an audit hook stays for as long as the process lives
-        sys.addaudithook(_hear)
-        _HOOKED.append(_hear)
-    _LISTENING.append(record)
     _put(watched)
     try:
-        yield record
+        with hearing(record.hear):
+            yield record
     finally:
-        _LISTENING.remove(record)
         before.clear()
         before.update(dict.items(watched))
         _put(before)
@@ -123,12 +121,6 @@ def _put(values: dict[bytes, bytes]) -> None:
     views: tuple[Any, ...] = (os.environ, os.environb)
     for each in views:
         each._data = values
-
-
-def _hear(event: str, arguments: tuple[Any, ...]) -> None:
-    if event == "open":
-        for record in _LISTENING:
-            record.opened(arguments[0], arguments[2])
 
 
 def is_systems(path: str) -> bool:

@@ -17,6 +17,8 @@ from typing import Any
 
 import jax
 
+from scanify.verify.audit import hearing
+
 _VersionOf = Callable[[FrameType], object]
 
 
@@ -44,6 +46,13 @@ class Settings:
             if frame.f_code.co_name == "<module>":
                 return
             frame = frame.f_back
+
+    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "os.chdir":
+            self.note(_DIRECTORY, str(Path(os.fsdecode(arguments[0])).absolute()), str(Path.cwd()))
+        elif event in ("os.putenv", "os.unsetenv"):
+            name, value = os.fsdecode(arguments[0]), os.fsdecode(arguments[1]) if len(arguments) > 1 else None
+            self.note(f"${name}", value, os.environ.get(name))
 
     def difference(self, original: object, rewritten: object) -> str | None:
         """How what the two versions set differs, in words; None where it does not."""
@@ -81,10 +90,6 @@ def _put(name: str, value: Any) -> None:
         os.environ[name[1:]] = value
 
 
-_LISTENING: list[Settings] = []
-_HOOKED: list[Callable[..., None]] = []
-
-
 @contextmanager
 def recorded(settings: Settings) -> Iterator[None]:
     """Inside, `settings` is told what is set."""
@@ -95,25 +100,9 @@ def recorded(settings: Settings) -> Iterator[None]:
         settings.note(name, value, self.values.get(name))
         update(self, name, value)
 
-    if not _HOOKED:  # an audit hook stays for as long as the process lives
-        sys.addaudithook(_hear)
-        _HOOKED.append(_hear)
-    _LISTENING.append(settings)
     kind.update = noted
     try:
-        yield
+        with hearing(settings.hear):
+            yield
     finally:
         kind.update = update
-        _LISTENING.remove(settings)
-
-
-def _hear(event: str, arguments: tuple[Any, ...]) -> None:
-    if not _LISTENING:
-        return
-    if event == "os.chdir":
-        for settings in _LISTENING:
-            settings.note(_DIRECTORY, str(Path(os.fsdecode(arguments[0])).absolute()), str(Path.cwd()))
-    elif event in ("os.putenv", "os.unsetenv"):
-        name, value = os.fsdecode(arguments[0]), os.fsdecode(arguments[1]) if len(arguments) > 1 else None
-        for settings in _LISTENING:
-            settings.note(f"${name}", value, os.environ.get(name))
