@@ -249,7 +249,7 @@ def _beside(
 
 
 def _zip_sources(walked: cst.Call) -> list[cst.BaseExpression] | None:
-    """The arguments of a `zip`. With `strict` or without it, a scan refuses what is not of one length."""
+    """What a `zip` walks; `strict` is nothing that it walks."""
     plain = [arg for arg in walked.args if arg.keyword is None or arg.keyword.value != "strict"]
     if any(arg.keyword is not None or arg.star for arg in plain):
         return None
