@@ -28,6 +28,10 @@ class Package:
 
 _JAXONMODELS = ("beartype", "ftfy", "regex", "tqdm", "statedict2pytree", "pydantic", "huggingface_hub")
 
+# The models that tests compare with, and what the import of data sets asks for: some 3 GB each.
+_TORCH = ("torch", "torchvision")
+_SBGM = ("powerbox", "scikit-learn", *_TORCH)
+
 PACKAGES = (
     Package(
         "e1jax",
@@ -55,7 +59,7 @@ PACKAGES = (
         tests=("tests",),
     ),
     Package("jaxonlayers", "0.2.7", True, needs=("beartype",), tests=("tests",)),
-    Package("jaxonmodels", "0.5.5", True, needs=("jaxonlayers==0.2.7", *_JAXONMODELS), tests=("tests",)),
+    Package("jaxonmodels", "0.5.5", True, needs=("jaxonlayers==0.2.7", *_JAXONMODELS, *_TORCH), tests=("tests",)),
     Package("klax", "0.2.0", True, needs=("optax", "matplotlib", "tqdm"), tests=("tests",)),
     Package(
         "marin-haliax",
@@ -77,7 +81,7 @@ PACKAGES = (
     Package(
         "sbgm",
         "0.0.38",
-        needs=("beartype", "cloudpickle", "einops", "einx", "diffrax", "optax", "ml_collections", "tqdm"),
+        needs=("beartype", "cloudpickle", "einops", "einx", "diffrax", "optax", "ml_collections", "tqdm", *_SBGM),
     ),
     Package("trainax", "0.0.2", True, needs=("optax", "tqdm"), tests=("tests",)),
     Package("connex", "0.4.0", needs=("networkx",)),
