@@ -115,8 +115,11 @@ def _seen_through(at: Where, loop: cst.CSTNode, value: cst.BaseExpression) -> li
     if listed is None:
         return [value]
     start = at.module.parsed.span(loop).start
-    made = [one for one in values_before(at, loop, listed) if isinstance(one, cst.List | cst.Tuple) and one.elements]
-    elements = [one.elements[-1].value for one in made]
+    # Not `values_before`: in `x = x[-1]` the list is the name itself.
+    made = [one for one in _given(at, loop, listed) if isinstance(one, cst.List | cst.Tuple)]
+    if not made:
+        return [value]
+    elements = [one.elements[-1].value for one in made if one.elements]
     for growth in growths(body_of(at.function.body) if at.function is not None else ()).get(listed, ()):
         if at.module.parsed.span(growth.node).end <= start:
             elements += growth.values[-1:]

@@ -105,3 +105,12 @@ def test_a_list_of_which_more_is_asked_is_left_alone(before, loop):
 def test_a_list_of_the_caller_is_left_alone():
     refusal = found(LOOP, "", parameters="x, y")
     assert isinstance(refusal, Refusal) and refusal.rule == "SCN206"
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["x = x[-1]", "x = x[-1]\nx = x + 1", "y = x[-1]\nx = y[-1]", "x = [x[-1]]\nx = x[-1]", "x = x[-1][-1]"],
+)
+def test_the_last_row_of_an_array_is_no_list(before):
+    plan = found("for layer in self.layers:\n    x = layer(x)", before, "return x")
+    assert isinstance(plan, Plan) and plan.safe and (plan.rule, plan.carry, plan.ahead) == ("SCN101", ("x",), ())
