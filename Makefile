@@ -18,7 +18,7 @@ comma := ,
 
 VENV := .venv
 PARALLEL := --numprocesses auto --dist worksteal
-# From Python 3.12 on lines are counted at next to no cost (PEP 669); counting in C takes two thirds of a test's time.
+# From Python 3.12 on lines are counted at next to no cost (PEP 669); counting in C made tests take two thirds longer.
 CORE = $(shell $(BIN)/python -c "import sys; print('sysmon' if sys.version_info >= (3, 12) else 'ctrace')")
 STAMP := installed
 BIN := $(VENV)/bin
