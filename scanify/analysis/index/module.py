@@ -1,0 +1,128 @@
+"""One file of the project under its dotted name: its tree, its names, and where its nodes stand in the text."""
+
+import ast
+import bisect
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from scanify.analysis.facts import Place, Span
+from scanify.analysis.index.bindings import Bindings, Import, bindings, imported_names
+
+# str.splitlines also breaks at form feeds and other characters at which Python does not.
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+@dataclass(frozen=True, eq=False)
+class Module:
+    """A parsed file. `name` is its dotted name, of an `__init__.py` that of its package.
+
+    `base` is the folder that the dotted name starts from.
+    """
+
+    path: Path
+    name: str
+    base: Path
+    is_package: bool
+    text: str = field(repr=False)
+    tree: ast.Module = field(repr=False)
+
+    @property
+    def package(self) -> str:
+        """The dotted name that relative imports start from; empty for a file that is in no package."""
+        return self.name if self.is_package else self.name.rpartition(".")[0]
+
+    # -- what it binds ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def bindings(self) -> Bindings:
+        return bindings(self.tree, self.package, walrus=":=" in self.text)
+
+    @cached_property
+    def imports(self) -> Mapping[str, str]:
+        """The absolute dotted name behind each imported name; of several imports of one name the last."""
+        return {name: each[-1].target for name, each in self.bindings.imports.items()}
+
+    @property
+    def stars(self) -> tuple[str, ...]:
+        return tuple(each.target for each in self.bindings.stars)
+
+    @cached_property
+    def definitions(self) -> Mapping[str, tuple[ast.stmt, ...]]:
+        """The statements at the top level that bind each name, imports left out, in source order."""
+        return {name: tuple(each) for name, each in self.bindings.definitions.items()}
+
+    @cached_property
+    def rebound(self) -> frozenset[str]:
+        """The names that some function declares `global`: what they stand for may change while the program runs."""
+        if not re.search(r"\bglobal\b", self.text):
+            return frozenset()
+        return frozenset(name for node in ast.walk(self.tree) if isinstance(node, ast.Global) for name in node.names)
+
+    @cached_property
+    def exported(self) -> frozenset[str] | None:
+        """The names in `__all__`, where it is one literal list of strings; None where there is none or it is not."""
+        statements = self.definitions.get("__all__", ())
+        if len(statements) != 1 or not isinstance(statements[0], ast.Assign | ast.AnnAssign):
+            return None
+        value = statements[0].value
+        if not isinstance(value, ast.List | ast.Tuple):
+            return None
+        names = [each.value for each in value.elts if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+        return frozenset(names) if len(names) == len(value.elts) else None
+
+    def imported(self, statement: ast.Import | ast.ImportFrom) -> dict[str, Import]:
+        """What an import anywhere in the file binds, by local name; see `bindings.Import`."""
+        return dict(imported_names(statement, self.package))
+
+    # -- where things stand ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(match.end() for match in _LINE_END.finditer(self.text))]
+
+    def offset(self, line: int, column: int) -> int:
+        """The offset in characters of a line (from 1) and a column in bytes of UTF-8, as `ast` counts them."""
+        start = self._line_starts[line - 1]
+        if self.text.isascii():  # known without looking: Python keeps it with the text
+            return start + column
+        row = self.text[start : start + column]
+        return start + (column if row.isascii() else len(row.encode()[:column].decode(errors="ignore")))
+
+    def span(self, node: ast.AST) -> Span:
+        """The span of a node, parentheses around an expression left out."""
+        if not isinstance(
+            node, ast.expr | ast.stmt | ast.excepthandler | ast.arg | ast.keyword | ast.alias | ast.pattern
+        ):
+            return self._span_of_parts(node)
+        line, end_line = node.lineno, node.end_lineno or node.lineno
+        end_column = node.end_col_offset if node.end_col_offset is not None else node.col_offset
+        return Span(self.offset(line, node.col_offset), self.offset(end_line, end_column), line, end_line)
+
+    def _span_of_parts(self, node: ast.AST) -> Span:
+        """The span from the first to the last part, for nodes without a place: comprehensions, `with` items, ..."""
+        if isinstance(node, ast.Module):
+            return Span(0, len(self.text), 1, self.line_of(len(self.text)))
+        parts = [self.span(child) for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr_context)]
+        if not parts:
+            raise ValueError(f"expected a node that stands somewhere in {self.path}, got {ast.dump(node)}")
+        first, last = min(parts), max(parts, key=lambda part: part.end)
+        return Span(first.start, last.end, first.line, last.end_line)
+
+    def place(self, node: ast.AST) -> Place:
+        return Place(self.path, self.span(node))
+
+    def code(self, node: ast.AST) -> str:
+        """The text of a node as it stands in the file."""
+        span = self.span(node)
+        return self.text[span.start : span.end]
+
+    def line_start(self, line: int) -> int:
+        """The offset of the first character of a line (from 1); the end of the text for a line past the last."""
+        return self._line_starts[line - 1] if line <= len(self._line_starts) else len(self.text)
+
+    def line_of(self, offset: int) -> int:
+        """The line (from 1) that holds the character at `offset`."""
+        return bisect.bisect_right(self._line_starts, offset)

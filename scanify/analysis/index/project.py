@@ -1,0 +1,283 @@
+"""All files of a project, parsed where they are needed, and what their names stand for."""
+
+import ast
+import builtins
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from scanify.analysis.index.layout import LIBRARIES, keeps_source, locate
+from scanify.analysis.index.meaning import Definition, External, Meaning, Package
+from scanify.analysis.index.module import Module
+from scanify.analysis.index.parse import Problem, parse
+from scanify.source.file import Source
+
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+_BUILTINS = frozenset(dir(builtins))
+_Asked = frozenset[tuple[Path, str]]  # names that are being resolved: one that comes back goes round in circles
+
+
+class Index:
+    """The files of one project.
+
+    `sources` are those that were read; `read` gives others below `root` where an import leads to them. Files are
+    parsed when they are asked for and kept; `problems` are those that could not be parsed.
+    """
+
+    def __init__(
+        self, root: Path, sources: Iterable[Source], read: Callable[[Path], Source | None] | None = None
+    ) -> None:
+        self.root = root
+        self.problems: dict[Path, Problem] = {}
+        self._read = read
+        self._sources: dict[Path, Source | None] = {source.path: source for source in sources}
+        self._modules: dict[Path, Module | None] = {}
+        self._words: dict[Path, frozenset[str]] = {}
+        self._sorted: tuple[int, tuple[Path, ...]] = (-1, ())
+        self._folders: set[Path] | None = None
+        self._names: dict[str, list[Path]] | None = None
+        self._found: dict[tuple[Path, str], Package | None] = {}
+        self._files = _Files(self)
+
+    def with_texts(self, texts: Mapping[Path, str]) -> "Index":
+        """The same project with other texts in some files. What is known of the others is kept."""
+        current = {path: source for path, source in self._sources.items() if source is not None}
+        changed = {path for path, text in texts.items() if path not in current or current[path].text != text}
+        added = {path: Source(path, texts[path]) for path in changed - set(current)}
+        sources = {**current, **added}
+        again = Index(
+            self.root,
+            [replace(source, text=texts[path]) if path in changed else source for path, source in sources.items()],
+            self._read,
+        )
+        again._modules = {path: module for path, module in self._modules.items() if path not in changed and module}
+        again._words = {path: words for path, words in self._words.items() if path not in changed}
+        return again
+
+    # -- files -----------------------------------------------------------------------------------------------------
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files that are known, in order of their paths."""
+        known = len(self._sources)
+        if self._sorted[0] != known:
+            self._sorted = known, tuple(sorted(path for path, source in self._sources.items() if source is not None))
+        return self._sorted[1]
+
+    def source(self, path: Path) -> Source | None:
+        """The text of a file of the project, None where there is none."""
+        if path not in self._sources:
+            self._sources[path] = self._read(path) if self._read is not None else None
+        return self._sources[path]
+
+    def module_at(self, path: Path) -> Module | None:
+        """The module in a file; None where there is none that can be read and parsed (then see `problems`)."""
+        if path not in self._modules:
+            source = self.source(path)
+            self._modules[path] = self._parsed(source) if source is not None else None
+        return self._modules[path]
+
+    def _parsed(self, source: Source) -> Module | None:
+        tree = parse(source.text)
+        if isinstance(tree, Problem):
+            self.problems[source.path] = tree
+            return None
+        base, name = locate(source.path, self.root, self._files)
+        return Module(source.path, name, base, source.path.stem == "__init__", source.text, tree)
+
+    def module_named(self, dotted: str) -> Module | None:
+        """The module of an absolute dotted name, as one that stands in the project's root would import it."""
+        package = self._absolute_package(dotted)
+        return package.module if package is not None else None
+
+    def modules_with(self, *words: str) -> Iterator[Module]:
+        """The modules whose text has all of these identifiers; the other files are not parsed for it."""
+        for path in self.paths_with(*words):
+            if (module := self.module_at(path)) is not None:
+                yield module
+
+    def paths_with(self, *words: str) -> Iterator[Path]:
+        """The files whose text has all of these identifiers."""
+        for path in self.paths:
+            source = self._sources[path]
+            if source is not None and all(word in source.text for word in words) and self.words(path).issuperset(words):
+                yield path
+
+    def words(self, path: Path) -> frozenset[str]:
+        """Every identifier in the text of a file, those in comments and strings included."""
+        if path not in self._words:
+            source = self.source(path)
+            self._words[path] = frozenset(_IDENTIFIER.findall(source.text)) if source is not None else frozenset()
+        return self._words[path]
+
+    # -- names -----------------------------------------------------------------------------------------------------
+
+    def resolve(self, module: Module, dotted: str) -> Meaning | None:
+        """What a dotted name at the top level of `module` stands for; None where that cannot be shown.
+
+        Imports, re-exports and stars are followed; an assignment is its own definition, whatever it assigns. A name
+        that is bound in several ways, or that a function rebinds, stands for nothing that can be shown. An attribute
+        of a definition is for the caller to look up: None.
+        """
+        head, *rest = dotted.split(".")
+        found = self._name(module, head, frozenset())
+        if found is None and head in _BUILTINS and not self._may_bind(module, head):
+            found = External(f"builtins.{head}")
+        return self._descend(found, rest, frozenset())
+
+    def resolve_absolute(self, near: Module, dotted: str, *, relative: bool = False) -> Meaning | None:
+        """What the absolute dotted name of an import in `near` stands for, as in `from a.b import c`: `a.b.c`."""
+        return self._absolute(near, dotted, relative, frozenset())
+
+    def _may_bind(self, module: Module, name: str) -> bool:
+        """Whether a module binds a name, or imports stars that might."""
+        bound = module.bindings
+        return name in bound.definitions or name in bound.imports or name in module.rebound or bool(bound.stars)
+
+    def _name(self, module: Module, name: str, asked: _Asked) -> Meaning | None:
+        if (module.path, name) in asked or name in module.rebound:
+            return None
+        asked |= {(module.path, name)}
+        imports = module.bindings.imports.get(name, [])
+        definitions = module.bindings.definitions.get(name, [])
+        if definitions or not all(each.checking for each in imports):
+            imports = [each for each in imports if not each.checking]  # at run time there are the others alone
+        meanings: list[Meaning | None] = [Definition(module, name, each) for each in definitions]
+        meanings += [self._absolute(module, each.target, each.relative, asked) for each in imports]
+        meanings += self._from_stars(module, name, asked)
+        if any(isinstance(each, ast.Delete) for each in definitions):
+            return None
+        if not meanings or any(each != meanings[0] for each in meanings):
+            return None
+        return meanings[0]
+
+    def _from_stars(self, module: Module, name: str, asked: _Asked) -> Iterator[Meaning | None]:
+        for star in module.bindings.stars:
+            origin = self._absolute(module, star.target, star.relative, asked)
+            target = origin.module if isinstance(origin, Package) else None
+            if target is None:
+                continue
+            exported = target.exported
+            if name not in exported if exported is not None else name.startswith("_"):
+                continue
+            found = self._name(target, name, asked)
+            if found is not None or name in target.bindings.definitions or name in target.bindings.imports:
+                yield found
+
+    def _absolute(self, near: Module, dotted: str, relative: bool, asked: _Asked) -> Meaning | None:
+        head, *rest = dotted.split(".")
+        package = self._package(head, near, relative)
+        if package is None:
+            return None if relative else External(dotted)
+        if package.module is None and not self._leads_somewhere(package, rest):
+            return External(dotted)  # a folder without `__init__.py` gives way to an installed package of its name
+        found = self._descend(package, rest, asked)
+        return None if relative and found == External(dotted) else found
+
+    def _leads_somewhere(self, package: Package, rest: list[str]) -> bool:
+        """Whether a dotted name goes on from a folder without an `__init__.py` to a module below it."""
+        if package.folder.suffix == ".py":
+            return True  # a file that could not be parsed
+        for part in rest:
+            inner = self._inside(package, part)
+            if inner is None or inner.module is not None or inner.folder.suffix == ".py":
+                return inner is not None
+            package = inner
+        return True
+
+    def _descend(self, found: Meaning | None, rest: list[str], asked: _Asked) -> Meaning | None:
+        for at, part in enumerate(rest):
+            if isinstance(found, External):
+                return External(".".join([found.qualname, *rest[at:]]))
+            if not isinstance(found, Package):
+                return None
+            found = self._attribute(found, part, asked)
+        return found
+
+    def _attribute(self, package: Package, name: str, asked: _Asked) -> Meaning | None:
+        """What a module has under a name: what it binds, or a submodule."""
+        module = package.module
+        if module is not None:
+            found = self._name(module, name, asked)
+            if found is not None or name in module.bindings.definitions or name in module.rebound:
+                return found
+        inner = self._inside(package, name)
+        if inner is None and module is not None and package.name in LIBRARIES and not self._may_bind(module, name):
+            return External(f"{package.name}.{name}")
+        return inner
+
+    # -- modules by name -------------------------------------------------------------------------------------------
+
+    def _package(self, head: str, near: Module, relative: bool) -> Package | None:
+        """The module or package of the project that the first part of an import in `near` stands for."""
+        for base in dict.fromkeys([near.base, self.root, self.root / "src", near.path.parent]):
+            own = relative and base == near.base
+            if head in LIBRARIES and not own and not keeps_source(base, self.root):
+                continue
+            found = self._in_folder(base, head, "")
+            if found is not None and (found.module is not None or own or head not in LIBRARIES):
+                return found
+            if relative:
+                return found
+        return None if head in LIBRARIES else self._elsewhere(head)
+
+    def _elsewhere(self, head: str) -> Package | None:
+        """A package of this name anywhere in the project, where there is exactly one."""
+        if self._names is None:
+            self._names = {}
+            for path in self.paths:
+                base, name = locate(path, self.root, self._files)
+                tops = self._names.setdefault(name.partition(".")[0], [])
+                if base not in tops:
+                    tops.append(base)
+        bases = self._names.get(head, [])
+        return self._in_folder(bases[0], head, "") if len(bases) == 1 else None
+
+    def _absolute_package(self, dotted: str) -> Package | None:
+        head, *rest = dotted.split(".")
+        bases = (self._in_folder(base, head, "") for base in (self.root, self.root / "src"))
+        found = next((each for each in bases if each is not None), None) or self._elsewhere(head)
+        for part in rest:
+            found = self._inside(found, part) if found is not None else None
+        return found
+
+    def _inside(self, package: Package, name: str) -> Package | None:
+        """The submodule of a package."""
+        if package.module is not None and not package.module.is_package:
+            return None
+        return self._in_folder(package.folder, name, package.name)
+
+    def _in_folder(self, folder: Path, name: str, above: str) -> Package | None:
+        key = (folder, name)
+        if key not in self._found:
+            self._found[key] = self._looked_up(folder, name, f"{above}.{name}" if above else name)
+        return self._found[key]
+
+    def _looked_up(self, folder: Path, name: str, dotted: str) -> Package | None:
+        inside = folder / name
+        for path, place in ((inside / "__init__.py", inside), (folder / f"{name}.py", folder)):
+            if path in self._files:
+                module = self.module_at(path)
+                return Package(dotted, place if module is not None else path, module)
+        return Package(dotted, inside, None) if inside in self._all_folders() else None
+
+    def _all_folders(self) -> set[Path]:
+        if self._folders is None:
+            self._folders = set()
+            for path in self.paths:
+                for folder in path.parents:
+                    if folder in self._folders or folder == self.root:
+                        break
+                    self._folders.add(folder)
+        return self._folders
+
+
+class _Files:
+    """The files of an index as a container of paths."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+
+    def __contains__(self, path: object) -> bool:
+        return isinstance(path, Path) and self._index.source(path) is not None
