@@ -1,0 +1,351 @@
+"""The scopes of a file: where a name that is read at some place was bound.
+
+    scope_of(module, node)     the scope that a node is evaluated in
+    inner_scope(module, node)  the scope that a function, lambda, class, comprehension or module opens
+
+Decorators, defaults and annotations are evaluated outside of their function, the first iterable of a comprehension
+outside of the comprehension. A scope is made once for each node: compare scopes with `is`.
+
+What is asked about is a small part of most files, so nothing here walks a whole module: the map of parents is made for
+one statement of module level at a time, when a node in it is first asked about (`parent_of`, `ancestors`).
+"""
+
+import ast
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Protocol, TypeAlias
+
+Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+Opens: TypeAlias = ast.Module | Function | ast.Lambda | ast.ClassDef | Comprehension
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+OPENS = (ast.Module, *FUNCTIONS, ast.Lambda, ast.ClassDef, *COMPREHENSIONS)
+_PLACED = (ast.stmt, ast.expr, ast.arg, ast.keyword, ast.alias, ast.excepthandler, ast.pattern)
+_ATTRIBUTE = "_scopes"  # the scopes of a file are kept with its tree, and go with it
+
+
+class Source(Protocol):
+    """What is needed of a module of the index."""
+
+    @property
+    def tree(self) -> ast.Module: ...
+
+
+class Scope:
+    """One scope.
+
+    `parent` is the scope around it, the module's is None; `locals` are the names that are bound in it, parameters and
+    type parameters among them, but none that it declares `global` or `nonlocal`. The module's hold also those that a
+    function declares `global`.
+    """
+
+    def __init__(self, module: Source, node: Opens, parent: "Scope | None") -> None:
+        self.module = module
+        self.node = node
+        self.parent = parent
+
+    def __repr__(self) -> str:
+        return f"<Scope {self.name}>"
+
+    @property
+    def name(self) -> str:
+        """The name of the function or class; `<lambda>`, `<module>` or `<listcomp>` where there is none."""
+        return getattr(self.node, "name", None) or f"<{type(self.node).__name__.lower()}>"
+
+    @property
+    def is_function(self) -> bool:
+        """Whether it is a `def` or a lambda."""
+        return isinstance(self.node, (*FUNCTIONS, ast.Lambda))
+
+    @property
+    def is_class(self) -> bool:
+        return isinstance(self.node, ast.ClassDef)
+
+    @cached_property
+    def params(self) -> tuple[str, ...]:
+        """The names of the parameters in their order, `*args` and `**kwargs` where they stand."""
+        return tuple(arg.arg for arg in parameters(self.node))
+
+    @cached_property
+    def locals(self) -> frozenset[str]:
+        return frozenset(self._bound - self.globals - self.nonlocals) | frozenset(self.params)
+
+    @property
+    def globals(self) -> frozenset[str]:
+        """The names that this scope declares `global`."""
+        return self._declared[0]
+
+    @property
+    def nonlocals(self) -> frozenset[str]:
+        """The names that this scope declares `nonlocal`."""
+        return self._declared[1]
+
+    @cached_property
+    def method(self) -> "Scope | None":
+        """The method that this scope is, or stands in, through functions and comprehensions; None outside of any."""
+        for scope in self.chain():
+            if scope.is_class:
+                return None
+            if scope.is_function and scope.parent is not None and scope.parent.is_class:
+                return scope
+        return None
+
+    @property
+    def owner(self) -> ast.ClassDef | None:
+        """The class of the method around."""
+        node = self.method.parent.node if self.method is not None and self.method.parent is not None else None
+        return node if isinstance(node, ast.ClassDef) else None
+
+    @cached_property
+    def self_name(self) -> str | None:
+        """The name of the instance in the method around, where that name still means it here."""
+        method = self.method
+        if method is None or not isinstance(method.node, FUNCTIONS) or not method.params:
+            return None
+        args = method.node.args
+        if not (args.posonlyargs or args.args) or {"staticmethod", "classmethod"} & set(_decorators(method.node)):
+            return None
+        name = method.params[0]
+        return name if self.binding(name) is method else None
+
+    @property
+    def function(self) -> "Scope":
+        """The nearest function, lambda, class or module: this scope, or what a comprehension stands in."""
+        scope = self
+        while isinstance(scope.node, COMPREHENSIONS) and scope.parent is not None:
+            scope = scope.parent
+        return scope
+
+    def chain(self) -> Iterator["Scope"]:
+        """This scope and those around it, the module's last."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
+
+    def binding(self, name: str) -> "Scope | None":
+        """The scope that binds what a name means here; None where it is a builtin, or bound nowhere.
+
+        A class body is seen from itself alone, not from its methods.
+        """
+        for scope in self.chain():
+            if name in scope.globals:
+                return next(each for each in scope.chain() if each.parent is None)
+            if name in scope.locals and (scope is self or not scope.is_class):
+                return scope
+        return None
+
+    @cached_property
+    def _bound(self) -> set[str]:
+        bound = {name for node in own_nodes(self.node) for name in names_bound_by(node)}
+        if isinstance(self.node, ast.Module):
+            bound |= _declared_global(self.node)
+        if isinstance(self.node, COMPREHENSIONS):  # `:=` in it binds in the function around
+            bound = {
+                node.id
+                for level in self.node.generators
+                for node in ast.walk(level.target)
+                if isinstance(node, ast.Name)
+            }
+        return bound
+
+    @cached_property
+    def _declared(self) -> tuple[frozenset[str], frozenset[str]]:
+        if not isinstance(self.node, (*FUNCTIONS, ast.ClassDef)):
+            return frozenset(), frozenset()
+        given: set[str] = set()
+        outer: set[str] = set()
+        for node in own_nodes(self.node):
+            if isinstance(node, ast.Global):
+                given.update(node.names)
+            elif isinstance(node, ast.Nonlocal):
+                outer.update(node.names)
+        return frozenset(given), frozenset(outer)
+
+
+def parameters(node: ast.AST) -> tuple[ast.arg, ...]:
+    """The parameters of a function or lambda in their order."""
+    if not isinstance(node, (*FUNCTIONS, ast.Lambda)):
+        return ()
+    args = node.args
+    starred = [args.vararg] if args.vararg is not None else []
+    double = [args.kwarg] if args.kwarg is not None else []
+    return (*args.posonlyargs, *args.args, *starred, *args.kwonlyargs, *double)
+
+
+def own_nodes(node: Opens) -> Iterator[ast.AST]:
+    """The nodes that are evaluated in the scope that a node opens, inner functions and classes themselves among them.
+
+    Of those, what is evaluated here too: decorators, defaults, bases, annotations. Comprehensions are walked through,
+    but for their targets.
+    """
+    stack: list[ast.AST] = []
+    match node:
+        case ast.Lambda():
+            stack = [node.body]
+        case ast.Module() | ast.ClassDef():
+            stack = list(node.body)
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            stack = [*node.body, *getattr(node, "type_params", ())]
+        case _:
+            stack = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+            stack += node.generators
+    while stack:
+        current = stack.pop()
+        yield current
+        stack.extend(evaluated_here(current))
+
+
+def evaluated_here(node: ast.AST) -> Iterator[ast.AST]:
+    """The children of a node that are evaluated in the scope that it stands in."""
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            yield from (*node.decorator_list, node.args, *((node.returns,) if node.returns is not None else ()))
+        case ast.Lambda():
+            yield node.args
+        case ast.ClassDef():
+            yield from (*node.decorator_list, *node.bases, *node.keywords)
+        case ast.comprehension():
+            yield from (node.iter, *node.ifs)
+        case _:
+            yield from ast.iter_child_nodes(node)
+
+
+def names_bound_by(node: ast.AST) -> Iterator[str]:
+    """The names that one node binds, its children not counted."""
+    match node:
+        case ast.Name(ctx=ast.Store() | ast.Del()):
+            yield node.id
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            yield node.name
+        case ast.Import() | ast.ImportFrom():
+            for alias in node.names:
+                yield alias.asname or alias.name.partition(".")[0]
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            yield name
+        case ast.MatchMapping(rest=str(name)):
+            yield name
+        case ast.AST() if type(node).__name__ in ("TypeVar", "ParamSpec", "TypeVarTuple"):
+            yield node.name  # type: ignore[attr-defined]
+
+
+class _Scopes:
+    """The scopes and parents of one file, made when they are asked for."""
+
+    def __init__(self, module: Source) -> None:
+        self.top = Scope(module, module.tree, None)
+        self.made: dict[ast.AST, Scope] = {module.tree: self.top}
+        self.parents: dict[ast.AST, ast.AST] = {}
+        self.statements = module.tree.body
+        self.starts = [_start(statement) for statement in self.statements]
+        self.mapped: set[int] = set()
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        if node not in self.parents:
+            self._map_around(node)
+        return self.parents.get(node)
+
+    def adopt(self, node: ast.AST, parent: ast.AST) -> None:
+        self.parents[node] = parent
+        stack = [node]
+        while stack:
+            above = stack.pop()
+            for below in ast.iter_child_nodes(above):
+                self.parents[below] = above
+                stack.append(below)
+
+    def _map_around(self, node: ast.AST) -> None:
+        if node is self.top.node:
+            return
+        near = bisect_right(self.starts, _start(node)) - 1
+        rest = (index for index in range(len(self.statements)) if index != near)
+        for index in (near, *rest) if near >= 0 else rest:
+            if index not in self.mapped:
+                self.mapped.add(index)
+                self.adopt(self.statements[index], self.top.node)
+            if node in self.parents:
+                return
+
+    def inner(self, node: Opens) -> Scope:
+        if node not in self.made:
+            self.made[node] = Scope(self.top.module, node, self.around(node))
+        return self.made[node]
+
+    def around(self, node: ast.AST) -> Scope:
+        below: list[ast.AST] = [node]
+        while (above := self.parent(below[-1])) is not None:
+            below.append(above)
+            if isinstance(above, OPENS) and _evaluates(above, below):
+                return self.inner(above)
+        return self.top
+
+
+def scope_of(module: Source, node: ast.AST) -> Scope:
+    """The scope that a node is evaluated in: that around it, for a function, a class or a comprehension."""
+    return _scopes(module).around(node)
+
+
+def inner_scope(module: Source, node: Opens) -> Scope:
+    """The scope that a function, a lambda, a class, a comprehension or the module itself opens."""
+    return _scopes(module).inner(node)
+
+
+def parent_of(module: Source, node: ast.AST) -> ast.AST | None:
+    """The node that a node is a direct part of; None for the module, and for a node of some other tree."""
+    return _scopes(module).parent(node)
+
+
+def ancestors(module: Source, node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes around a node, the nearest first, the module last."""
+    scopes = _scopes(module)
+    above = scopes.parent(node)
+    while above is not None:
+        yield above
+        above = scopes.parent(above)
+
+
+def adopt(module: Source, node: ast.AST, parent: ast.AST) -> None:
+    """Let a node that stands in no file, made in a lowering, count as a part of `parent`."""
+    _scopes(module).adopt(node, parent)
+
+
+def _scopes(module: Source) -> _Scopes:
+    kept = getattr(module.tree, _ATTRIBUTE, None)
+    if not isinstance(kept, _Scopes):
+        kept = _Scopes(module)
+        setattr(module.tree, _ATTRIBUTE, kept)
+    return kept
+
+
+def _evaluates(opens: ast.AST, path: list[ast.AST]) -> bool:
+    """Whether a scope evaluates what stands in it at the end of a path of parents (the scope's own node last)."""
+    below = path[-2]
+    if isinstance(opens, ast.Module):
+        return True
+    if isinstance(opens, (*FUNCTIONS, ast.ClassDef)):
+        return any(below is statement for statement in opens.body) or below in getattr(opens, "type_params", ())
+    if isinstance(opens, ast.Lambda):
+        return below is opens.body
+    if isinstance(opens, COMPREHENSIONS) and below is opens.generators[0]:
+        return len(path) < 3 or path[-3] is not opens.generators[0].iter
+    return True
+
+
+def _start(node: ast.AST) -> tuple[int, int]:
+    """Where a node begins, its decorators counted; of one without a place of its own, its first part that has one."""
+    for part in ast.walk(node):
+        if isinstance(part, _PLACED):
+            decorators = [(each.lineno, each.col_offset) for each in getattr(part, "decorator_list", ())]
+            return min([(part.lineno, part.col_offset), *decorators])
+    return 0, 0
+
+
+def _declared_global(tree: ast.Module) -> set[str]:
+    """The names that functions of a file declare `global`."""
+    return {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+
+
+def _decorators(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
+    return (each.id for each in node.decorator_list if isinstance(each, ast.Name))
