@@ -58,6 +58,8 @@ def test_names_are_followed_to_their_definition() -> None:
         "try:\n    from a import f\nexcept ImportError:\n    def f(): pass\n",
         "def f(): pass\nf = jit(f)\n",
         "def f(): pass\ndef other():\n    global f\n    f = None\n",
+        "def f(): pass\ndef other():\n    global a, \\\n        f # is it\n    f = None\n",
+        "def f(): pass\ndef other(): global f; f = None\n",
         "from b import *\nfrom a import *\n",
         "from m import f\n",
         "del f\n",
@@ -93,6 +95,16 @@ def test_circles_end() -> None:
     index = project(a="from b import *\nfrom b import x\n", b="from a import *\nfrom a import x\n")
     assert meaning(index, "a", "x") is None
     assert meaning(index, "b", "y") is None
+
+
+def test_stars_among_many_modules_are_followed_once() -> None:
+    every = [f"m{number}" for number in range(30)]
+    stars = "".join(f"from {name} import *\n" for name in every)
+    index = project(
+        **{**dict.fromkeys(every, stars), "last": "def f(): pass\n" + stars, "m0": stars + "from last import *\n"}
+    )
+    assert line(index, "m7", "f") == ("last", 1)
+    assert meaning(index, "m7", "g") is None
 
 
 def test_scripts_import_what_lies_beside_them() -> None:

@@ -2,6 +2,7 @@
 
 import ast
 import bisect
+import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ from scanify.analysis.index.bindings import Bindings, Import, bindings, imported
 
 # str.splitlines also breaks at form feeds and other characters at which Python does not.
 _LINE_END = re.compile(r"\r\n|\r|\n")
+_GLOBAL = re.compile(r"(?:^|[:;])[ \t]*global\b[ \t]*((?:\w|,|[ \t]|\\\r?\n)+?)[ \t]*(?=$|[;#\r])", re.MULTILINE)
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +60,8 @@ class Module:
     @cached_property
     def rebound(self) -> frozenset[str]:
         """The names that some function declares `global`: what they stand for may change while the program runs."""
-        if not re.search(r"\bglobal\b", self.text):
-            return frozenset()
-        return frozenset(name for node in ast.walk(self.tree) if isinstance(node, ast.Global) for name in node.names)
+        # Read from the text: a line of a docstring that looks like such a statement costs an answer, nothing else.
+        return frozenset(name for found in _GLOBAL.findall(self.text) for name in _IDENTIFIER.findall(found))
 
     @cached_property
     def exported(self) -> frozenset[str] | None:
@@ -73,6 +75,14 @@ class Module:
         names = [each.value for each in value.elts if isinstance(each, ast.Constant) and isinstance(each.value, str)]
         return frozenset(names) if len(names) == len(value.elts) else None
 
+    def binds(self, name: str) -> bool:
+        """Whether something in the file itself binds a name of the module."""
+        return name in self.bindings.definitions or name in self.bindings.imports or name in self.rebound
+
+    def exports(self, name: str) -> bool:
+        """Whether `from module import *` brings a name that the module has."""
+        return not name.startswith("_") if self.exported is None else name in self.exported
+
     def imported(self, statement: ast.Import | ast.ImportFrom) -> dict[str, Import]:
         """What an import anywhere in the file binds, by local name; see `bindings.Import`."""
         return dict(imported_names(statement, self.package))
@@ -81,7 +91,11 @@ class Module:
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        return [0, *(match.end() for match in _LINE_END.finditer(self.text))]
+        if "\r" in self.text:
+            return [0, *(match.end() for match in _LINE_END.finditer(self.text))]
+        return list(
+            itertools.accumulate(map(len, self.text.split("\n")), lambda start, length: start + length + 1, initial=0)
+        )[:-1]
 
     def offset(self, line: int, column: int) -> int:
         """The offset in characters of a line (from 1) and a column in bytes of UTF-8, as `ast` counts them."""

@@ -15,7 +15,6 @@ from scanify.source.file import Source
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _BUILTINS = frozenset(dir(builtins))
-_Asked = frozenset[tuple[Path, str]]  # names that are being resolved: one that comes back goes round in circles
 
 
 class Index:
@@ -38,6 +37,10 @@ class Index:
         self._folders: set[Path] | None = None
         self._names: dict[str, list[Path]] | None = None
         self._found: dict[tuple[Path, str], Package | None] = {}
+        self._heads: dict[tuple[Path, Path, str, bool], Package | None] = {}
+        self._bound: dict[tuple[Path, str], Meaning | None] = {}
+        self._stars: dict[Path, tuple[Module, ...]] = {}
+        self._meanings: dict[tuple[Path, str], Meaning | None] = {}
         self._files = _Files(self)
 
     def with_texts(self, texts: Mapping[Path, str]) -> "Index":
@@ -120,59 +123,74 @@ class Index:
         that is bound in several ways, or that a function rebinds, stands for nothing that can be shown. An attribute
         of a definition is for the caller to look up: None.
         """
+        key = (module.path, dotted)
+        if key not in self._meanings:
+            self._meanings[key] = self._resolved(module, dotted)
+        return self._meanings[key]
+
+    def _resolved(self, module: Module, dotted: str) -> Meaning | None:
         head, *rest = dotted.split(".")
-        found = self._name(module, head, frozenset())
+        found = self._name(module, head)
         if found is None and head in _BUILTINS and not self._may_bind(module, head):
             found = External(f"builtins.{head}")
-        return self._descend(found, rest, frozenset())
+        return self._descend(found, rest)
 
     def resolve_absolute(self, near: Module, dotted: str, *, relative: bool = False) -> Meaning | None:
         """What the absolute dotted name of an import in `near` stands for, as in `from a.b import c`: `a.b.c`."""
-        return self._absolute(near, dotted, relative, frozenset())
+        return self._absolute(near, dotted, relative)
 
     def _may_bind(self, module: Module, name: str) -> bool:
         """Whether a module binds a name, or imports stars that might."""
-        bound = module.bindings
-        return name in bound.definitions or name in bound.imports or name in module.rebound or bool(bound.stars)
+        return module.binds(name) or bool(module.bindings.stars)
 
-    def _name(self, module: Module, name: str, asked: _Asked) -> Meaning | None:
-        if (module.path, name) in asked or name in module.rebound:
-            return None
-        asked |= {(module.path, name)}
+    def _name(self, module: Module, name: str) -> Meaning | None:
+        """What a module binds to a name, by itself or by stars."""
+        key = (module.path, name)
+        if key not in self._bound:
+            self._bound[key] = None  # a name that comes back to itself stands for nothing
+            self._bound[key] = self._one_meaning(module, name)
+        return self._bound[key]
+
+    def _one_meaning(self, module: Module, name: str) -> Meaning | None:
         imports = module.bindings.imports.get(name, [])
         definitions = module.bindings.definitions.get(name, [])
+        if name in module.rebound or any(isinstance(each, ast.Delete) for each in definitions):
+            return None
         if definitions or not all(each.checking for each in imports):
             imports = [each for each in imports if not each.checking]  # at run time there are the others alone
         meanings: list[Meaning | None] = [Definition(module, name, each) for each in definitions]
-        meanings += [self._absolute(module, each.target, each.relative, asked) for each in imports]
-        meanings += self._from_stars(module, name, asked)
-        if any(isinstance(each, ast.Delete) for each in definitions):
-            return None
+        meanings += [self._absolute(module, each.target, each.relative) for each in imports]
+        meanings += [
+            self._name(each, name) for each in self._starred(module) if each.exports(name) and each.binds(name)
+        ]
         if not meanings or any(each != meanings[0] for each in meanings):
             return None
         return meanings[0]
 
-    def _from_stars(self, module: Module, name: str, asked: _Asked) -> Iterator[Meaning | None]:
-        for star in module.bindings.stars:
-            origin = self._absolute(module, star.target, star.relative, asked)
-            target = origin.module if isinstance(origin, Package) else None
-            if target is None:
-                continue
-            exported = target.exported
-            if name not in exported if exported is not None else name.startswith("_"):
-                continue
-            found = self._name(target, name, asked)
-            if found is not None or name in target.bindings.definitions or name in target.bindings.imports:
-                yield found
+    def _starred(self, module: Module) -> tuple[Module, ...]:
+        """The modules of the project that are imported with a star, directly or by one of those."""
+        if module.path not in self._stars:
+            found: dict[Path, Module] = {}
+            waiting = [module]
+            while waiting:
+                each = waiting.pop()
+                for star in each.bindings.stars:
+                    origin = self._absolute(each, star.target, star.relative)
+                    target = origin.module if isinstance(origin, Package) else None
+                    if target is not None and target.path not in found and target is not module:
+                        found[target.path] = target
+                        waiting.append(target)
+            self._stars[module.path] = tuple(found.values())
+        return self._stars[module.path]
 
-    def _absolute(self, near: Module, dotted: str, relative: bool, asked: _Asked) -> Meaning | None:
+    def _absolute(self, near: Module, dotted: str, relative: bool) -> Meaning | None:
         head, *rest = dotted.split(".")
         package = self._package(head, near, relative)
         if package is None:
             return None if relative else External(dotted)
         if package.module is None and not self._leads_somewhere(package, rest):
             return External(dotted)  # a folder without `__init__.py` gives way to an installed package of its name
-        found = self._descend(package, rest, asked)
+        found = self._descend(package, rest)
         return None if relative and found == External(dotted) else found
 
     def _leads_somewhere(self, package: Package, rest: list[str]) -> bool:
@@ -186,20 +204,20 @@ class Index:
             package = inner
         return True
 
-    def _descend(self, found: Meaning | None, rest: list[str], asked: _Asked) -> Meaning | None:
+    def _descend(self, found: Meaning | None, rest: list[str]) -> Meaning | None:
         for at, part in enumerate(rest):
             if isinstance(found, External):
                 return External(".".join([found.qualname, *rest[at:]]))
             if not isinstance(found, Package):
                 return None
-            found = self._attribute(found, part, asked)
+            found = self._attribute(found, part)
         return found
 
-    def _attribute(self, package: Package, name: str, asked: _Asked) -> Meaning | None:
+    def _attribute(self, package: Package, name: str) -> Meaning | None:
         """What a module has under a name: what it binds, or a submodule."""
         module = package.module
         if module is not None:
-            found = self._name(module, name, asked)
+            found = self._name(module, name)
             if found is not None or name in module.bindings.definitions or name in module.rebound:
                 return found
         inner = self._inside(package, name)
@@ -211,6 +229,12 @@ class Index:
 
     def _package(self, head: str, near: Module, relative: bool) -> Package | None:
         """The module or package of the project that the first part of an import in `near` stands for."""
+        key = (near.base, near.path.parent, head, relative)
+        if key not in self._heads:
+            self._heads[key] = self._first_part(head, near, relative)
+        return self._heads[key]
+
+    def _first_part(self, head: str, near: Module, relative: bool) -> Package | None:
         for base in dict.fromkeys([near.base, self.root, self.root / "src", near.path.parent]):
             own = relative and base == near.base
             if head in LIBRARIES and not own and not keeps_source(base, self.root):
