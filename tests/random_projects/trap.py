@@ -1,0 +1,51 @@
+"""What a trap is: a piece of code, set into a project, for which a loop over layers is not what it looks like."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+
+from tests.random_projects.layers import Layer
+
+
+class Expect(Enum):
+    """What must become of the loops of a project with a trap.
+
+    HELD: they stay. LIST: the list stays a list: a scan may only stack it where it is called. KEPT: it only looks like
+    a trap, and the loops are to be rewritten as if it were not there. IDLE: nothing would be gained, so they stay.
+    EITHER: both are right, if nothing else is computed.
+    """
+
+    HELD = "held back"
+    LIST = "the list stays"
+    KEPT = "rewritten all the same"
+    IDLE = "nothing to gain"
+    EITHER = "either"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to set a trap: lines for the slots of a project, by slot, and what its base must be.
+
+    `needs` are tags of the layer and of the form. `build` takes the place of the statements that build the list (`EXPR`
+    stands for a list of new layers), `layer` that of the layer, `body` that of the call in the loop's body, `length`
+    that of the number of layers. `forms` are the names of the forms that it can stand in, all if empty.
+    """
+
+    slots: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    needs: frozenset[str] = frozenset()
+    build: str = ""
+    layer: Layer | None = None
+    body: str = ""
+    forms: frozenset[str] = frozenset()
+    length: int | None = None
+    eager: bool = False
+
+
+@dataclass(frozen=True)
+class Trap:
+    """A class of traps, by name, with every way to set one."""
+
+    name: str
+    expect: Expect
+    variants: tuple[Variant, ...]
