@@ -2,30 +2,21 @@
 
 import ast
 import symtable
-from dataclasses import dataclass
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
+from lower_helpers import source
 
+from scanify.analysis.index import Module
 from scanify.analysis.lower.scope import OPENS, ancestors, inner_scope, parent_of, scope_of
 
 
-@dataclass(frozen=True)
-class Source:
-    tree: ast.Module
-
-
-def source(text: str) -> Source:
-    return Source(ast.parse(dedent(text)))
-
-
-def name(module: Source, text: str, at: int = 0) -> ast.Name:
+def name(module: Module, text: str, at: int = 0) -> ast.Name:
     nodes = [node for node in ast.walk(module.tree) if isinstance(node, ast.Name) and node.id == text]
     return sorted(nodes, key=lambda node: (node.lineno, node.col_offset))[at]
 
 
-def node_of(module: Source, kind: type) -> ast.AST:
+def node_of(module: Module, kind: type) -> ast.AST:
     return next(node for node in ast.walk(module.tree) if isinstance(node, kind))
 
 
@@ -72,7 +63,7 @@ def test_locals_are_those_of_the_compiler(text: str) -> None:
     compare(module, module.tree, table)
 
 
-def compare(module: Source, node: ast.AST, table: symtable.SymbolTable) -> None:
+def compare(module: Module, node: ast.AST, table: symtable.SymbolTable) -> None:
     assert isinstance(node, OPENS)
     scope = inner_scope(module, node)
     is_local = {s.get_name() for s in table.get_symbols() if s.is_local() or s.is_parameter()}

@@ -14,7 +14,10 @@ import ast
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
+
+from scanify.analysis.index.module import Module
+from scanify.analysis.lower.text import dotted
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -26,13 +29,6 @@ _PLACED = (ast.stmt, ast.expr, ast.arg, ast.keyword, ast.alias, ast.excepthandle
 _ATTRIBUTE = "_scopes"  # the scopes of a file are kept with its tree, and go with it
 
 
-class Source(Protocol):
-    """What is needed of a module of the index."""
-
-    @property
-    def tree(self) -> ast.Module: ...
-
-
 class Scope:
     """One scope.
 
@@ -41,7 +37,7 @@ class Scope:
     function declares `global`.
     """
 
-    def __init__(self, module: Source, node: Opens, parent: "Scope | None") -> None:
+    def __init__(self, module: Module, node: Opens, parent: "Scope | None") -> None:
         self.module = module
         self.node = node
         self.parent = parent
@@ -137,11 +133,23 @@ class Scope:
                 return scope
         return None
 
+    def qualified(self, node: ast.AST | None) -> str | None:
+        """The qualified name of what the file imports, where that is what some code stands for: `jax.numpy.sum` for
+        `jnp.sum`, `jax.jit` for `jit`; None for all else."""
+        name = dotted(node)
+        if name is None:
+            return None
+        first, _, rest = name.partition(".")
+        holder, imported = self.binding(first), self.module.imports.get(first)
+        if imported is None or (holder is not None and holder.parent is not None):
+            return None
+        return f"{imported}.{rest}" if rest else imported
+
     @cached_property
     def _bound(self) -> set[str]:
         bound = {name for node in own_nodes(self.node) for name in names_bound_by(node)}
         if isinstance(self.node, ast.Module):
-            bound |= _declared_global(self.node)
+            bound |= self.module.rebound
         if isinstance(self.node, COMPREHENSIONS):  # `:=` in it binds in the function around
             bound = {
                 node.id
@@ -234,7 +242,7 @@ def names_bound_by(node: ast.AST) -> Iterator[str]:
 class _Scopes:
     """The scopes and parents of one file, made when they are asked for."""
 
-    def __init__(self, module: Source) -> None:
+    def __init__(self, module: Module) -> None:
         self.top = Scope(module, module.tree, None)
         self.made: dict[ast.AST, Scope] = {module.tree: self.top}
         self.parents: dict[ast.AST, ast.AST] = {}
@@ -282,22 +290,22 @@ class _Scopes:
         return self.top
 
 
-def scope_of(module: Source, node: ast.AST) -> Scope:
+def scope_of(module: Module, node: ast.AST) -> Scope:
     """The scope that a node is evaluated in: that around it, for a function, a class or a comprehension."""
     return _scopes(module).around(node)
 
 
-def inner_scope(module: Source, node: Opens) -> Scope:
+def inner_scope(module: Module, node: Opens) -> Scope:
     """The scope that a function, a lambda, a class, a comprehension or the module itself opens."""
     return _scopes(module).inner(node)
 
 
-def parent_of(module: Source, node: ast.AST) -> ast.AST | None:
+def parent_of(module: Module, node: ast.AST) -> ast.AST | None:
     """The node that a node is a direct part of; None for the module, and for a node of some other tree."""
     return _scopes(module).parent(node)
 
 
-def ancestors(module: Source, node: ast.AST) -> Iterator[ast.AST]:
+def ancestors(module: Module, node: ast.AST) -> Iterator[ast.AST]:
     """The nodes around a node, the nearest first, the module last."""
     scopes = _scopes(module)
     above = scopes.parent(node)
@@ -306,12 +314,12 @@ def ancestors(module: Source, node: ast.AST) -> Iterator[ast.AST]:
         above = scopes.parent(above)
 
 
-def adopt(module: Source, node: ast.AST, parent: ast.AST) -> None:
+def adopt(module: Module, node: ast.AST, parent: ast.AST) -> None:
     """Let a node that stands in no file, made in a lowering, count as a part of `parent`."""
     _scopes(module).adopt(node, parent)
 
 
-def _scopes(module: Source) -> _Scopes:
+def _scopes(module: Module) -> _Scopes:
     kept = getattr(module.tree, _ATTRIBUTE, None)
     if not isinstance(kept, _Scopes):
         kept = _Scopes(module)
@@ -340,11 +348,6 @@ def _start(node: ast.AST) -> tuple[int, int]:
             decorators = [(each.lineno, each.col_offset) for each in getattr(part, "decorator_list", ())]
             return min([(part.lineno, part.col_offset), *decorators])
     return 0, 0
-
-
-def _declared_global(tree: ast.Module) -> set[str]:
-    """The names that functions of a file declare `global`."""
-    return {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
 
 
 def _decorators(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:

@@ -1,0 +1,170 @@
+"""What the code around a loop sees of the names that the loop binds, and of the exceptions that it raises."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from scanify.analysis.flow.names import Names, flow, reads
+from scanify.analysis.lower.loop import Loop, Problem
+from scanify.analysis.lower.scope import FUNCTIONS, ancestors
+from scanify.analysis.lower.text import called
+
+_FRAME_READERS = frozenset("locals vars eval exec".split())
+_CATCHERS = frozenset(("contextlib.suppress", "pytest.raises"))
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_CLOSURES = (*FUNCTIONS, ast.Lambda, ast.GeneratorExp, ast.ClassDef)
+_BLOCKS = ("body", "orelse", "finalbody")
+
+
+def caught(loop: Loop, carry: Sequence[str]) -> Iterator[Problem]:
+    """Handlers around the loop: they would catch what a scan raises, and see the carry as it was before the loop."""
+    below: ast.AST = loop.node
+    for above in _up(loop):
+        if isinstance(above, ast.Try | ast.TryStar) and any(below is each for each in above.body):
+            if above.handlers:
+                yield Problem("SCN212", "an exception in the loop is caught around it", above.handlers[0])
+            final = flow(above.finalbody).read_first
+            for name in carry:
+                if name in final:
+                    yield Problem("SCN212", f"`finally` reads `{name}`, even after an exception", final[name])
+        if isinstance(above, ast.With | ast.AsyncWith):
+            for item in above.items:
+                manager = item.context_expr
+                what = loop.scope.qualified(manager.func) if isinstance(manager, ast.Call) else None
+                if what in _CATCHERS:
+                    yield Problem("SCN212", f"`{what}` around the loop catches exceptions in it", manager)
+        below = above
+
+
+def lost_values(
+    loop: Loop, after: dict[str, ast.AST], bound: Sequence[str], carry: Sequence[str], targets: Sequence[str]
+) -> Iterator[Problem]:
+    """Values that code after the loop reads and that only the last iteration of the Python loop leaves behind."""
+    temporary = [name for name in dict.fromkeys((*targets, *bound)) if name not in carry]
+    for name in temporary:
+        if name in after:
+            yield Problem("SCN209", f"`{name}` is read after the loop", after[name])
+    for call in _frame_readers(loop) if temporary else ():
+        text = loop.module.code(call)
+        yield Problem("SCN209", f"`{text}` sees `{temporary[0]}`, which the loop leaves behind", call)
+
+
+def read_after(loop: Loop) -> dict[str, ast.AST]:
+    """The names that code after the loop reads with the values that the loop leaves, and where."""
+    after: dict[str, ast.AST] = {}
+    if not loop.is_statement:
+        return after
+    for stretch in _continuation(loop):
+        for name, read in flow(stretch).read_first.items():
+            after.setdefault(name, read)
+    return after
+
+
+def path_to(loop: Loop) -> list[ast.stmt]:
+    """The statements that have definitely been run where the loop is reached, in order."""
+    path: list[ast.stmt] = []
+    below: ast.AST = loop.node
+    for above in _up(loop, and_function=True):
+        block = _block_of(above, below)
+        if block is not None:
+            position = next(at for at, each in enumerate(block) if each is below)
+            path = [*block[:position], *path]
+        below = above
+    return path
+
+
+def _up(loop: Loop, *, and_function: bool = False) -> Iterator[ast.AST]:
+    """The nodes around a loop, within its function; with `and_function` that too, or the module."""
+    for above in ancestors(loop.module, loop.node):
+        if isinstance(above, (*FUNCTIONS, ast.Lambda, ast.ClassDef, ast.Module)):
+            if and_function and not isinstance(above, ast.Lambda):
+                yield above
+            return
+        yield above
+
+
+def _block_of(above: ast.AST, below: ast.AST) -> list[ast.stmt] | None:
+    """The block of a compound statement (or a handler, a function, the module) that holds a statement directly."""
+    for name in _BLOCKS:
+        block = getattr(above, name, None)
+        if isinstance(block, list) and any(each is below for each in block):
+            return block
+    return None
+
+
+def _continuation(loop: Loop) -> list[list[ast.AST]]:
+    """The statements that may run after the loop ends; those of an enclosing loop come round again.
+
+    In stretches, each of which may run without the one before it: a `break` or an exception skips the rest of a block.
+    """
+    stretches: list[list[ast.AST]] = [[]]
+    below: ast.AST = loop.node
+    for above in _up(loop, and_function=True):
+        block = _block_of(above, below)
+        if block is not None:
+            position = next(at for at, each in enumerate(block) if each is below)
+            stretches[-1].extend(block[position + 1 :])
+        if isinstance(above, _LOOPS):
+            head: list[ast.AST] = [above.test] if isinstance(above, ast.While) else []
+            stretches[-1].extend([*head, *above.body])
+            stretches += [list(above.orelse), []]
+        elif isinstance(above, ast.Try | ast.TryStar):
+            stretches += [list(handler.body) for handler in above.handlers]
+            stretches += [list(rest) for rest in (above.orelse, above.finalbody) if rest is not block]
+            stretches.append([])
+        below = above
+    return stretches
+
+
+def _frame_readers(loop: Loop) -> Iterator[ast.Call]:
+    """Calls in the function that may read any of its names: `locals()`, `eval(...)`."""
+    if not any(f"{name}(" in loop.module.text for name in _FRAME_READERS):
+        return
+    for node in _own(loop.scope.function.node):
+        name = called(node)
+        if not isinstance(node, ast.Call) or name is None or name not in _FRAME_READERS:
+            continue
+        if loop.scope.binding(name) is None and (name != "vars" or not node.args):
+            yield node
+
+
+def _own(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function without those of the functions and classes in it."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
+            yield from _own(child)
+
+
+def captures(loop: Loop, names: Names, carry: Sequence[str], bound: set[str]) -> Iterator[Problem]:
+    """Functions made around the loop that see the names the body binds: they would see the old values."""
+    function = loop.scope.function.node
+    again = any(isinstance(above, _LOOPS) for above in _up(loop))
+    end = loop.place.span.end
+    for node in _closures(function, loop.node):
+        if not again and loop.module.span(node).start > end:
+            continue  # made after the loop for good: it sees the last values, as it did before
+        seen = {**reads(node), **{name: each for each in _declared_outer(node) for name in each.names}}
+        for name, read in seen.items():
+            if name in bound:
+                rule = "SCN211" if name in carry else "SCN209"
+                yield Problem(rule, f"a function defined outside of the loop reads `{name}`", read)
+    for statement in _own(function):
+        if isinstance(statement, ast.Global | ast.Nonlocal):
+            for name in statement.names:
+                if name in bound:
+                    yield Problem("SCN207", f"`{name}` belongs to a scope around the function", statement)
+
+
+def _closures(node: ast.AST, loop: ast.AST) -> Iterator[ast.AST]:
+    """The outermost functions, lambdas, generators and classes in a function, without those in the loop itself."""
+    for child in ast.iter_child_nodes(node):
+        if child is loop:
+            continue
+        if isinstance(child, _CLOSURES):
+            yield child
+        else:
+            yield from _closures(child, loop)
+
+
+def _declared_outer(node: ast.AST) -> Iterator[ast.Global | ast.Nonlocal]:
+    return (each for each in ast.walk(node) if isinstance(each, ast.Global | ast.Nonlocal))

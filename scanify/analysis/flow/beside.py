@@ -1,0 +1,65 @@
+"""What is walked beside the layers, as expressions: the index, other lists, keys."""
+
+import ast
+from collections.abc import Sequence
+
+from scanify.analysis.flow.names import target_names
+from scanify.analysis.flow.statements import assignments
+from scanify.analysis.lower.loop import Index, Loop, Walk
+from scanify.analysis.lower.text import called, code, dotted
+from scanify.analysis.plan import PerLayer
+
+
+def is_walked(index: Index, layer: Walk) -> bool:
+    """Whether an index is one more xs: it is read, or it says how many iterations there are and the layers do not."""
+    if index.read:
+        return True
+    if index.numbers is None:
+        return False
+    whole = (f"range(len({layer.counted}))", f"list({layer.counted})")
+    return layer.numbers is None and index.numbers_text not in whole
+
+
+def index_text(index: Index, layer: Walk) -> str:
+    """The numbers of a loop's index as an expression, counted beside its layers."""
+    if index.numbers is not None:
+        return index.numbers_text
+    if index.first is None:
+        return f"range(len({layer.counted}))"
+    first = ast.unparse(index.first)
+    return f"range({first}, {first} + len({layer.counted}))"
+
+
+def walked_beside(loop: Loop, index: Index | None, beside: Sequence[Walk], layer: Walk) -> tuple[PerLayer, ...]:
+    """Each xs with its target. Of what a `zip` may leave a rest of, as many as there are layers."""
+    xs = [] if index is None else [PerLayer(code(loop.module, index.target), index_text(index, layer))]
+    for walk in beside:
+        of_all = layer.in_part and isinstance(walk.source, ast.Name | ast.Attribute)  # `zip(layers[:-1], keys)`
+        longer = walk.cut and (of_all or _may_be_longer(loop, walk.source)) and loop.scope.binding("len") is None
+        rest = f"[: len({layer.counted})]" if longer else ""
+        xs.append(PerLayer(code(loop.module, walk.target), f"{walk.beside}{rest}"))
+    return tuple(xs)
+
+
+def _may_be_longer(loop: Loop, walked: ast.expr) -> bool:
+    """Whether a name holds what an unpacking left, or keys of a number that is computed: `first, *keys = ...`,
+    `split(key, depth + 1)`."""
+    scope = loop.scope.function.node
+    if not isinstance(walked, ast.Name) or isinstance(scope, ast.Lambda):
+        return False
+    for statement in assignments(getattr(scope, "body", ()), walked.id):
+        if isinstance(statement, ast.Assign):
+            targets = [each for target in statement.targets for each in ast.walk(target)]
+            if any(isinstance(each, ast.Starred) and walked.id in target_names(each) for each in targets):
+                return True
+            if any(isinstance(each, ast.Call) and _is_computed(each) for each in ast.walk(statement.value)):
+                return True
+    return False
+
+
+def _is_computed(call: ast.Call) -> bool:
+    """Whether a call splits a key into a number of keys that is a sum or a product."""
+    if (called(call) or dotted(call.func) or "").rpartition(".")[2] != "split":
+        return False
+    counts = [*call.args[1:2], *(each.value for each in call.keywords if each.arg == "num")]
+    return any(isinstance(each, ast.BinOp) and isinstance(each.op, ast.Add | ast.Mult) for each in counts)

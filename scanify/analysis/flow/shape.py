@@ -1,0 +1,208 @@
+"""A loop as a transformation, as far as its syntax and the dataflow of its body say it, given which walk is the layers.
+
+    shape_of(loop, layer)
+
+What is carried, what is walked beside the layers, what all layers share, what is collected, how it ends, what is read
+of it afterwards; and the problems that need no values and no effects to be seen. Values (which names hold arrays or
+modules, what a carry begins with in the end) and effects are for the interpreter: `starts`, `concretized` and
+`read_after` are what it needs from here.
+"""
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from scanify.analysis.flow.around import captures, caught, lost_values, read_after
+from scanify.analysis.flow.beside import is_walked, walked_beside
+from scanify.analysis.flow.call import layer_call, only_sums
+from scanify.analysis.flow.collections import Collected, collected
+from scanify.analysis.flow.exits import Exit, Traced, exit_problems, exits_of
+from scanify.analysis.flow.last_values import LastValues, last_values
+from scanify.analysis.flow.names import Names, flow, target_names
+from scanify.analysis.flow.starts import Starts, concretized, start_obligations, start_problems
+from scanify.analysis.flow.unsupported import identity_problems, texts, unsupported
+from scanify.analysis.lower.loop import Form, Index, Loop, Problem, Walk
+from scanify.analysis.plan import Collection, LayerCall, PerLayer
+
+__all__ = ["LoopShape", "Problem", "shape_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class LoopShape:
+    """What one loop does, with `layer` as its layers.
+
+    `layer_names` are the names of a layer: several where it is a tuple that the head takes apart.
+    `carry`: names that are read before they are written, and written; behind them `last`, names that the body computes
+    anew and that are read after the loop, of which `unset` have no value before it.
+    `xs`: what is walked beside the layers as texts, the index first where it is one of them (`index`); `beside` are the
+    walks of the others, in the same order.
+    `broadcast`: names of the function around that every layer reads alike. `captured`: the free names of the body that
+    are bound in scopes further out, or nowhere.
+    `rebound`: targets that the body assigns to; in a function of one layer they are simply locals.
+    `collections`: what leaves as ys; `collected` has more about them.
+    `exits`: early ends of an iteration, those of `problems` among them. `read_after`: names that are read after the
+    loop with the values it leaves, with the place. `concretized`: names of the body whose values Python needs, with the
+    expression that needs it. `starts`: the expressions that each carry may begin with, as far as assignments say so.
+    `applies_layer`: the body reads a layer at all.
+    """
+
+    loop: Loop
+    layer: Walk
+    names: Names
+    layer_names: tuple[str, ...]
+    carry: tuple[str, ...]
+    last: tuple[str, ...]
+    unset: tuple[str, ...]
+    index: Index | None
+    beside: tuple[Walk, ...]
+    xs: tuple[PerLayer, ...]
+    broadcast: tuple[str, ...]
+    captured: tuple[str, ...]
+    rebound: tuple[str, ...]
+    collected: Collected
+    exits: tuple[Exit, ...]
+    read_after: Mapping[str, ast.AST]
+    starts: Mapping[str, tuple[ast.expr, ...]]
+    concretized: tuple[tuple[str, ast.expr], ...]
+    call: LayerCall | None
+    only_sums: bool
+    problems: tuple[Problem, ...]
+    obligations: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def collections(self) -> tuple[Collection, ...]:
+        return self.collected.collections
+
+    @property
+    def applies_layer(self) -> bool:
+        return any(name in self.names.read_first for name in self.layer_names) or any(
+            name in self.rebound for name in self.layer_names
+        )
+
+    @property
+    def exit_words(self) -> frozenset[str]:
+        """What the early exits are, of `continue`, `break` and `return`."""
+        return frozenset(each.word for each in self.exits)
+
+    @property
+    def ends_early(self) -> bool:
+        """Whether the loop may end before its last layer."""
+        return bool(self.exit_words - {"continue"})
+
+
+def shape_of(loop: Loop, layer: Walk) -> LoopShape:
+    """Read the body of a loop whose layers are what `layer` walks."""
+    names, targets = flow(loop.body), loop.targets
+    layers = frozenset(target_names(layer.target))
+    read = tuple(name for name in names.read_first if name in names.bound and name not in targets)
+    if loop.carry is not None:
+        read = (loop.carry,)
+    after = read_after(loop)
+    gathered = Collected() if loop.element is not None else collected(loop, names, layers)
+    read = tuple(name for name in read if name not in gathered.names)
+    last = (
+        LastValues()
+        if loop.element is not None
+        else last_values(loop, _bound_anew(names, gathered, targets), read, after, layers)
+    )
+    carry = (*read, *last.names)
+    exits = tuple(exits_of(loop.body))
+    starts = Starts(loop)
+    index = loop.index if loop.index is not None and is_walked(loop.index, layer) else None
+    beside = tuple(walk for walk in loop.walks if walk is not layer)
+    own = {*carry, *gathered.names, *targets}
+    free = [name for name in names.read_first if name not in own and name not in layers]
+    local = _locals_around(loop)
+    problems = _problems(loop, layer, names, carry, read, gathered, exits, starts, after)
+    obligations = [*gathered.obligations, *start_obligations(starts, carry)]
+    if last.unset:
+        obligations.append(f"the loop has a layer to walk: else `{last.unset[0]}` has no value after it")
+    return LoopShape(
+        loop=loop,
+        layer=layer,
+        names=names,
+        layer_names=tuple(target_names(layer.target)),
+        carry=carry,
+        last=last.names,
+        unset=last.unset,
+        index=index,
+        beside=beside,
+        xs=walked_beside(loop, index, beside, layer),
+        broadcast=tuple(name for name in free if name in local),
+        captured=tuple(name for name in free if name not in local),
+        rebound=tuple(name for name in names.bound if name in targets),
+        collected=gathered,
+        exits=exits,
+        read_after=after,
+        starts={name: starts.values(name) for name in carry},
+        concretized=tuple(concretized(loop)),
+        call=layer_call(loop, layer, carry, set(targets)) if not gathered.names else None,
+        only_sums=only_sums(loop, carry),
+        problems=tuple(problems),
+        obligations=tuple(dict.fromkeys(obligations)),
+    )
+
+
+def _bound_anew(names: Names, gathered: Collected, targets: Sequence[str]) -> Names:
+    """The dataflow without the names that are collected, and those that the head binds anew in every iteration."""
+    bound = {name: node for name, node in names.bound.items() if name not in (*gathered.names, *targets)}
+    return Names(names.read_first, bound, names.definite, names.ends, names.exits)
+
+
+def _locals_around(loop: Loop) -> set[str]:
+    """The names that are local to the functions and comprehensions around a loop, without that of the instance."""
+    scopes = [scope for scope in loop.scope.chain() if scope.parent is not None and not scope.is_class]
+    return {name for scope in scopes for name in scope.locals} - {loop.scope.self_name or ""}
+
+
+# -- what speaks against it ------------------------------------------------------------------------------------------
+
+
+def _problems(
+    loop: Loop,
+    layer: Walk,
+    names: Names,
+    carry: Sequence[str],
+    read: Sequence[str],
+    gathered: Collected,
+    exits: Sequence[Exit],
+    starts: Starts,
+    after: dict[str, ast.AST],
+) -> list[Problem]:
+    layers, targets = frozenset(target_names(layer.target)), loop.targets
+    own = frozenset({*names.bound, *targets, *carry})
+    problems = [loop.problem] if loop.problem is not None else []
+    traced = Traced(loop, names, layers)
+    problems += exit_problems(loop, exits, traced, bool(gathered.names))
+    problems += unsupported(loop)
+    problems += identity_problems(loop, layers, own)
+    problems += gathered.problems
+    kept = (*carry, *gathered.names)
+    if loop.element is not None:
+        problems += texts(loop, loop.element)
+        if loop.is_statement:
+            problems += lost_values(loop, after, (), (), targets)
+            problems += captures(loop, names, (), set(targets))
+    elif loop.form is not Form.REDUCE:
+        problems += lost_values(loop, after, tuple(names.bound), kept, targets)
+        problems += captures(loop, names, carry, (set(names.bound) | set(targets)) - set(gathered.names))
+        problems += start_problems(loop, starts, read, names)
+        if not carry and not gathered.names and all(each.rule == "SCN209" for each in problems):
+            problems.insert(0, Problem("SCN210", "no value goes from one layer to the next", loop.node))
+    problems += _walruses(loop)
+    problems += caught(loop, kept)
+    return problems
+
+
+def _walruses(loop: Loop) -> list[Problem]:
+    """Names that `:=` binds in an expression that becomes a function of its own."""
+    if loop.element is None and loop.form is not Form.REDUCE:
+        return []
+    parts: list[ast.AST] = [loop.element] if loop.element is not None else [loop.body[0]]
+    bound = flow(parts).bound
+    return [
+        Problem("SCN212", f"`{name}` is bound by `:=` in the {'element' if loop.element is not None else 'call'}", node)
+        for name, node in bound.items()
+        if name != loop.carry
+    ]

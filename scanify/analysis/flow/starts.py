@@ -1,0 +1,226 @@
+"""What a loop's carries are before the first layer: nothing yet, Python numbers, arrays of numpy; and where the body
+needs the value of one that is a Python number."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from scanify.analysis.flow.growth import growths
+from scanify.analysis.flow.names import Names
+from scanify.analysis.flow.statements import assignments, statements_in, value_given
+from scanify.analysis.lower.loop import Loop, Problem
+from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parameters
+from scanify.analysis.lower.text import called, dotted
+
+_CONVERSIONS = frozenset("bool int float str range round".split())
+_NUMBER_TYPES = frozenset("int float bool complex".split())
+_NUMBER_MAKERS = frozenset("len int float bool complex abs round sum ord".split())
+
+
+class Starts:
+    """What the names of one loop's function hold before the loop, as far as assignments there say it."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop, self.scope = loop, loop.scope.function
+        node = self.scope.node
+        self.body: Sequence[ast.AST] = [] if isinstance(node, ast.Lambda) else getattr(node, "body", [])
+
+    def values(self, name: str) -> tuple[ast.expr, ...]:
+        """The values that a name may be assigned before the loop, in source order; those of tuples by their place, and
+        those of the last element of a list that is made here."""
+        return tuple(each for value in self._given(name) for each in self._seen_through(value))
+
+    def _given(self, name: str) -> list[ast.expr]:
+        start, module = self.loop.place.span.start, self.loop.module
+        values = []
+        for statement in [*assignments(self.body, name), *self.loop.ahead_body]:
+            if statement in self.loop.ahead_body or module.span(statement).end <= start:
+                values += value_given(statement, name)
+        return values
+
+    def _seen_through(self, value: ast.expr) -> list[ast.expr]:
+        """The values of the last element of a list that this function makes: `hidden[-1]`."""
+        listed = last_of(value)
+        if listed is None:
+            return [value]
+        start, module = self.loop.place.span.start, self.loop.module
+        displays = [each for each in self._given(listed) if isinstance(each, ast.List | ast.Tuple)]
+        if not displays:
+            return [value]
+        elements = [each.elts[-1] for each in displays if each.elts]
+        for growth in growths(self.body).get(listed, ()):
+            if module.span(growth.node).end <= start:
+                elements += growth.values[-1:]
+        return elements or [value]
+
+    def defined(self, name: str) -> bool:
+        """Whether something outside of the loop may give a name its value before the first layer."""
+        if name in self.scope.params:
+            return True
+        module, start = self.loop.module, self.loop.place.span.start
+        inside = set(assignments([self.loop.node], name))
+        again = any(isinstance(above, ast.For | ast.While) for above in self._around())
+        for statement in assignments(self.body, name):
+            span = module.span(statement)
+            holds = isinstance(statement, ast.For | ast.With) and span.start < start
+            if statement not in inside and (span.end <= start or holds or again):
+                return True
+        return any(name in value for value in map(_names_of, self.loop.ahead_body))
+
+    def _around(self) -> Iterator[ast.AST]:
+        for above in ancestors(self.loop.module, self.loop.node):
+            if isinstance(above, (*FUNCTIONS, ast.ClassDef)):
+                return
+            yield above
+
+    # -- numbers ---------------------------------------------------------------------------------------------------
+
+    def is_number(self, name: str) -> bool:
+        """Whether a name holds a Python number or flag before the loop, for all that is shown."""
+        values = self.values(name)
+        return (bool(values) and self.gives_number(values[-1])) or self._number_parameter(name)
+
+    def gives_number(self, value: ast.expr) -> bool:
+        match value:
+            case ast.Constant():
+                return isinstance(value.value, int | float | complex)
+            case ast.UnaryOp():
+                return self.gives_number(value.operand)
+            case ast.BinOp():
+                return self.gives_number(value.left) and self.gives_number(value.right)
+            case ast.IfExp():
+                return self.gives_number(value.body) or self.gives_number(value.orelse)
+            case ast.Call():
+                name = called(value)
+                builtin = name in _NUMBER_MAKERS and self.loop.scope.binding(name or "") is None
+                return builtin or (self.loop.scope.qualified(value.func) or "").startswith("math.")
+            case _:
+                return (self.loop.scope.qualified(value) or "").startswith("math.")
+
+    def _number_parameter(self, name: str) -> bool:
+        parameter, default = self._parameter(name)
+        if parameter is None:
+            return False
+        if isinstance(default, ast.UnaryOp):
+            default = default.operand
+        if isinstance(default, ast.Constant) and isinstance(default.value, int | float | complex):
+            return True
+        return _annotation(parameter) in _NUMBER_TYPES
+
+    def _parameter(self, name: str) -> tuple[ast.arg | None, ast.expr | None]:
+        node = self.scope.node
+        if not isinstance(node, (*FUNCTIONS, ast.Lambda)):
+            return None, None
+        args = node.args
+        plain = [*args.posonlyargs, *args.args]
+        defaults: dict[str, ast.expr | None] = {
+            each.arg: value for each, value in zip(plain[len(plain) - len(args.defaults) :], args.defaults, strict=True)
+        }
+        defaults |= {each.arg: value for each, value in zip(args.kwonlyargs, args.kw_defaults, strict=True)}
+        parameter = next((each for each in parameters(node) if each.arg == name), None)
+        return parameter, defaults.get(name)
+
+    def is_numpy(self, name: str) -> bool:
+        """Whether a name holds an array of numpy before the loop, which operators change in place."""
+        parameter, _ = self._parameter(name)
+        if parameter is not None and (_annotation(parameter) or "").rpartition(".")[2] == "ndarray":
+            return True
+        return any(self._gives_numpy(value) for value in self.values(name))
+
+    def _gives_numpy(self, value: ast.expr) -> bool:
+        return isinstance(value, ast.Call) and (self.loop.scope.qualified(value.func) or "").startswith("numpy.")
+
+
+def start_problems(loop: Loop, starts: Starts, read: Sequence[str], names: Names) -> Iterator[Problem]:
+    """Carries that have no value before the first layer, that start empty, or whose value the body needs."""
+    for name in read:
+        node = names.read_first[name]
+        if not starts.defined(name):
+            yield Problem("SCN210", f"`{name}` has no value before the loop", node)
+        elif any(map(_is_empty, starts.values(name)[-1:])):
+            yield Problem("SCN206", f"`{name}` starts empty and grows with every layer", node)
+    for name, test in concretized(loop):
+        if name in read and starts.is_number(name):
+            reason = (
+                f"needs the value of `{name}`, a Python number that goes from layer to layer; in a scan it is a tracer"
+            )
+            yield Problem("SCN208", f"`{loop.code(test)}` {reason}", test)
+    for statement in statements_in(loop.body):
+        if isinstance(statement, ast.AugAssign) and dotted(statement.target) in read:
+            name = dotted(statement.target) or ""
+            if starts.is_numpy(name):
+                yield Problem("SCN207", f"`{name}` is an array of numpy, which is changed in place", statement)
+
+
+def start_obligations(starts: Starts, carry: Sequence[str]) -> Iterator[str]:
+    """What a run must show of carries that a loop leaves Python numbers or numpy arrays, and a scan does not."""
+    for name in carry:
+        if starts.is_number(name) or any(starts.gives_number(value) for value in starts.values(name)):
+            yield f"`{name}` keeps its dtype, though it starts as a Python number"
+        elif any(starts._gives_numpy(value) for value in starts.values(name)):
+            yield f"`{name}` keeps its dtype, though it starts as an array of numpy"
+
+
+def _is_empty(value: ast.expr) -> bool:
+    return (isinstance(value, ast.List | ast.Tuple) and not value.elts) or (
+        isinstance(value, ast.Dict) and not value.keys
+    )
+
+
+def _annotation(parameter: ast.arg) -> str | None:
+    if isinstance(parameter.annotation, ast.Constant) and isinstance(parameter.annotation.value, str):
+        return parameter.annotation.value
+    return dotted(parameter.annotation)
+
+
+def _names_of(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+
+
+def last_of(node: ast.AST) -> str | None:
+    """The name of the list of `hidden[-1]`; None for anything else."""
+    match node:
+        case ast.Subscript(
+            value=ast.Name(id=listed), slice=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1)), ctx=ast.Load()
+        ):
+            return listed
+        case _:
+            return None
+
+
+# -- what Python itself needs the value of -----------------------------------------------------------------------------
+
+
+def concretized(loop: Loop) -> Iterator[tuple[str, ast.expr]]:
+    """The names whose values Python itself needs in a body, each with the expression that needs it."""
+    for statement in loop.body:
+        for test in tests_in(statement):
+            for name in dict.fromkeys(_by_value(test)):
+                yield name, test
+
+
+def tests_in(node: ast.AST) -> Iterator[ast.expr]:
+    """The expressions whose value Python itself needs: conditions, and what is converted to a number or counted to."""
+    for each in ast.walk(node):
+        match each:
+            case ast.If() | ast.IfExp() | ast.While() | ast.Assert():
+                yield each.test
+            case ast.comprehension():
+                yield from each.ifs
+            case ast.Call() if called(each) in _CONVERSIONS:
+                yield from each.args
+                yield from (keyword.value for keyword in each.keywords)
+            case ast.UnaryOp(op=ast.Not()) | ast.BoolOp() | ast.FormattedValue():
+                yield each
+            case _:
+                pass
+
+
+def _by_value(test: ast.AST) -> Iterator[str]:
+    """The names in a condition that stand for their values: not `x` of `x.ndim`, or of `isinstance(x, tuple)`."""
+    if isinstance(test, ast.Name):
+        yield test.id
+    identity = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is | ast.IsNot)
+    if identity or isinstance(test, ast.Attribute | ast.Call | ast.Lambda):
+        return
+    for child in ast.iter_child_nodes(test):
+        yield from _by_value(child)

@@ -1,0 +1,68 @@
+"""The statements of a block of code with those in it, and what they give to names."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from scanify.analysis.flow.names import target_names
+from scanify.analysis.lower.scope import evaluated_here, names_bound_by
+
+_BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
+_BINDERS = (ast.stmt, ast.excepthandler, ast.match_case)
+
+
+def statements_in(statements: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """All statements of a block and of the blocks in it, in source order, without those of nested definitions."""
+    for statement in statements:
+        yield statement
+        if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            for name in _BLOCKS:
+                inner = getattr(statement, name, None)
+                if isinstance(inner, list):
+                    yield from statements_in(inner)
+
+
+def assignments(statements: Sequence[ast.AST], name: str) -> list[ast.AST]:
+    """Every statement, at any depth of blocks but not in nested functions, that binds a plain name."""
+    return [statement for statement in statements_in(statements) if name in bound_by(statement)]
+
+
+def bound_by(statement: ast.AST) -> set[str]:
+    """The names that one statement binds itself, without the blocks in it."""
+    bound: set[str] = set()
+    waiting = [statement]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.AnnAssign) and node.value is None:
+            continue
+        bound.update(names_bound_by(node))
+        waiting += [each for each in evaluated_here(node) if not isinstance(each, _BINDERS)]
+    return bound
+
+
+def value_given(statement: ast.AST, name: str) -> list[ast.expr]:
+    """What of its value an assignment gives to a name, where that can be seen."""
+    match statement:
+        case ast.Assign():
+            pairs = [pair for target in statement.targets for pair in given_to(target, statement.value)]
+        case ast.AnnAssign() if statement.value is not None:
+            pairs = [(statement.target, statement.value)]
+        case _:
+            return []
+    return [value for target, value in pairs if isinstance(target, ast.Name) and target.id == name]
+
+
+def given_to(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Each target and what it is given, one pair for each where several values go to several targets."""
+    if not isinstance(target, ast.Tuple | ast.List) or not isinstance(value, ast.Tuple | ast.List):
+        return [(target, value)]
+    elements = (*target.elts, *value.elts)
+    if len(target.elts) != len(value.elts) or any(isinstance(each, ast.Starred) for each in elements):
+        return []
+    return [pair for each, other in zip(target.elts, value.elts, strict=True) for pair in given_to(each, other)]
+
+
+def values_unpacked(target: ast.expr, value: ast.expr, name: str) -> list[ast.expr]:
+    """What goes to a name; all of `value` where a call's result is unpacked."""
+    if isinstance(target, ast.Tuple | ast.List) and not isinstance(value, ast.Tuple | ast.List):
+        return [value] if name in target_names(target) else []
+    return [given for each, given in given_to(target, value) if isinstance(each, ast.Name) and each.id == name]

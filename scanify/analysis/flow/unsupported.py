@@ -1,0 +1,156 @@
+"""Statements of a body that a function of one layer cannot hold, and questions that have another answer in a scan."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from scanify.analysis.flow.statements import statements_in
+from scanify.analysis.lower.loop import Loop, Problem
+from scanify.analysis.lower.scope import FUNCTIONS, parent_of
+from scanify.analysis.lower.text import called, dotted
+
+_WORDS = {
+    "ClassDef": "a class definition",
+    "Import": "an import",
+    "ImportFrom": "an import",
+    "AsyncFor": "`async for`",
+    "AsyncWith": "`async with`",
+    "TryStar": "`try`",
+    "Delete": "`del`",
+    "Match": "`match`",
+    "While": "`while`",
+    "Try": "`try`",
+    "AsyncFunctionDef": "an asynchronous function",
+    "TypeAlias": "a type alias",
+}
+_NUMBER_TYPES = frozenset("int float bool complex Number Integral Real ndarray generic".split())
+_TEXTS = frozenset("str repr format ascii".split())
+# Managers that mean the same when they are entered once, while the body of a scan is traced.
+MANAGERS = frozenset(
+    "jax.named_scope jax.profiler.annotate_function jax.default_matmul_precision jax.profiler.TraceAnnotation".split()
+)
+
+
+def unsupported(loop: Loop) -> Iterator[Problem]:
+    """The statements of a body that cannot stand in a function of one layer, in source order."""
+    for statement in statements_in(loop.body):
+        match statement:
+            case ast.Global() | ast.Nonlocal():
+                word = type(statement).__name__.lower()
+                yield Problem("SCN207", f"`{word}` makes the body write to names around it", statement)
+            case ast.AnnAssign(value=None):
+                # In a local function it would make the name local.
+                yield Problem("SCN212", "an annotation without a value stands in the body", statement)
+            case ast.For(orelse=[first, *_]):
+                yield Problem("SCN212", "a `for` with an `else` stands in the body", first)
+            case ast.FunctionDef() if not _only_called(loop, statement):
+                yield Problem(
+                    "SCN212", f"`{statement.name}` is defined in the body, and is kept or given away", statement
+                )
+            case ast.With():
+                yield from _managers(loop, statement)
+            case ast.Expr(value=value) if not isinstance(value, ast.Call | ast.Constant | ast.Yield | ast.Await):
+                if loop.element is None and not isinstance(value, ast.YieldFrom):
+                    yield Problem("SCN212", "an expression stands alone in the body", statement)
+            case _ if type(statement).__name__ in _WORDS:
+                yield Problem("SCN212", f"{_WORDS[type(statement).__name__]} stands in the body", statement)
+        yield from _leaving(statement)
+
+
+def _leaving(statement: ast.AST) -> Iterator[Problem]:
+    """`yield` and `await` in the expressions of one statement."""
+    waiting = [statement]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Yield | ast.YieldFrom | ast.Await):
+            word = type(node).__name__.lower().removesuffix("from")
+            yield Problem("SCN205", f"`{word}` leaves the body in the middle", node)
+        if isinstance(node, ast.comprehension) and node.is_async:
+            yield Problem("SCN205", "`async for` leaves the body in the middle", node.iter)
+        if not isinstance(node, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
+            waiting.extend(each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.stmt))
+
+
+def _managers(loop: Loop, statement: ast.With) -> Iterator[Problem]:
+    for item in statement.items:
+        call = item.context_expr
+        name = loop.scope.qualified(call.func) if isinstance(call, ast.Call) else None
+        if name not in MANAGERS:
+            text = called(call) or dotted(call) or loop.code(call)
+            yield Problem("SCN212", f"`with {text}` would be entered once, not once per layer", statement)
+
+
+def _only_called(loop: Loop, function: ast.FunctionDef) -> bool:
+    """Whether a function made in the body is called there and never kept: it reads names as they are then.
+
+    Kept beyond an iteration, it would see the names of the last one in the loop, and of its own in a local function.
+    """
+    for statement in loop.body:
+        for node in ast.walk(statement):
+            if not isinstance(node, ast.Name) or node.id != function.name:
+                continue
+            above = parent_of(loop.module, node)
+            call = parent_of(loop.module, above) if isinstance(above, ast.keyword) else above
+            if not isinstance(call, ast.Call):
+                return False
+            library = (loop.scope.qualified(call.func) or "").partition(".")[0]
+            if call.func is not node and library not in ("jax", "equinox"):
+                return False
+    return True
+
+
+# -- identity ----------------------------------------------------------------------------------------------------------
+
+
+def identity_problems(loop: Loop, layers: frozenset[str], own: frozenset[str]) -> Iterator[Problem]:
+    """Comparisons and calls in a body whose answer is another one in a scan, where every iteration sees one tracer.
+
+    `own` are the names that the loop binds: objects of its iterations.
+    """
+    for statement in loop.body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Compare):
+                told = _compares(node, layers, own)
+            else:
+                told = isinstance(node, ast.Call) and _tells_apart(loop, node, layers, own)
+            if told:
+                reason = "compares object identity; in a scan every iteration sees the same tracer"
+                yield Problem("SCN208", f"`{loop.code(node)}` {reason}", node)
+
+
+def _tells_apart(loop: Loop, node: ast.Call, layers: frozenset[str], own: frozenset[str]) -> bool:
+    name = called(node)
+    given = dotted(node.args[0]) if node.args else None
+    if given not in own or name is None or loop.scope.binding(name) is not None:
+        return False
+    if name == "isinstance":
+        return len(node.args) == 2 and _number_type(node.args[1])
+    return name in ("id", "hash") or (name == "type" and given not in layers)
+
+
+def _compares(node: ast.Compare, layers: frozenset[str], own: frozenset[str]) -> bool:
+    sides: Sequence[ast.expr] = [node.left, *node.comparators]
+    for left, operator, right in zip(sides, node.ops, sides[1:], strict=False):
+        both = {dotted(left), dotted(right)}
+        # What is None is so in every iteration, or the scan says that the structure differs.
+        if any(isinstance(each, ast.Constant) and each.value is None for each in (left, right)):
+            continue
+        if (isinstance(operator, ast.Is | ast.IsNot) and own & both) or layers & both:
+            return True
+    return False
+
+
+def _number_type(node: ast.expr) -> bool:
+    if isinstance(node, ast.Tuple):
+        return any(map(_number_type, node.elts))
+    if isinstance(node, ast.BinOp):
+        return _number_type(node.left) or _number_type(node.right)
+    return (dotted(node) or "").rpartition(".")[2] in _NUMBER_TYPES
+
+
+def texts(loop: Loop, element: ast.expr) -> Iterator[Problem]:
+    """Strings that are made in an element: of an array that is traced they would say that it is."""
+    for node in ast.walk(element):
+        name = called(node)
+        made = isinstance(node, ast.Call) and name in _TEXTS and loop.scope.binding(name or "") is None
+        if made or isinstance(node, ast.JoinedStr):
+            yield Problem("SCN207", f"`{loop.code(node)}` makes a string of what may be a traced array", node)

@@ -1,0 +1,86 @@
+"""Whether a list can stand in the place of a generator: where that is walked at once and to its end."""
+
+import ast
+
+from scanify.analysis.index.module import Module
+from scanify.analysis.lower.scope import Scope, ancestors, parent_of
+from scanify.analysis.lower.text import called
+
+# These go through a generator before they do anything else.
+_EAGER = frozenset("sum tuple list".split())
+_LAZY = frozenset("zip enumerate".split())
+_LIBRARIES = frozenset("jax numpy".split())
+
+
+def walked_at_once(module: Module, scope: Scope, node: ast.expr) -> bool:
+    """Whether a generator, or a `map`, is walked at once and to its end by what stands around it.
+
+    A generator evaluates each element when it is asked for, with what names are bound to then.
+    """
+    below: ast.AST = node
+    while True:
+        above = parent_of(module, below)
+        match above:
+            case ast.Assign(targets=targets):  # `a, b = ...`
+                return all(isinstance(each, ast.Tuple | ast.List) for each in targets)
+            case ast.Starred():
+                return True
+            case ast.Call() if any(each is below for each in above.args):
+                name = called(above)
+                if name is not None and scope.binding(name) is None and name in _EAGER:
+                    return True
+                outside = scope.qualified(above.func) or ""
+                if outside.partition(".")[0] in _LIBRARIES or outside == "functools.reduce":
+                    return True
+                if name not in _LAZY or scope.binding(name or "") is not None:
+                    return _extends(module, scope, above)
+                below = above
+            case _:
+                return False
+
+
+def _extends(module: Module, scope: Scope, call: ast.Call) -> bool:
+    """`outs.extend(head(x) for head in heads)` for a list of the function: nothing looks at it while it grows."""
+    match call:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="extend"), args=[_], keywords=[]):
+            return is_own_list(scope.function, name) and not _seen_before(module, scope, name, call)
+        case _:
+            return False
+
+
+def _seen_before(module: Module, scope: Scope, name: str, call: ast.Call) -> bool:
+    """Whether anything but what makes a list and adds to it may hold or read it by the time that a call runs."""
+    again = any(isinstance(each, ast.For | ast.While) for each in ancestors(module, call))
+    uses = [each for each in ast.walk(scope.function.node) if isinstance(each, ast.Name) and each.id == name]
+    end = module.span(call).end
+    before = [each for each in uses if again or module.span(each).start < end]
+    return not all(_makes_or_adds(parent_of(module, each), each) for each in before)
+
+
+def _makes_or_adds(above: ast.AST | None, use: ast.Name) -> bool:
+    match above:
+        case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
+            return isinstance(use.ctx, ast.Store)
+        case ast.Attribute():
+            return above.attr in ("append", "extend")
+        case _:
+            return False
+
+
+def is_own_list(scope: Scope, name: str) -> bool:
+    """Whether a name is assigned new lists in the function and nothing else; it may be added to."""
+    if name not in scope.locals or name in scope.params:
+        return False
+    made = 0
+    for node in ast.walk(scope.node):
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store | ast.Del):
+            match parent_of(scope.module, node):
+                case ast.Assign(targets=[target], value=ast.List() | ast.ListComp()) if target is node:
+                    made += 1
+                case ast.AnnAssign(value=ast.List() | ast.ListComp()):
+                    made += 1
+                case ast.AugAssign(op=ast.Add()):
+                    pass
+                case _:
+                    return False
+    return made > 0

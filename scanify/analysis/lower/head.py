@@ -1,0 +1,250 @@
+"""The head of a loop: what it walks in step, in which order, and what each target is bound to."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from scanify.analysis.index.module import Module
+from scanify.analysis.lower.loop import Index, Order, Problem, Walk
+from scanify.analysis.lower.scope import Scope
+from scanify.analysis.lower.text import called, code, container_text, dotted, made, only_argument
+
+_COPIES = ("list", "tuple")
+_THROUGH = (*_COPIES, "reversed", "iter")
+_VIEWS = ("values", "items", "keys")
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """The walks of a head, its counter if it has one, and why it is not understood, where it is not."""
+
+    walks: tuple[Walk, ...]
+    index: Index | None = None
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """A target and what it walks; `cut` where that is an argument of a `zip` which ends with the shortest."""
+
+    target: ast.expr
+    source: ast.expr
+    cut: bool = False
+
+
+class HeadReader:
+    """Reads the heads of loops in one scope, where `zip` and the like are Python's own."""
+
+    def __init__(self, module: Module, scope: Scope) -> None:
+        self.module, self.scope = module, scope
+
+    def builtin(self, node: ast.AST | None) -> str | None:
+        """The name of Python's own function that a call calls; None for all else."""
+        name = called(node)
+        return name if name is not None and "." not in name and self.scope.binding(name) is None else None
+
+    def text(self, node: ast.expr) -> str:
+        return code(self.module, node)
+
+    def read(self, target: ast.expr, walked: ast.expr) -> Head:
+        name = self.builtin(walked)
+        if isinstance(walked, ast.Call) and name in ("zip", "enumerate"):
+            try:
+                pairs, counters = self._columns(target, walked, cut=False)
+            except _NotRead as problem:
+                return Head((), problem=Problem("SCN213", str(problem), walked))
+            return self._head(pairs, counters, walked)
+        if name == "range":
+            return Head((), Index(target, self._numbers_text(walked), numbers=walked))
+        named = self._named(_Pair(target, walked))
+        if named is None:
+            return Head((self.walk(_Pair(target, walked)),))
+        names, values = named
+        if isinstance(names.target, ast.Name):
+            index = Index(names.target, self._numbers_text(names.source), numbers=names.source)
+            return Head((self.walk(values),), index)
+        return Head((self.walk(values), self.walk(names)))
+
+    # -- `zip` and `enumerate`, in each other ------------------------------------------------------------------------
+
+    def _columns(self, target: ast.expr, call: ast.Call, cut: bool) -> tuple[list[_Pair], list[Index]]:
+        """The pairs that a call walks, and the counters in it."""
+        if self.builtin(call) == "enumerate":
+            return self._enumerated(target, call, cut)
+        if any(isinstance(each, ast.Starred) for each in call.args):
+            raise _NotRead("`zip` is given a starred argument")
+        if not isinstance(target, ast.Tuple | ast.List) or len(target.elts) != len(call.args):
+            raise _NotRead("the targets do not match what `zip` walks")
+        if any(isinstance(each, ast.Starred) for each in target.elts):
+            raise _NotRead("a target of `zip` is starred")
+        cut = (cut or not call.keywords) and len(call.args) > 1  # `strict=...`
+        pairs: list[_Pair] = []
+        counters: list[Index] = []
+        for each, source in zip(target.elts, call.args, strict=True):
+            inside, counted = self._column(each, source, cut)
+            pairs += inside
+            counters += counted
+        return pairs, counters
+
+    def _column(self, target: ast.expr, source: ast.expr, cut: bool) -> tuple[list[_Pair], list[Index]]:
+        if isinstance(source, ast.Call) and self.builtin(source) in ("zip", "enumerate"):
+            if not isinstance(target, ast.Tuple | ast.List):
+                return [_Pair(target, source, cut)], []
+            return self._columns(target, source, cut)
+        named = self._named(_Pair(target, source, cut))
+        return list(named or [_Pair(target, source, cut)]), []
+
+    def _enumerated(self, target: ast.expr, call: ast.Call, cut: bool) -> tuple[list[_Pair], list[Index]]:
+        if not isinstance(target, ast.Tuple | ast.List) or len(target.elts) != 2:
+            raise _NotRead("the target of `enumerate` is not a pair")
+        if not call.args or any(isinstance(each, ast.Starred) for each in (*call.args, *target.elts)):
+            raise _NotRead("what `enumerate` walks is not shown")
+        pairs, counters = self._column(target.elts[1], call.args[0], cut)
+        first = next((each.value for each in call.keywords if each.arg == "start"), None)
+        first = call.args[1] if len(call.args) > 1 else first
+        return pairs, [*counters, Index(target.elts[0], "", first=first)]
+
+    def _head(self, pairs: Sequence[_Pair], counters: Sequence[Index], walked: ast.expr) -> Head:
+        named = [f"list({self.text(each.source.func.value)})" for each in pairs if _is_values(each.source)]  # type: ignore[attr-defined]
+        pairs = [replace(each, source=self._keys_of(each.source, named) or each.source) for each in pairs]
+        numbers = [each for each in pairs if self._counts(each.source)]
+        numbers = numbers or [each for each in pairs if self.text(each.source) in named]
+        if len(counters) > 1:
+            return Head((), problem=Problem("SCN213", "the loop has two counters", walked))
+        if counters or len(numbers) != 1 or not isinstance(numbers[0].target, ast.Name) or len(pairs) < 2:
+            return Head(tuple(map(self.walk, pairs)), counters[0] if counters else None)
+        index = Index(numbers[0].target, self._numbers_text(numbers[0].source), numbers=numbers[0].source)
+        return Head(tuple(self.walk(each) for each in pairs if each is not numbers[0]), index)
+
+    def _counts(self, source: ast.expr) -> bool:
+        """`range(n)`, `reversed(range(n))`: the loop's counter, as far as it goes."""
+        if self.builtin(source) == "reversed" and isinstance(source, ast.Call):
+            return self.builtin(only_argument(source)) == "range"
+        return self.builtin(source) == "range"
+
+    def _numbers_text(self, numbers: ast.expr) -> str:
+        """The numbers as a sequence: `reversed(range(n))` can be walked only once."""
+        if self.builtin(numbers) == "reversed" and isinstance(numbers, ast.Call) and (inner := only_argument(numbers)):
+            return f"{self.text(inner)}[::-1]"
+        return self.text(numbers)
+
+    def _named(self, pair: _Pair) -> tuple[_Pair, _Pair] | None:
+        """`for name, layer in blocks.items()` as `for name, layer in zip(list(blocks), blocks.values())`."""
+        walked = pair.source
+        while isinstance(walked, ast.Call) and self.builtin(walked) in _COPIES and (inner := only_argument(walked)):
+            walked = inner
+        source = _viewed(walked, "items")
+        if source is None or not isinstance(pair.target, ast.Tuple | ast.List) or len(pair.target.elts) != 2:
+            return None
+        if any(isinstance(each, ast.Starred) for each in pair.target.elts) or self.scope.binding("list") is not None:
+            return None
+        names = made(ast.Call(made(ast.Name("list", ast.Load()), walked), [source], []), walked)
+        values = made(ast.Call(made(ast.Attribute(source, "values", ast.Load()), walked), [], []), walked)
+        return replace(pair, target=pair.target.elts[0], source=names), replace(
+            pair, target=pair.target.elts[1], source=values
+        )
+
+    def _keys_of(self, source: ast.expr, named: Sequence[str]) -> ast.expr | None:
+        """`list(blocks)` for `blocks` and `blocks.keys()`, whose values are walked beside them."""
+        inner = _viewed(source, "keys") or source
+        if f"list({self.text(inner)})" not in named:
+            return None
+        return made(ast.Call(made(ast.Name("list", ast.Load()), source), [inner], []), source)
+
+    # -- one walk ------------------------------------------------------------------------------------------------
+
+    def walk(self, pair: _Pair) -> Walk:
+        """How one thing is walked."""
+        source, text = pair.source, self.text(pair.source)
+        walk = Walk(pair.target, source, source, text, text, text, cut=pair.cut)
+        bases = tuple(self.bases(source))
+        if len(bases) > 1:
+            text = f"[{', '.join(f'*{self.text(each)}' for each in bases)}]"
+            return replace(walk, bases=bases, text=text, beside=text, counted=text)
+        name = self.builtin(source)
+        if isinstance(source, ast.Call) and name in _THROUGH and (inner := only_argument(source)) is not None:
+            return self._through(walk, inner, name)
+        for view in _VIEWS:
+            viewed = _viewed(source, view)
+            if viewed is not None:
+                order = Order.VALUES if view == "values" else Order.OTHER
+                beside = f"list({text})" if view == "values" else text
+                counted = self.text(viewed)
+                return replace(
+                    walk, base=viewed, bases=(viewed,), counted=counted, order=order, via=view, beside=beside
+                )
+        if isinstance(source, ast.Subscript) and isinstance(source.slice, ast.Slice):
+            return self._sliced(walk, source, source.slice)
+        return walk
+
+    def _through(self, walk: Walk, inner: ast.expr, name: str) -> Walk:
+        """A walk of what a list is copied to, or of a list backwards: `list(layers[1:])`, `reversed(layers)`."""
+        below = self.walk(_Pair(walk.target, inner, walk.cut))
+        known = below.order is not Order.OTHER
+        via = below.via if name in _COPIES and known and below.via else name
+        if name == "iter":
+            return replace(walk, base=below.base, bases=below.bases, counted=below.counted, order=Order.OTHER, via=name)
+        if name == "reversed":
+            order = Order.REVERSED if known else Order.OTHER
+            beside = f"list({walk.text})"
+            return replace(below, source=walk.source, text=walk.text, beside=beside, order=order, via=via)
+        plain = below.order is Order.WHOLE and len(below.bases) == 1
+        text = self.text(inner) if plain else walk.text  # a copy of the list serves nobody, of a view it does
+        beside = walk.text
+        return replace(below, source=walk.source, text=text, beside=beside, via=via)
+
+    def _sliced(self, walk: Walk, source: ast.Subscript, part: ast.Slice) -> Walk:
+        below = self.walk(_Pair(walk.target, source.value, walk.cut))
+        backwards = part.lower is part.upper is None and _is_minus_one(part.step)
+        order = Order.REVERSED if backwards and below.order in (Order.WHOLE, Order.SLICE) else Order.SLICE
+        if below.order is Order.OTHER:
+            return replace(walk, base=source.value, bases=(source.value,), order=Order.SLICE)
+        return replace(walk, base=below.base, bases=below.bases, order=order, via=below.via)
+
+    def bases(self, node: ast.expr) -> Iterator[ast.expr]:
+        """What is walked one after another: `enc + dec`, `[*enc, *dec]`, `itertools.chain(enc, dec)`."""
+        match node:
+            case ast.BinOp(op=ast.Add()):
+                yield from self.bases(node.left)
+                yield from self.bases(node.right)
+            case ast.List(elts=elements) | ast.Tuple(elts=elements) if elements and all(
+                isinstance(each, ast.Starred) for each in elements
+            ):
+                for each in elements:
+                    assert isinstance(each, ast.Starred)
+                    yield from self.bases(each.value)
+            case ast.Call() if self._is_chain(node):
+                for each in node.args:
+                    yield from self.bases(each)
+            case ast.Call() if self.builtin(node) in _COPIES and (inner := only_argument(node)) is not None:
+                yield from self.bases(inner)
+            case _:
+                yield node
+
+    def _is_chain(self, call: ast.Call) -> bool:
+        name = called(call) or ""
+        imported = self.module.imports.get(name.partition(".")[0], "")
+        qualified = f"{imported}.{name.partition('.')[2]}".rstrip(".")
+        plain = not call.keywords and not any(isinstance(each, ast.Starred) for each in call.args)
+        return plain and qualified == "itertools.chain"
+
+
+class _NotRead(Exception):
+    """A head that is not understood; its text says why."""
+
+
+def _is_minus_one(node: ast.expr | None) -> bool:
+    return node is not None and ast.unparse(node) == "-1"
+
+
+def _viewed(node: ast.expr, view: str) -> ast.expr | None:
+    """`blocks` of `blocks.values()`."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=source, attr=attr), args=[], keywords=[]) if attr == view:
+            return source if view != "items" or container_text(source) is not None else None
+        case _:
+            return None
+
+
+def _is_values(node: ast.expr) -> bool:
+    return _viewed(node, "values") is not None and dotted(node.func.value) is not None  # type: ignore[attr-defined]

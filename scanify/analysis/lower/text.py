@@ -1,0 +1,150 @@
+"""Expressions as text: dotted names, and whether evaluating one again gives the same."""
+
+import ast
+import keyword
+from collections.abc import Container
+from typing import TypeVar
+
+from scanify.analysis.index.module import Module
+
+_MADE = "_made_in_lowering"
+Node = TypeVar("Node", bound=ast.AST)
+
+
+def made(node: Node, like: ast.AST) -> Node:
+    """A node that stands in no file, with the place of one that does: its text is its own."""
+    setattr(node, _MADE, True)
+    return ast.copy_location(node, like)
+
+
+def is_made(node: ast.AST) -> bool:
+    """Whether a node was made in a lowering, and does not stand in the file as it is."""
+    return getattr(node, _MADE, False) is True
+
+
+def code(module: Module, node: ast.AST) -> str:
+    """The text of a node: as it stands in the file, or its own where it stands in none."""
+    return ast.unparse(node) if is_made(node) else module.code(node)
+
+
+def dotted(node: ast.AST | None) -> str | None:
+    """`a.b.c` for a name or a chain of attributes of a name, None for anything else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    return ".".join([node.id, *reversed(parts)])
+
+
+def container_text(node: ast.AST | None) -> str | None:
+    """The text of what names one container however often it is asked: `self.grus`, `self.grus[i]`, `params["layers"]`;
+    None for anything else."""
+    if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
+        inner = container_text(node.value)
+        number = isinstance(node.slice, ast.Constant) or arithmetic(node.slice)
+        return f"{inner}[{ast.unparse(node.slice)}]" if inner is not None and number else None
+    if isinstance(node, ast.Attribute):
+        inner = container_text(node.value)
+        return f"{inner}.{node.attr}" if inner is not None else None
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def root(node: ast.AST | None) -> str | None:
+    """The name that a chain of attributes, elements and calls begins with."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def called(node: ast.AST | None) -> str | None:
+    """The dotted name of what a call calls."""
+    return dotted(node.func) if isinstance(node, ast.Call) else None
+
+
+def only_argument(call: ast.Call) -> ast.expr | None:
+    """The argument of a call that has one, given by position."""
+    if len(call.args) != 1 or call.keywords or isinstance(call.args[0], ast.Starred):
+        return None
+    return call.args[0]
+
+
+def arithmetic(node: ast.expr) -> bool:
+    """Whether an expression is a number computed from names: evaluating it twice is evaluating it once."""
+    match node:
+        case ast.Constant():
+            return type(node.value) is int
+        case ast.Name() | ast.Attribute():
+            return dotted(node) is not None
+        case ast.UnaryOp(op=ast.USub()):
+            return arithmetic(node.operand)
+        case ast.BinOp():
+            return arithmetic(node.left) and arithmetic(node.right)
+        case ast.Call() if called(node) == "len":
+            inner = only_argument(node)
+            return inner is not None and container_text(inner) is not None
+        case _:
+            return False
+
+
+def pure(node: ast.expr | None) -> bool:
+    """Whether evaluating an expression again gives the same number: arithmetic, `min`, `max`, an element of a shape."""
+    match node:
+        case None:
+            return True
+        case ast.BinOp():
+            return pure(node.left) and pure(node.right)
+        case ast.UnaryOp():
+            return pure(node.operand)
+        case ast.Call() if called(node) in ("len", "min", "max", "int", "abs") and not node.keywords:
+            return all(not isinstance(each, ast.Starred) and pure(each) for each in node.args)
+        case ast.Subscript(slice=index):
+            return dotted(node.value) is not None and not isinstance(index, ast.Slice) and pure(index)
+        case _:
+            return arithmetic(node)
+
+
+def label(node: ast.expr) -> bool:
+    """Whether an expression is a name made of numbers: `f"block{i}"`, `str(i)`, `"block" + str(i)`, `"block%d" % i`."""
+    match node:
+        case ast.Constant():
+            return isinstance(node.value, str)
+        case ast.JoinedStr():
+            return all(map(_formatted, node.values))
+        case ast.Call() if called(node) == "str":
+            inner = only_argument(node)
+            return inner is not None and arithmetic(inner)
+        case ast.BinOp(op=ast.Add()):
+            return label(node.left) and label(node.right)
+        case ast.BinOp(op=ast.Mod(), left=ast.Constant(value=str())):
+            return arithmetic(node.right)
+        case _:
+            return False
+
+
+def _formatted(part: ast.expr) -> bool:
+    """`{i}`, `{i + 1:02d}`."""
+    if isinstance(part, ast.Constant):
+        return True
+    if not isinstance(part, ast.FormattedValue) or not arithmetic(part.value):
+        return False
+    return part.format_spec is None or all(
+        isinstance(each, ast.Constant) for each in ast.iter_child_nodes(part.format_spec)
+    )
+
+
+def singular(container: str, otherwise: str = "") -> str:
+    """A name for one element: `layer` for `self.layers`; for what is no plural, one with `otherwise` in front."""
+    last = container.partition("[")[0].rpartition(".")[2].lstrip("_")
+    plural = last.endswith("s") and not last.endswith("ss")
+    name = last[:-1] if plural else f"{otherwise}{last}" if otherwise else ""
+    return name if name.isidentifier() and not keyword.iskeyword(name) and not name[0].isupper() else "layer"
+
+
+def unused(name: str, used: Container[str]) -> str:
+    """A name, or one like it that is not used."""
+    candidate, number = name, 2
+    while candidate in used:
+        candidate, number = f"{name}_{number}", number + 1
+    return candidate
