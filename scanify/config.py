@@ -1,6 +1,5 @@
 """`[tool.scanify]` of the nearest pyproject.toml."""
 
-import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from scanify.errors import ScanifyError
+from scanify.source.root import project_root
 
 STACKS = ("init", "call")
 # The remat policies by their names on the command line: "none" is a scan without rematerialisation.
@@ -35,29 +35,13 @@ class Config:
 
 
 def load_config(paths: Iterable[Path]) -> Config:
-    """The configuration of the folder that holds all `paths`: the nearest pyproject.toml there or above.
+    """The configuration of the project that `paths` lie in: that of the pyproject.toml in its top folder.
 
-    Without one, `root` is that folder, or the top of the repository it lies in. Raises ScanifyError, naming file and
-    key, where the table is not as expected.
+    Raises ScanifyError, naming file and key, where the table is not as expected.
     """
-    top = common_folder(paths)
-    for folder in (top, *top.parents):
-        file = folder / "pyproject.toml"
-        if file.is_file():
-            return parse_config(file)
-        if (folder / ".git").exists():
-            return Config(folder)
-    return Config(top)
-
-
-def common_folder(paths: Iterable[Path]) -> Path:
-    """The deepest folder that holds all of `paths`; the working directory for none."""
-    absolute = [path.absolute() for path in paths]
-    folders = [path if path.is_dir() else path.parent for path in absolute]
-    try:
-        return Path(os.path.commonpath(folders)) if folders else Path.cwd()
-    except ValueError:  # different drives
-        return folders[0]
+    root = project_root(paths)
+    file = root / "pyproject.toml"
+    return parse_config(file) if file.is_file() else Config(root)
 
 
 def parse_config(file: Path) -> Config:

@@ -1,52 +1,63 @@
 """The straight line from paths to changed files: the stages joined, with nothing printed and nothing written."""
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
 from scanify.analysis.plan import Analysis, InitStack, Plan, Refusal, Skipped
-from scanify.config import common_folder
-from scanify.source.discover import discover, left_out
+from scanify.source.discover import Selection, discover, left_out, walk
 from scanify.source.file import Source
 from scanify.source.read import decode, encode, read
+from scanify.source.root import normal, project_root
 
 Stack = Literal["init", "call"]
 
 
-def normal(path: Path) -> Path:
-    """`path` made absolute and without `..`; symbolic links stay."""
-    return Path(os.path.abspath(path))  # noqa: PTH100  # Path.resolve follows links, Path.absolute keeps `..`
-
-
 class Project:
-    """The files that were named, which alone may change, and on demand those below `root` that they import.
+    """The files that were named, which alone are reported and changed, and the project that they are a part of.
 
-    Every path is absolute.
+    What is named never changes what is known: of a file the answer is the same whether it is named alone or with all
+    others. Every path is absolute.
     """
 
-    def __init__(self, sources: Iterable[Source], skipped: Iterable[Skipped], root: Path) -> None:
+    def __init__(
+        self,
+        sources: Iterable[Source],
+        skipped: Iterable[Skipped],
+        root: Path,
+        others: Callable[[], Iterable[Path]] = tuple,
+    ) -> None:
         self.sources = tuple(sources)
         self.skipped = tuple(skipped)
         self.root = root
+        self._others = others
         self._read: dict[Path, Source | None] = {source.path.resolve(): source for source in self.sources}
 
     @classmethod
-    def load(cls, paths: Iterable[Path], *, exclude: Sequence[str] = (), root: Path | None = None) -> "Project":
+    def load(cls, paths: Iterable[Path], *, selection: Selection | None = None) -> "Project":
         """Read every file that `paths` stand for. Raises ScanifyError where one does not exist."""
         given = list(paths)
-        top = root or common_folder(given)
-        found = [read(normal(file)) for file in discover(given, exclude=exclude, root=top)]
+        if selection is None:
+            selection = Selection(project_root(given))
+        found = [read(normal(file)) for file in discover(given, selection)]
         sources = [each for each in found if isinstance(each, Source)]
-        return cls(sources, [each for each in found if isinstance(each, Skipped)], top)
+        skipped = [each for each in found if isinstance(each, Skipped)]
+        return cls(sources, skipped, selection.root, _project_files(selection))
 
     @classmethod
-    def of_text(cls, data: bytes, path: Path, *, root: Path) -> "Project":
-        """A project of one file that came from elsewhere, such as standard input."""
+    def of_text(cls, data: bytes, path: Path, *, root: Path, selection: Selection | None = None) -> "Project":
+        """A project in which the file at `path` holds other text, such as standard input.
+
+        Without a `selection` nothing is known but this text and what it imports.
+        """
         source = decode(normal(path), data)
-        return cls([source], [], root) if isinstance(source, Source) else cls([], [source], root)
+        others = _project_files(selection) if selection is not None else tuple
+        if isinstance(source, Source):
+            return cls([source], [], root, others)
+        return cls([], [source], root, others)
 
     def read(self, path: Path) -> Source | None:
         """The file at `path`, where it lies below `root` and outside of the folders that are passed over."""
@@ -56,6 +67,13 @@ class Project:
             source = read(path) if inside and path.is_file() else None
             self._read[real] = source if isinstance(source, Source) else None
         return self._read[real]
+
+    @cached_property
+    def others(self) -> tuple[Source, ...]:
+        """The files of the project that were not named. They are read when they are asked for."""
+        named = {source.path for source in self.sources}
+        found = (self.read(path) for path in self._others() if path not in named)
+        return tuple(source for source in found if source is not None and source.path not in named)
 
     def texts(self) -> dict[Path, str]:
         """The text of every file read so far, by its path."""
@@ -79,14 +97,27 @@ class Project:
             source = self.read(path)
             return None if source is None else current(source)
 
-        found = analyse([current(source) for source in self.sources], stack=stack, read=read_current)
+        def others() -> list[Source]:
+            return [current(source) for source in self.others]
+
+        found = analyse([current(source) for source in self.sources], stack=stack, read=read_current, others=others)
         skipped = sorted((*self.skipped, *found.skipped), key=lambda each: each.path)
         return Analysis(len(self.sources) + len(self.skipped), found.loops, tuple(skipped))
+
+    def not_named(self, plan: Plan) -> tuple[Path, ...]:
+        """The files that a plan changes and that were not named, so that they must stay as they are."""
+        return tuple(sorted(files_of(plan) - {source.path for source in self.sources}))
+
+
+def _project_files(selection: Selection) -> Callable[[], list[Path]]:
+    """Lists a project's files: those that `exclude` leaves out are not reported and not changed, and yet known."""
+    return lambda: [normal(path) for path in walk(selection.root, replace(selection, exclude=()))]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a rewrite would do: nothing is written yet. `held` are the plans that are unsafe and were not applied.
+    """What a rewrite would do: nothing is written yet. `held` are the plans that are unsafe and were not applied,
+    `beyond` those that were not because they change other files than those named, with these files.
 
     `before` and `texts` hold every file read, as it is and as it would be; `changes` the bytes `(before, after)` of
     those that change.
@@ -95,6 +126,7 @@ class Outcome:
     analysis: Analysis
     applied: tuple[Plan, ...] = ()
     held: tuple[Plan, ...] = ()
+    beyond: tuple[tuple[Plan, tuple[Path, ...]], ...] = ()
     before: Mapping[Path, str] = field(default_factory=dict)
     texts: Mapping[Path, str] = field(default_factory=dict)
     changes: Mapping[Path, tuple[bytes, bytes]] = field(default_factory=dict)
@@ -118,11 +150,13 @@ def rewrite_sources(
     """
     analysis = project.analyse(stack=stack)
     plans = [loop for loop in analysis.loops if isinstance(loop, Plan)]
-    applied = tuple(plan for plan in plans if accept(plan))
-    held = tuple(plan for plan in plans if not accept(plan))
+    beyond = tuple((plan, files) for plan in plans if (files := project.not_named(plan)))
+    within = [plan for plan in plans if not project.not_named(plan)]
+    applied = tuple(plan for plan in within if accept(plan))
+    held = tuple(plan for plan in within if not accept(plan))
     before = project.texts()
     if not applied:
-        return Outcome(analysis, (), held, before, before)
+        return Outcome(analysis, (), held, beyond, before, before)
 
     from scanify.emit import rewrite_texts
 
@@ -131,7 +165,11 @@ def rewrite_sources(
         # refused because it stands inside another one may be free of that now: it is for a second run.
         left = {_loop_text(before, loop) for loop in analysis.loops if loop not in applied}
         again = project.analyse(stack=stack, texts=texts)
-        return [loop for loop in again.loops if isinstance(loop, Plan) and _loop_text(texts, loop) not in left]
+        return [
+            loop
+            for loop in again.loops
+            if isinstance(loop, Plan) and _loop_text(texts, loop) not in left and not project.not_named(loop)
+        ]
 
     texts = {
         **before,
@@ -142,7 +180,7 @@ def rewrite_sources(
         for path, text in sorted(texts.items())
         if text != before[path]
     }
-    return Outcome(analysis, applied, held, before, texts, changes)
+    return Outcome(analysis, applied, held, beyond, before, texts, changes)
 
 
 def _loop_text(texts: Mapping[Path, str], plan: Plan | Refusal) -> tuple[Path, str]:

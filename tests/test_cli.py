@@ -142,7 +142,7 @@ class TestRewrite:
         for arguments in (["caller.py"], ["-", "--stdin-filename", "caller.py"]):
             code, _, err = tool("rewrite", *arguments, stdin=CALLER.encode())
             assert (code, tool.files()) == (Exit.OK, before)
-            assert "caller.py:5: SCN201 loop over model.layers is left as it is: the list is built in `model.py`" in err
+            assert "caller.py:5: SCN101 the loop over model.layers can be rewritten together with model.py" in err
         assert tool("rewrite", "caller.py", "model.py").code == Exit.FINDINGS
         assert "model.layers.fold(x)" in caller.read_text()
         assert "ArrayStacked.of(" in model.read_text()

@@ -14,6 +14,7 @@ import pytest
 from scanify.analysis.plan import Plan, Refusal
 from scanify.nn import ArrayStacked, BlockSeq
 from scanify.pipeline import Outcome, Project, rewrite_sources
+from scanify.source.discover import Selection
 from scanify.verify.build import build
 from scanify.verify.compare import compare_case
 from scanify.verify.pair import Pair, pair
@@ -49,7 +50,7 @@ def _quick_compilation() -> Iterator[None]:
 
 
 def rewrite(folder: Path, *, stack: str = "init", remat: str | None = "nested") -> Outcome:
-    return rewrite_sources(Project.load([folder], root=folder), stack=stack, remat=remat)  # type: ignore[arg-type]
+    return rewrite_sources(Project.load([folder], selection=Selection(folder)), stack=stack, remat=remat)  # type: ignore[arg-type]
 
 
 def store(outcome: Outcome) -> None:

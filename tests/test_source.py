@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scanify.analysis.plan import Skipped
 from scanify.errors import ScanifyError
 from scanify.source import write
-from scanify.source.discover import discover
+from scanify.source.discover import Selection, discover
 from scanify.source.file import Source
 from scanify.source.read import decode, encode, read
 from scanify.source.write import write_all
@@ -112,7 +112,7 @@ def tree(tmp_path: Path) -> Path:
 
 class TestDiscovering:
     def names(self, tree: Path, *paths: str, exclude: tuple[str, ...] = ()) -> list[str]:
-        found = discover([tree / path for path in paths], exclude=exclude, root=tree)
+        found = discover([tree / path for path in paths], Selection(tree, exclude))
         return [str(path.relative_to(tree)) for path in found]
 
     def test_a_folder_is_walked_in_order_past_what_is_not_the_projects_own(self, tree: Path) -> None:
@@ -159,23 +159,25 @@ class TestDiscovering:
     def test_what_is_excluded_is_passed_over(self, tree: Path, pattern: str, gone: set[str]) -> None:
         assert set(self.names(tree, ".")) - set(self.names(tree, ".", exclude=(pattern,))) == gone
 
-    def test_a_file_that_is_named_is_taken_even_if_excluded(self, tree: Path) -> None:
-        assert self.names(tree, "old/o.py", exclude=("old",)) == ["old/o.py"]
+    @pytest.mark.parametrize("pattern", ["old", "old/", "old/deep", "*.py", "old/deep/*", "d.py"])
+    def test_what_is_named_is_passed_over_where_it_is_excluded(self, tree: Path, pattern: str) -> None:
+        assert self.names(tree, "old/deep/d.py", "b.py", exclude=(pattern,)) == ["b.py"] * (pattern != "*.py")
+        assert self.names(tree, "old/deep", exclude=(pattern,)) == []
 
     def test_a_missing_path_is_an_error_that_names_all_of_them(self, tree: Path) -> None:
         with pytest.raises(ScanifyError, match=r"expected files or folders that exist, got .*no\.py, .*nor"):
-            discover([tree / "no.py", tree / "a.py", tree / "nor"])
+            discover([tree / "no.py", tree / "a.py", tree / "nor"], Selection(tree))
 
     def test_a_dangling_link_is_missing(self, tree: Path) -> None:
         (tree / "link.py").symlink_to(tree / "gone.py")
         with pytest.raises(ScanifyError, match="exist"):
-            discover([tree / "link.py"])
+            discover([tree / "link.py"], Selection(tree))
         assert "link.py" not in self.names(tree, ".")
 
     def test_a_notebook_is_refused_with_what_to_do(self, tree: Path) -> None:
         (tree / "n.ipynb").write_text("{}")
         with pytest.raises(ScanifyError, match=r"n\.ipynb: notebooks are not supported yet; export"):
-            discover([tree / "n.ipynb"])
+            discover([tree / "n.ipynb"], Selection(tree))
 
 
 def content(folder: Path) -> dict[str, bytes]:

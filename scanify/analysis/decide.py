@@ -1,6 +1,7 @@
 """Deciding about files: each loop over modules becomes a plan or a refusal."""
 
 import ast
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,32 +20,58 @@ from scanify.analysis.sequential import apart_from_sequentials, sequential_loops
 from scanify.analysis.stack_choice import Context, StackChoice
 from scanify.analysis.walking_calls import walking_calls
 from scanify.source.file import Source
+from scanify.source.gate import may_hold_layer_loop
 from scanify.source.parse import SyntaxProblem
 
+_NAME = re.compile(r"[^\W\d]\w*")
 _BELOW = frozenset({"equinox", "jax", "jaxtyping"})
 
 
 def decide(
     sources: Sequence[Source],
     candidates: Sequence[Source],
+    others: Sequence[Source],
     stack: StackChoice,
     read: Callable[[Path], Source | None] | None,
 ) -> Analysis:
     """The answer of `scanify.analysis.analyse`, where only `candidates` may hold a loop over layers."""
-    project = Project(sources, read)
+    context = Context(Project([*sources, *others], read), stack)
     loops: list[Plan | Refusal] = []
     skipped: list[Skipped] = []
     for source in candidates:
-        module = project.module_at(source.path)
-        if module is not None:
-            loops.extend(_loops(Context(project, stack), module))
-            loops.extend(sequential_loops(Context(project, stack), module))
-        elif (problem := project.problems.get(source.path)) is not None:
-            skipped.append(Skipped(source.path, _syntax_error(source.text, problem)))
+        found, problem = _decisions(context, source)
+        loops += found
+        skipped += [problem] if problem is not None else []
+    if loops:
+        for source in others:
+            if _may_share_a_list(source, loops) and may_hold_layer_loop(source.text):
+                loops += _decisions(context, source)[0]
     loops.sort(key=lambda one: (str(one.place.path), one.place.span.start))
-    apart = [_below_scanify(project, one) for one in apart_from_lists(apart_from_sequentials(loops))]
-    decided = _one_container_each(apart)
+    apart = [_below_scanify(context.project, one) for one in apart_from_lists(apart_from_sequentials(loops))]
+    named = {source.path for source in sources}
+    decided = [one for one in _one_container_each(apart) if one.place.path in named]
     return Analysis(len(sources), tuple(decided), tuple(skipped))
+
+
+def _decisions(context: Context, source: Source) -> tuple[list[Plan | Refusal], Skipped | None]:
+    """The loops of one file, or why it was skipped."""
+    module = context.project.module_at(source.path)
+    if module is not None:
+        return [*_loops(context, module), *sequential_loops(context, module)], None
+    problem = context.project.problems.get(source.path)
+    return [], Skipped(source.path, _syntax_error(source.text, problem)) if problem is not None else None
+
+
+def _may_share_a_list(source: Source, loops: Sequence[Plan | Refusal]) -> bool:
+    """Whether another file may walk or build a list of these loops: what holds a list depends on all who walk it."""
+    for one in loops:
+        if isinstance(one, Refusal) or not isinstance(one.stack, InitStack):
+            continue
+        name = (_NAME.findall(one.container) or [""])[-1]
+        built = any(site.place.path == source.path for site in one.stack.sites)
+        if built or (name and name in source.text) or (not one.loops and "Sequential" in source.text):
+            return True
+    return False
 
 
 def _below_scanify(project: Project, one: Plan | Refusal) -> Plan | Refusal:

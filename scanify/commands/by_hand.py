@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scanify.errors import ScanifyError
-from scanify.pipeline import normal
 from scanify.report.diff import render
 from scanify.report.sentences import shown
 from scanify.source.file import Source
 from scanify.source.git import changed_since
 from scanify.source.read import decode
+from scanify.source.root import normal
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from scanify.analysis.plan import Plan
-from scanify.commands.common import load_project, paths_argument, stack_option, stdin_option
+from scanify.commands.common import load_project, paths_argument, selection_options, stack_option, stdin_option
 from scanify.errors import Exit
 
 
@@ -14,13 +14,21 @@ from scanify.errors import Exit
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @stack_option
 @stdin_option
-def command(paths: tuple[str, ...], form: str, stack: str | None, stdin_filename: str | None) -> int:
+@selection_options
+def command(
+    paths: tuple[str, ...],
+    form: str,
+    stack: str | None,
+    stdin_filename: str | None,
+    no_exclude: bool,
+    no_gitignore: bool,
+) -> int:
     """Report every loop over layers in PATHS: those that can be rewritten, and those that are left as they are and why.
 
     PATHS are files and folders; `-` reads standard input. Exits with 1 if a loop can be rewritten or a file could not
     be read, and with 0 if not: a loop that is refused does not fail the command.
     """
-    given = load_project(paths, stack, stdin_filename)
+    given = load_project(paths, stack, stdin_filename, no_exclude=no_exclude, no_gitignore=no_gitignore)
     analysis = given.project.analyse(stack=given.stack)
     if form == "json":
         from scanify.report.check_json import render

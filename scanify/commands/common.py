@@ -11,6 +11,8 @@ import click
 from scanify.config import AUTO, REMATS, STACKS, SYNONYMS, Config, load_config
 from scanify.errors import ScanifyError
 from scanify.pipeline import Project, Stack
+from scanify.source.discover import Selection
+from scanify.source.root import normal
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -54,8 +56,19 @@ advise_option: Decorator = click.option(
 stdin_option: Decorator = click.option(
     "--stdin-filename",
     metavar="FILE",
-    help="With `-`: the name to report for standard input; its imports are looked for from there.",
+    help="With `-`: the file that standard input stands for, in the project that it is a part of.",
 )
+
+
+_no_exclude = click.option(
+    "--no-exclude", is_flag=True, help="Take files that `exclude` of the configuration leaves out."
+)
+_no_gitignore = click.option("--no-gitignore", is_flag=True, help="Take files that git ignores.")
+
+
+def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--no-exclude` and `--no-gitignore`."""
+    return _no_exclude(_no_gitignore(command))
 
 
 @dataclass(frozen=True)
@@ -68,24 +81,43 @@ class Given:
     stdin: bytes | None = None
 
 
-def load_project(paths: tuple[str, ...], stack: str | None, stdin_filename: str | None = None) -> Given:
+def load_project(
+    paths: tuple[str, ...],
+    stack: str | None,
+    stdin_filename: str | None = None,
+    *,
+    no_exclude: bool = False,
+    no_gitignore: bool = False,
+) -> Given:
     """Read the files that `paths` name.
 
     Says on standard error where there is no Python file at all. Raises ScanifyError where a path does not exist.
     """
     if STDIN in paths:
-        return _from_stdin(paths, stack, stdin_filename)
+        return _from_stdin(paths, stack, stdin_filename, no_exclude=no_exclude, no_gitignore=no_gitignore)
     if stdin_filename is not None:
         raise ScanifyError(f"--stdin-filename goes with `{STDIN}` for standard input; got {', '.join(paths)}")
     files = [Path(path) for path in paths]
     config = load_config(files)
-    project = Project.load(files, exclude=config.exclude, root=config.root)
+    selection = Selection(config.root, () if no_exclude else config.exclude, not no_gitignore)
+    project = Project.load(files, selection=selection)
     if not project.sources and not project.skipped:
-        click.echo(f"scanify: no Python files under {', '.join(paths)}", err=True)
+        click.echo(f"scanify: {_nothing(files, selection)}", err=True)
     return Given(project, config, _stack(stack, config))
 
 
-def _from_stdin(paths: tuple[str, ...], stack: str | None, stdin_filename: str | None) -> Given:
+def _nothing(files: list[Path], selection: Selection) -> str:
+    """Why no file was read."""
+    for file in files:
+        pattern = selection.excluded_by(normal(file))
+        if pattern is not None:
+            return f"{file} is left out by {pattern!r} in `exclude` of the configuration; --no-exclude takes it"
+    return f"no Python files under {', '.join(map(str, files))}"
+
+
+def _from_stdin(
+    paths: tuple[str, ...], stack: str | None, stdin_filename: str | None, *, no_exclude: bool, no_gitignore: bool
+) -> Given:
     if len(paths) > 1:
         raise ScanifyError(f"`{STDIN}` reads one file from standard input; got other paths too: {', '.join(paths)}")
     name = Path(stdin_filename or "stdin.py")
@@ -93,7 +125,15 @@ def _from_stdin(paths: tuple[str, ...], stack: str | None, stdin_filename: str |
         raise ScanifyError(f"{name}: notebooks are not supported yet; export the cells to a .py file")
     config = load_config([name])
     data = sys.stdin.buffer.read()
-    return Given(Project.of_text(data, name, root=config.root), config, _stack(stack, config), data)
+    if stdin_filename is None:
+        return Given(Project.of_text(data, name, root=config.root), config, _stack(stack, config), data)
+    selection = Selection(config.root, () if no_exclude else config.exclude, not no_gitignore)
+    pattern = selection.excluded_by(normal(name))
+    if pattern is not None:
+        click.echo(f"scanify: {_nothing([name], selection)}", err=True)
+        return Given(Project([], [], config.root), config, _stack(stack, config), data)
+    project = Project.of_text(data, name, root=config.root, selection=selection)
+    return Given(project, config, _stack(stack, config), data)
 
 
 def _stack(option: str | None, config: Config) -> Stack | None:

@@ -20,6 +20,7 @@ from scanify.commands.common import (
     load_project,
     paths_argument,
     remat_option,
+    selection_options,
     stack_option,
     stdin_option,
 )
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 @advise_option
 @limit_options
 @stdin_option
+@selection_options
 def command(
     paths: tuple[str, ...],
     remat: str | None,
@@ -68,6 +70,8 @@ def command(
     time_limit: float | None,
     memory_limit: str | None,
     stdin_filename: str | None,
+    no_exclude: bool,
+    no_gitignore: bool,
 ) -> int:
     """Rewrite the loops over layers in PATHS as scans over stacked layers.
 
@@ -77,7 +81,7 @@ def command(
     """
     if cases and no_verify:
         raise ScanifyError("--case and --no-verify contradict each other; give one of them")
-    given = load_project(paths, stack, stdin_filename)
+    given = load_project(paths, stack, stdin_filename, no_exclude=no_exclude, no_gitignore=no_gitignore)
     run = None if no_verify else choose_run(cases, given.config, time_limit, memory_limit, abstract=abstract)
     if run is not None and given.stdin is not None:
         raise ScanifyError("standard input cannot be verified; name a file, or give --no-verify")

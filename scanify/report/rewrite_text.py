@@ -19,6 +19,10 @@ def render(outcome: Outcome, folder: Path, *, written: bool, verified: bool = Fa
         lines.append(f"{_where(plan, folder)} the loop over {plan.container} can be rewritten, but the fix is unsafe")
         lines += [f"    unsafe: {shorten(each, folder)}" for each in plan.obligations]
         lines.append(f"    help: {_UNREACHED if verified else _DISCHARGE}")
+    for plan, files in outcome.beyond:
+        others = listed(shown(path, folder) for path in files)
+        lines.append(f"{_where(plan, folder)} the loop over {plan.container} can be rewritten together with {others}")
+        lines.append(f"    help: name {others} too, or leave the list as it is with --stack call")
     for refusal in outcome.refused:
         where = f"{shown(refusal.place.path, folder)}:{refusal.place.span.line}: {refusal.rule}"
         lines.append(f"{where} {refused(refusal, folder)}")
@@ -54,6 +58,7 @@ def _counts(outcome: Outcome, written: bool) -> str:
     else:
         text = f"Nothing to rewrite in {plural(outcome.analysis.files, 'file')}"
     text += f"; {plural(len(outcome.held), 'loop')} held back" if outcome.held else ""
+    text += f"; {plural(len(outcome.beyond), 'loop')} waiting for other files" if outcome.beyond else ""
     text += f"; {plural(len(outcome.refused), 'loop')} left alone" if outcome.refused else ""
     text += f"; {plural(len(outcome.analysis.skipped), 'file')} skipped" if outcome.analysis.skipped else ""
     return f"{text}."

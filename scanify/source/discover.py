@@ -2,21 +2,47 @@
 
 import fnmatch
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from scanify.errors import ScanifyError
+from scanify.source.ignore import Ignore, ignore_above
+from scanify.source.root import normal
 
 # Folders that hold no source of the project's own, or copies of it. Hidden folders are left out as well.
 LEFT_OUT = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages", "venv", "virtualenv"})
 
 
-def discover(paths: Iterable[Path], *, exclude: Sequence[str] = (), root: Path | None = None) -> tuple[Path, ...]:
+@dataclass(frozen=True)
+class Selection:
+    """Which of the files in a project are meant: all but those that match `exclude`, or that git ignores.
+
+    A pattern without a slash matches the name of a file or folder at any depth; one with a slash matches the path from
+    `root`, the folder of the configuration.
+    """
+
+    root: Path
+    exclude: tuple[str, ...] = ()
+    gitignore: bool = True
+
+    def excluded_by(self, path: Path) -> str | None:
+        """The pattern that leaves out a file, by itself or with a folder that it is in."""
+        root = normal(self.root)
+        for part in (path, *path.parents):
+            if part == root or (part != path and root not in part.parents):
+                return None
+            for pattern in self.exclude:
+                if _matches(str(part), part.name, pattern, str(root)):
+                    return pattern
+        return None
+
+
+def discover(paths: Iterable[Path], selection: Selection) -> tuple[Path, ...]:
     """The Python files that `paths` stand for, each once, in order of the paths and then by name.
 
-    A file that is named is taken, whatever it is called. A folder is walked for `*.py`; hidden folders, those of
-    `LEFT_OUT` and whatever matches `exclude` are passed over. A pattern without a slash matches the name of a file or
-    folder at any depth; one with a slash matches the path from `root` (the folder of the configuration).
+    A file that is named is taken, whatever it is called, unless it is excluded. A folder is walked for `*.py`; hidden
+    folders, those of `LEFT_OUT`, virtual environments and what is excluded or ignored are passed over.
 
     Raises ScanifyError where a path does not exist, or names a notebook.
     """
@@ -26,7 +52,7 @@ def discover(paths: Iterable[Path], *, exclude: Sequence[str] = (), root: Path |
         raise ScanifyError(f"expected files or folders that exist, got {', '.join(missing)}")
     found: dict[Path, Path] = {}
     for path in given:
-        for file in _walk(path, exclude, root or Path.cwd()) if path.is_dir() else [_named(path)]:
+        for file in walk(path, selection) if path.is_dir() else _named(path, selection):
             found.setdefault(file.resolve(), file)
     return tuple(found.values())
 
@@ -36,33 +62,56 @@ def left_out(name: str) -> bool:
     return name in LEFT_OUT or (name.startswith(".") and name not in (".", ".."))
 
 
-def _named(path: Path) -> Path:
+def _named(path: Path, selection: Selection) -> Iterator[Path]:
     if path.suffix == ".ipynb":
         raise ScanifyError(f"{path}: notebooks are not supported yet; export the cells to a .py file")
     if not path.is_file():
         raise ScanifyError(f"{path}: expected a file or a folder, got something else")
-    return path
+    if selection.excluded_by(normal(path)) is None:
+        yield path
 
 
-def _walk(top: Path, exclude: Sequence[str], root: Path) -> list[Path]:
-    files = []
-    for folder, names, filenames in os.walk(top):
-        here = Path(folder)
-        names[:] = sorted(name for name in names if not left_out(name) and not _excluded(here / name, exclude, root))
-        files += [
-            here / name
-            for name in sorted(filenames)
-            if name.endswith(".py") and (here / name).is_file() and not _excluded(here / name, exclude, root)
-        ]
-    return sorted(files)
+def walk(top: Path, selection: Selection) -> list[Path]:
+    """The Python files below a folder, in order of their paths."""
+    absolute = normal(top)
+    if absolute != normal(selection.root) and selection.excluded_by(absolute) is not None:
+        return []
+    # Paths are texts here: making a `Path` of each name takes longer than listing them all.
+    spelled, full, root = str(top), str(absolute), str(normal(selection.root))
+    files: list[str] = []
+    waiting = [("", ignore_above(absolute) if selection.gitignore else Ignore())]
+    while waiting:
+        inside, rules = waiting.pop()
+        for entry in _entries(full + inside):
+            name, below = entry.name, f"{inside}{os.sep}{entry.name}"
+            folder = entry.is_dir()
+            if folder and (left_out(name) or entry.is_symlink()):
+                continue
+            if not folder and not (name.endswith(".py") and entry.is_file()):
+                continue
+            path = full + below
+            if any(_matches(path, name, pattern, root) for pattern in selection.exclude):
+                continue
+            if rules.rules and rules.leaves_out(Path(path).as_posix(), folder=folder):
+                continue
+            if not folder:
+                files.append(below)
+            elif not os.path.exists(os.path.join(path, "pyvenv.cfg")):  # noqa: PTH110, PTH118
+                waiting.append((below, rules.within(Path(path)) if selection.gitignore else rules))
+    return sorted(Path(spelled + below) for below in files)
 
 
-def _excluded(path: Path, patterns: Sequence[str], root: Path) -> bool:
-    if not patterns:
-        return False
-    absolute = path.absolute()
-    relative = absolute.relative_to(root).as_posix() if absolute.is_relative_to(root) else absolute.as_posix()
-    for pattern in (each.rstrip("/") for each in patterns):
-        if fnmatch.fnmatchcase(relative if "/" in pattern else path.name, pattern.lstrip("/")):
-            return True
-    return False
+def _entries(folder: str) -> "list[os.DirEntry[str]]":
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []
+
+
+def _matches(path: str, name: str, pattern: str, root: str) -> bool:
+    pattern = pattern.rstrip("/")
+    if "/" not in pattern:
+        return fnmatch.fnmatchcase(name, pattern)
+    inside = path[len(root) + 1 :] if path.startswith(root.rstrip(os.sep) + os.sep) else path
+    return fnmatch.fnmatchcase(inside.replace(os.sep, "/"), pattern.lstrip("/"))

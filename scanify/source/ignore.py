@@ -1,0 +1,55 @@
+"""What the `.gitignore` files of a repository leave out."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+NAME = ".gitignore"
+
+
+@dataclass(frozen=True)
+class Ignore:
+    """The rules of the `.gitignore` files at and above a folder, those of the nearest one last."""
+
+    rules: "tuple[tuple[str, GitIgnoreSpec], ...]" = ()
+
+    def within(self, folder: Path) -> "Ignore":
+        """With the rules of the file in `folder`, where there is one."""
+        try:
+            lines = (folder / NAME).read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            return self
+        if not any(line.strip() and not line.startswith("#") for line in lines):
+            return self
+        from pathspec import GitIgnoreSpec  # loaded by the projects that need it
+
+        return Ignore((*self.rules, (f"{folder.as_posix().rstrip('/')}/", GitIgnoreSpec.from_lines(lines))))
+
+    def leaves_out(self, path: str, *, folder: bool) -> bool:
+        """Whether a file or folder, by its absolute path, is ignored: the nearest rule about it says."""
+        for top, spec in reversed(self.rules):
+            if path.startswith(top):
+                answer = spec.check_file(path[len(top) :] + ("/" if folder else "")).include
+                if answer is not None:
+                    return answer
+        return False
+
+
+def ignore_above(folder: Path) -> Ignore:
+    """The rules for what is in `folder`, from the top of its repository down to it.
+
+    None of those above hold where they leave out the folder itself: who asks for it means what is in it.
+    """
+    repository = next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
+    if repository is None:
+        return Ignore().within(folder)
+    rules = Ignore()
+    for above in reversed(folder.parents):
+        if above == repository or repository in above.parents:
+            rules = rules.within(above)
+    if folder != repository and rules.leaves_out(folder.as_posix(), folder=True):
+        rules = Ignore()
+    return rules.within(folder)

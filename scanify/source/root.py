@@ -1,0 +1,36 @@
+"""The top folder of the project that some paths lie in."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+_MARKS = ("pyproject.toml", ".git", "setup.cfg")
+
+
+def project_root(paths: Iterable[Path]) -> Path:
+    """The nearest folder at or above all `paths` with a pyproject.toml, a .git or a setup.cfg.
+
+    Without any, the folder that holds them all, or the one above the package that they are parts of.
+    """
+    top = common_folder(paths)
+    for folder in (top, *top.parents):
+        if any((folder / mark).exists() for mark in _MARKS):
+            return folder
+    while (top / "__init__.py").is_file() and top.parent != top:
+        top = top.parent
+    return top
+
+
+def common_folder(paths: Iterable[Path]) -> Path:
+    """The deepest folder that holds all of `paths`; the working directory for none."""
+    absolute = [normal(path) for path in paths]
+    folders = [path if path.is_dir() else path.parent for path in absolute]
+    try:
+        return Path(os.path.commonpath(folders)) if folders else Path.cwd()
+    except ValueError:  # different drives
+        return folders[0]
+
+
+def normal(path: Path) -> Path:
+    """`path` made absolute and without `..`; symbolic links stay."""
+    return Path(os.path.abspath(path))  # noqa: PTH100  # Path.resolve follows links, Path.absolute keeps `..`
