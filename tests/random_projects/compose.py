@@ -31,14 +31,22 @@ def random_project(seed: int, only: str | None = None) -> Project:
 
 def plain_project(trap: Trap, variant: Variant) -> Project | None:
     """The simplest project with one trap, None where it needs a form that no naive rewrite is written for."""
-    if variant.forms and FOR.name not in variant.forms:
+    if variant.form is not None and not variant.form.naive:
         return None
     pick = random.Random(0)
     layers = [each for each in (LINEAR, *LAYERS) if _fits(each, FOR, variant)]
     if variant.layer is None and not layers:
         return None
     build = variant.build.replace("EXPR", "[NEW EACH]") if variant.build else "self.BLOCKS = [NEW EACH]"
-    base = Base(variant.layer or layers[0], FOR, build, draft.LAYOUTS[0], length=variant.length or 4, body=variant.body)
+    base = Base(
+        variant.layer or layers[0],
+        variant.form or FOR,
+        build,
+        draft.LAYOUTS[0],
+        length=variant.length or 4,
+        annotation=variant.annotation or "list[LAYER]",
+        body=variant.body,
+    )
     return _project(pick.randrange(1), base, [(trap, variant)])
 
 
@@ -59,7 +67,7 @@ def _chosen(pick: random.Random, only: str | None) -> list[tuple[Trap, Variant]]
 
 def _base(pick: random.Random, variants: Sequence[Variant]) -> Base | None:
     """A base that all of some variants fit, None where the draw does not."""
-    form = pick.choice(FORMS)
+    form = next((variant.form for variant in variants if variant.form is not None), None) or pick.choice(FORMS)
     layer = next((variant.layer for variant in variants if variant.layer is not None), None) or pick.choice(LAYERS)
     if not all(_fits(layer, form, variant) for variant in variants):
         return None
@@ -68,12 +76,9 @@ def _base(pick: random.Random, variants: Sequence[Variant]) -> Base | None:
     if own and form.build:
         return None
     build = build.replace("EXPR", pick.choice(EXPRESSIONS))
-    if "make_blocks" in build and " i)" in layer.new and "EACH" not in build and "self." not in build:
-        build = build.replace("make_blocks(d, n, key)", "[NEW EACH]")
-    kind = "tuple[LAYER, ...]" if "tuple(" in build else "list[LAYER]"
-    kind = {"nested lists": "list[list[LAYER]]", "lists in a dict": "dict[str, list[LAYER]]"}.get(form.name, kind)
-    kind = "eqx.nn.Sequential" if form.name == "sequential" else kind
-    annotation = pick.choice([kind, kind, "list" if kind.startswith("list") else kind])
+    kind = form.annotation or ("tuple[LAYER, ...]" if "tuple(" in build else "list[LAYER]")
+    annotation = next((variant.annotation for variant in variants if variant.annotation), "")
+    annotation = annotation or pick.choice([kind, kind, "list" if kind.startswith("list") else kind])
     length = next((variant.length for variant in variants if variant.length), None) or pick.choice([3, 4, 4, 5])
     body = next((variant.body for variant in variants if variant.body), "")
     if not body and "simple" in form.tags:
@@ -82,8 +87,6 @@ def _base(pick: random.Random, variants: Sequence[Variant]) -> Base | None:
 
 
 def _fits(layer: Layer, form: Form, variant: Variant) -> bool:
-    if variant.forms and form.name not in variant.forms:
-        return False
     if variant.body and "simple" not in form.tags:
         return False
     return variant.needs <= layer.tags | form.tags
@@ -91,12 +94,13 @@ def _fits(layer: Layer, form: Form, variant: Variant) -> bool:
 
 def _together(variants: Sequence[Variant]) -> bool:
     """Whether no two of them want the same thing in another way."""
-    for own in ("layer", "build", "body", "length"):
+    for own in ("layer", "form", "build", "body", "length", "annotation"):
         if sum(bool(getattr(variant, own)) for variant in variants) > 1:
             return False
     slots = [slot for variant in variants for slot in variant.slots if slot not in _INDEPENDENT]
     texts = [text for variant in variants for slot, text in variant.slots.items() if slot in _INDEPENDENT]
-    return len(slots) == len(set(slots)) and len(texts) == len(set(texts))
+    defined = [name for text in texts for name in draft.defined(text)]
+    return len(slots) == len(set(slots)) and len(defined) == len(set(defined))
 
 
 def _project(seed: int, base: Base, chosen: Sequence[tuple[Trap, Variant]]) -> Project:

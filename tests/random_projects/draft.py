@@ -20,6 +20,8 @@ LAYOUTS = (
     {**dict.fromkeys(STAGES, "model"), "helpers": "helpers", "use": "train", "main": "main"},
     {**dict.fromkeys(STAGES, "layers"), "build": "net", "run": "net", "net": "net", "use": "main", "main": "main"},
     {stage: {"common": "counts", "build": "building", "use": "train"}.get(stage, stage) for stage in STAGES},
+    {**dict.fromkeys(STAGES, "pkg.model"), "use": "train", "main": "main"},
+    {**{stage: f"pkg.{stage}" for stage in STAGES}, "build": "pkg.run", "use": "pkg.train", "main": "main"},
 )
 IMPORTS = {
     "contextvars": "import contextvars",
@@ -43,7 +45,7 @@ IMPORTS = {
 }
 NAMES = (
     ("Block", "Net", "blocks"),
-    ("Layer", "Encoder", "layers"),
+    ("Layer", "Model", "layers"),
     ("Cell", "Tower", "cells"),
     ("Unit", "Trunk", "stack"),
 )
@@ -76,7 +78,7 @@ def files(base: Base, slots: Mapping[str, str]) -> tuple[dict[str, str], tuple[L
     chunks["layers"] += [base.layer.before, _layer(base, slots), slots.get("layers.after", "")]
     if re.search(r"(?<!\.)\bmake_blocks\(", base.build):
         chunks["build"].append(HELPER)
-    chunks["net" if "NET" in base.form.other else "run"].append(_body(base, base.form.other))
+    chunks["net" if "NET" in base.form.other else "run"].append(fill(_body(base, base.form.other), slots))
     chunks["net"] += [_net(base, slots), slots.get("net.after", "")]
     chunks["main"] += _main(base, slots)
     texts: dict[str, list[str]] = {}
@@ -86,10 +88,15 @@ def files(base: Base, slots: Mapping[str, str]) -> tuple[dict[str, str], tuple[L
         ]
         if kept:
             texts.setdefault(base.layout[stage], []).extend(kept)
-    plain = {f"{name}.py": re.sub(r"\n{3,}(?= )", "\n\n", "\n\n\n".join(parts)) + "\n" for name, parts in texts.items()}
+    plain = {f"{name.replace('.', '/')}.py": _joined(parts) for name, parts in texts.items()}
     whole = {name: _with_imports(name, plain) for name in plain}
     loops = tuple(loop for name, text in whole.items() for loop in _loops(name, text))
-    return {name: text.replace("#@", "") for name, text in whole.items()}, loops
+    packages = {"pkg/__init__.py": ""} if any("/" in name for name in whole) else {}
+    return packages | {name: text.replace("#@", "") for name, text in whole.items()}, loops
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return re.sub(r"\n{3,}(?= )", "\n\n", "\n\n\n".join(parts)) + "\n"
 
 
 def _named(base: Base, text: str) -> str:
@@ -109,6 +116,7 @@ def fill(text: str, slots: Mapping[str, str]) -> str:
             lines.append(line)
         elif slots.get(name[1:]):
             lines.append(indent(slots[name[1:]], line[: len(line) - len(line.lstrip())]))
+            lines += [""] if name.endswith("methods") else []
     return "\n".join(lines)
 
 
@@ -141,11 +149,18 @@ def _net(base: Base, slots: Mapping[str, str]) -> str:
     parameters = "".join(
         f", {name}=None" if form.name == "training and decode" else f", {name}" for name, _ in form.arguments
     )
-    lines = ["class NET(eqx.Module):", f"    BLOCKS: {base.annotation}", indent(form.fields, "    "), "    @net.fields"]
-    lines += ["", "    def __init__(self, d, n, key):", "        @net.before", indent(base.build, "        ")]
+    field = form.field or f"BLOCKS: {base.annotation}"
+    lines = [f"class NET({form.base}):", f"    {field}", indent(form.fields, "    "), "    @net.fields"]
+    lines += [
+        "",
+        f"    def __init__(self, d, n, key{slots.get('net.parameters', '')}):",
+        "        @net.before",
+        indent(base.build, "        "),
+    ]
     lines += [indent(form.init, "        "), "        @net.built", ""]
     if "self.make_blocks" in base.build:
         lines += [indent(METHOD, "    "), ""]
+    lines += [indent(_body(base, form.methods), "    "), ""] if form.methods else []
     lines += ["    @net.methods", f"    def __call__(self, x{parameters}):", indent(_body(base, form.text), "        ")]
     return fill("\n".join(line for line in lines if line.strip() or line == ""), slots)
 
@@ -170,22 +185,28 @@ def _main(base: Base, slots: Mapping[str, str]) -> Iterable[str]:
 def _with_imports(name: str, plain: Mapping[str, str]) -> str:
     text = plain[name]
     used = _names(text)
-    here = _defined(text)
+    here = defined(text)
     lines = [line for word, line in IMPORTS.items() if word in used and word not in here]
     for other, others in plain.items():
         if other == name:
             break
-        taken = sorted(_defined(others) & used - here)
+        taken = sorted(defined(others) & used - here)
         if taken:
-            lines.append(f"from {other.removesuffix('.py')} import {', '.join(taken)}")
+            lines.append(f"from {_module(other, name)} import {', '.join(taken)}")
     return "\n".join(lines) + "\n\n\n" + text if lines else text
+
+
+def _module(other: str, here: str) -> str:
+    """What a file is imported as from another one."""
+    name = other.removesuffix(".py").replace("/", ".")
+    return name.removeprefix("pkg") if "/" in here else name
 
 
 def _names(text: str) -> set[str]:
     return {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
 
 
-def _defined(text: str) -> set[str]:
+def defined(text: str) -> set[str]:
     return set(re.findall(r"^(?:class |def )?([A-Za-z_]\w*)(?=\(| = |:)", text, re.MULTILINE))
 
 

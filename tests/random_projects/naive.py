@@ -46,10 +46,8 @@ _LOOP = re.compile(r"^(?P<indent> +)for b in (?P<source>self\.\w+):\n(?P<body>(?
 def naive(project: Project) -> dict[str, str]:
     """The one file of a plain project, rewritten without a look."""
     ((name, text),) = project.files.items()
-    field = re.search(r"^    (\w+): list\[", text, re.MULTILINE)
-    assert field is not None
     text = _LOOP.sub(_scan, text)
-    text = re.sub(rf"(self\.{field[1]} = )(.*(?:=.*)?)$", r"\1NaiveStack(\2)", text, flags=re.MULTILINE)
+    text = re.sub(r"(self\.blocks = )(.*(?:=.*)?)$", r"\1NaiveStack(\2)", text, flags=re.MULTILINE)
     return {name: f"from tests.random_projects.naive import NaiveStack, fold\n{text}"}
 
 

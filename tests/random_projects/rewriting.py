@@ -36,20 +36,23 @@ def rewriting(project: Project, folder: Path) -> Rewriting:
     """Write a project to an empty folder and apply the safe fixes to it, in memory."""
     (folder / ".git").mkdir()
     for name, text in project.files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
     try:
         outcome = rewrite_sources(Sources.load([folder], root=folder))
     except Exception:  # any exception of the tool is a finding
         return Rewriting(crash=traceback.format_exc())
     answers = [_said(loop, folder, outcome.analysis.loops, outcome.applied) for loop in project.loops]
-    texts = {path.name: text for path, text in outcome.texts.items()}
+    texts = {path.relative_to(folder).as_posix(): text for path, text in outcome.texts.items()}
     said, reasons = zip(*answers, strict=True)
     return Rewriting(said, reasons, {name: texts.get(name, text) for name, text in project.files.items()})
 
 
 def _said(loop: Loop, folder: Path, found: tuple[Plan | Refusal, ...], applied: tuple[Plan, ...]) -> tuple[Said, str]:
     here = [
-        each for each in found if each.place.path.name == loop.file and loop.line <= each.place.span.line <= loop.end
+        each
+        for each in found
+        if each.place.path == folder / loop.file and loop.line <= each.place.span.line <= loop.end
     ]
     if not here:
         return Said.UNLISTED, ""

@@ -72,12 +72,14 @@ def _arrays(tree: Any) -> list[Any]:
 @contextmanager
 def _executed(files: Mapping[str, str]) -> Iterator[dict[str, ModuleType]]:
     """The modules of some files, which can import each other for as long as they are used."""
-    names = [name.removesuffix(".py") for name in files]
+    names = [name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in files]
     before = {name: sys.modules.get(name) for name in names}
     modules = {}
     try:
         for name, text in zip(names, files.values(), strict=True):
             modules[name] = sys.modules[name] = ModuleType(name)
+            modules[name].__package__ = name if f"{name}/__init__.py" in files else name.rpartition(".")[0]
+            modules[name].__dict__.update({"__path__": []} if f"{name}/__init__.py" in files else {})
             exec(compile(text, f"{name}.py", "exec"), modules[name].__dict__)
         yield modules
     finally:

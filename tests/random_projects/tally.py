@@ -53,7 +53,7 @@ class Tally:
                 if not done:
                     self.reasons[reason or each.value] += 1
         kept = [each for each in said if _goes_through(each, expects)]
-        if expects & {Expect.HELD, Expect.LIST, Expect.IDLE}:
+        if expects - {Expect.EITHER}:
             self.trapped += len(said)
             self.held += len(said) - len(kept)
         for name in project.traps or project.harmless:
@@ -84,7 +84,7 @@ class Tally:
 def _goes_through(said: Said, expects: set[Expect]) -> bool:
     """Whether a loop was rewritten in a way that its trap is set for."""
     if said is Said.AT_CALL:
-        return Expect.LIST not in expects or bool(expects & {Expect.HELD, Expect.IDLE})
+        return not expects or bool(expects & {Expect.HELD, Expect.IDLE, Expect.EITHER})
     return said is Said.REWRITTEN
 
 

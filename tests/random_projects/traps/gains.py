@@ -24,17 +24,20 @@ GAINS = (
         Variant(
             layer=STAGE,
             build="self.BLOCKS = [LAYER(4 + i, 5 + i, k) for i, k in enumerate(jr.split(key, n))]",
-            forms=tags("for collect") - {"collect"},
+            needs=tags("for"),
+            body="CALL",
         ),
         Variant(
             layer=STAGE,
+            needs=tags("for"),
+            body="CALL",
             build="sizes = [4, 8, 16, 12, 6, 5][: n + 1]\nself.BLOCKS = [LAYER(a, b, k) for a, b, k in zip(sizes[:-1], sizes[1:], jr.split(key, n))]",
-            forms=frozenset({"for"}),
         ),
         Variant(
             layer=STAGE,
+            needs=tags("for"),
+            body="CALL",
             build="self.BLOCKS = []\nwidth = 4\nfor k in jr.split(key, n):\n    self.BLOCKS.append(LAYER(width, 2 * width, k))\n    width *= 2",
-            forms=frozenset({"for"}),
         ),
     ),
     _trap(

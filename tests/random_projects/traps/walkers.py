@@ -23,7 +23,7 @@ def penalty(module):
         elif isinstance(value, eqx.Module):
             total = total + penalty(value)
         elif isinstance(value, (list, tuple)):
-            total = total + sum(penalty(each) for each in value) * len(value)
+            total = total + sum(penalty(each) for each in value if isinstance(each, eqx.Module)) * len(value)
         elif isinstance(value, dict):
             total = total + sum(penalty(each) for many in value.values() for each in many) * len(value)
     return total
