@@ -4,8 +4,9 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from scanify.analysis.flow.names import Names, flow, reads
+from scanify.analysis.lower.eager import walked_at_once
 from scanify.analysis.lower.loop import Loop, Problem
-from scanify.analysis.lower.scope import FUNCTIONS, ancestors
+from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
 from scanify.analysis.lower.text import called
 
 _FRAME_READERS = frozenset("locals vars eval exec".split())
@@ -138,10 +139,10 @@ def _own(node: ast.AST) -> Iterator[ast.AST]:
 def captures(loop: Loop, names: Names, carry: Sequence[str], bound: set[str]) -> Iterator[Problem]:
     """Functions made around the loop that see the names the body binds: they would see the old values."""
     function = loop.scope.function.node
-    again = any(isinstance(above, _LOOPS) for above in _up(loop))
-    end = loop.place.span.end
+    outermost = [loop.node, *(above for above in _up(loop) if isinstance(above, _LOOPS))][-1]
+    end = loop.module.span(outermost).end
     for node in _closures(function, loop.node):
-        if not again and loop.module.span(node).start > end:
+        if loop.module.span(node).start > end or _runs_at_once(loop, node):
             continue  # made after the loop for good: it sees the last values, as it did before
         seen = {**reads(node), **{name: each for each in _declared_outer(node) for name in each.names}}
         for name, read in seen.items():
@@ -153,6 +154,28 @@ def captures(loop: Loop, names: Names, carry: Sequence[str], bound: set[str]) ->
             for name in statement.names:
                 if name in bound:
                     yield Problem("SCN207", f"`{name}` belongs to a scope around the function", statement)
+
+
+def _runs_at_once(loop: Loop, closure: ast.AST) -> bool:
+    """Whether a closure has been run for good when its statement ends: `jax.vmap(lambda y: y + x)(z)`,
+    `jax.tree.map(lambda y: y + x, z)`, `sum(y + x for y in z)`."""
+    if not isinstance(closure, ast.Lambda | ast.GeneratorExp):
+        return False
+    if walked_at_once(loop.module, loop.scope, closure):
+        return isinstance(closure, ast.GeneratorExp) or not _gives_a_function(loop, closure)
+    above = parent_of(loop.module, closure)
+    mapped = isinstance(above, ast.Call) and called(above) == "map" and loop.scope.binding("map") is None
+    return mapped and above is not None and walked_at_once(loop.module, loop.scope, above)  # type: ignore[arg-type]
+
+
+def _gives_a_function(loop: Loop, closure: ast.Lambda) -> bool:
+    """Whether what a lambda is given to may give a function that holds it, and that is not called at once."""
+    call = parent_of(loop.module, closure)
+    above = parent_of(loop.module, call) if call is not None else None
+    if isinstance(above, ast.Call) and above.func is call:
+        return False
+    name = loop.scope.qualified(call.func) if isinstance(call, ast.Call) else None
+    return not (name or "").startswith(("jax.tree", "jax.lax.", "jax.tree_util.", "functools.reduce"))
 
 
 def _closures(node: ast.AST, loop: ast.AST) -> Iterator[ast.AST]:

@@ -205,6 +205,12 @@ def _fork(names: Names, *, own_exits: bool = False) -> Names:
     return Names(names.read_first, names.bound, set(names.definite), exits=exits)
 
 
+def _forked(names: Names, node: ast.AST) -> Names:
+    inner = _fork(names)
+    _expression(node, inner)
+    return inner
+
+
 def _branches(names: Names, branches: Sequence[Sequence[ast.AST]]) -> None:
     paths = []
     for branch in branches:
@@ -258,8 +264,14 @@ def _expression(node: ast.AST, names: Names) -> None:
             for value in node.values[1:]:
                 _expression(value, inner)
         case ast.IfExp():
-            _expression(node.test, names)
-            _branches(names, [[node.body], [node.orelse]])
+            if any(isinstance(part, ast.NamedExpr) for part in ast.walk(node.test)):
+                _expression(node.test, names)
+                _branches(names, [[node.body], [node.orelse]])
+            else:  # as it is written: the order of names is the order in which they are read
+                inner = _fork(names)
+                _expression(node.body, inner)
+                _expression(node.test, names)
+                _join(names, [inner, _forked(names, node.orelse)])
         case ast.Lambda():
             _function(node, [node.body], names)
         case ast.FunctionDef() | ast.AsyncFunctionDef():

@@ -17,9 +17,10 @@ from scanify.analysis.flow.beside import is_walked, walked_beside
 from scanify.analysis.flow.call import layer_call, only_sums
 from scanify.analysis.flow.collections import Collected, collected
 from scanify.analysis.flow.exits import Exit, Traced, exit_problems, exits_of
+from scanify.analysis.flow.heads import head_problems
 from scanify.analysis.flow.last_values import LastValues, last_values
 from scanify.analysis.flow.names import Names, flow, target_names
-from scanify.analysis.flow.starts import Starts, concretized, start_obligations, start_problems
+from scanify.analysis.flow.starts import Starts, concretized, reduce_problems, start_obligations, start_problems
 from scanify.analysis.flow.unsupported import identity_problems, texts, unsupported
 from scanify.analysis.lower.loop import Form, Index, Loop, Problem, Walk
 from scanify.analysis.plan import Collection, LayerCall, PerLayer
@@ -75,6 +76,11 @@ class LoopShape:
         return self.collected.collections
 
     @property
+    def ys(self) -> tuple[str, ...]:
+        """The names of what is collected."""
+        return self.collected.names if self.loop.appends_to is None else (self.loop.appends_to,)
+
+    @property
     def applies_layer(self) -> bool:
         return any(name in self.names.read_first for name in self.layer_names) or any(
             name in self.rebound for name in self.layer_names
@@ -115,7 +121,7 @@ def shape_of(loop: Loop, layer: Walk) -> LoopShape:
     free = [name for name in names.read_first if name not in own and name not in layers]
     local = _locals_around(loop)
     problems = _problems(loop, layer, names, carry, read, gathered, exits, starts, after)
-    obligations = [*gathered.obligations, *start_obligations(starts, carry)]
+    obligations = [*gathered.obligations, *start_obligations(loop, starts, carry)]
     if last.unset:
         obligations.append(f"the loop has a layer to walk: else `{last.unset[0]}` has no value after it")
     return LoopShape(
@@ -135,7 +141,7 @@ def shape_of(loop: Loop, layer: Walk) -> LoopShape:
         collected=gathered,
         exits=exits,
         read_after=after,
-        starts={name: starts.values(name) for name in carry},
+        starts={name: starts.begins(name) for name in carry},
         concretized=tuple(concretized(loop)),
         call=layer_call(loop, layer, carry, set(targets)) if not gathered.names else None,
         only_sums=only_sums(loop, carry),
@@ -173,6 +179,9 @@ def _problems(
     layers, targets = frozenset(target_names(layer.target)), loop.targets
     own = frozenset({*names.bound, *targets, *carry})
     problems = [loop.problem] if loop.problem is not None else []
+    if loop.form is Form.SEQUENTIAL:
+        return problems
+    problems += head_problems(loop, layer)
     traced = Traced(loop, names, layers)
     problems += exit_problems(loop, exits, traced, bool(gathered.names))
     problems += unsupported(loop)
@@ -190,6 +199,8 @@ def _problems(
         problems += start_problems(loop, starts, read, names)
         if not carry and not gathered.names and all(each.rule == "SCN209" for each in problems):
             problems.insert(0, Problem("SCN210", "no value goes from one layer to the next", loop.node))
+    else:
+        problems += reduce_problems(loop, starts, names)
     problems += _walruses(loop)
     problems += caught(loop, kept)
     return problems

@@ -29,6 +29,15 @@ class Starts:
         those of the last element of a list that is made here."""
         return tuple(each for value in self._given(name) for each in self._seen_through(value))
 
+    def begins(self, name: str) -> tuple[ast.expr, ...]:
+        """What a carry may begin with: of a `reduce` its own expression, with the values that its names may hold."""
+        if self.loop.carry is None or self.loop.start is None:
+            return self.values(name)
+        start = self.loop.start
+        parts = start.elts if isinstance(start, ast.Tuple | ast.List) else [start]
+        held = [value for part in parts if isinstance(part, ast.Name) for value in self.values(part.id)]
+        return (start, *held)
+
     def _given(self, name: str) -> list[ast.expr]:
         start, module = self.loop.place.span.start, self.loop.module
         values = []
@@ -124,9 +133,9 @@ class Starts:
         parameter, _ = self._parameter(name)
         if parameter is not None and (_annotation(parameter) or "").rpartition(".")[2] == "ndarray":
             return True
-        return any(self._gives_numpy(value) for value in self.values(name))
+        return any(self.gives_numpy(value) for value in self.values(name))
 
-    def _gives_numpy(self, value: ast.expr) -> bool:
+    def gives_numpy(self, value: ast.expr) -> bool:
         return isinstance(value, ast.Call) and (self.loop.scope.qualified(value.func) or "").startswith("numpy.")
 
 
@@ -151,12 +160,31 @@ def start_problems(loop: Loop, starts: Starts, read: Sequence[str], names: Names
                 yield Problem("SCN207", f"`{name}` is an array of numpy, which is changed in place", statement)
 
 
-def start_obligations(starts: Starts, carry: Sequence[str]) -> Iterator[str]:
+def reduce_problems(loop: Loop, starts: Starts, names: Names) -> Iterator[Problem]:
+    """The same questions of a `reduce`, whose carry begins with an expression."""
+    carry = loop.carry or ""
+    if carry not in names.read_first:
+        yield Problem("SCN210", "no value goes from one layer to the next", loop.node)
+    values = starts.begins(carry)
+    if any(map(_is_empty, values[-1:])):
+        yield Problem("SCN206", f"`{carry}` starts empty and grows with every layer", loop.start or loop.node)
+    for name, test in concretized(loop):
+        if name == carry and any(starts.gives_number(value) for value in values):
+            yield Problem("SCN208", f"`{loop.code(test)}` {_needs(name)}", test)
+
+
+def _needs(name: str) -> str:
+    return f"needs the value of `{name}`, a Python number that goes from layer to layer; in a scan it is a tracer"
+
+
+def start_obligations(loop: Loop, starts: Starts, carry: Sequence[str]) -> Iterator[str]:
     """What a run must show of carries that a loop leaves Python numbers or numpy arrays, and a scan does not."""
+    begins = [loop.start.id] if isinstance(loop.start, ast.Name) else []
     for name in carry:
-        if starts.is_number(name) or any(starts.gives_number(value) for value in starts.values(name)):
+        values, names = starts.begins(name), begins if loop.carry is not None else [name]
+        if any(map(starts.is_number, names)) or any(starts.gives_number(value) for value in values):
             yield f"`{name}` keeps its dtype, though it starts as a Python number"
-        elif any(starts._gives_numpy(value) for value in starts.values(name)):
+        elif any(starts.gives_numpy(value) for value in values):
             yield f"`{name}` keeps its dtype, though it starts as an array of numpy"
 
 

@@ -211,9 +211,12 @@ def _is_of(value: ast.expr, targets: set[str]) -> bool:
 
 
 def _rebinds_through(node: ast.Assign | ast.AugAssign | ast.AnnAssign, targets: set[str]) -> bool:
-    """`x = apply(layer, x)`: a call that is given the target and the name that is bound."""
+    """`x = apply(layer, x)`: a call that is given the target and the name that is bound; `x = x + layer.weight`."""
     bound = {name for target in _targets(node) for name in _names(target)}
+    again = isinstance(node, ast.AugAssign) or bool(node.value is not None and bound & _names(node.value))
     for call in ast.walk(node.value) if node.value is not None else ():
+        if again and isinstance(call, ast.Attribute) and root(call) in targets:
+            return True
         if isinstance(call, ast.Call):
             values = list(_values(call))
             through = any(_is_of(value, targets) for value in values)

@@ -9,8 +9,8 @@ from scanify.analysis.lower.loop import Index, Order, Problem, Walk
 from scanify.analysis.lower.scope import Scope
 from scanify.analysis.lower.text import called, code, container_text, dotted, made, only_argument
 
-_COPIES = ("list", "tuple")
-_THROUGH = (*_COPIES, "reversed", "iter")
+_COPIES = ("list", "tuple", "iter")  # `iter(layers)` in the head itself is as good as `layers`
+_THROUGH = (*_COPIES, "reversed")
 _VIEWS = ("values", "items", "keys")
 
 
@@ -55,13 +55,13 @@ class HeadReader:
                 return Head((), problem=Problem("SCN213", str(problem), walked))
             return self._head(pairs, counters, walked)
         if name == "range":
-            return Head((), Index(target, self._numbers_text(walked), numbers=walked))
+            return Head((), Index(target, self.numbers_text(walked), numbers=walked))
         named = self._named(_Pair(target, walked))
         if named is None:
             return Head((self.walk(_Pair(target, walked)),))
         names, values = named
         if isinstance(names.target, ast.Name):
-            index = Index(names.target, self._numbers_text(names.source), numbers=names.source)
+            index = Index(names.target, self.numbers_text(names.source), numbers=names.source)
             return Head((self.walk(values),), index)
         return Head((self.walk(values), self.walk(names)))
 
@@ -113,7 +113,7 @@ class HeadReader:
             return Head((), problem=Problem("SCN213", "the loop has two counters", walked))
         if counters or len(numbers) != 1 or not isinstance(numbers[0].target, ast.Name) or len(pairs) < 2:
             return Head(tuple(map(self.walk, pairs)), counters[0] if counters else None)
-        index = Index(numbers[0].target, self._numbers_text(numbers[0].source), numbers=numbers[0].source)
+        index = Index(numbers[0].target, self.numbers_text(numbers[0].source), numbers=numbers[0].source)
         return Head(tuple(self.walk(each) for each in pairs if each is not numbers[0]), index)
 
     def _counts(self, source: ast.expr) -> bool:
@@ -122,11 +122,11 @@ class HeadReader:
             return self.builtin(only_argument(source)) == "range"
         return self.builtin(source) == "range"
 
-    def _numbers_text(self, numbers: ast.expr) -> str:
+    def numbers_text(self, numbers: ast.expr, otherwise: str = "") -> str:
         """The numbers as a sequence: `reversed(range(n))` can be walked only once."""
         if self.builtin(numbers) == "reversed" and isinstance(numbers, ast.Call) and (inner := only_argument(numbers)):
             return f"{self.text(inner)}[::-1]"
-        return self.text(numbers)
+        return otherwise or self.text(numbers)
 
     def _named(self, pair: _Pair) -> tuple[_Pair, _Pair] | None:
         """`for name, layer in blocks.items()` as `for name, layer in zip(list(blocks), blocks.values())`."""
@@ -182,15 +182,13 @@ class HeadReader:
         below = self.walk(_Pair(walk.target, inner, walk.cut))
         known = below.order is not Order.OTHER
         via = below.via if name in _COPIES and known and below.via else name
-        if name == "iter":
-            return replace(walk, base=below.base, bases=below.bases, counted=below.counted, order=Order.OTHER, via=name)
         if name == "reversed":
             order = Order.REVERSED if known else Order.OTHER
             beside = f"list({walk.text})"
             return replace(below, source=walk.source, text=walk.text, beside=beside, order=order, via=via)
         plain = below.order is Order.WHOLE and len(below.bases) == 1
         text = self.text(inner) if plain else walk.text  # a copy of the list serves nobody, of a view it does
-        beside = walk.text
+        beside = walk.text if name != "iter" else f"list({self.text(inner)})"
         return replace(below, source=walk.source, text=text, beside=beside, via=via)
 
     def _sliced(self, walk: Walk, source: ast.Subscript, part: ast.Slice) -> Walk:

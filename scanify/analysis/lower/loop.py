@@ -14,6 +14,7 @@ from enum import Enum
 from scanify.analysis.facts import Place, Replacement
 from scanify.analysis.index.module import Module
 from scanify.analysis.lower.scope import Scope
+from scanify.analysis.lower.text import is_made
 
 
 class Form(Enum):
@@ -157,7 +158,7 @@ class Loop:
 
     def code(self, node: ast.AST) -> str:
         """The text of a node in the body of one iteration, as the rewritten file is to have it."""
-        return with_replacements(self.module, node, self.replaced)
+        return ast.unparse(node) if is_made(node) else with_replacements(self.module, node, self.replaced)
 
 
 def with_replacements(module: Module, node: ast.AST, replaced: tuple[Replacement, ...]) -> str:

@@ -11,14 +11,21 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from scanify.analysis.facts import Place, Span
+from scanify.analysis.facts import Place, Replacement, Span
 from scanify.analysis.flow.names import flow, reads, target_names
 from scanify.analysis.index.module import Module
+from scanify.analysis.lower.by_number import taken_by_number
+from scanify.analysis.lower.calls import call_lowered
 from scanify.analysis.lower.candidates import Candidate, candidates
+from scanify.analysis.lower.counters import Counter, bound_of, counter_of
 from scanify.analysis.lower.eager import is_own_list, walked_at_once
 from scanify.analysis.lower.head import HeadReader
+from scanify.analysis.lower.iterators import taking_next
+from scanify.analysis.lower.last_element import carrying_ends
 from scanify.analysis.lower.loop import Form, Index, Loop, Problem
-from scanify.analysis.lower.scope import Scope, ancestors, parent_of, scope_of
+from scanify.analysis.lower.rebuild import Change, rebuilt
+from scanify.analysis.lower.scope import Scope, adopt, ancestors, parent_of, scope_of
+from scanify.analysis.lower.text import made
 
 IGNORE = "scanify: ignore"
 _KEPT = "_loops"
@@ -40,35 +47,59 @@ def _lowered(module: Module, node: Candidate) -> Iterator[Loop]:
     match node:
         case ast.For() | ast.AsyncFor():
             loop = _for(module, scope, node)
+        case ast.While():
+            loop = _while(module, scope, node)
         case ast.ListComp() | ast.GeneratorExp():
             loop = _comprehension(module, scope, node)
-        case _:
-            loop = None
+        case ast.Call():
+            loop = call_lowered(module, scope, node)
     if loop is not None and not _ignored(module, loop.node) and not _in_text(module, loop.node):
         yield loop
 
 
 def _for(module: Module, scope: Scope, node: ast.For | ast.AsyncFor) -> Loop:
-    head = HeadReader(module, scope).read(node.target, node.iter)
+    reader = HeadReader(module, scope)
+    head = reader.read(node.target, node.iter)
     problem = head.problem
     if isinstance(node, ast.AsyncFor):
         problem = Problem("SCN213", "the loop is an `async for`", node)
     elif node.orelse:
         problem = Problem("SCN213", "the loop has an `else`", node.orelse[0])
-    body = tuple(node.body)
-    loop = Loop(
-        module,
-        scope,
-        Form.FOR,
-        node,
-        module.place(node),
-        node.target,
-        head.walks,
-        read_index(head.index, body),
-        body,
-        problem=problem,
-    )
-    return _appending(loop)
+    place, body = module.place(node), tuple(node.body)
+    loop = Loop(module, scope, Form.FOR, node, place, node.target, head.walks, head.index, body, problem=problem)
+    if head.index is None and (counter := counter_of(loop)) is not None:
+        first = made(ast.Constant(counter.first), counter.begins) if counter.first else None
+        name = made(ast.Name(counter.name, ast.Store()), node.target)
+        head = replace(head, index=Index(name, first=first))
+        loop = _without_counting(loop, counter)
+    loop = replace(loop, index=read_index(head.index, loop.body))
+    return _appending(carrying_ends(taking_next(taken_by_number(loop, head, reader), reader)))
+
+
+def _while(module: Module, scope: Scope, node: ast.While) -> Loop | None:
+    """`while i < n` as `for i in range(n)`; None where nothing is taken by the number that is counted."""
+    reader, target = HeadReader(module, scope), node.test
+    loop = Loop(module, scope, Form.WHILE, node, module.place(node), target, (), None, tuple(node.body))
+    counter = counter_of(loop)
+    count = bound_of(loop, counter.name) if counter is not None else None
+    if counter is None or count is None or scope.binding("range") is not None:
+        return None
+    name = made(ast.Name(counter.name, ast.Store()), node.test)
+    numbers = f"range({f'{counter.first}, ' if counter.first else ''}{module.code(count)})"
+    head = reader.read(name, made(ast.parse(numbers, mode="eval").body, node.test))
+    loop = replace(_without_counting(loop, counter), target=name)
+    loop = taken_by_number(replace(loop, index=read_index(head.index, loop.body)), head, reader)
+    test = module.span(node.test)
+    start = module.span(node).start
+    header = Replacement(start, test.end, f"for {counter.name} in {numbers}")
+    loop = replace(loop, replaced=(header, *loop.replaced))
+    return _appending(carrying_ends(taking_next(loop, reader))) if loop.walks else None
+
+
+def _without_counting(loop: Loop, counter: Counter) -> Loop:
+    """The loop without the statement that counts."""
+    body, replaced = rebuilt(loop.module, loop.body, [Change(counter.counts, None)])
+    return replace(loop, body=body, replaced=replaced, counter=counter.name, counter_start=counter.begins)
 
 
 def read_index(index: Index | None, body: tuple[ast.AST, ...]) -> Index | None:
@@ -88,16 +119,19 @@ def _appending(loop: Loop) -> Loop:
             pass
         case _:
             return loop
-    if len(given) != 1 or isinstance(given[0], ast.Starred) or name in reads(given[0]):
+    if len(given) != 1 or isinstance(given[0], ast.Starred) or name in reads(given[0]) or flow(given).bound:
         return loop
     if not is_own_list(loop.scope, name):
         return loop
-    return replace(loop, element=given[0], appends_to=name)
+    body = ast.copy_location(ast.Expr(given[0]), given[0])
+    adopt(loop.module, body, loop.node)
+    return replace(loop, body=(body,), element=given[0], appends_to=name)
 
 
 def _comprehension(module: Module, scope: Scope, node: ast.ListComp | ast.GeneratorExp) -> Loop:
     first = node.generators[0]
-    head = HeadReader(module, scope).read(first.target, first.iter)
+    reader = HeadReader(module, scope)
+    head = reader.read(first.target, first.iter)
     form = Form.COMPREHENSION if isinstance(node, ast.ListComp) else Form.GENERATOR
     problem = head.problem
     if first.is_async:
@@ -106,14 +140,18 @@ def _comprehension(module: Module, scope: Scope, node: ast.ListComp | ast.Genera
         problem = Problem("SCN213", "the comprehension has several `for`s", node.generators[1].target)
     elif first.ifs:
         problem = Problem("SCN213", "the comprehension has an `if`", first.ifs[0])
-    elif form is Form.GENERATOR and not walked_at_once(module, scope, node):
-        problem = Problem("SCN213", "the generator is not shown to be walked at once and to its end", node)
     body = (ast.copy_location(ast.Expr(node.elt), node.elt),)
-    index = read_index(head.index, body)
+    adopt(module, body[0], node)
     place = Place(module.path, own_span(module, node))
-    return Loop(
+    index = read_index(head.index, body)
+    loop = Loop(
         module, scope, form, node, place, first.target, head.walks, index, body, element=node.elt, problem=problem
     )
+    loop = taken_by_number(loop, head, reader)
+    if loop.problem is None and form is Form.GENERATOR and not walked_at_once(module, scope, node):
+        problem = Problem("SCN213", "the generator is not shown to be walked at once and to its end", node)
+        loop = replace(loop, problem=problem)
+    return loop
 
 
 def own_span(module: Module, node: ast.expr) -> Span:

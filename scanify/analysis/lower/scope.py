@@ -255,7 +255,7 @@ class _Scopes:
             self._map_around(node)
         return self.parents.get(node)
 
-    def adopt(self, node: ast.AST, parent: ast.AST) -> None:
+    def _map(self, node: ast.AST, parent: ast.AST) -> None:
         self.parents[node] = parent
         stack = [node]
         while stack:
@@ -272,7 +272,7 @@ class _Scopes:
         for index in (near, *rest) if near >= 0 else rest:
             if index not in self.mapped:
                 self.mapped.add(index)
-                self.adopt(self.statements[index], self.top.node)
+                self._map(self.statements[index], self.top.node)
             if node in self.parents:
                 return
 
@@ -315,8 +315,9 @@ def ancestors(module: Module, node: ast.AST) -> Iterator[ast.AST]:
 
 
 def adopt(module: Module, node: ast.AST, parent: ast.AST) -> None:
-    """Let a node that stands in no file, made in a lowering, count as a part of `parent`."""
-    _scopes(module).adopt(node, parent)
+    """Let a node that stands in no file, made in a lowering, count as a part of `parent`. What is below it keeps the
+    parents that it has."""
+    _scopes(module).parents[node] = parent
 
 
 def _scopes(module: Module) -> _Scopes:

@@ -1,0 +1,130 @@
+"""What speaks against the head of a loop: how its layers are walked, what is walked beside them, and its counter."""
+
+import ast
+from collections.abc import Iterator
+
+from scanify.analysis.flow.names import target_names
+from scanify.analysis.flow.statements import assignments, value_given
+from scanify.analysis.lower.loop import Loop, Order, Problem, Walk
+from scanify.analysis.lower.text import called, code, container_text, only_argument
+
+_LAZY = frozenset("iter zip map filter enumerate reversed dict set frozenset str".split())
+_UNORDERED = (ast.Dict, ast.DictComp, ast.Set, ast.SetComp, ast.GeneratorExp)
+_MAX_NAMES = 8  # names that stand for names
+
+
+def head_problems(loop: Loop, layer: Walk) -> Iterator[Problem]:
+    """The problems of a head, given which of its walks is the layers."""
+    if layer.order is Order.OTHER:
+        way = f".{layer.via}()" if layer.via in ("items", "keys") else f"{layer.via}(...)"
+        yield Problem("SCN213", f"the layers are walked through `{way}`", layer.source)
+    yield from _counter_problems(loop)
+    names = [name for walk in loop.walks for name in target_names(walk.target)]
+    names += target_names(loop.index.target) if loop.index is not None else []
+    twice = next((name for name in target_names(layer.target) if names.count(name) > 1), None)
+    if twice is not None:
+        yield Problem("SCN213", f"`{twice}` is bound twice by the loop", layer.target)
+    for walk in loop.walks:
+        if not _binds_names(walk.target):
+            text = code(loop.module, walk.target)
+            yield Problem("SCN207", f"`{text}` is assigned in every iteration of the loop", walk.target)
+        if walk is not layer:
+            yield from _beside_problems(loop, walk)
+        if loop.element is not None and not isinstance(walk.target, ast.Name):
+            text = code(loop.module, walk.target)
+            yield Problem("SCN213", f"the target `{text}` is more than one name", walk.target)
+
+
+def _counter_problems(loop: Loop) -> Iterator[Problem]:
+    index = loop.index
+    if index is None:
+        return
+    shadowed = [name for name in ("range", "len", "list") if loop.scope.binding(name) is not None]
+    if index.read and (shadowed or not isinstance(index.target, ast.Name)):
+        yield Problem("SCN208", f"the body uses the layer's index `{code(loop.module, index.target)}`", index.target)
+    if index.first is not None and not _is_number(index.first):
+        yield Problem("SCN208", f"`enumerate` begins to count at `{code(loop.module, index.first)}`", index.first)
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Whether an expression gives a number however often it is asked: literals, names, lengths, and sums of those."""
+    match node:
+        case ast.Constant():
+            return type(node.value) is int
+        case ast.UnaryOp():
+            return _is_number(node.operand)
+        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult()):
+            return _is_number(node.left) and _is_number(node.right)
+        case ast.Call() if called(node) == "len":
+            inner = only_argument(node)
+            return inner is not None and container_text(inner) is not None
+        case ast.Name() | ast.Attribute():
+            return container_text(node) is not None
+        case _:
+            return False
+
+
+def _binds_names(target: ast.expr) -> bool:
+    """Whether a target binds names and does nothing else."""
+    if isinstance(target, ast.Tuple | ast.List):
+        return all(map(_binds_names, target.elts))
+    return isinstance(target, ast.Name)
+
+
+def _beside_problems(loop: Loop, walk: Walk) -> Iterator[Problem]:
+    if walk.element is not None or walk.via == "next":
+        return
+    name = _builtin(loop, walk.source)
+    if name == "range":
+        yield Problem("SCN208", "the body uses the layer's index", walk.source)
+    elif name in ("zip", "enumerate", "map", "filter") or walk.order is Order.OTHER:
+        yield Problem("SCN213", f"`{name or walk.via}` is walked beside the layers", walk.source)
+    elif walk.beside.startswith("list(") and loop.scope.binding("list") is not None:
+        yield Problem(
+            "SCN213", f"`{walk.via}` is walked beside the layers, and `list` is another name here", walk.source
+        )
+    else:
+        listed = walk.beside.startswith("list(")
+        for value in _values(loop, walk.source if not listed else walk.base):
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                yield Problem("SCN213", "a string is walked beside the layers", walk.source)
+            elif isinstance(value, _UNORDERED) or (not listed and _is_iterated_once(loop, value)):
+                reason = "what is walked beside the layers is not an array or a list"
+                yield Problem("SCN213", reason, walk.source)
+
+
+def _builtin(loop: Loop, node: ast.expr) -> str | None:
+    name = called(node)
+    return name if name is not None and "." not in name and loop.scope.binding(name) is None else None
+
+
+def _is_iterated_once(loop: Loop, value: ast.expr) -> bool:
+    """`reversed(keys)`, `iter(keys)`, and the views of a dict, which have no elements by number."""
+    match value:
+        case ast.Call(func=ast.Attribute(attr="values" | "items" | "keys"), args=[], keywords=[]):
+            return True
+        case _:
+            return _builtin(loop, value) in _LAZY
+
+
+def _values(loop: Loop, node: ast.expr, depth: int = 0) -> Iterator[ast.expr]:
+    """An expression, or each that it may stand for: what a name is assigned in the function, both sides of a choice."""
+    match node:
+        case ast.IfExp():
+            yield from _values(loop, node.body, depth)
+            yield from _values(loop, node.orelse, depth)
+            return
+        case ast.BoolOp():
+            for value in node.values:
+                yield from _values(loop, value, depth)
+            return
+        case ast.NamedExpr():
+            yield from _values(loop, node.value, depth)
+            return
+        case _:
+            yield node
+    body = getattr(loop.scope.function.node, "body", None)
+    if isinstance(node, ast.Name) and isinstance(body, list) and depth < _MAX_NAMES:
+        for statement in assignments(body, node.id):
+            for value in value_given(statement, node.id)[:1]:
+                yield from _values(loop, value, depth + 1)

@@ -1,0 +1,340 @@
+"""Loops that take layers by number, `for i in range(n): x = self.layers[i](x)`, as loops that walk what they take.
+
+What a number stands for stays what it is in Python: the list is walked by the very numbers, `[self.layers[i] for i in
+range(n)]`, unless they are those of the list itself, so that a list which is too short is the error that it was, and
+one which is longer is not walked to its end. An element that is taken only under a condition is left where it is: a
+list may be too short for an iteration that does not read it.
+
+So are attributes that are taken by a name with a number in it: `getattr(self, f"layer{i}")`.
+"""
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from scanify.analysis.flow.names import flow, reads
+from scanify.analysis.lower.definite import bound_once, definitely_evaluated, reads_before_stores
+from scanify.analysis.lower.head import Head, HeadReader
+from scanify.analysis.lower.loop import Index, Loop, Order, Problem, Walk
+from scanify.analysis.lower.numbers import Numbers, numbers_of
+from scanify.analysis.lower.rebuild import Change, rebuilt
+from scanify.analysis.lower.scope import COMPREHENSIONS, FUNCTIONS, ancestors, parameters, parent_of
+from scanify.analysis.lower.text import arithmetic, called, container_text, dotted, label, made, singular, unused
+
+_SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef, *COMPREHENSIONS)
+_LAYERS = ("layer", "block")
+
+
+@dataclass
+class _Places:
+    """Where a body reads one element, and where it stores it or something in it."""
+
+    container: ast.expr
+    number: ast.expr
+    reads: list[ast.expr] = field(default_factory=list)
+    stores: list[ast.expr] = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False)
+class _Taken:
+    """One thing that a loop takes by number: `name` is what stands for it then, `bindings` are statements
+    `layer = self.layers[i]` that go. `own_place`: the loop stores into the list at the same number."""
+
+    places: _Places
+    name: str
+    bindings: tuple[ast.stmt, ...]
+    own_place: bool
+    applied: bool
+
+
+def taken_by_number(loop: Loop, head: Head, reader: HeadReader) -> Loop:
+    """The loop with what it takes by number as walks of their own; as it is where it takes nothing."""
+    numbers = numbers_of(reader, head)
+    if numbers is None or loop.problem is not None:
+        return loop
+    if head.index is None and numbers.keys_of is not None and _is_used(loop.body, numbers.index.id):
+        return loop  # a plain walk, whose elements are no keys
+    bound = flow(loop.body).bound
+    taken = list(_taken(loop, numbers, set(bound))) if numbers.index.id not in bound else []
+    if not any(each.applied for each in taken) or not _evaluated_again(loop, numbers, taken):
+        return _not_taken(loop, numbers, set(bound))
+    return _taking(loop, numbers, taken, reader)
+
+
+def _is_used(body: Sequence[ast.AST], name: str) -> bool:
+    """Whether a body calls a name, or reads an attribute of it."""
+    for node in (each for statement in body for each in ast.walk(statement)):
+        used = node.func if isinstance(node, ast.Call) else getattr(node, "value", None)
+        if isinstance(node, ast.Call | ast.Attribute) and isinstance(used, ast.Name) and used.id == name:
+            return True
+    return False
+
+
+def _not_taken(loop: Loop, numbers: Numbers, bound: set[str]) -> Loop:
+    """A loop that applies what it takes by number only under a condition, or at a place of its own: with that as its
+    walk, and the reason why it stays."""
+    every: dict[tuple[str, str], _Places] = {}
+    _collect(loop.body, numbers.index.id, bound, every)
+    for places in every.values() if not any(walk.target is not numbers.index for walk in loop.walks) else ():
+        bindings = [each for each in loop.body if _binds(each) and each.value in places.reads]  # type: ignore[attr-defined]
+        if not places.reads or not _is_applied(loop, places, bindings):
+            continue
+        place, text = places.reads[0], ast.unparse(places.container)
+        what = f"`{ast.unparse(place)}`"
+        reason = f"the layers are taken by number, and {what} may be beyond the list in some iterations"
+        if numbers.keys_of == text:
+            reason = (
+                f"the layers are taken from a dict by name, and the key of {what} may be missing in some iterations"
+            )
+        walk = Walk(numbers.index, place, places.container, text, text, text, Order.NUMBERED, element=place)
+        return replace(loop, walks=(walk,), index=None, problem=Problem("SCN208", reason, place))
+    return loop
+
+
+def _taking(loop: Loop, numbers: Numbers, taken: list[_Taken], reader: HeadReader) -> Loop:
+    taken.sort(key=lambda each: (not each.applied, each.own_place, not _plain(each, numbers), each.name not in _LAYERS))
+    gone = {binding.value for each in taken for binding in each.bindings}  # type: ignore[attr-defined]
+    changes = [Change(place, each.name) for each in taken for place in each.places.reads if place not in gone]
+    changes += [Change(binding, None) for each in taken for binding in each.bindings]
+    body, replaced = rebuilt(loop.module, loop.body, changes)
+    if not body:
+        return loop
+    if any(numbers.keys_of == ast.unparse(each.places.container) and numbers.in_order for each in taken):
+        text = numbers.text if numbers.text.startswith("list(") else f"list({numbers.text})"
+        numbers = replace(numbers, text=text)
+    walks = (*numbers.beside, *(_walk(loop, each, numbers) for each in taken))
+    read = numbers.index.id in flow(body).read_first
+    index = Index(numbers.index, reader.numbers_text(numbers.node, numbers.text), numbers=numbers.node, read=read)
+    element = body[0].value if loop.element is not None and isinstance(body[0], ast.Expr) else None
+    return replace(loop, walks=walks, index=index, body=body, element=element, replaced=(*replaced, *loop.replaced))
+
+
+def _plain(taken: _Taken, numbers: Numbers) -> bool:
+    """Whether the number is the loop's index as it is."""
+    return dotted(taken.places.number) == numbers.index.id
+
+
+def _walk(loop: Loop, taken: _Taken, numbers: Numbers) -> Walk:
+    container, place = taken.places.container, taken.places.reads[0]
+    target = made(ast.Name(taken.name, ast.Store()), place)
+    text, plain = ast.unparse(container), _plain(taken, numbers) and isinstance(place, ast.Subscript)
+    if plain and not taken.own_place and numbers.of == text:
+        return Walk(target, container, container, text, text, text, element=place)
+    if plain and not taken.own_place and numbers.keys_of == text and numbers.in_order:
+        func = made(ast.Attribute(container, "values", ast.Load()), place)
+        viewed = made(ast.Call(func, [], []), place)
+        values = f"{text}.values()"
+        beside = f"list({values})"
+        return Walk(target, viewed, container, values, beside, text, Order.VALUES, "values", element=place)
+    every = f"for {numbers.index.id} in {numbers.text}"
+    text = f"[{ast.unparse(place)} {every}]"
+    number = numbers.text if _plain(taken, numbers) else f"[{ast.unparse(taken.places.number)} {every}]"
+    source = made(ast.parse(text, mode="eval").body, place)
+    return Walk(target, source, container, text, text, text, Order.NUMBERED, element=place, numbers=number)
+
+
+def _taken(loop: Loop, numbers: Numbers, bound: set[str]) -> Iterator[_Taken]:
+    """What the body definitely takes in every iteration, and applies; and what it reads of other lists by number."""
+    every: dict[tuple[str, str], _Places] = {}
+    _collect(loop.body, numbers.index.id, bound, every)
+    if not any(places.reads for places in every.values()):
+        return
+    definite = definitely_evaluated(loop.body)
+    used: set[str] | None = None
+    for (container, number), places in every.items():
+        plain = number == numbers.index.id
+        whole = plain and (numbers.of == container or (numbers.keys_of == container and numbers.in_order))
+        if not places.reads or not (whole or any(place in definite for place in places.reads)):
+            continue
+        stores = any(key[0] == container and each.stores for key, each in every.items())
+        own_place = stores and _is_own_place(loop, numbers, container, number, every)
+        bindings = [each for each in loop.body if _binds(each) and each.value in places.reads]  # type: ignore[attr-defined]
+        applied = own_place or _is_applied(loop, places, bindings)
+        if (stores and not own_place) or not (applied or _only_read(loop, container, number, places)):
+            continue
+        once = len(bindings) == 1 and bound_once(loop.body, _target(bindings[0]))
+        if once:
+            name = _target(bindings[0])
+        else:
+            used = _used_names(loop) if used is None else used
+            name = unused(_name(places, own_place, applied), used)
+            used.add(name)
+        yield _Taken(places, name, tuple(bindings) if once else (), own_place, applied)
+
+
+def _name(places: _Places, own_place: bool, applied: bool) -> str:
+    otherwise = "old_" if own_place else "" if applied else "this_"
+    return singular(ast.unparse(places.container), otherwise) if isinstance(places.reads[0], ast.Subscript) else "layer"
+
+
+def _binds(statement: ast.stmt) -> bool:
+    """`layer = self.layers[i]`."""
+    match statement:
+        case ast.Assign(targets=[ast.Name()]) | ast.AnnAssign(target=ast.Name(), value=ast.expr()):
+            return True
+        case _:
+            return False
+
+
+def _target(statement: ast.stmt) -> str:
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
+    assert isinstance(target, ast.Name)
+    return target.id
+
+
+def _evaluated_again(loop: Loop, numbers: Numbers, taken: Sequence[_Taken]) -> bool:
+    """Whether what a loop walks gives the same when it is evaluated again: it counts, it is an attribute, a dict of
+    which the loop takes something by its key, or a tuple, list or class that the file names."""
+    name = numbers.keys_of
+    if name is None or "." in name or any(ast.unparse(each.places.container) == name for each in taken):
+        return True
+    holder, given = loop.scope.binding(name), loop.module.definitions.get(name, ())
+    if holder is None or holder.parent is not None or len(given) != 1 or name in loop.module.rebound:
+        return False
+    value = getattr(given[0], "value", None)
+    return isinstance(given[0], ast.ClassDef) or isinstance(value, ast.Tuple | ast.List)
+
+
+# -- places ------------------------------------------------------------------------------------------------------------
+
+
+def _collect(nodes: Sequence[ast.AST], index: str, bound: set[str], every: dict[tuple[str, str], _Places]) -> None:
+    """The elements whose number depends on the index and on nothing that the body binds."""
+    for node in nodes:
+        stored = isinstance(node, ast.Subscript | ast.Attribute) and not isinstance(node.ctx, ast.Load)
+        if isinstance(node, ast.Subscript | ast.Attribute) and stored:
+            _stored(node, node, index, bound, every)
+            continue
+        key = _key(node, index, bound)
+        if key is not None and isinstance(node, ast.Subscript | ast.Call):
+            every.setdefault(key[0], _Places(*key[1])).reads.append(node)
+            continue
+        inner = _own_names(node) if isinstance(node, _SCOPES) else set()
+        if index not in inner:  # else the scope has an index of its own, and stays as it is
+            _collect(list(ast.iter_child_nodes(node)), index, bound | inner, every)
+
+
+def _stored(
+    target: ast.expr, node: ast.expr, index: str, bound: set[str], every: dict[tuple[str, str], _Places]
+) -> None:
+    """What a target stores into: `self.layers[i]`, an element of it, an attribute of it; and what it reads for that."""
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        key = _key(node, index, bound)
+        if key is not None:
+            every.setdefault(key[0], _Places(*key[1])).stores.append(target)
+            return
+        if isinstance(node, ast.Subscript):
+            name = container_text(node.value)
+            if name is not None:  # by a number that is not understood
+                every.setdefault((name, ""), _Places(node.value, node.slice)).stores.append(target)
+            _collect([node.slice], index, bound, every)
+        node = node.value
+    _collect([node], index, bound, every)
+
+
+def _key(node: ast.AST, index: str, bound: set[str]) -> tuple[tuple[str, str], tuple[ast.expr, ast.expr]] | None:
+    match node:
+        case ast.Subscript(value=owner, slice=number):
+            known = arithmetic(number) or label(number)
+            text = container_text(owner)
+        case ast.Call(func=ast.Name(id="getattr"), args=[owner, number], keywords=[]):
+            known, text = label(number), dotted(owner)
+        case _:
+            return None
+    if text is None or not known:
+        return None
+    names = set(reads(number))
+    if index not in names or names & bound or set(reads(owner)) & (bound | {index}):
+        return None
+    attribute = "." if isinstance(node, ast.Call) else ""
+    return (text + attribute, ast.unparse(number)), (owner, number)
+
+
+def _own_names(node: ast.AST) -> set[str]:
+    """The names that a scope binds for itself, at whatever depth."""
+    bound = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    return bound | {arg.arg for each in ast.walk(node) for arg in parameters(each)}
+
+
+def _is_own_place(
+    loop: Loop, numbers: Numbers, container: str, number: str, every: dict[tuple[str, str], _Places]
+) -> bool:
+    """Whether an iteration reads and stores one element of a list, that of its own number, and reads it first.
+
+    The numbers must be different places of the list: what an iteration reads has not been stored by one before it.
+    """
+    others = [key for key in every if key[0] == container and key != (container, number)]
+    places = every[container, number]
+    if others or not container.isidentifier() or not numbers.are_places(places.number):
+        return False
+    later = (*FUNCTIONS, ast.Lambda, ast.GeneratorExp)  # what stands in one may be read later
+    if any(isinstance(above, later) for place in places.reads for above in _up_to_loop(loop, place)):
+        return False
+    return reads_before_stores(loop.body, places.reads, places.stores)
+
+
+def _up_to_loop(loop: Loop, place: ast.AST) -> Iterator[ast.AST]:
+    for above in ancestors(loop.module, place):
+        if above is loop.node:
+            return
+        yield above
+
+
+def _is_applied(loop: Loop, places: _Places, bindings: Sequence[ast.stmt]) -> bool:
+    named = {_target(each) for each in bindings}
+    if any(_is_called(loop, place) for place in places.reads):
+        return True
+    calls = (each for statement in loop.body for each in ast.walk(statement) if isinstance(each, ast.Call))
+    given = (each for call in calls for each in (call.func, *call.args, *(word.value for word in call.keywords)))
+    return bool(named) and any((dotted(each) or "").partition(".")[0] in named for each in given)
+
+
+def _is_called(loop: Loop, place: ast.AST) -> bool:
+    """`self.layers[i](x)`, `self.layers[i].attend(x)`, `jax.vmap(self.layers[i])(x)`, `self.grus[i][j](x)`; and what is
+    walked by a loop inside, `for layer in self.stages[i]`."""
+    node, above = place, parent_of(loop.module, place)
+    while isinstance(above, ast.Attribute | ast.Subscript) and above.value is node:
+        node, above = above, parent_of(loop.module, above)
+    if isinstance(above, ast.For | ast.comprehension) and above.iter is node:
+        return True
+    bound = flow(loop.body).bound
+    while isinstance(above, ast.Call):
+        if above.func is node:
+            return True
+        if node is place and set(reads(*(each for each in above.args if each is not place))) & set(bound):
+            return True  # `x = apply(self.layers[i], x)`
+        node, above = above, parent_of(loop.module, above)
+    return False
+
+
+def _only_read(loop: Loop, container: str, number: str, places: _Places) -> bool:
+    """Whether a body does nothing else with a list than to read its elements by this number: `keys[i]`."""
+    if not all(isinstance(place, ast.Subscript) for place in places.reads):
+        return False
+    own = {each for place in places.reads for each in ast.walk(place)}
+    for statement in loop.body:
+        for node in ast.walk(statement):
+            if node not in own and isinstance(node, ast.expr) and container_text(node) == container:
+                return False
+    return called(places.container) is None
+
+
+def _used_names(loop: Loop) -> set[str]:
+    """The names in the outermost function that are no good for a new target: other loops may have the same one."""
+    functions = [each for each in ancestors(loop.module, loop.node) if isinstance(each, FUNCTIONS)]
+    around = functions[-1] if functions else loop.module.tree
+    used = {each.id for each in ast.walk(around) if isinstance(each, ast.Name)}
+    used |= {arg.arg for each in ast.walk(around) for arg in parameters(each)}
+    inside = list(ancestors(loop.module, loop.node))
+    for other in ast.walk(around):
+        if isinstance(other, ast.For | ast.comprehension) and isinstance(other.target, ast.Name):
+            whole = parent_of(loop.module, other) if isinstance(other, ast.comprehension) else other
+            if whole is not None and other is not loop.node and whole is not loop.node and whole not in inside:
+                name = other.target.id
+                if _count(around, name) == _count(whole, name) and not _count(loop.node, name):
+                    used.discard(name)
+    return used
+
+
+def _count(node: ast.AST, name: str) -> int:
+    return sum(1 for each in ast.walk(node) if isinstance(each, ast.Name) and each.id == name)
