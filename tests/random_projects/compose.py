@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from tests.random_projects import draft
 from tests.random_projects.builds import BUILDS, EXPRESSIONS
@@ -10,7 +11,7 @@ from tests.random_projects.forms import FOR, FORMS, Form
 from tests.random_projects.layers import LAYERS, LINEAR, Layer
 from tests.random_projects.project import Project
 from tests.random_projects.trap import Expect, Trap, Variant
-from tests.random_projects.traps import HARMLESS, TRAPS
+from tests.random_projects.traps import ALONE, HARMLESS, TRAPS
 
 TRIES = 200
 _INDEPENDENT = ("helpers", "common", "use", "extra")  # slots that two traps may share
@@ -25,7 +26,7 @@ def random_project(seed: int, only: str | None = None) -> Project:
         bases = (_base(pick, variants) for _ in range(TRIES if _together(variants) else 0))
         base = next((base for base in bases if base is not None), None)
         if base is not None:
-            return _project(seed, base, chosen)
+            return _project(seed, _varied(pick, base, chosen), chosen)
     raise ValueError(f"no base for {[trap.name for trap, _ in chosen]}")
 
 
@@ -84,6 +85,14 @@ def _base(pick: random.Random, variants: Sequence[Variant]) -> Base | None:
     if not body and "simple" in form.tags:
         body = pick.choice(["CALL", "CALL", "CALL", "x + 0.5 * CALL", "jnp.tanh(CALL)"])
     return Base(layer, form, build, draft.random_layout(pick), pick.choice(draft.NAMES), length, annotation, body)
+
+
+def _varied(pick: random.Random, base: Base, chosen: Sequence[tuple[Trap, Variant]]) -> Base:
+    """A base with another model beside it, where no trap looks at all models, and with names spelled otherwise."""
+    beside = all(trap in ALONE for trap, _ in chosen) and pick.random() < 0.3
+    return replace(
+        base, bystander=beside, spelling=tuple(pick.sample(draft.SPELLINGS, 2)) if pick.random() < 0.3 else ()
+    )
 
 
 def _fits(layer: Layer, form: Form, variant: Variant) -> bool:

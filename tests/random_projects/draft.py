@@ -31,6 +31,13 @@ IMPORTS = {
     "itertools": "import itertools",
     "logging": "import logging",
     "math": "import math",
+    "Module": "from equinox import Module",
+    "checkpoint": "from jax import checkpoint",
+    "jrandom": "import jax.random as jrandom",
+    "norm": "from jax.numpy.linalg import norm",
+    "partial": "from functools import partial",
+    "reduce": "from functools import reduce",
+    "vmap": "from jax import vmap",
     "operator": "import operator",
     "pickle": "import pickle",
     "random": "import random",
@@ -51,9 +58,43 @@ NAMES = (
 )
 
 
+SPELLINGS = (
+    (r"\bjr\.", "jax.random."),
+    (r"\bjr\.", "jrandom."),
+    (r"\beqx\.Module\b", "Module"),
+    (r"\bfunctools\.(reduce|partial)\b", r"\1"),
+    (r"\bjax\.tree\.(map|leaves|flatten|unflatten|structure)\b", r"jtu.tree_\1"),
+    (r"\bjax\.tree\.(map|leaves|flatten|unflatten|structure)\b", r"jax.tree_util.tree_\1"),
+    (r"\bjax\.(vmap|checkpoint)\b", r"\1"),
+    (r"\bjnp\.linalg\.norm\b", "norm"),
+)
+BYSTANDER = """
+class SideLayer(eqx.Module):
+    v: jax.Array
+
+    def __call__(self, x):
+        return x - 0.5 * jnp.sin(self.v * x)
+
+
+class Side(eqx.Module):
+    parts: list[SideLayer]
+
+    def __init__(self, d, n, key):
+        self.parts = [SideLayer(jr.normal(k, (d,))) for k in jr.split(key, n)]
+
+    def __call__(self, x):
+        for part in self.parts:#@@
+            x = part(x)
+        return x
+"""
+
+
 @dataclass(frozen=True)
 class Base:
-    """What a project is made of before any trap: `build` are the statements that build the list."""
+    """What a project is made of before any trap: `build` are the statements that build the list.
+
+    A `bystander` is another model with a loop of its own. `spelling` are other ways to write names of libraries.
+    """
 
     layer: Layer
     form: Form
@@ -63,6 +104,8 @@ class Base:
     length: int = 4
     annotation: str = "list[LAYER]"
     body: str = ""
+    bystander: bool = False
+    spelling: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
         return f"{self.layer.name}, {self.form.name}"
@@ -80,6 +123,7 @@ def files(base: Base, slots: Mapping[str, str]) -> tuple[dict[str, str], tuple[L
         chunks["build"].append(HELPER)
     chunks["net" if "NET" in base.form.other else "run"].append(fill(_body(base, base.form.other), slots))
     chunks["net"] += [_net(base, slots), slots.get("net.after", "")]
+    chunks["net"] += [BYSTANDER] if base.bystander else []
     chunks["main"] += _main(base, slots)
     texts: dict[str, list[str]] = {}
     for stage in STAGES:
@@ -92,7 +136,7 @@ def files(base: Base, slots: Mapping[str, str]) -> tuple[dict[str, str], tuple[L
     whole = {name: _with_imports(name, plain) for name in plain}
     loops = tuple(loop for name, text in whole.items() for loop in _loops(name, text))
     packages = {"pkg/__init__.py": ""} if any("/" in name for name in whole) else {}
-    return packages | {name: text.replace("#@", "") for name, text in whole.items()}, loops
+    return packages | {name: re.sub("#@@?", "", text) for name, text in whole.items()}, loops
 
 
 def _joined(parts: Iterable[str]) -> str:
@@ -104,7 +148,10 @@ def _named(base: Base, text: str) -> str:
     text = re.sub(r"\bLAYER\b", layer, text)
     text = re.sub(r"\bNET\b", net, text)
     text = re.sub(r"\bBLOCKS\b", blocks, text)
-    return re.sub(r"\bN\b", str(base.length), text)
+    text = re.sub(r"\bN\b", str(base.length), text)
+    for pattern, name in base.spelling:
+        text = re.sub(pattern, name, text)
+    return text
 
 
 def fill(text: str, slots: Mapping[str, str]) -> str:
@@ -172,8 +219,11 @@ def _main(base: Base, slots: Mapping[str, str]) -> Iterable[str]:
     made = slots.get("made", "NET(4, N, jr.key(0))")
     lines = ["def make():", "    @make.before", f"    net = {made}", "    @make.after"]
     yield fill("\n".join([*lines, f"    return net, ({start},{values})"]), slots)
-    called = f"net(x{names})" if base.form.name != "training and decode" else f"(net(x), net(x{names}))"
-    lines = [f"def call(net, x{names}):", "    @call.before", f"    y = {called}", "    @call.after", "    return y"]
+    called = (
+        slots.get("called", f"net(x{names})") if base.form.name != "training and decode" else f"(net(x), net(x{names}))"
+    )
+    lines = [f"def call(net, x{names}):", "    @call.before", f"    y = {called}", "    @call.after"]
+    lines.append("    return y, Side(4, 3, jr.key(8))(jnp.ones(4))" if base.bystander else "    return y")
     yield fill("\n".join(lines), slots)
     if "extra" in slots:
         yield fill(f"def extra(net, x{names}):\n    seen = []\n    @extra\n    return seen", slots)
@@ -216,4 +266,4 @@ def _loops(name: str, text: str) -> Iterable[Loop]:
     }
     for number, line in enumerate(text.split("\n"), 1):
         if "#@" in line:
-            yield Loop(name, number, ends[number])
+            yield Loop(name, number, ends[number], clean="#@@" in line)

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop over layers in a file, from its first to its last line."""
+    """A loop over layers in a file, from its first to its last line; `clean`: no trap of the project concerns it."""
 
     file: str
     line: int
     end: int
+    clean: bool = False
 
 
 @dataclass(frozen=True)

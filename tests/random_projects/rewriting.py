@@ -39,7 +39,7 @@ def rewriting(project: Project, folder: Path) -> Rewriting:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
     try:
-        outcome = rewrite_sources(Sources.load([folder], root=folder))
+        outcome = rewrite_sources(Sources.load([folder]))
     except Exception:  # any exception of the tool is a finding
         return Rewriting(crash=traceback.format_exc())
     answers = [_said(loop, folder, outcome.analysis.loops, outcome.applied) for loop in project.loops]

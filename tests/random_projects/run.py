@@ -1,11 +1,12 @@
 """Running a project: what it computes, its gradients, its parameters, and what its consumers see."""
 
+import contextlib
 import functools
+import io
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -41,7 +42,8 @@ def run(files: Mapping[str, str], how: str) -> Run:
     `how`: "traced" traces the call as under jit and computes what the trace says, which is cheaper than compiling it;
     "jit" compiles it; "eager" calls it with arrays that hold values, and takes no gradients.
     """
-    with _executed(files) as modules, warnings.catch_warnings():
+    printed = io.StringIO()
+    with _executed(files) as modules, warnings.catch_warnings(), contextlib.redirect_stdout(printed):
         warnings.simplefilter("ignore")
         try:
             main = modules["main"]
@@ -54,6 +56,7 @@ def run(files: Mapping[str, str], how: str) -> Run:
             parts["outputs"] = outputs
             if gradients is not None:
                 parts["gradients"], parts["gradients of arguments"] = Numbers(gradients[0]), gradients[1]
+            parts["printed"] = printed.getvalue()
             return Run(parts)
         except Exception as raised:  # every one is an answer to compare
             return Run({}, f"{type(raised).__name__}: {raised}", traceback.format_exc())
@@ -69,7 +72,7 @@ def _arrays(tree: Any) -> list[Any]:
     ]
 
 
-@contextmanager
+@contextlib.contextmanager
 def _executed(files: Mapping[str, str]) -> Iterator[dict[str, ModuleType]]:
     """The modules of some files, which can import each other for as long as they are used."""
     names = [name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in files]

@@ -38,20 +38,17 @@ class Tally:
     bad: list[Checked] = field(default_factory=list)
 
     def add(self, one: Checked) -> None:
-        project, said = one.project, one.rewriting.said
+        project = one.project
+        answers = list(zip(project.loops, one.rewriting.said, one.rewriting.reasons, strict=False))
+        said = [said for loop, said, _ in answers if not loop.clean]
         self.projects += 1
         self.outcomes[one.outcome] += 1
         if one.outcome in _BAD:
             self.bad.append(one)
         expects = {EXPECT[name] for name in project.traps}
-        if not project.traps:
-            self.plain.update(said)
-            for each, reason in zip(said, one.rewriting.reasons, strict=True):
-                done = each in (Said.REWRITTEN, Said.AT_CALL)
-                for part in (*project.base.split(", ", 1), *project.harmless):
-                    self.bases.setdefault(part, Counter())[done] += 1
-                if not done:
-                    self.reasons[reason or each.value] += 1
+        for loop, each, reason in answers:
+            if loop.clean or not project.traps:
+                self._add_plain(one, "bystander" if project.traps else project.base, each, reason)
         kept = [each for each in said if _goes_through(each, expects)]
         if expects - {Expect.EITHER}:
             self.trapped += len(said)
@@ -63,6 +60,14 @@ class Tally:
             found.outcomes[one.outcome] += 1
             if one.outcome in _BAD or (found.example is None and kept):
                 found.example = one.seed
+
+    def _add_plain(self, one: Checked, base: str, said: Said, reason: str) -> None:
+        self.plain[said] += 1
+        done = said in (Said.REWRITTEN, Said.AT_CALL)
+        for part in (*base.split(", ", 1), *one.project.harmless):
+            self.bases.setdefault(part, Counter())[done] += 1
+        if not done:
+            self.reasons[reason or said.value] += 1
 
     @property
     def share(self) -> float:
@@ -96,13 +101,13 @@ def text(tally: Tally) -> str:
         *(f"  {said.value:<26}{count}" for said, count in tally.plain.most_common()),
         f"loops with a trap           {tally.trapped}, held back {tally.held_share:.1%} (goal {HELD_GOAL:.0%})",
         "",
-        f"{'class':<36}{'expected':<24}{'loops':>6}{'through':>9}{'silent':>8}{'loud':>6}{'crash':>7}  seed",
+        f"{'class':<44}{'expected':<24}{'loops':>6}{'through':>9}{'silent':>8}{'loud':>6}{'crash':>7}  seed",
     ]
     for name, found in sorted(tally.classes.items(), key=lambda pair: (EXPECT[pair[0]].value, pair[0])):
         counted = found.outcomes
         bad = counted[Outcome.CRASH] + counted[Outcome.BROKEN]
         lines.append(
-            f"{name:<36}{EXPECT[name].value:<24}{found.loops:>6}{found.rewritten:>9}{counted[Outcome.SILENT]:>8}"
+            f"{name:<44}{EXPECT[name].value:<24}{found.loops:>6}{found.rewritten:>9}{counted[Outcome.SILENT]:>8}"
             f"{counted[Outcome.LOUD]:>6}{bad:>7}  {'' if found.example is None else found.example}"
         )
     return "\n".join(lines)
@@ -112,7 +117,7 @@ def plain_text(tally: Tally) -> str:
     """Of loops without a trap: the share rewritten by form, layer and what stands beside them, and reasons of others."""
     lines = ["", "loops without a trap that are rewritten, by what they are made of"]
     for part, counts in sorted(tally.bases.items(), key=lambda pair: (pair[1][True] / pair[1].total(), pair[0])):
-        lines.append(f"  {part:<36}{counts[True]:>5} of {counts.total()}")
+        lines.append(f"  {part:<44}{counts[True]:>5} of {counts.total()}")
     lines += ["", "why not", *(f"{count:>6}  {reason}" for reason, count in tally.reasons.most_common(30))]
     return "\n".join(lines)
 

@@ -8,7 +8,11 @@ from tests.random_projects.traps.gains import GAINS
 from tests.random_projects.traps.harmless import HARMLESS as HARMLESS
 from tests.random_projects.traps.loops import LOOPS
 from tests.random_projects.traps.optimisers import OPTIMISERS
+from tests.random_projects.traps.trees import TREES
 from tests.random_projects.traps.walkers import WALKERS
 from tests.random_projects.traps.zips import ZIPS
 
-TRAPS = (*OPTIMISERS, *WALKERS, *ALIASES, *MANY_TIMES, *EFFECTS, *CLASSES, *BODIES, *GAINS, *LOOPS, *ZIPS)
+# Traps in who looks at the parameters of any model, and such as concern one model alone.
+LOOKING = (*OPTIMISERS, *WALKERS, *TREES)
+ALONE = (*ALIASES, *MANY_TIMES, *EFFECTS, *CLASSES, *BODIES, *GAINS, *LOOPS, *ZIPS)
+TRAPS = (*LOOKING, *ALONE)

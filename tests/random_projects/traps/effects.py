@@ -1,5 +1,8 @@
 """Traps in what a layer does when it is called: it counts, draws, remembers or writes, and a scan calls it once."""
 
+from textwrap import indent
+
+from tests.random_projects.forms.form import Form
 from tests.random_projects.layers import Layer
 from tests.random_projects.trap import Expect, Trap, Variant
 from tests.random_projects.traps.ways import slots, tags
@@ -116,6 +119,23 @@ def _injections(common: str, effect: str, before: str) -> tuple[Variant, ...]:
     return tuple(Variant(made_slots, layer=layer) for layer in layers)
 
 
+def _given(value: str, name: str, first: str, enter: str = "") -> Variant:
+    """The model is given an object, and its body (or its layers, in `enter`) changes it."""
+    call = f"b(x, {name})" if enter else "b(x)"
+    lines = indent(f"{first}\nx = {call}".strip(), "    ")
+    form = Form(
+        "given an object",
+        f"for b in self.BLOCKS:#@\n{lines}\nreturn x",
+        tags("method"),
+        call=call,
+        signature=f", {name}" if enter else "",
+        enter=enter,
+        arguments=((name, value),),
+    )
+    after = slots(call__after=f"y = (y, jax.tree.map(np.asarray, {name}))").slots
+    return Variant(after, form=form, eager="np." in value)
+
+
 EFFECTS = (
     _trap(
         "counter of a module",
@@ -197,4 +217,29 @@ EFFECTS = (
     ),
     _trap("injected counter", *_injections(COUNTER, "tick()", "reset()")),
     _trap("injected key", *_injections(KEYS, "jr.bernoulli(next_key(), 0.5, x.shape)", "KEYS.key = jr.key(3)")),
+    _trap(
+        "global counted in the body",
+        slots(
+            "statement for", common="TURN = 0", before="global TURN\nTURN = 0", first="TURN = TURN + 1\nx = x * TURN"
+        ),
+        slots(
+            "statement for",
+            before="turn = 0\n\ndef tick():\n    nonlocal turn\n    turn += 1\n    return turn\n",
+            first="x = x * tick()",
+        ),
+    ),
+    _trap(
+        "printed in the body",
+        slots("statement", first="print('layer')"),
+        slots(enter="print('called', x.shape)"),
+    ),
+    _trap(
+        "argument of the caller changed",
+        _given("np.zeros(4)", "total", "total += 1.0\nx = x + total"),
+        _given("{'n': 0}", "total", "total['n'] += 1"),
+        _given("{'n': 0}", "total", "total['n'] = total.get('n', 0) + 1\nx = x * total['n']"),
+        _given("[]", "total", "x = x * (1 + len(total))\ntotal.append(0.0)"),
+        _given("np.zeros(4)", "total", "", enter="total += 1.0\nx = x + total"),
+        _given("{'n': 0}", "total", "", enter="total['n'] += 1\nx = x * total['n']"),
+    ),
 )

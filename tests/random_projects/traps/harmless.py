@@ -68,4 +68,42 @@ HARMLESS = (
         slots("statement", common="def squash(x, by=0.5):\n    return jnp.tanh(x) * by", first="x = squash(x)"),
         slots("statement method", net__methods="def mix(self, x):\n    return x * 0.5\n", first="x = self.mix(x)"),
     ),
+    _trap(
+        "ensemble of models",
+        slots(
+            "elastic simple",
+            made="eqx.filter_vmap(lambda k: NET(4, N, k))(jr.split(jr.key(0), 2))",
+            called="eqx.filter_vmap(lambda m: m(x))(net)",
+        ),
+        slots("elastic simple", called="jax.vmap(net)(jnp.stack([x, x * 2, -x]))"),
+        slots("elastic simple", called="eqx.filter_jit(net)(x)"),
+        slots("elastic simple", called="jax.jvp(net, (x,), (jnp.ones(4),))"),
+    ),
+    _trap(
+        "largest of all numbers",
+        slots(extra=f"seen.append(max(float(jnp.max(jnp.abs(w))) for w in jax.tree.leaves({_ARRAYS})))"),
+        slots(extra=f"seen.append(jnp.sqrt(sum(jnp.vdot(w, w) for w in jax.tree.leaves({_ARRAYS}))))"),
+        slots(extra=f"seen.append(jax.tree.reduce(lambda a, w: a + jnp.sum(w), {_ARRAYS}, 0.0))"),
+    ),
+    _trap(
+        "another precision",
+        slots(
+            make__after="net = jax.tree.map(lambda w: w.astype(jnp.bfloat16).astype(jnp.float32) if eqx.is_inexact_array(w) else w, net)"
+        ),
+    ),
+    _trap(
+        "elements that are read",
+        slots("elastic", extra="seen.append(jax.tree.leaves(net.BLOCKS[0])[0])"),
+        slots("elastic", extra="seen.append(len(net.BLOCKS))"),
+        slots("elastic method", before="x = x / len(self.BLOCKS)"),
+    ),
+    _trap(
+        "keys of a generator where the list is built",
+        Variant(
+            slots(
+                common="class Keys:\n    def __init__(self, key):\n        self.key = key\n\n    def __next__(self):\n        self.key, sub = jr.split(self.key)\n        return sub"
+            ).slots,
+            build="keys = Keys(key)\nself.BLOCKS = [NEW for i, k in [(u, next(keys)) for u in range(n)]]",
+        ),
+    ),
 )

@@ -19,6 +19,11 @@ def _per_leaf(
     both = (
         seen(function, f"seen.append({call.replace('ARRAYS', _ARRAYS)})", needs),
         seen(f"{function.strip()}\n\n\n{step.replace('ARRAYS', 'arrays')}", "seen.append(train(net))", needs),
+        seen(
+            f'{function.strip()}\n\n\nSTEPS = {{"usual": {name}}}',
+            f"seen.append(STEPS['usual']({call.partition('(')[2].replace('ARRAYS', _ARRAYS)})",
+            needs,
+        ),
     )
     return tuple(replace(variant, length=length) for variant in both)
 
