@@ -4,8 +4,9 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from scanify.analysis.flow.names import Names, flow, reads
-from scanify.analysis.lower.eager import walked_at_once
+from scanify.analysis.lower.iterators import walked_at_once
 from scanify.analysis.lower.loop import Loop, Problem
+from scanify.analysis.lower.nodes import children, nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
 from scanify.analysis.lower.text import called
 
@@ -130,7 +131,7 @@ def _frame_readers(loop: Loop) -> Iterator[ast.Call]:
 
 def _own(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a function without those of the functions and classes in it."""
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         yield child
         if not isinstance(child, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
             yield from _own(child)
@@ -180,7 +181,7 @@ def _gives_a_function(loop: Loop, closure: ast.Lambda) -> bool:
 
 def _closures(node: ast.AST, loop: ast.AST) -> Iterator[ast.AST]:
     """The outermost functions, lambdas, generators and classes in a function, without those in the loop itself."""
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         if child is loop:
             continue
         if isinstance(child, _CLOSURES):
@@ -190,4 +191,4 @@ def _closures(node: ast.AST, loop: ast.AST) -> Iterator[ast.AST]:
 
 
 def _declared_outer(node: ast.AST) -> Iterator[ast.Global | ast.Nonlocal]:
-    return (each for each in ast.walk(node) if isinstance(each, ast.Global | ast.Nonlocal))
+    return (each for each in nodes_in(node) if isinstance(each, ast.Global | ast.Nonlocal))

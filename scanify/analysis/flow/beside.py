@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.flow.statements import assignments
 from scanify.analysis.lower.loop import Index, Loop, Walk
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import called, code, dotted
 from scanify.analysis.plan import PerLayer
 
@@ -49,10 +50,10 @@ def _may_be_longer(loop: Loop, walked: ast.expr) -> bool:
         return False
     for statement in assignments(getattr(scope, "body", ()), walked.id):
         if isinstance(statement, ast.Assign):
-            targets = [each for target in statement.targets for each in ast.walk(target)]
+            targets = [each for target in statement.targets for each in nodes_in(target)]
             if any(isinstance(each, ast.Starred) and walked.id in target_names(each) for each in targets):
                 return True
-            if any(isinstance(each, ast.Call) and _is_computed(each) for each in ast.walk(statement.value)):
+            if any(isinstance(each, ast.Call) and _is_computed(each) for each in nodes_in(statement.value)):
                 return True
     return False
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from scanify.analysis.flow.names import flow, reads
 from scanify.analysis.lower.loop import Loop, Walk
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.plan import Argument, LayerCall
 
@@ -111,4 +112,4 @@ def _terms(statement: ast.AST, name: str) -> Iterator[int]:
 
 
 def _mentions(node: ast.AST, name: str) -> int:
-    return sum(1 for each in ast.walk(node) if isinstance(each, ast.Name) and each.id == name)
+    return sum(1 for each in nodes_in(node) if isinstance(each, ast.Name) and each.id == name)

@@ -14,6 +14,7 @@ from scanify.analysis.flow.growth import Growth, How, growths
 from scanify.analysis.flow.names import Names, flow, reads
 from scanify.analysis.flow.statements import assignments, value_given
 from scanify.analysis.lower.loop import Loop, Problem
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
 from scanify.analysis.lower.text import called, dotted
 from scanify.analysis.plan import Adds, Collection
@@ -223,12 +224,12 @@ def _adds(kinds: set[str], grown: Sequence[Growth]) -> Adds | str:
 
 
 def _mentions(node: ast.AST, name: str) -> Iterator[ast.Name]:
-    return (each for each in ast.walk(node) if isinstance(each, ast.Name) and each.id == name)
+    return (each for each in nodes_in(node) if isinstance(each, ast.Name) and each.id == name)
 
 
 def _called(node: ast.AST) -> Iterator[ast.expr]:
     """What is called, and what is given to a call whose result is called: `layer` of `jax.vmap(layer)(x)`."""
-    for each in ast.walk(node):
+    for each in nodes_in(node):
         if isinstance(each, ast.Call):
             yield each.func
             if isinstance(each.func, ast.Call):

@@ -12,6 +12,7 @@ from scanify.analysis.flow.last_values import MEASURES
 from scanify.analysis.flow.names import Names, target_names
 from scanify.analysis.flow.statements import assignments
 from scanify.analysis.lower.loop import Loop, Problem
+from scanify.analysis.lower.nodes import children
 from scanify.analysis.lower.text import called, dotted, root
 
 _STATIC_CALLS = frozenset("isinstance issubclass callable hasattr len type".split())
@@ -101,7 +102,7 @@ class Traced:
                 field = dotted(node) is not None and root(node) in self._layers
                 return None if field or node.attr in MEASURES else self.first_name(node.value)
             case _:
-                names = (self.first_name(child) for child in ast.iter_child_nodes(node))
+                names = (self.first_name(child) for child in children(node))
                 return next((name for name in names if name is not None), None)
 
 

@@ -7,6 +7,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from scanify.analysis.lower.nodes import children, nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, Comprehension, names_bound_by, parameters
 
 _SUPPRESSING = frozenset(("suppress", "raises"))
@@ -63,7 +64,7 @@ def target_names(target: ast.AST | None) -> list[str]:
 
 def pattern_names(pattern: ast.AST) -> list[str]:
     """The names that a pattern of `match` captures."""
-    return [name for node in ast.walk(pattern) if isinstance(node, ast.pattern) for name in names_bound_by(node)]
+    return [name for node in nodes_in(pattern) if isinstance(node, ast.pattern) for name in names_bound_by(node)]
 
 
 # -- statements ---------------------------------------------------------------------------------------------------
@@ -159,7 +160,7 @@ def _match(node: ast.Match, names: Names) -> None:
     paths = []
     for case in node.cases:
         inner = _fork(names)
-        for part in ast.walk(case.pattern):
+        for part in nodes_in(case.pattern):
             if isinstance(part, ast.MatchValue):
                 _expression(part.value, inner)
         for name in pattern_names(case.pattern):
@@ -245,7 +246,7 @@ def _target(node: ast.AST, names: Names) -> None:
 
 
 def _children(node: ast.AST, names: Names) -> None:
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         _expression(child, names)
 
 
@@ -264,7 +265,7 @@ def _expression(node: ast.AST, names: Names) -> None:
             for value in node.values[1:]:
                 _expression(value, inner)
         case ast.IfExp():
-            if any(isinstance(part, ast.NamedExpr) for part in ast.walk(node.test)):
+            if any(isinstance(part, ast.NamedExpr) for part in nodes_in(node.test)):
                 _expression(node.test, names)
                 _branches(names, [[node.body], [node.orelse]])
             else:  # as it is written: the order of names is the order in which they are read
@@ -315,7 +316,7 @@ def _outer_names(node: ast.AST) -> list[str]:
         return list(node.names)
     if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.expr)):
         return []
-    return [name for child in ast.iter_child_nodes(node) for name in _outer_names(child)]
+    return [name for child in children(node) for name in _outer_names(child)]
 
 
 def _comprehension(node: Comprehension, names: Names) -> None:

@@ -197,8 +197,10 @@ def _problems(
         problems += lost_values(loop, after, tuple(names.bound), kept, targets)
         problems += captures(loop, names, carry, (set(names.bound) | set(targets)) - set(gathered.names))
         problems += start_problems(loop, starts, read, names)
-        if not carry and not gathered.names and all(each.rule == "SCN209" for each in problems):
-            problems.insert(0, Problem("SCN210", "no value goes from one layer to the next", loop.node))
+        if not carry and all(each.rule == "SCN209" for each in problems):
+            independent = f": `{gathered.names[0]}` collects what independent layers give" if gathered.names else ""
+            reason = f"no value goes from one layer to the next{independent}"
+            problems.insert(0, Problem("SCN210", reason, loop.node))
     else:
         problems += reduce_problems(loop, starts, names)
     problems += _walruses(loop)

@@ -8,6 +8,7 @@ from scanify.analysis.flow.growth import growths
 from scanify.analysis.flow.names import Names
 from scanify.analysis.flow.statements import assignments, statements_in, value_given
 from scanify.analysis.lower.loop import Loop, Problem
+from scanify.analysis.lower.nodes import children, nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parameters
 from scanify.analysis.lower.text import called, dotted
 
@@ -201,7 +202,7 @@ def _annotation(parameter: ast.arg) -> str | None:
 
 
 def _names_of(node: ast.AST) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    return {each.id for each in nodes_in(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
 
 
 def last_of(node: ast.AST) -> str | None:
@@ -228,7 +229,7 @@ def concretized(loop: Loop) -> Iterator[tuple[str, ast.expr]]:
 
 def tests_in(node: ast.AST) -> Iterator[ast.expr]:
     """The expressions whose value Python itself needs: conditions, and what is converted to a number or counted to."""
-    for each in ast.walk(node):
+    for each in nodes_in(node):
         match each:
             case ast.If() | ast.IfExp() | ast.While() | ast.Assert():
                 yield each.test
@@ -250,5 +251,5 @@ def _by_value(test: ast.AST) -> Iterator[str]:
     identity = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is | ast.IsNot)
     if identity or isinstance(test, ast.Attribute | ast.Call | ast.Lambda):
         return
-    for child in ast.iter_child_nodes(test):
+    for child in children(test):
         yield from _by_value(child)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from scanify.analysis.flow.statements import statements_in
 from scanify.analysis.lower.loop import Loop, Problem
+from scanify.analysis.lower.nodes import children, nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, parent_of
 from scanify.analysis.lower.text import called, dotted
 
@@ -67,7 +68,7 @@ def _leaving(statement: ast.AST) -> Iterator[Problem]:
         if isinstance(node, ast.comprehension) and node.is_async:
             yield Problem("SCN205", "`async for` leaves the body in the middle", node.iter)
         if not isinstance(node, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
-            waiting.extend(each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.stmt))
+            waiting.extend(each for each in children(node) if not isinstance(each, ast.stmt))
 
 
 def _managers(loop: Loop, statement: ast.With) -> Iterator[Problem]:
@@ -85,7 +86,7 @@ def _only_called(loop: Loop, function: ast.FunctionDef) -> bool:
     Kept beyond an iteration, it would see the names of the last one in the loop, and of its own in a local function.
     """
     for statement in loop.body:
-        for node in ast.walk(statement):
+        for node in nodes_in(statement):
             if not isinstance(node, ast.Name) or node.id != function.name:
                 continue
             above = parent_of(loop.module, node)
@@ -107,7 +108,7 @@ def identity_problems(loop: Loop, layers: frozenset[str], own: frozenset[str]) -
     `own` are the names that the loop binds: objects of its iterations.
     """
     for statement in loop.body:
-        for node in ast.walk(statement):
+        for node in nodes_in(statement):
             if isinstance(node, ast.Compare):
                 told = _compares(node, layers, own)
             else:
@@ -149,7 +150,7 @@ def _number_type(node: ast.expr) -> bool:
 
 def texts(loop: Loop, element: ast.expr) -> Iterator[Problem]:
     """Strings that are made in an element: of an array that is traced they would say that it is."""
-    for node in ast.walk(element):
+    for node in nodes_in(element):
         name = called(node)
         made = isinstance(node, ast.Call) and name in _TEXTS and loop.scope.binding(name or "") is None
         if made or isinstance(node, ast.JoinedStr):

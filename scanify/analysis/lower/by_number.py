@@ -12,10 +12,11 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from scanify.analysis.flow.definite import bound_once, definitely_evaluated, reads_before_stores
 from scanify.analysis.flow.names import flow, reads
-from scanify.analysis.lower.definite import bound_once, definitely_evaluated, reads_before_stores
 from scanify.analysis.lower.head import Head, HeadReader
 from scanify.analysis.lower.loop import Index, Loop, Order, Problem, Walk
+from scanify.analysis.lower.nodes import children, nodes_in
 from scanify.analysis.lower.numbers import Numbers, numbers_of
 from scanify.analysis.lower.rebuild import Change, rebuilt
 from scanify.analysis.lower.scope import COMPREHENSIONS, FUNCTIONS, ancestors, parameters, parent_of
@@ -55,15 +56,32 @@ def taken_by_number(loop: Loop, head: Head, reader: HeadReader) -> Loop:
     if head.index is None and numbers.keys_of is not None and _is_used(loop.body, numbers.index.id):
         return loop  # a plain walk, whose elements are no keys
     bound = flow(loop.body).bound
-    taken = list(_taken(loop, numbers, set(bound))) if numbers.index.id not in bound else []
+    taken = (
+        [each for each in _taken(loop, numbers, set(bound)) if each.applied] if numbers.index.id not in bound else []
+    )
     if not any(each.applied for each in taken) or not _evaluated_again(loop, numbers, taken):
         return _not_taken(loop, numbers, set(bound))
     return _taking(loop, numbers, taken, reader)
 
 
+def lists_by_number(loop: Loop) -> Loop:
+    """The loop with the lists that it only reads by its index as walks too: `x = layer(x, key=keys[i])`.
+
+    For those who know that they hold arrays: beside such a walk the layers need no number of their own.
+    """
+    index = loop.index
+    reader = HeadReader(loop.module, loop.scope)
+    numbers = numbers_of(reader, Head(loop.walks, index)) if index is not None and loop.problem is None else None
+    bound = set(flow(loop.body).bound)
+    if numbers is None or numbers.index.id in bound:
+        return loop
+    taken = [each for each in _taken(loop, numbers, bound) if not each.applied]
+    return _taking(loop, numbers, taken, reader) if taken else loop
+
+
 def _is_used(body: Sequence[ast.AST], name: str) -> bool:
     """Whether a body calls a name, or reads an attribute of it."""
-    for node in (each for statement in body for each in ast.walk(statement)):
+    for node in (each for statement in body for each in nodes_in(statement)):
         used = node.func if isinstance(node, ast.Call) else getattr(node, "value", None)
         if isinstance(node, ast.Call | ast.Attribute) and isinstance(used, ast.Name) and used.id == name:
             return True
@@ -105,8 +123,9 @@ def _taking(loop: Loop, numbers: Numbers, taken: list[_Taken], reader: HeadReade
     walks = (*numbers.beside, *(_walk(loop, each, numbers) for each in taken))
     read = numbers.index.id in flow(body).read_first
     index = Index(numbers.index, reader.numbers_text(numbers.node, numbers.text), numbers=numbers.node, read=read)
+    every = tuple(sorted((*replaced, *loop.replaced), key=lambda each: (each.start, each.end)))
     element = body[0].value if loop.element is not None and isinstance(body[0], ast.Expr) else None
-    return replace(loop, walks=walks, index=index, body=body, element=element, replaced=(*replaced, *loop.replaced))
+    return replace(loop, walks=walks, index=index, body=body, element=element, replaced=every)
 
 
 def _plain(taken: _Taken, numbers: Numbers) -> bool:
@@ -211,7 +230,7 @@ def _collect(nodes: Sequence[ast.AST], index: str, bound: set[str], every: dict[
             continue
         inner = _own_names(node) if isinstance(node, _SCOPES) else set()
         if index not in inner:  # else the scope has an index of its own, and stays as it is
-            _collect(list(ast.iter_child_nodes(node)), index, bound | inner, every)
+            _collect(list(children(node)), index, bound | inner, every)
 
 
 def _stored(
@@ -252,8 +271,8 @@ def _key(node: ast.AST, index: str, bound: set[str]) -> tuple[tuple[str, str], t
 
 def _own_names(node: ast.AST) -> set[str]:
     """The names that a scope binds for itself, at whatever depth."""
-    bound = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-    return bound | {arg.arg for each in ast.walk(node) for arg in parameters(each)}
+    bound = {each.id for each in nodes_in(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    return bound | {arg.arg for each in nodes_in(node) for arg in parameters(each)}
 
 
 def _is_own_place(
@@ -284,7 +303,7 @@ def _is_applied(loop: Loop, places: _Places, bindings: Sequence[ast.stmt]) -> bo
     named = {_target(each) for each in bindings}
     if any(_is_called(loop, place) for place in places.reads):
         return True
-    calls = (each for statement in loop.body for each in ast.walk(statement) if isinstance(each, ast.Call))
+    calls = (each for statement in loop.body for each in nodes_in(statement) if isinstance(each, ast.Call))
     given = (each for call in calls for each in (call.func, *call.args, *(word.value for word in call.keywords)))
     return bool(named) and any((dotted(each) or "").partition(".")[0] in named for each in given)
 
@@ -311,9 +330,9 @@ def _only_read(loop: Loop, container: str, number: str, places: _Places) -> bool
     """Whether a body does nothing else with a list than to read its elements by this number: `keys[i]`."""
     if not all(isinstance(place, ast.Subscript) for place in places.reads):
         return False
-    own = {each for place in places.reads for each in ast.walk(place)}
+    own = {each for place in places.reads for each in nodes_in(place)}
     for statement in loop.body:
-        for node in ast.walk(statement):
+        for node in nodes_in(statement):
             if node not in own and isinstance(node, ast.expr) and container_text(node) == container:
                 return False
     return called(places.container) is None
@@ -323,18 +342,19 @@ def _used_names(loop: Loop) -> set[str]:
     """The names in the outermost function that are no good for a new target: other loops may have the same one."""
     functions = [each for each in ancestors(loop.module, loop.node) if isinstance(each, FUNCTIONS)]
     around = functions[-1] if functions else loop.module.tree
-    used = {each.id for each in ast.walk(around) if isinstance(each, ast.Name)}
-    used |= {arg.arg for each in ast.walk(around) for arg in parameters(each)}
+    used = {each.id for each in nodes_in(around) if isinstance(each, ast.Name)}
+    used |= {arg.arg for each in nodes_in(around) for arg in parameters(each)}
+    given = {each.id for walk in loop.walks for each in nodes_in(walk.target) if isinstance(each, ast.Name)}
     inside = list(ancestors(loop.module, loop.node))
-    for other in ast.walk(around):
+    for other in nodes_in(around):
         if isinstance(other, ast.For | ast.comprehension) and isinstance(other.target, ast.Name):
             whole = parent_of(loop.module, other) if isinstance(other, ast.comprehension) else other
             if whole is not None and other is not loop.node and whole is not loop.node and whole not in inside:
                 name = other.target.id
                 if _count(around, name) == _count(whole, name) and not _count(loop.node, name):
                     used.discard(name)
-    return used
+    return used | given
 
 
 def _count(node: ast.AST, name: str) -> int:
-    return sum(1 for each in ast.walk(node) if isinstance(each, ast.Name) and each.id == name)
+    return sum(1 for each in nodes_in(node) if isinstance(each, ast.Name) and each.id == name)

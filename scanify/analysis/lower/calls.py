@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from scanify.analysis.facts import Place
 from scanify.analysis.flow.names import flow
 from scanify.analysis.index.module import Module
-from scanify.analysis.lower.eager import walked_at_once
 from scanify.analysis.lower.head import HeadReader
+from scanify.analysis.lower.iterators import walked_at_once
 from scanify.analysis.lower.loop import Form, Index, Loop, Problem
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.rebuild import Change, rebuilt
 from scanify.analysis.lower.scope import FUNCTIONS, Scope, adopt, parameters, parent_of
 from scanify.analysis.lower.text import dotted, made, root, singular, unused
@@ -110,7 +111,7 @@ class _Reduction:
             return self._of_lambda(function, walked, start, columns)
         if dotted(function) is None and not self._is_partial(function):
             return None
-        names = {each.id for each in ast.walk(function) if isinstance(each, ast.Name)}
+        names = {each.id for each in nodes_in(function) if isinstance(each, ast.Name)}
         targets = self._targets(columns, names) if columns is not None else [self._name("layer", names)]
         used = names | {each.id for each in targets}
         carry = start.id if isinstance(start, ast.Name) and start.id not in used else unused("carry", used)
@@ -132,14 +133,14 @@ class _Reduction:
         carry, item = names[0].arg, names[1].arg
         if columns is None:
             return self._made(self._name(item, ()), walked, carry, function.body, start)
-        targets = self._targets(columns, {each.id for each in ast.walk(function) if isinstance(each, ast.Name)})
+        targets = self._targets(columns, {each.id for each in nodes_in(function) if isinstance(each, ast.Name)})
         taken = list(_taken_apart(function.body, item, len(targets)))
         statement = self._update(carry, function.body)
         body, replaced = rebuilt(self.module, [statement], [Change(each, targets[at].id) for each, at in taken])
         target = made(ast.Tuple(list(targets), ast.Store()), walked)
         update = body[0].value if isinstance(body[0], ast.Assign) else function.body
         loop = self._made(target, walked, carry, update, start)
-        whole = any(isinstance(each, ast.Name) and each.id == item for each in ast.walk(update))
+        whole = any(isinstance(each, ast.Name) and each.id == item for each in nodes_in(update))
         problem = Problem("SCN213", f"`{item}` is not only taken apart by number", self.call) if whole else None
         return replace(loop, replaced=replaced, problem=loop.problem or problem)
 
@@ -224,7 +225,7 @@ def _loaded(node: ast.expr) -> ast.expr:
 def _taken_apart(node: ast.AST, item: str, count: int) -> list[tuple[ast.Subscript, int]]:
     """Each `item[0]`, `item[1]` in an expression, with its number."""
     taken = []
-    for each in ast.walk(node):
+    for each in nodes_in(node):
         match each:
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int() as number)) if name == item:
                 if type(number) is int and 0 <= number < count:
@@ -243,7 +244,7 @@ def _sequential(module: Module, scope: Scope, call: ast.Call, reader: HeadReader
     layer = made(ast.Name("layer", ast.Store()), call)
     walk = replace(reader.read(layer, values[0]), index=None)
     update = ast.parse("x = layer(x)").body[0]
-    for part in ast.walk(update):
+    for part in nodes_in(update):
         if isinstance(part, ast.expr | ast.stmt):
             made(part, call)
     adopt(module, update, call)

@@ -11,9 +11,10 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from scanify.analysis.index.module import Module
+from scanify.analysis.lower.nodes import children, nodes_in
 from scanify.analysis.lower.text import root
 
-_KEYWORDS = re.compile(r"\b(?:for|while|map|\w*reduce|fold\w*)\b|\bSequential\b")
+_KEYWORDS = re.compile(r"\b(?:for|while|map|reduce|Sequential)\b")
 _ALIASED = re.compile(r"\b(?:reduce|Sequential)\s+as\s+(\w+)")
 _FEW = 3  # layers of a `Sequential` that is written out: fewer are left alone
 _STATEMENTS = (ast.For, ast.AsyncFor, ast.While)
@@ -24,7 +25,7 @@ Candidate = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.GeneratorExp
 
 def candidates(module: Module) -> Iterator[Candidate]:
     """The loops, comprehensions and calls of a file that may go over modules, in source order."""
-    aliases = _ALIASED.findall(module.text)
+    aliases = _ALIASED.findall(module.text) if "reduce as " in module.text or "Sequential as " in module.text else []
     words = re.compile(rf"{_KEYWORDS.pattern}|\b(?:{'|'.join(aliases)})\b") if aliases else _KEYWORDS
     lines = _lines_with(words, module)
     reduces = {"reduce", *aliases}
@@ -78,7 +79,7 @@ def _in_expressions(nodes: Sequence[object], lines: Sequence[int]) -> Iterator[C
             continue
         if isinstance(node, _EXPRESSIONS):
             yield node
-        waiting.extend(reversed(list(ast.iter_child_nodes(node))))
+        waiting.extend(reversed(list(children(node))))
 
 
 # -- whether a loop may be one -------------------------------------------------------------------------------------
@@ -117,13 +118,16 @@ def _may_walk(node: ast.Call, reduces: set[str]) -> bool:
         return False
     if not isinstance(function, ast.Lambda):
         return name in reduces and isinstance(function, ast.Name | ast.Attribute | ast.Call)
-    calls = (each for each in ast.walk(function.body) if isinstance(each, ast.Call))
+    calls = (each for each in nodes_in(function.body) if isinstance(each, ast.Call))
     return any(call.args or call.keywords for call in calls)
 
 
 def _applies_its_target(loop: ast.For | ast.AsyncFor | ast.While, targets: set[str]) -> bool:
-    nodes = [node for statement in loop.body for node in ast.walk(statement)]
+    nodes = [node for statement in loop.body for node in nodes_in(statement)]
     targets = targets | _taken_by(targets, nodes)
+    for node in nodes:  # `for layer in stage`
+        if isinstance(node, ast.For | ast.comprehension) and targets & _names(node.iter):
+            targets = targets | _names(node.target)
     bound: set[str] = set()
     given: set[str] = set()
     for node in nodes:
@@ -160,7 +164,7 @@ def _is_taken(value: ast.expr | None, index: set[str]) -> bool:
 def _applies_to_its_element(node: ast.ListComp | ast.GeneratorExp) -> bool:
     first = node.generators[0]
     targets = _names(first.target)
-    calls = [each for each in ast.walk(node.elt) if isinstance(each, ast.Call) and (each.args or each.keywords)]
+    calls = [each for each in nodes_in(node.elt) if isinstance(each, ast.Call) and (each.args or each.keywords)]
     if any(_applies(call, targets) for call in calls):
         return True
     if not any(root(call.func) in targets for call in calls):
@@ -174,7 +178,7 @@ def _read(node: ast.expr) -> Iterator[ast.AST]:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("values", "items"):
         node = node.func.value
     if not isinstance(node, ast.Call):
-        yield from ast.walk(node)
+        yield from nodes_in(node)
         return
     for value in _values(node):
         yield from _read(value)
@@ -214,7 +218,7 @@ def _rebinds_through(node: ast.Assign | ast.AugAssign | ast.AnnAssign, targets: 
     """`x = apply(layer, x)`: a call that is given the target and the name that is bound; `x = x + layer.weight`."""
     bound = {name for target in _targets(node) for name in _names(target)}
     again = isinstance(node, ast.AugAssign) or bool(node.value is not None and bound & _names(node.value))
-    for call in ast.walk(node.value) if node.value is not None else ():
+    for call in nodes_in(node.value) if node.value is not None else ():
         if again and isinstance(call, ast.Attribute) and root(call) in targets:
             return True
         if isinstance(call, ast.Call):
@@ -235,4 +239,4 @@ def _values(call: ast.Call) -> Iterator[ast.expr]:
 
 
 def _names(node: ast.AST) -> set[str]:
-    return {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
+    return {name.id for name in nodes_in(node) if isinstance(name, ast.Name)}

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from scanify.analysis.flow.around import read_after
 from scanify.analysis.flow.names import flow, reads
 from scanify.analysis.lower.loop import Loop
+from scanify.analysis.lower.nodes import children, nodes_in
 from scanify.analysis.lower.rebuild import above_in_block
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors
 from scanify.analysis.lower.text import dotted, pure
@@ -92,7 +93,7 @@ def _continues(node: ast.AST) -> bool:
         return True
     if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.expr, ast.For, ast.While)):
         return False
-    return any(_continues(child) for child in ast.iter_child_nodes(node))
+    return any(_continues(child) for child in children(node))
 
 
 def _seen(loop: Loop, name: str) -> bool:
@@ -108,7 +109,7 @@ def _seen(loop: Loop, name: str) -> bool:
 
 
 def _is_declared(function: ast.AST, name: str) -> bool:
-    return any(isinstance(each, ast.Global | ast.Nonlocal) and name in each.names for each in ast.walk(function))
+    return any(isinstance(each, ast.Global | ast.Nonlocal) and name in each.names for each in nodes_in(function))
 
 
 def _in_closure(nodes: Sequence[ast.AST], name: str) -> bool:
@@ -117,6 +118,6 @@ def _in_closure(nodes: Sequence[ast.AST], name: str) -> bool:
         if isinstance(node, _CLOSURES):
             if name in reads(node):
                 return True
-        elif _in_closure(list(ast.iter_child_nodes(node)), name):
+        elif _in_closure(list(children(node)), name):
             return True
     return False

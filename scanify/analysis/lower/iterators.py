@@ -9,12 +9,96 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from scanify.analysis.lower.definite import definitely_evaluated
+from scanify.analysis.flow.definite import definitely_evaluated
+from scanify.analysis.index.module import Module
 from scanify.analysis.lower.head import HeadReader
 from scanify.analysis.lower.loop import Form, Loop, Walk
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.rebuild import Change, rebuilt
-from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
-from scanify.analysis.lower.text import made, only_argument, singular, unused
+from scanify.analysis.lower.scope import FUNCTIONS, Scope, ancestors, parent_of
+from scanify.analysis.lower.text import called, made, only_argument, singular, unused
+
+# These go through a generator before they do anything else.
+_EAGER = frozenset("sum tuple list".split())
+_LAZY = frozenset("zip enumerate".split())
+_LIBRARIES = frozenset("jax numpy".split())
+
+
+def walked_at_once(module: Module, scope: Scope, node: ast.expr) -> bool:
+    """Whether a generator, or a `map`, is walked at once and to its end by what stands around it.
+
+    A generator evaluates each element when it is asked for, with what names are bound to then.
+    """
+    below: ast.AST = node
+    while True:
+        above = parent_of(module, below)
+        match above:
+            case ast.Assign(targets=targets):  # `a, b = ...`
+                return all(isinstance(each, ast.Tuple | ast.List) for each in targets)
+            case ast.Starred():
+                return True
+            case ast.Call() if any(each is below for each in above.args):
+                name = called(above)
+                if name is not None and scope.binding(name) is None and name in _EAGER:
+                    return True
+                outside = scope.qualified(above.func) or ""
+                if outside.partition(".")[0] in _LIBRARIES or outside == "functools.reduce":
+                    return True
+                if name not in _LAZY or scope.binding(name or "") is not None:
+                    return _extends(module, scope, above)
+                below = above
+            case _:
+                return False
+
+
+def _extends(module: Module, scope: Scope, call: ast.Call) -> bool:
+    """`outs.extend(head(x) for head in heads)` for a list of the function: nothing looks at it while it grows."""
+    match call:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="extend"), args=[_], keywords=[]):
+            return is_own_list(scope.function, name) and not _seen_before(module, scope, name, call)
+        case _:
+            return False
+
+
+def _seen_before(module: Module, scope: Scope, name: str, call: ast.Call) -> bool:
+    """Whether anything but what makes a list and adds to it may hold or read it by the time that a call runs."""
+    again = any(isinstance(each, ast.For | ast.While) for each in ancestors(module, call))
+    uses = [each for each in nodes_in(scope.function.node) if isinstance(each, ast.Name) and each.id == name]
+    end = module.span(call).end
+    before = [each for each in uses if again or module.span(each).start < end]
+    return not all(_makes_or_adds(parent_of(module, each), each) for each in before)
+
+
+def _makes_or_adds(above: ast.AST | None, use: ast.Name) -> bool:
+    match above:
+        case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
+            return isinstance(use.ctx, ast.Store)
+        case ast.Attribute():
+            return above.attr in ("append", "extend")
+        case _:
+            return False
+
+
+def is_own_list(scope: Scope, name: str) -> bool:
+    """Whether a name is assigned new lists in the function and nothing else; it may be added to."""
+    if name not in scope.locals or name in scope.params:
+        return False
+    made = 0
+    for node in nodes_in(scope.node):
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store | ast.Del):
+            match parent_of(scope.module, node):
+                case ast.Assign(targets=[target], value=ast.List() | ast.ListComp()) if target is node:
+                    made += 1
+                case ast.AnnAssign(value=ast.List() | ast.ListComp()):
+                    made += 1
+                case ast.AugAssign(op=ast.Add()):
+                    pass
+                case _:
+                    return False
+    return made > 0
+
+
+# -- `next` -----------------------------------------------------------------------------------------------------------
 
 
 def taking_next(loop: Loop, reader: HeadReader) -> Loop:
@@ -28,7 +112,7 @@ def taking_next(loop: Loop, reader: HeadReader) -> Loop:
         walked = _walked(loop, reader, name, call)
         if call not in definite or walked is None:
             continue
-        used = {each.id for each in ast.walk(loop.scope.function.node) if isinstance(each, ast.Name)}
+        used = {each.id for each in nodes_in(loop.scope.function.node) if isinstance(each, ast.Name)}
         used |= set(loop.targets) | set(loop.scope.function.params)
         element = unused(singular(name.id, "this_"), used)
         body, replaced = rebuilt(loop.module, loop.body, [Change(call, element)])
@@ -41,7 +125,7 @@ def taking_next(loop: Loop, reader: HeadReader) -> Loop:
 
 def _nexts(loop: Loop, reader: HeadReader) -> Iterator[ast.Call]:
     for statement in loop.body:
-        for node in ast.walk(statement):
+        for node in nodes_in(statement):
             if (
                 isinstance(node, ast.Call)
                 and reader.builtin(node) == "next"
@@ -58,7 +142,7 @@ def _walked(loop: Loop, reader: HeadReader, name: ast.Name, call: ast.Call) -> a
     function = loop.scope.function.node
     if not isinstance(function, FUNCTIONS) or loop.scope.function.binding(name.id) is not loop.scope.function:
         return None
-    places = [each for each in ast.walk(function) if isinstance(each, ast.Name) and each.id == name.id]
+    places = [each for each in nodes_in(function) if isinstance(each, ast.Name) and each.id == name.id]
     stores = [each for each in places if isinstance(each.ctx, ast.Store)]
     if len(places) != 2 or len(stores) != 1 or name.id in loop.scope.function.params:
         return None

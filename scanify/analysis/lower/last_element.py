@@ -16,6 +16,7 @@ from scanify.analysis.flow.growth import Growth, How, growths
 from scanify.analysis.flow.names import flow
 from scanify.analysis.flow.starts import last_of
 from scanify.analysis.lower.loop import Form, Loop
+from scanify.analysis.lower.nodes import children, nodes_in
 from scanify.analysis.lower.rebuild import Change, rebuilt
 from scanify.analysis.lower.scope import COMPREHENSIONS, FUNCTIONS, adopt, ancestors, parameters, parent_of
 from scanify.analysis.lower.text import made, singular, unused
@@ -49,7 +50,7 @@ def carrying_ends(loop: Loop) -> Loop:
         changes += [Change(value, last, keeps=True) for value in tail.added]
         body, replaced = rebuilt(loop.module, loop.body, changes)
         line = made(ast.parse(f"{last} = {name}[-1]").body[0], start)
-        for part in ast.walk(line):
+        for part in nodes_in(line):
             if isinstance(part, ast.expr | ast.stmt):
                 made(part, start)
         adopt(loop.module, line, parent_of(loop.module, loop.node) or loop.module.tree)
@@ -63,7 +64,7 @@ def _used_names(loop: Loop) -> set[str]:
     """The names in the outermost function around, and those that the lowering gave already."""
     around = [each for each in ancestors(loop.module, loop.node) if isinstance(each, FUNCTIONS)]
     outermost: ast.AST = around[-1] if around else loop.module.tree
-    nodes = [*ast.walk(outermost), *(each for statement in loop.body for each in ast.walk(statement))]
+    nodes = [*nodes_in(outermost), *(each for statement in loop.body for each in nodes_in(statement))]
     return {each.id for each in nodes if isinstance(each, ast.Name)} | {
         arg.arg for each in nodes for arg in parameters(each)
     }
@@ -77,7 +78,7 @@ def _tail(loop: Loop, name: str, grown: Sequence[Growth]) -> _Tail | None:
     added = [_added(each) for each in grown]
     reads = tuple(read for statement in loop.body for read in _last_elements(statement, name))
     known: set[ast.AST] = {place for each in grown for place in each.names} | {read.value for read in reads}
-    places = [each for node in (*loop.body, *(walk.source for walk in loop.walks)) for each in ast.walk(node)]
+    places = [each for node in (*loop.body, *(walk.source for walk in loop.walks)) for each in nodes_in(node)]
     if not reads or any(isinstance(each, ast.Name) and each.id == name and each not in known for each in places):
         return None
     if any(_around(loop, each) is not loop.node for each in (*reads, *(growth.node for growth in grown))):
@@ -110,7 +111,7 @@ def _last_elements(node: ast.AST, name: str) -> Iterator[ast.Subscript]:
     if isinstance(node, ast.Subscript) and last_of(node) == name:
         yield node
         return
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         yield from _last_elements(child, name)
 
 

@@ -13,6 +13,7 @@ from enum import Enum
 
 from scanify.analysis.facts import Place, Replacement
 from scanify.analysis.index.module import Module
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import Scope
 from scanify.analysis.lower.text import is_made
 
@@ -153,7 +154,7 @@ class Loop:
     def targets(self) -> tuple[str, ...]:
         """The names that the head binds in each iteration, in order, those of the index first."""
         bound = [*([self.index.target] if self.index is not None else []), *(walk.target for walk in self.walks)]
-        names = (node.id for target in bound for node in ast.walk(target) if isinstance(node, ast.Name))
+        names = (node.id for target in bound for node in nodes_in(target) if isinstance(node, ast.Name))
         return tuple(dict.fromkeys(names))
 
     def code(self, node: ast.AST) -> str:

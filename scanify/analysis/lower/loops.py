@@ -18,9 +18,8 @@ from scanify.analysis.lower.by_number import taken_by_number
 from scanify.analysis.lower.calls import call_lowered
 from scanify.analysis.lower.candidates import Candidate, candidates
 from scanify.analysis.lower.counters import Counter, bound_of, counter_of
-from scanify.analysis.lower.eager import is_own_list, walked_at_once
 from scanify.analysis.lower.head import HeadReader
-from scanify.analysis.lower.iterators import taking_next
+from scanify.analysis.lower.iterators import is_own_list, taking_next, walked_at_once
 from scanify.analysis.lower.last_element import carrying_ends
 from scanify.analysis.lower.loop import Form, Index, Loop, Problem
 from scanify.analysis.lower.rebuild import Change, rebuilt

@@ -11,6 +11,7 @@ from typing import cast
 
 from scanify.analysis.facts import Replacement
 from scanify.analysis.index.module import Module
+from scanify.analysis.lower.nodes import children
 from scanify.analysis.lower.scope import adopt, parent_of
 from scanify.analysis.lower.text import made
 
@@ -39,7 +40,7 @@ def rebuilt(
 
 def _holds(node: ast.AST, changes: Mapping[ast.AST, Change], on_the_way: set[ast.AST]) -> bool:
     """Whether a node is changed, or holds one that is; those that do are added to `on_the_way`."""
-    held = [_holds(child, changes, on_the_way) for child in ast.iter_child_nodes(node)]
+    held = [_holds(child, changes, on_the_way) for child in children(node)]
     if any(held):
         on_the_way.add(node)
     return any(held) or node in changes
@@ -76,7 +77,7 @@ class _Changer:
             elif isinstance(value, list) and value and isinstance(value[0], ast.AST):
                 setattr(new, field, self.parts(value))
         self._takes_place(new, node)
-        for child in ast.iter_child_nodes(new):
+        for child in children(new):
             if child in self.new:
                 adopt(self.module, child, new)
         return new

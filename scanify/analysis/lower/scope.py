@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from scanify.analysis.index.module import Module
+from scanify.analysis.lower.nodes import children, nodes_in
 from scanify.analysis.lower.text import dotted
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
@@ -147,6 +148,8 @@ class Scope:
 
     @cached_property
     def _bound(self) -> set[str]:
+        if isinstance(self.node, ast.Module) and ":=" not in self.module.text:
+            return {*self.module.definitions, *self.module.imports, *self.module.rebound}
         bound = {name for node in own_nodes(self.node) for name in names_bound_by(node)}
         if isinstance(self.node, ast.Module):
             bound |= self.module.rebound
@@ -154,7 +157,7 @@ class Scope:
             bound = {
                 node.id
                 for level in self.node.generators
-                for node in ast.walk(level.target)
+                for node in nodes_in(level.target)
                 if isinstance(node, ast.Name)
             }
         return bound
@@ -218,7 +221,7 @@ def evaluated_here(node: ast.AST) -> Iterator[ast.AST]:
         case ast.comprehension():
             yield from (node.iter, *node.ifs)
         case _:
-            yield from ast.iter_child_nodes(node)
+            yield from children(node)
 
 
 def names_bound_by(node: ast.AST) -> Iterator[str]:
@@ -260,7 +263,7 @@ class _Scopes:
         stack = [node]
         while stack:
             above = stack.pop()
-            for below in ast.iter_child_nodes(above):
+            for below in children(above):
                 self.parents[below] = above
                 stack.append(below)
 
@@ -344,7 +347,7 @@ def _evaluates(opens: ast.AST, path: list[ast.AST]) -> bool:
 
 def _start(node: ast.AST) -> tuple[int, int]:
     """Where a node begins, its decorators counted; of one without a place of its own, its first part that has one."""
-    for part in ast.walk(node):
+    for part in [node] if isinstance(node, _PLACED) else nodes_in(node):
         if isinstance(part, _PLACED):
             decorators = [(each.lineno, each.col_offset) for each in getattr(part, "decorator_list", ())]
             return min([(part.lineno, part.col_offset), *decorators])

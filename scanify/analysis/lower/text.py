@@ -6,6 +6,7 @@ from collections.abc import Container
 from typing import TypeVar
 
 from scanify.analysis.index.module import Module
+from scanify.analysis.lower.nodes import children
 
 _MADE = "_made_in_lowering"
 Node = TypeVar("Node", bound=ast.AST)
@@ -129,9 +130,7 @@ def _formatted(part: ast.expr) -> bool:
         return True
     if not isinstance(part, ast.FormattedValue) or not arithmetic(part.value):
         return False
-    return part.format_spec is None or all(
-        isinstance(each, ast.Constant) for each in ast.iter_child_nodes(part.format_spec)
-    )
+    return part.format_spec is None or all(isinstance(each, ast.Constant) for each in children(part.format_spec))
 
 
 def singular(container: str, otherwise: str = "") -> str:

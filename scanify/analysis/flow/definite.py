@@ -3,6 +3,8 @@
 import ast
 from collections.abc import Iterator, Sequence
 
+from scanify.analysis.lower.nodes import children, nodes_in
+
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
@@ -29,7 +31,7 @@ def _leaves(node: ast.AST, kinds: tuple[type[ast.stmt], ...]) -> bool:
         return False
     if isinstance(node, _LOOPS):
         kinds = (ast.Return,)
-    return any(_leaves(child, kinds) for child in ast.iter_child_nodes(node))
+    return any(_leaves(child, kinds) for child in children(node))
 
 
 def _block(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
@@ -88,7 +90,7 @@ def _expression(node: ast.AST) -> Iterator[ast.AST]:
             for value in (*node.args, *(keyword.value for keyword in node.keywords)):
                 yield from _expression(value.body if isinstance(value, ast.Lambda) else value)
         case _:
-            for child in ast.iter_child_nodes(node):
+            for child in children(node):
                 yield from _expression(child)
 
 
@@ -98,15 +100,15 @@ def reads_before_stores(body: Sequence[ast.AST], reads: Sequence[ast.AST], store
     for statement in _simple(body):
         if statement is None:
             return False
-        holds = set(ast.walk(statement))
+        holds = set(nodes_in(statement))
         if stored and holds.intersection(reads):
             return False
         here = [each for each in stores if each in holds]
-        if any(set(ast.walk(target)).intersection(reads) for target in here):
+        if any(set(nodes_in(target)).intersection(reads) for target in here):
             return False
         stored = stored or bool(here)
-    loops = [each for statement in body for each in ast.walk(statement) if isinstance(each, _LOOPS)]
-    return not any(set(ast.walk(loop)).intersection(stores) for loop in loops)
+    loops = [each for statement in body for each in nodes_in(statement) if isinstance(each, _LOOPS)]
+    return not any(set(nodes_in(loop)).intersection(stores) for loop in loops)
 
 
 def _simple(body: Sequence[ast.AST]) -> Iterator[ast.AST | None]:
@@ -130,8 +132,8 @@ def _simple(body: Sequence[ast.AST]) -> Iterator[ast.AST | None]:
 
 def bound_once(nodes: Sequence[ast.AST], name: str) -> bool:
     """Whether exactly one place in some code binds a name, and nothing reads it in front of that."""
-    places = [each for node in nodes for each in ast.walk(node) if isinstance(each, ast.Name) and each.id == name]
+    places = [each for node in nodes for each in nodes_in(node) if isinstance(each, ast.Name) and each.id == name]
     places.sort(key=lambda each: (each.lineno, each.col_offset))
     kinds = [isinstance(each.ctx, ast.Load) for each in places]
-    others = (each for node in nodes for each in ast.walk(node) if isinstance(each, ast.arg) and each.arg == name)
+    others = (each for node in nodes for each in nodes_in(node) if isinstance(each, ast.arg) and each.arg == name)
     return kinds[:1] == [False] and all(kinds[1:]) and next(others, None) is None

@@ -1,0 +1,239 @@
+"""Each form of loop is lowered to what it walks, by what names, in which order, and to the text that is emitted for it."""
+
+import ast
+
+import pytest
+from lower_helpers import source
+
+from scanify.analysis.flow.shape import shape_of
+from scanify.analysis.lower.by_number import lists_by_number
+from scanify.analysis.lower.loop import Form, Loop, Order
+from scanify.analysis.lower.loops import loops_in
+from scanify.analysis.lower.scope import ancestors, scope_of
+
+METHOD = """
+import functools
+import itertools
+from functools import partial, reduce as fold
+
+import equinox as eqx
+import jax
+
+class Model:
+    def __call__(self, x, keys=None, mask=None, caches=None, pos=0):
+{body}
+"""
+
+
+def loops(body: str) -> tuple[Loop, ...]:
+    lines = "\n".join(f"        {line}" for line in body.strip().splitlines())
+    return loops_in(source(METHOD.format(body=lines)))
+
+
+def rewritten_body(loop: Loop) -> str:
+    """The body of one iteration as the file would have it."""
+    text, at = "", loop.module.span(loop.node).start
+    for each in loop.replaced:
+        text, at = text + loop.module.text[at : each.start] + each.text, each.end
+    return text + loop.module.text[at : loop.module.span(loop.node).end]
+
+
+WALKED = [
+    ("for layer in self.layers:\n    x = layer(x)", Form.FOR, Order.WHOLE, "self.layers"),
+    ("for layer in reversed(self.layers):\n    x = layer(x)", Form.FOR, Order.REVERSED, "reversed(self.layers)"),
+    ("for layer in self.layers[::-1]:\n    x = layer(x)", Form.FOR, Order.REVERSED, "self.layers[::-1]"),
+    ("for layer in self.layers[1:]:\n    x = layer(x)", Form.FOR, Order.SLICE, "self.layers[1:]"),
+    ("for layer in iter(self.layers):\n    x = layer(x)", Form.FOR, Order.WHOLE, "self.layers"),
+    ("for layer in self.layers.values():\n    x = layer(x)", Form.FOR, Order.VALUES, "self.layers.values()"),
+    ("for i in range(len(self.layers)):\n    x = self.layers[i](x)", Form.FOR, Order.WHOLE, "self.layers"),
+    (
+        "for i in range(pos):\n    block = self.layers[i]\n    x = block(x)",
+        Form.FOR,
+        Order.NUMBERED,
+        "[self.layers[i] for i in range(pos)]",
+    ),
+    (
+        "for i in range(3):\n    x = getattr(self, f'layer{i}')(x)",
+        Form.FOR,
+        Order.NUMBERED,
+        "[getattr(self, f'layer{i}') for i in range(3)]",
+    ),
+    ("for name in self.layers:\n    x = self.layers[name](x)", Form.FOR, Order.VALUES, "self.layers.values()"),
+    (
+        "i = 0\nwhile i < len(self.layers):\n    x = self.layers[i](x)\n    i += 1",
+        Form.WHILE,
+        Order.WHOLE,
+        "self.layers",
+    ),
+    (
+        "i = 1\nwhile pos > i:\n    x = self.layers[i](x)\n    i = i + 1",
+        Form.WHILE,
+        Order.NUMBERED,
+        "[self.layers[i] for i in range(1, pos)]",
+    ),
+    ("x = functools.reduce(lambda h, layer: layer(h), self.layers, x)", Form.REDUCE, Order.WHOLE, "self.layers"),
+    ("x = fold(partial(step, mask), self.layers, x)", Form.REDUCE, Order.WHOLE, "self.layers"),
+    ("x = fold(step, zip(self.layers, keys), x)", Form.REDUCE, Order.WHOLE, "self.layers"),
+    ("y = [layer(x) for layer in self.layers]", Form.COMPREHENSION, Order.WHOLE, "self.layers"),
+    ("y = [jax.vmap(jax.vmap(layer))(x) for layer in self.layers]", Form.COMPREHENSION, Order.WHOLE, "self.layers"),
+    ("y = [self.layers[i](x) for i in range(len(self.layers))]", Form.COMPREHENSION, Order.WHOLE, "self.layers"),
+    ("y = sum(layer(x) for layer in self.layers)", Form.GENERATOR, Order.WHOLE, "self.layers"),
+    ("y = list(map(lambda layer, k: layer(x, k), self.layers, keys))", Form.MAP, Order.WHOLE, "self.layers"),
+    ("y = eqx.nn.Sequential(self.layers)", Form.SEQUENTIAL, Order.WHOLE, "self.layers"),
+    ("for layer in self.enc + self.dec:\n    x = layer(x)", Form.FOR, Order.WHOLE, "[*self.enc, *self.dec]"),
+    (
+        "for layer in itertools.chain(self.enc, self.dec):\n    x = layer(x)",
+        Form.FOR,
+        Order.WHOLE,
+        "[*self.enc, *self.dec]",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "form", "order", "text"), WALKED)
+def test_one_walk_of_layers(body: str, form: Form, order: Order, text: str) -> None:
+    (loop,) = loops(body)
+    layer = loop.walks[0]
+    assert (loop.form, layer.order, layer.text, loop.problem) == (form, order, text, None)
+    shape = shape_of(loop, layer)
+    assert shape.problems == () and shape.applies_layer
+    assert shape.carry == (() if loop.element is not None else (loop.carry or "x",))
+
+
+@pytest.mark.parametrize("body", [each[0] for each in WALKED])
+def test_nodes_keep_their_places_and_the_texts_say_what_the_nodes_say(body: str) -> None:
+    (loop,) = loops(body)
+    nodes = [node for statement in loop.body for node in ast.walk(statement) if isinstance(node, ast.expr | ast.stmt)]
+    span = loop.module.span(loop.node)
+    for node in nodes:
+        assert span.start <= loop.module.span(node).start <= loop.module.span(node).end <= span.end
+    if loop.is_statement:
+        text = rewritten_body(loop)
+        assert isinstance(loop.node, ast.For | ast.While)
+        again = ast.parse("\n".join(line[8:] if at else line for at, line in enumerate(text.splitlines()))).body[0]
+        assert isinstance(again, ast.For)
+        assert [ast.dump(each) for each in again.body] == [ast.dump(each) for each in loop.body]
+
+
+def test_what_one_iteration_takes_by_number() -> None:
+    (loop,) = loops(
+        "for i, k in enumerate(keys):\n    layer = self.layers[i]\n    x, caches[i] = layer(x, caches[i], k)"
+    )
+    shape = shape_of(loop, next(walk for walk in loop.walks if "layers" in walk.text))
+    assert [(each.target, each.source) for each in shape.xs] == [
+        ("i", "range(len(keys))"),
+        ("k", "keys"),
+        ("cache", "[caches[i] for i in range(len(keys))]"),
+    ]
+    assert [each.name for each in shape.collections] == ["caches"] and not shape.problems
+
+
+def test_an_element_that_may_not_be_taken_stays_by_number() -> None:
+    (loop,) = loops("for i in range(pos):\n    if i:\n        x = self.layers[i](x)")
+    assert [problem.rule for problem in shape_of(loop, loop.walks[0]).problems][:1] == ["SCN208"]
+    assert ast.unparse(loop.walks[0].base) == "self.layers"
+    (loop,) = loops("for i in range(len(self.layers)):\n    if i:\n        x = self.layers[i](x)")
+    assert loop.problem is None and loop.walks[0].order is Order.WHOLE, (
+        "the list has all the numbers that it is asked for"
+    )
+
+
+def test_two_subscripts_and_lists_of_lists() -> None:
+    outer, inner = loops("for i in range(2):\n    for j in range(3):\n        x = self.grus[i][j](x)")
+    assert inner.walks[0].text == "[self.grus[i][j] for j in range(3)]" and inner.scope is outer.scope
+    outer, inner = loops("for i in range(2):\n    for layer in self.stages[i]:\n        x = layer(x)")
+    assert outer.walks[0].text == "[self.stages[i] for i in range(2)]" and inner.walks[0].text == "self.stages[i]"
+    outer, inner = loops("for stage in self.stages:\n    for layer in stage:\n        x = layer(x)")
+    assert [each.walks[0].text for each in (outer, inner)] == ["self.stages", "stage"]
+
+
+def test_a_counter_that_is_read_afterwards_stays_one() -> None:
+    body = "i = 0\nfor layer in self.layers:\n    x = layer(x, i)\n    i += 1\n"
+    (loop,) = loops(body)
+    assert loop.counter == "i" and shape_of(loop, loop.walks[0]).xs[0].source == "range(len(self.layers))"
+    (loop,) = loops(f"{body}return x, i")
+    assert loop.counter is None and shape_of(loop, loop.walks[0]).carry == ("x", "i")
+
+
+def test_lists_that_are_filled_and_read_at_their_end() -> None:
+    (loop,) = loops("hidden = [x]\nfor layer in self.layers:\n    hidden.append(layer(hidden[-1]))\nreturn hidden")
+    shape = shape_of(loop, loop.walks[0])
+    assert (shape.carry, shape.ys, loop.ahead) == (("last_hidden",), ("hidden",), ("last_hidden = hidden[-1]",))
+    assert "hidden.append(last_hidden := layer(last_hidden))" in rewritten_body(loop) and not shape.problems
+
+
+def test_an_iterator_that_a_body_takes_from_is_walked() -> None:
+    (loop,) = loops("ks = iter(jax.random.split(pos, 3))\nfor layer in self.layers:\n    x = layer(x, key=next(ks))")
+    shape = shape_of(loop, loop.walks[0])
+    assert [(each.target, each.source) for each in shape.xs] == [("k", "list(ks)")] and not shape.problems
+    (loop,) = loops(
+        "ks = iter(jax.random.split(pos, 3))\nx = x + next(ks)\nfor layer in self.layers:\n    x = layer(x, key=next(ks))"
+    )
+    assert len(loop.walks) == 1
+
+
+def test_lists_beside_the_layers_can_be_walked_too() -> None:
+    (loop,) = loops("for i, layer in enumerate(self.layers):\n    x = layer(x, key=keys[i])")
+    assert [each.target for each in shape_of(loop, loop.walks[0]).xs] == ["i"]
+    loop = lists_by_number(loop)
+    shape = shape_of(loop, loop.walks[0])
+    assert [each.source for each in shape.xs] == ["[keys[i] for i in range(len(self.layers))]"]
+
+
+def test_a_reduce_without_a_beginning_and_one_that_keeps_its_tuple() -> None:
+    (loop,) = loops("x = fold(lambda h, layer: layer(h), self.layers)")
+    assert loop.problem is not None and loop.problem.rule == "SCN213"
+    (loop,) = loops("x = fold(lambda h, p: p[0](h, key=p[1]), zip(self.layers, keys), x)")
+    shape = shape_of(loop, loop.walks[0])
+    assert loop.problem is None and shape.call is not None and loop.code(loop.body[0]).endswith("layer(h, key=key)")
+    (loop,) = loops("x = fold(lambda h, p: p[0](h, *p), zip(self.layers, keys), x)")
+    assert loop.problem is not None and "number" in loop.problem.reason
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "y = (layer(x) for layer in self.layers)",
+        "y = map(lambda layer: layer(x), self.layers)",
+        "y = f(layer(x) for layer in self.layers)",
+        "y = all(layer(x) for layer in self.layers)",
+    ],
+)
+def test_what_is_not_walked_at_once(line: str) -> None:
+    (loop,) = loops(line)
+    assert loop.problem is not None and "at once" in loop.problem.reason
+
+
+def test_a_generator_that_is_the_only_argument_stands_without_the_parentheses_of_the_call() -> None:
+    (loop,) = loops("y = sum( layer(x) for layer in self.layers )")
+    span = loop.place.span
+    assert loop.module.text[span.start : span.end] == "layer(x) for layer in self.layers"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for line in open(x):\n    print(line)",
+        "for i in range(3):\n    x = x + i",
+        "names = [name.lower() for name in mask]",
+        "for k, v in mask.items():\n    caches[k] = v",
+        "y = [f(v) for v in keys]",
+        "y = map(str, keys)",
+        "y = eqx.nn.Sequential([a, b])",
+        "y = f'{[layer(x) for layer in self.layers]}'",
+    ],
+)
+def test_what_is_no_loop_over_modules_is_left_out(body: str) -> None:
+    assert loops(body) == ()
+
+
+def test_nodes_of_a_body_have_the_scope_that_they_had() -> None:
+    (loop,) = loops("for i in range(pos):\n    x = jax.vmap(lambda y: self.layers[i](y))(x)")
+    calls = [node for node in ast.walk(loop.body[0]) if isinstance(node, ast.Call)]
+    assert {scope_of(loop.module, each).name for each in calls} == {"__call__", "<lambda>"}
+    assert all(loop.node in ancestors(loop.module, each) for each in calls)
+
+
+def test_the_iteration_is_read_anew_for_every_loop_of_a_function() -> None:
+    every = loops("for layer in self.layers:\n    x = layer(x)\nfor layer in self.tail:\n    x = layer(x)")
+    assert [shape_of(each, each.walks[0]).problems for each in every] == [(), ()]
