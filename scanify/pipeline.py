@@ -101,8 +101,23 @@ class Project:
             return [current(source) for source in self.others]
 
         found = analyse([current(source) for source in self.sources], stack=stack, read=read_current, others=others)
+        loops = self._with_watchers(found.loops, [current(source) for source in self.sources], others, read_current)
         skipped = sorted((*self.skipped, *found.skipped), key=lambda each: each.path)
-        return Analysis(len(self.sources) + len(self.skipped), found.loops, tuple(skipped))
+        return Analysis(len(self.sources) + len(self.skipped), loops, tuple(skipped))
+
+    def _with_watchers(
+        self,
+        loops: Sequence[Plan | Refusal],
+        sources: list[Source],
+        others: Callable[[], list[Source]],
+        read: Callable[[Path], Source | None],
+    ) -> tuple[Plan | Refusal, ...]:
+        if not any(isinstance(loop, Plan) and isinstance(loop.stack, InitStack) for loop in loops):
+            return tuple(loops)
+        from scanify.analysis.index import Index
+        from scanify.analysis.watchers import with_watchers
+
+        return with_watchers(loops, Index(self.root, [*sources, *others()], read))
 
     def not_named(self, plan: Plan) -> tuple[Path, ...]:
         """The files that a plan changes and that were not named, so that they must stay as they are."""

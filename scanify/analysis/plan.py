@@ -190,7 +190,8 @@ class Plan:
     `carry`, `xs`, `broadcast` and `ys` are names in the source; `collections` says how the ys are added up, each to one
     of those names. `taken` are the names that a new local name must not be (the function's and the module's).
     `obligations` are what the source alone could not show: while there are any, the fix is unsafe. `notes` are facts
-    that the user should know and that do not make the fix unsafe.
+    that the user should know and that do not make the fix unsafe. `watchers` are those of the obligations that a case
+    does not show: other code of the project that looks at the tree of parameters.
     `mapped` and `folded` are of loops that are expressions, or only append: then `body` is where they stand.
     `numbers` is an expression for the numbers of the layers that are applied, where those are not all in their order;
     `replaced` are stretches of the loop that stand in a function of one layer as other texts, `ahead` lines that must
@@ -210,6 +211,7 @@ class Plan:
     call: LayerCall | None = None
     taken: frozenset[str] = frozenset()
     obligations: tuple[str, ...] = ()
+    watchers: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     rule: str = "SCN101"
     holds: Holds = Holds.ARRAY_STACKED

@@ -42,8 +42,8 @@ def _applied(plan: Plan, folder: Path, verb: str, *, verified: bool) -> list[str
     # Where the reason has a place, the plan's own notes tell it.
     if isinstance(plan.stack, CallStack) and plan.stack.reason and plan.stack.at is None:
         lines.append(f"    note: {shorten(plan.stack.reason, folder)}")
-    if not verified:
-        lines += [f"    unsafe: {shorten(each, folder)}" for each in plan.obligations]
+    obligations = plan.watchers if verified else plan.obligations
+    lines += [f"    {'not shown by a case' if verified else 'unsafe'}: {shorten(each, folder)}" for each in obligations]
     return lines + [f"    note: {shorten(each, folder)}" for each in plan.notes]
 
 

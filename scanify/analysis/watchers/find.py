@@ -1,0 +1,130 @@
+"""Every place in a project that looks at the leaves of trees. Only statements with a telling word in them are read."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from scanify.analysis.index import Index, Module
+from scanify.analysis.watchers.names import callee
+from scanify.analysis.watchers.optimizers import optimizer_reads
+from scanify.analysis.watchers.tables import (
+    FILTERS,
+    FLATTENS,
+    LEAVES,
+    MAPS,
+    PATHS,
+    PER_LEAF_PACKAGES,
+    RAVELS,
+    REDUCES,
+    STRUCTURES,
+)
+from scanify.analysis.watchers.trees import tree_reads
+from scanify.analysis.watchers.walkers import field_reads
+from scanify.analysis.watchers.watcher import Watcher
+
+_WORD = re.compile(
+    r"\b(?:tree|tree_\w+|leaves|ravel_pytree|is_leaf|filter|partition|"
+    r"vars|__dict__|__dataclass_fields__|fields|asdict|astuple|getattr|setattr|"
+    r"optax|blackjax|distributed_shampoo|evosax|kfac_jax|optax_shampoo|soap_jax|soap|muon|shampoo)\b"
+)
+_PACKAGES = ("optax", *PER_LEAF_PACKAGES)
+_OF_PACKAGES = "|".join(map(re.escape, _PACKAGES))
+_ORIGINS = (
+    "jax.tree",
+    "jax.flatten_util",
+    "equinox.filter",
+    "equinox.partition",
+    "dataclasses.",
+    "optax",
+    *PER_LEAF_PACKAGES,
+)
+# An import inside of a function, of something telling or of something in it.
+_INNER_IMPORT = re.compile(
+    rf"^[ \t]+from[ \t]+(?:jax|equinox|dataclasses|{_OF_PACKAGES})\b[\w.]*[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]+)"
+    r"|^[ \t]+import[ \t]+"
+    rf"((?:jax\.tree_util|jax\.tree|jax\.flatten_util|{_OF_PACKAGES})\b[\w.]*(?:[ \t]+as[ \t]+\w+)?)",
+    re.MULTILINE,
+)
+_TREES = MAPS | LEAVES | FLATTENS | REDUCES | STRUCTURES | PATHS | FILTERS | RAVELS
+_LAST = {name.rpartition(".")[2] for name in _TREES} | {"vars", "fields", "asdict", "astuple", "getattr", "setattr"}
+
+
+def watchers(index: Index) -> tuple[Watcher, ...]:
+    """The watchers of a project, in order of their places."""
+    found: list[Watcher] = []
+    for path in index.paths:
+        source = index.source(path)
+        if source is None or not _WORD.search(source.text):
+            continue
+        module = index.module_at(path)
+        if module is not None:
+            found += _of_module(index, module)
+    return tuple(found)
+
+
+def _of_module(index: Index, module: Module) -> Iterator[Watcher]:
+    aliases = {name for name, target in module.imports.items() if target.startswith(_ORIGINS)}
+    aliases |= {name for found in _INNER_IMPORT.finditer(module.text) for name in _names_in(found[1] or found[2])}
+    lines = _lines(module, aliases)
+    seen: set[tuple[int, str]] = set()
+    for statement in module.tree.body:
+        for part in _parts(statement, lines):
+            for node in ast.walk(part):
+                if not isinstance(node, ast.Call | ast.Attribute) or not _is_telling(node, aliases):
+                    continue
+                for found in _watching(index, module, node):
+                    key = (found.place.span.line, found.reads)
+                    if key not in seen:
+                        seen.add(key)
+                        yield found
+
+
+def _names_in(imported: str) -> set[str]:
+    """The names that `a, b as c` binds."""
+    parts = (part.split(" as ")[-1].strip().partition(".")[0] for part in imported.strip("()").split(","))
+    return {part for part in parts if part.isidentifier()}
+
+
+def _is_telling(node: ast.Call | ast.Attribute, aliases: set[str]) -> bool:
+    """Whether the last name of what is called or read, or the first, may be one of something telling."""
+    if isinstance(node, ast.Attribute):
+        return node.attr in ("__dict__", "__dataclass_fields__")
+    function = node.func
+    if isinstance(function, ast.Attribute) and function.attr in _LAST:
+        return True
+    while isinstance(function, ast.Attribute):
+        function = function.value
+    return isinstance(function, ast.Name) and (function.id in aliases or function.id in _LAST)
+
+
+def _lines(module: Module, aliases: set[str]) -> list[int]:
+    """The lines with a telling word, those of names that an import gave to something telling included."""
+    found = [match.start() for match in _WORD.finditer(module.text)]
+    others = [name for name in aliases if not _WORD.fullmatch(name)]
+    if others:
+        pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, others))})\b")
+        found += [match.start() for match in pattern.finditer(module.text)]
+    return sorted({module.line_of(offset) for offset in found})
+
+
+def _parts(statement: ast.stmt, lines: list[int]) -> Iterator[ast.stmt]:
+    """The statement where it has one of the lines in it; of a class those of its statements that do."""
+    if not any(statement.lineno <= line <= (statement.end_lineno or line) for line in lines):
+        return
+    if isinstance(statement, ast.ClassDef):
+        for inner in statement.body:
+            yield from _parts(inner, lines)
+    elif not isinstance(statement, ast.Import | ast.ImportFrom):
+        yield statement
+
+
+def _watching(index: Index, module: Module, node: ast.Call | ast.Attribute) -> Iterator[Watcher]:
+    yield from field_reads(index, module, node)
+    if not isinstance(node, ast.Call):
+        return
+    known = callee(index, module, node.func)
+    if isinstance(known, str):
+        yield from tree_reads(index, module, node, known)
+        reads = optimizer_reads(known)
+        if reads is not None:
+            yield Watcher(module.place(node), reads)

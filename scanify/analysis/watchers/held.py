@@ -1,0 +1,67 @@
+"""Which classes the layers of a list may hold, as far as the source names them."""
+
+import ast
+from collections.abc import Iterable
+
+from scanify.analysis.facts import Place
+from scanify.analysis.index import Definition, External, Index, Module
+from scanify.analysis.lower.text import dotted
+
+_MAX_CLASSES = 300
+_INSIDE = {"MLP": ("Linear",), "MultiheadAttention": ("Linear", "Dropout"), "Conv": ()}
+
+
+def may_hold(index: Index, places: Iterable[Place], classes: Iterable[Definition | str]) -> bool:
+    """Whether layers that are built at some places may be, or hold, an instance of one of some classes."""
+    asked = list(classes)
+    nodes = {id(each.node) for each in asked if isinstance(each, Definition)}
+    names = {each.rpartition(".")[2] for each in asked if isinstance(each, str)}
+    for found in _held(index, places):
+        if found is None or (isinstance(found, Definition) and id(found.node) in nodes):
+            return True
+        if isinstance(found, External) and found.qualname.startswith(("equinox.", "haliax.")):
+            last = found.qualname.rpartition(".")[2]
+            # `Conv` is what `Conv1d` and `Conv2d` inherit from.
+            if any(each.startswith(name) for each in (last, *_INSIDE.get(last, ())) for name in names):
+                return True
+    return False
+
+
+def _held(index: Index, places: Iterable[Place]) -> list[Definition | External | None]:
+    """What is named in the functions that build the layers, and in the classes that those name, and so on."""
+    found: list[Definition | External | None] = []
+    waiting: list[tuple[Module, ast.AST]] = []
+    for place in places:
+        module = index.module_at(place.path)
+        around = _around(module, place) if module is not None else None
+        if module is None or around is None:
+            return [None]
+        waiting.append((module, around))
+    seen: set[int] = set()
+    while waiting and len(found) < _MAX_CLASSES:
+        module, node = waiting.pop()
+        for each in ast.walk(node):
+            name = dotted(each) if isinstance(each, ast.Name | ast.Attribute) else None
+            meaning = index.resolve(module, name) if name is not None else None
+            if isinstance(meaning, External):
+                found.append(meaning)
+            elif isinstance(meaning, Definition) and id(meaning.node) not in seen:
+                seen.add(id(meaning.node))
+                found.append(meaning)
+                waiting.append((meaning.module, meaning.node))
+    return found
+
+
+def _around(module: Module, place: Place) -> ast.AST | None:
+    """The function that a place is in, or the statement of module level."""
+    best: ast.AST | None = None
+    line = place.span.line
+    body: list[ast.stmt] = module.tree.body
+    while True:
+        inner = next((each for each in body if each.lineno <= line <= (each.end_lineno or each.lineno)), None)
+        if inner is None:
+            return best
+        best = inner
+        if not isinstance(inner, ast.ClassDef):
+            return best
+        body = inner.body

@@ -1,0 +1,95 @@
+"""Calls of jax's and equinox's functions on trees."""
+
+import ast
+from collections.abc import Iterator
+
+from scanify.analysis.index import Index, Module
+from scanify.analysis.lower.scope import parent_of
+from scanify.analysis.watchers.leaf import applied
+from scanify.analysis.watchers.names import Body, callee
+from scanify.analysis.watchers.predicates import Search, searched
+from scanify.analysis.watchers.tables import FILTERS, FLATTENS, LEAVES, MAPS, PATHS, RAVELS, REDUCES, STRUCTURES
+from scanify.analysis.watchers.uses import Uses
+from scanify.analysis.watchers.values import ELEMENTWISE, Kind
+from scanify.analysis.watchers.watcher import Watcher
+
+
+def tree_reads(index: Index, module: Module, call: ast.Call, known: str) -> Iterator[Watcher]:
+    """What a call of the function with a qualified name reads of the leaves of a tree."""
+    place = module.place(call)
+    search = _search(index, module, call, known)
+    if search.reads is not None:
+        yield Watcher(place, search.reads, search.classes)
+        if search.classes:
+            return  # what is done with the modules that are found depends on there being some
+    reads = _reads(index, module, call, known)
+    if reads is not None:
+        yield Watcher(place, reads)
+
+
+def _search(index: Index, module: Module, call: ast.Call, known: str) -> Search:
+    if known not in MAPS | LEAVES | FLATTENS | REDUCES | STRUCTURES | PATHS | FILTERS:
+        return Search(None)
+    given = next((each.value for each in call.keywords if each.arg == "is_leaf"), None)
+    if given is None and known in LEAVES | FLATTENS and len(call.args) == 2:
+        given = call.args[1]
+    return searched(index, module, given) if given is not None else Search(None)
+
+
+def _reads(index: Index, module: Module, call: ast.Call, known: str) -> str | None:
+    uses = Uses(index, module)
+    function = call.args[0] if call.args else next((each.value for each in call.keywords if each.arg == "f"), None)
+    if known in MAPS and function is not None:
+        return uses.of_tree(call, applied(index, module, function))
+    if known in LEAVES:
+        return uses.of_list(call, ELEMENTWISE)
+    if known in FLATTENS:
+        return _flattened(uses, call)
+    if known in REDUCES and len(call.args) >= 2:
+        return uses.of_reduce(call)
+    if known in PATHS:
+        return _with_path(index, module, call, known)
+    if known in RAVELS:
+        return "all leaves as one vector"
+    if known in STRUCTURES:
+        above = parent_of(module, call)
+        return "how many leaves there are" if isinstance(above, ast.Attribute) and above.attr == "num_leaves" else None
+    if known in FILTERS and len(call.args) >= 2:
+        return _filtered(index, module, call.args[1])
+    return None
+
+
+def _flattened(uses: Uses, call: ast.Call) -> str | None:
+    """`leaves, treedef = jax.tree.flatten(tree)`, or `jax.tree.flatten(tree)[0]`."""
+    parent = parent_of(uses.module, call)
+    match parent:
+        case ast.Assign(targets=[ast.Tuple(elts=[ast.Name() as name, _])]):
+            found = (uses.of_list(load, ELEMENTWISE, 1) for load in uses.loads(name))
+            return next((each for each in found if each is not None), None)
+        case ast.Subscript(slice=ast.Constant(value=0)):
+            return uses.of_list(parent, ELEMENTWISE, 1)
+        case ast.Subscript(slice=ast.Constant(value=1)):
+            return None
+        case _:
+            return "a list of all leaves"
+
+
+def _with_path(index: Index, module: Module, call: ast.Call, known: str) -> str | None:
+    if known.endswith("map_with_path") and call.args:
+        function = callee(index, module, call.args[0])
+        if isinstance(function, Body) and function.node.args.args:
+            path = function.node.args.args[0].arg
+            body = function.node.body if isinstance(function.node.body, list) else [function.node.body]
+            read = (each for part in body for each in ast.walk(part) if isinstance(each, ast.Name))
+            if all(each.id != path for each in read):
+                return Uses(index, module).of_tree(call, applied(index, module, call.args[0]))
+    return "the path of each leaf"
+
+
+def _filtered(index: Index, module: Module, spec: ast.expr) -> str | None:
+    """`eqx.filter(model, spec)`: a function of each leaf, or a tree that was asked about where it is made."""
+    function = callee(index, module, spec)
+    if function is None:
+        return None
+    value = applied(index, module, spec)
+    return value.reads or "a total of each leaf" if value.kind not in (Kind.SAME, Kind.ELEMENTWISE) else None

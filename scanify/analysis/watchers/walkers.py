@@ -1,0 +1,171 @@
+"""Code that reads fields of objects that it does not name, and asks what they hold."""
+
+import ast
+import itertools
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from scanify.analysis.index import Definition, External, Index, Module, Package
+from scanify.analysis.lower.scope import FUNCTIONS, Scope, ancestors, scope_of
+from scanify.analysis.lower.text import dotted
+from scanify.analysis.watchers.names import callee, local_scope
+from scanify.analysis.watchers.predicates import members
+from scanify.analysis.watchers.watcher import Watcher
+
+_FIELDS = frozenset({"builtins.vars", "dataclasses.fields", "dataclasses.asdict", "dataclasses.astuple"})
+_BY_NAME = frozenset({"builtins.getattr", "builtins.setattr", "builtins.object.__setattr__"})
+_TESTS = frozenset(
+    """equinox.is_array equinox.is_array_like equinox.is_inexact_array equinox.is_inexact_array_like builtins.hasattr
+    builtins.type builtins.callable builtins.len""".split()
+)
+_ASKED = frozenset(
+    """builtins.list builtins.tuple equinox.Module jax.Array jax.numpy.ndarray numpy.ndarray collections.abc.Sequence
+    collections.abc.Iterable typing.Sequence typing.Iterable""".split()
+)
+_STRING = re.compile(r"""(["'])([^\W\d]\w*)\1""")
+_MODULES = ("equinox.", "haliax.")
+_OF_CLASSES = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})
+
+
+def field_reads(index: Index, module: Module, node: ast.Call | ast.Attribute) -> Iterator[Watcher]:
+    """What `vars(x)`, `fields(x)`, `x.__dict__` and `getattr(x, name)` read of an object that may be a module."""
+    known = callee(index, module, node.func) if isinstance(node, ast.Call) else None
+    if isinstance(node, ast.Call) and known in _BY_NAME and len(node.args) >= 2:
+        if not _is_plain(index, module, node.args[0]):
+            yield from _by_name(index, module, node)
+        if isinstance(node.args[1], ast.Constant):
+            return
+    source = _source(node, known)
+    if source is not None and not _is_plain(index, module, source) and _asked_about(index, module, node):
+        yield Watcher(module.place(node), "what the fields of an object hold")
+
+
+def _by_name(index: Index, module: Module, node: ast.Call) -> Iterator[Watcher]:
+    """`getattr(model, "layers")` reads the list of this name alone; `getattr(model, name)` any that is named."""
+    name = node.args[1]
+    if isinstance(name, ast.Constant):
+        if isinstance(name.value, str):
+            yield Watcher(module.place(node), f"`{name.value}` by its name", attributes=frozenset({name.value}))
+        return
+    yield Watcher(module.place(node), "fields by their names", attributes=_quoted(index))
+
+
+@lru_cache(maxsize=2)
+def _quoted(index: Index) -> frozenset[str]:
+    """Every string of the project that could be the name of a field."""
+    texts = (source.text for path in index.paths if (source := index.source(path)) is not None)
+    return frozenset(name for text in texts for _, name in _STRING.findall(text))
+
+
+def _source(node: ast.AST, known: object) -> ast.expr | None:
+    if isinstance(node, ast.Attribute):
+        return node.value if node.attr in ("__dict__", "__dataclass_fields__") else None
+    if isinstance(node, ast.Call) and node.args and (known in _FIELDS or known == "builtins.getattr"):
+        return node.args[0]
+    return None
+
+
+def _asked_about(index: Index, module: Module, node: ast.AST) -> bool:
+    """Whether what a node reads is asked for what it is, or goes into the function around again, which asks that."""
+    path = [node, *ancestors(module, node)]
+    around = next((each for each in path[1:] if isinstance(each, FUNCTIONS)), module.tree)
+    names = set(_bound_from(path))
+    tests = [each for each in ast.walk(around) if isinstance(each, ast.Call) and _asks(index, module, each)]
+    for test in tests:
+        read = list(ast.walk(test.args[0])) if test.args else []
+        if node in read or any(isinstance(each, ast.Name) and each.id in names for each in read):
+            return True
+    own = getattr(around, "name", None)
+    again = (each for each in ast.walk(around) if isinstance(each, ast.Name) and each.id == own)
+    return bool(tests) and own is not None and any(True for _ in again)
+
+
+def _bound_from(path: list[ast.AST]) -> Iterator[str]:
+    """The names that are bound to what is read at the end of a path of parents, or to a part of it."""
+    for below, above in itertools.pairwise(path):
+        targets: list[ast.expr] = []
+        match above:
+            case ast.Assign(targets=found):
+                targets = found
+            case ast.For(target=target, iter=walked) | ast.comprehension(target=target, iter=walked) if below is walked:
+                targets = [target]
+            case ast.NamedExpr(target=target) | ast.AnnAssign(target=target):
+                targets = [target]
+            case ast.stmt():
+                return
+            case _:
+                pass
+        for target in targets:
+            yield from (each.id for each in ast.walk(target) if isinstance(each, ast.Name))
+
+
+def _is_plain(index: Index, module: Module, source: ast.expr) -> bool:
+    """Whether an object is shown to be no module: a class, `self` of a class that is none, parsed arguments."""
+    if not isinstance(source, ast.Name):
+        name = dotted(source)
+        if name is None or local_scope(module, source, name.partition(".")[0]) is not None:
+            return False
+        return isinstance(index.resolve(module, name), External | Package)
+    scope = scope_of(module, source)
+    method = scope.method
+    if method is not None and method.params[:1] == (source.id,) and _is_of_class(method):
+        return True
+    if source.id == scope.self_name and scope.owner is not None:
+        return not _may_be_module(index, module, scope.owner)
+    holder = local_scope(module, source, source.id)
+    if holder is None:
+        return isinstance(index.resolve(module, source.id), External) or source.id in module.imports
+    for each in ast.walk(holder.node):
+        match each:
+            case ast.arg(arg=name, annotation=ast.expr() as annotation) if name == source.id:
+                found = index.resolve(module, dotted(annotation) or "?")
+                if isinstance(found, Definition) and isinstance(found.node, ast.ClassDef):
+                    return not _may_be_module(index, found.module, found.node)
+                return isinstance(found, External) and found.qualname in ("argparse.Namespace", "builtins.dict")
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(attr="parse_args"))):
+                if name == source.id:
+                    return True
+            case _:
+                pass
+    return False
+
+
+def _is_of_class(method: Scope) -> bool:
+    """Whether the first parameter of a method is the class."""
+    decorators = getattr(method.node, "decorator_list", [])
+    return method.name in _OF_CLASSES or any(
+        isinstance(each, ast.Name) and each.id == "classmethod" for each in decorators
+    )
+
+
+def _may_be_module(index: Index, module: Module, owner: ast.ClassDef, depth: int = 0) -> bool:
+    for base in owner.bases:
+        name = dotted(base.value if isinstance(base, ast.Subscript) else base)
+        found = index.resolve(module, name) if name is not None else None
+        if isinstance(found, Definition) and isinstance(found.node, ast.ClassDef) and depth < 16:
+            if _may_be_module(index, found.module, found.node, depth + 1):
+                return True
+        elif not isinstance(found, External) or found.qualname.startswith(_MODULES):
+            return True
+    return False
+
+
+def _asks(index: Index, module: Module, node: ast.Call) -> bool:
+    """Whether a call asks what a value is: `isinstance(v, list)`, `eqx.is_array(v)`, `hasattr(v, "weight")`."""
+    known = callee(index, module, node.func)
+    if known == "builtins.isinstance" and len(node.args) == 2:
+        return any(_is_asked(found) for found in _kinds(index, module, node.args[1]))
+    return known in _TESTS
+
+
+def _kinds(index: Index, module: Module, node: ast.expr) -> Iterator[Definition | External | None]:
+    for kind in members(node):
+        found = index.resolve(module, dotted(kind) or "?")
+        yield found if isinstance(found, Definition | External) else None
+
+
+def _is_asked(found: Definition | External | None) -> bool:
+    if isinstance(found, External):
+        return found.qualname in _ASKED or found.qualname.startswith(_MODULES)
+    return True

@@ -1,0 +1,114 @@
+"""Plans that change the tree of parameters, in projects that look at it."""
+
+from pathlib import Path
+
+import pytest
+
+from scanify.analysis.plan import CallStack, InitStack, Plan
+from scanify.cli import run
+from scanify.pipeline import Project
+
+MODEL = """\
+import equinox as eqx
+import jax
+
+
+class Norm(eqx.Module):
+    scale: jax.Array
+
+
+class Block(eqx.Module):
+    linear: eqx.nn.Linear
+
+    def __init__(self, key):
+        self.linear = eqx.nn.Linear(4, 4, key=key)
+
+    def __call__(self, x):
+        return x + self.linear(x)
+
+
+class Model(eqx.Module):
+    layers: list[Block]
+
+    def __init__(self, key):
+        self.layers = [Block(k) for k in jax.random.split(key, 4)]
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
+
+
+def plan(folder: Path, name: str = "", text: str = "", *, stack: str | None = None) -> Plan:
+    (folder / "model.py").write_text(MODEL)
+    if name:
+        (folder / name).write_text(text)
+    (loop,) = Project.load([folder]).analyse(stack=stack).loops  # type: ignore[arg-type]
+    assert isinstance(loop, Plan)
+    return loop
+
+
+def test_code_anywhere_in_the_project_that_looks_at_leaves_makes_the_fix_unsafe(tmp_path: Path) -> None:
+    text = "import jax\n\n\ndef mask(params):\n    return jax.tree.map(lambda p: p.ndim > 1, params)\n"
+    found = plan(tmp_path, "train.py", text)
+    assert isinstance(found.stack, InitStack) and not found.safe
+    (said,) = found.watchers
+    assert said.startswith(f"{tmp_path / 'train.py'}:5 reads the rank of each leaf") and "--stack call" in said
+    assert found.obligations == found.watchers
+    inside = plan(tmp_path, stack="call")
+    assert isinstance(inside.stack, CallStack) and inside.safe and inside.watchers == ()
+
+
+def test_where_nothing_looks_the_change_is_announced_in_one_line(tmp_path: Path) -> None:
+    text = "import jax\n\n\ndef scale(params):\n    return jax.tree.map(lambda p: p * 2, params)\n"
+    found = plan(tmp_path, "train.py", text)
+    assert found.safe and found.watchers == ()
+    assert sum("checkpoints" in note for note in found.notes) == 1
+    assert not any("checkpoints" in note for note in plan(tmp_path, stack="call").notes)
+
+
+def test_the_first_places_are_named_and_the_others_are_counted(tmp_path: Path) -> None:
+    text = "import jax\n\n\ndef f(p):\n" + "".join(f"    a{n} = len(jax.tree.leaves(p))\n" for n in range(7))
+    found = plan(tmp_path, "train.py", text)
+    assert len(found.watchers) == 3
+    assert found.watchers[-1].endswith("and 4 more places look at leaves")
+
+
+@pytest.mark.parametrize(
+    ("searched", "safe"),
+    [("eqx.nn.Conv", True), ("Norm", True), ("eqx.Module", False), ("list", False), ("(eqx.nn.Conv, list)", False)],
+)
+def test_a_search_for_modules_matters_where_the_layers_may_hold_one(tmp_path: Path, searched: str, safe: bool) -> None:
+    text = (
+        "import equinox as eqx\nimport jax\nfrom model import Norm\n\n\ndef f(m):\n"
+        f"    return [x for x in jax.tree.leaves(m, is_leaf=lambda x: isinstance(x, {searched})) if eqx.is_array(x)]\n"
+    )
+    found = plan(tmp_path, "train.py", text)
+    assert (found.safe and isinstance(found.stack, InitStack)) == safe
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ("def f(m):\n    return isinstance(getattr(m, 'layers'), list)\n", False),
+        ("def f(m):\n    return getattr(m, 'heads', None)\n", True),
+        ("def f(m, name):\n    return getattr(m, name)\n\n\nf(model, 'layers')\n", False),
+        ("def f(m, name):\n    return getattr(m, name)\n\n\nf(model, 'heads')\n", True),
+        ("import jax\n\n\ndef f(name):\n    return getattr(jax.nn, name)('layers')\n", True),
+    ],
+)
+def test_a_list_that_is_read_by_its_name(tmp_path: Path, text: str, safe: bool) -> None:
+    assert plan(tmp_path, "train.py", text).safe == safe
+
+
+def test_a_rewrite_holds_back_and_names_the_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan(tmp_path, "train.py", "import optax\n\nopt = optax.lamb(1e-3)\n")
+    assert run(["rewrite", "."]) == 0
+    err = capsys.readouterr().err
+    assert "train.py:3 reads a norm of each leaf" in err and "--stack call" in err
+    assert (tmp_path / "model.py").read_text() == MODEL
+    assert run(["rewrite", "model.py", "--stack", "call"]) == 1

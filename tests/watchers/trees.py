@@ -1,0 +1,162 @@
+"""Functions of a model: those that compute the same whether its layers are a list or a stack, and those that do not.
+
+Each is the text of an expression of `model`, or of the body of a function of it.
+"""
+
+HEAD = """\
+import dataclasses
+import functools
+import operator
+import pickle
+from dataclasses import fields
+from functools import partial, reduce
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import jax.tree_util as jtu
+import numpy as np
+from jax import tree_util
+from jax.flatten_util import ravel_pytree
+from jax.tree_util import tree_leaves, tree_map as tmap
+
+KEY = jr.key(0)
+RATE = 0.1
+
+
+def decay(leaf, rate=0.5):
+    \"\"\"Towards zero.\"\"\"
+    if leaf is None:
+        return None
+    shrunk = leaf * (1 - rate)
+    return jnp.where(jnp.abs(shrunk) < 1e-3, 0.0, shrunk)
+
+
+def rank_two(leaf):
+    return leaf.ndim == 2
+
+
+def squares(tree):
+    total = 0.0
+    for leaf in jax.tree.leaves(tree):
+        total += jnp.sum(leaf**2)
+    return total
+
+
+def is_linear(x):
+    return isinstance(x, eqx.nn.Linear)
+
+
+class Config:
+    def __init__(self):
+        self.sizes = [1, 2]
+
+
+"""
+
+HARMLESS = [
+    "jax.tree.map(lambda x: x * 2, model)",
+    "jax.tree.map(lambda a, b: 0.9 * a + 0.1 * b, model, model)",
+    "jax.tree_util.tree_map(decay, model)",
+    "tmap(partial(decay, rate=0.1), model)",
+    "jtu.tree_map(jnp.zeros_like, model)",
+    "tree_util.tree_map(lambda x: x.astype(jnp.bfloat16).astype(x.dtype), model)",
+    "jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), model)",
+    "jax.tree.map(lambda x: x if eqx.is_inexact_array(x) else None, model)",
+    "jax.tree.map(lambda *xs: sum(xs) / len(xs), model, model, model)",
+    "jax.tree.map(lambda *xs: jnp.mean(jnp.stack(xs), axis=0), model, model)",
+    "eqx.apply_updates(model, jax.tree.map(lambda g: -RATE * g, model))",
+    "eqx.filter(model, eqx.is_inexact_array)",
+    "eqx.partition(model, lambda x: eqx.is_array(x) and jnp.issubdtype(x.dtype, jnp.floating))[0]",
+    "eqx.combine(*eqx.partition(model, eqx.is_array))",
+    "sum(x.size for x in jax.tree.leaves(model))",
+    "sum(x.size for x in tree_leaves(eqx.filter(model, eqx.is_array)) if eqx.is_array(x))",
+    "jnp.sqrt(sum(jnp.sum(jnp.square(x)) for x in jax.tree.leaves(model)))",
+    "sum(jnp.linalg.norm(x) ** 2 for x in jax.tree.leaves(model))",
+    "sum([jnp.vdot(a, b) for a, b in zip(jax.tree.leaves(model), jax.tree.leaves(model))])",
+    "sum(jax.tree.leaves(jax.tree.map(lambda x: jnp.sum(jnp.abs(x)), model)))",
+    "jax.tree.reduce(operator.add, jax.tree.map(lambda x: (x**2).sum(), model))",
+    "jax.tree.reduce(lambda total, x: total + jnp.sum(x**2), model, 0.0)",
+    "jax.tree_util.tree_reduce(jnp.maximum, jax.tree.map(lambda x: jnp.max(jnp.abs(x)), model))",
+    "max(float(jnp.max(x)) for x in jax.tree.leaves(model))",
+    "jnp.max(jnp.array([jnp.abs(x).max() for x in jax.tree.leaves(model)]))",
+    "jax.tree.all(jax.tree.map(lambda x: jnp.all(jnp.isfinite(x)), model))",
+    "all(bool(jnp.isfinite(x).all()) for x in jax.tree.leaves(model))",
+    "any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(model))",
+    "squares(model)",
+    "jax.tree.leaves(model)[0].dtype",
+    "jax.tree.structure(model) == jax.tree.structure(jax.tree.map(jnp.zeros_like, model))",
+    "jax.tree.map(lambda x: x is None, model, is_leaf=lambda x: x is None)",
+    "leaves, treedef = jax.tree.flatten(model)\nreturn jax.tree.unflatten(treedef, [x * 2 for x in leaves])",
+    "leaves = jax.tree.leaves(model)\nif not leaves:\n    return 0\nreturn sum(x.nbytes for x in leaves)",
+    "norms = jax.tree.map(lambda x: jnp.sum(x * x), model)\nreturn jnp.sqrt(sum(jax.tree.leaves(norms)))",
+    (
+        "def update(p, g):\n    step = g * RATE\n    if p.dtype == jnp.float32:\n        step = -step\n    return p + step\n"
+        "return jax.tree.map(update, model, model)"
+    ),
+    "config = Config()\nreturn [v for v in vars(config).values() if isinstance(v, int)]",
+    "jtu.tree_map_with_path(lambda _, x: x + 1, model)",
+]
+
+READS = [
+    "jax.tree.map(lambda x: x * (x.ndim > 1), model)",
+    "jax.tree.map(rank_two, model)",
+    "jax.tree.map(lambda x: x / x.shape[0], model)",
+    "jax.tree.map(lambda x: x / jnp.linalg.norm(x), model)",
+    "jax.tree.map(lambda x: x - x.mean(), model)",
+    "tmap(lambda x: x * jnp.minimum(1.0, 0.1 / jnp.sqrt(jnp.sum(x**2))), model)",
+    "jax.tree.map(lambda x: x + jr.normal(KEY, x.shape), model)",
+    "jax.tree.map(lambda x: x.T, model)",
+    "jax.tree.map(lambda x: x.at[0].set(0.0), model)",
+    "jax.tree.map(lambda x: x[0], model)",
+    "jax.tree.map(lambda x: jnp.cumsum(x, axis=0), model)",
+    "jax.tree.map(jnp.sum, model)",
+    "jax.tree.map(lambda x: jnp.sum(x), model)",
+    "[x.shape for x in jax.tree.leaves(model)]",
+    "len(jax.tree.leaves(model))",
+    "jax.tree.structure(model).num_leaves",
+    "jax.tree.leaves(model)[0]",
+    "next(iter(jax.tree.leaves(model)))",
+    "sum(jnp.mean(x) for x in jax.tree.leaves(model))",
+    "sum(jnp.sum(x**2) for x in jax.tree.leaves(model) if x.ndim > 1)",
+    "sum(1 for x in jax.tree.leaves(model))",
+    "max(jnp.sum(x) for x in jax.tree.leaves(model))",
+    "jnp.mean(jnp.stack([jnp.mean(jnp.abs(x)) for x in jax.tree.leaves(model)]))",
+    "sum(jnp.sum(x) + 1.0 for x in jax.tree.leaves(model))",
+    "jax.tree.reduce(lambda total, x: total * jnp.sum(x), model, 1.0)",
+    "jax.tree.reduce(jnp.maximum, jax.tree.map(lambda x: jnp.sum(x), model))",
+    "[jtu.keystr(path) for path, _ in jtu.tree_leaves_with_path(model)]",
+    "jtu.tree_map_with_path(lambda p, x: x * len(jtu.keystr(p)), model)",
+    "ravel_pytree(model)[0]",
+    "eqx.filter(model, lambda x: x.ndim > 1)",
+    "eqx.partition(model, rank_two)[0]",
+    "len(jax.tree.leaves(model, is_leaf=lambda x: isinstance(x, list)))",
+    "[x for x in jax.tree.leaves(model, is_leaf=lambda x: hasattr(x, 'bias')) if hasattr(x, 'bias')]",
+    "[x.w for x in jax.tree.leaves(model, is_leaf=lambda x: isinstance(x, Block)) if isinstance(x, Block)]",
+    "[x for x in jax.tree.leaves(model, is_leaf=lambda x: isinstance(x, eqx.Module) and x is not model)]",
+    "[k for k, v in vars(model).items() if isinstance(v, list)]",
+    "[f.name for f in dataclasses.fields(model) if isinstance(getattr(model, f.name), (list, tuple))]",
+    "isinstance(getattr(model, 'layers'), list)",
+    (
+        "leaves, treedef = jax.tree.flatten(model)\nkeys = jr.split(KEY, len(leaves))\n"
+        "return jax.tree.unflatten(treedef, [x + jr.normal(k, x.shape) for x, k in zip(leaves, keys)])"
+    ),
+    "total = 0.0\nfor leaf in jax.tree.leaves(model):\n    total += jnp.linalg.norm(leaf)\nreturn total",
+    (
+        "def walk(v):\n    if isinstance(v, list):\n        return sum(map(walk, v))\n"
+        "    return sum(map(walk, vars(v).values())) if isinstance(v, eqx.Module) else 1\nreturn walk(model)"
+    ),
+    "def clip(t):\n    size = jnp.sqrt(jnp.sum(t * t))\n    return t / jnp.maximum(size, 1.0)\nreturn jax.tree.map(clip, model)",
+    (
+        "def orthogonal(t):\n    if t.ndim != 2:\n        return t\n    return jnp.linalg.qr(t)[0]\n"
+        "return jax.tree.map(orthogonal, model)"
+    ),
+]
+
+
+def program(text: str) -> str:
+    """A file with the function `look(model)`."""
+    body = text if "return" in text.splitlines()[-1] else f"return {text}"
+    indented = "".join(f"    {line}\n" for line in body.splitlines())
+    return f"{HEAD}\ndef look(model):\n{indented}"
