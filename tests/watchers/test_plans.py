@@ -102,6 +102,12 @@ def test_a_list_that_is_read_by_its_name(tmp_path: Path, text: str, safe: bool) 
     assert plan(tmp_path, "train.py", text).safe == safe
 
 
+@pytest.mark.parametrize(("tree", "safe"), [("m.layers[0]", True), ("m.layers[:2]", False), ("m.heads[0]", False)])
+def test_one_layer_alone_is_the_same(tmp_path: Path, tree: str, safe: bool) -> None:
+    found = plan(tmp_path, "train.py", f"import jax\n\n\ndef f(m):\n    return jax.tree.leaves({tree})[0]\n")
+    assert (found.safe and isinstance(found.stack, InitStack)) == safe
+
+
 def test_a_rewrite_holds_back_and_names_the_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

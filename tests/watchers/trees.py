@@ -6,6 +6,7 @@ Each is the text of an expression of `model`, or of the body of a function of it
 HEAD = """\
 import dataclasses
 import functools
+import io
 import operator
 import pickle
 from dataclasses import fields
@@ -97,6 +98,11 @@ HARMLESS = [
     ),
     "config = Config()\nreturn [v for v in vars(config).values() if isinstance(v, int)]",
     "jtu.tree_map_with_path(lambda _, x: x + 1, model)",
+    "pickle.loads(pickle.dumps(model))",
+    (
+        "file = io.BytesIO()\neqx.tree_serialise_leaves(file, model)\nfile.seek(0)\n"
+        "return eqx.tree_deserialise_leaves(file, model)"
+    ),
 ]
 
 READS = [
@@ -121,6 +127,18 @@ READS = [
     "sum(jnp.mean(x) for x in jax.tree.leaves(model))",
     "sum(jnp.sum(x**2) for x in jax.tree.leaves(model) if x.ndim > 1)",
     "sum(1 for x in jax.tree.leaves(model))",
+    "sum(jnp.sqrt(jnp.sum(x**2)) for x in jax.tree.leaves(model))",
+    "jax.tree.map(lambda x: jnp.where(x > jnp.max(x) / 2, x, 0.0), model)",
+    (
+        "def keyed(tree):\n    key = KEY\n\n    def one(x):\n        nonlocal key\n        key, sub = jr.split(key)\n"
+        "        return x * jr.uniform(sub)\n\n    return jax.tree.map(one, tree)\nreturn keyed(model)"
+    ),
+    (
+        "def mixed(x):\n    for _ in range(2):\n        x = jnp.cumsum(x, axis=0)\n    return x\n"
+        "return jax.tree.map(mixed, model)"
+    ),
+    "len(pickle.dumps(model))",
+    "file = io.BytesIO()\neqx.tree_serialise_leaves(file, model)\nreturn len(file.getvalue())",
     "max(jnp.sum(x) for x in jax.tree.leaves(model))",
     "jnp.mean(jnp.stack([jnp.mean(jnp.abs(x)) for x in jax.tree.leaves(model)]))",
     "sum(jnp.sum(x) + 1.0 for x in jax.tree.leaves(model))",

@@ -8,6 +8,7 @@ from scanify.analysis.index import Index, Module
 from scanify.analysis.watchers.names import callee
 from scanify.analysis.watchers.optimizers import optimizer_reads
 from scanify.analysis.watchers.tables import (
+    BYTES,
     FILTERS,
     FLATTENS,
     LEAVES,
@@ -16,6 +17,7 @@ from scanify.analysis.watchers.tables import (
     PER_LEAF_PACKAGES,
     RAVELS,
     REDUCES,
+    SERIALISES,
     STRUCTURES,
 )
 from scanify.analysis.watchers.trees import tree_reads
@@ -23,7 +25,7 @@ from scanify.analysis.watchers.walkers import field_reads
 from scanify.analysis.watchers.watcher import Watcher
 
 _WORD = re.compile(
-    r"\b(?:tree|tree_\w+|leaves|ravel_pytree|is_leaf|filter|partition|"
+    r"\b(?:tree|tree_\w+|leaves|ravel_pytree|is_leaf|filter|partition|dumps?|"
     r"vars|__dict__|__dataclass_fields__|fields|asdict|astuple|getattr|setattr|"
     r"optax|blackjax|distributed_shampoo|evosax|kfac_jax|optax_shampoo|soap_jax|soap|muon|shampoo)\b"
 )
@@ -32,6 +34,7 @@ _OF_PACKAGES = "|".join(map(re.escape, _PACKAGES))
 _ORIGINS = (
     "jax.tree",
     "jax.flatten_util",
+    "pickle.",
     "equinox.filter",
     "equinox.partition",
     "dataclasses.",
@@ -45,7 +48,7 @@ _INNER_IMPORT = re.compile(
     rf"((?:jax\.tree_util|jax\.tree|jax\.flatten_util|{_OF_PACKAGES})\b[\w.]*(?:[ \t]+as[ \t]+\w+)?)",
     re.MULTILINE,
 )
-_TREES = MAPS | LEAVES | FLATTENS | REDUCES | STRUCTURES | PATHS | FILTERS | RAVELS
+_TREES = MAPS | LEAVES | FLATTENS | REDUCES | STRUCTURES | PATHS | FILTERS | RAVELS | BYTES | SERIALISES
 _LAST = {name.rpartition(".")[2] for name in _TREES} | {"vars", "fields", "asdict", "astuple", "getattr", "setattr"}
 
 

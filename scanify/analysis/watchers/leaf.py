@@ -284,6 +284,8 @@ def _statements(reader: _Reader, body: list[ast.stmt]) -> Value | None:
                 alone = reader.value(value)
                 if alone.kind is not Kind.SAME:
                     return alone if alone.kind is Kind.OTHER else other(f"`{reader._code(value)}` of each leaf")
+            case ast.Nonlocal() | ast.Global():
+                return other("what other leaves left behind")
             case _:
-                return reader._unknown(statement)
+                return other(f"`{short(reader.module.code(statement))}` for each leaf")
     return joined(returned) if returned else None

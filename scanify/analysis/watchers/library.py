@@ -6,6 +6,8 @@ from scanify.analysis.watchers.tables import EACH_NUMBER, FILLED, TOTALS, TYPE_T
 from scanify.analysis.watchers.values import ELEMENTWISE, SAME, TOTAL, Kind, Value, joined, other
 
 _FIRST_AXIS = frozenset(f"jax.lax.dynamic_{name}_in_dim" for name in ("slice", "index", "update_slice", "update_index"))
+# What holds the same total in another form.
+_KEEPS = frozenset({"array", "asarray", "float32", "astype", "device_get", "int32", "stop_gradient"})
 _STACKS = frozenset(
     f"{package}.{name}" for package in ("jax.numpy", "numpy") for name in ("stack", "array", "concatenate")
 )
@@ -29,9 +31,12 @@ def called(known: str, given: list[Value], named: dict[str, Value], text: str, n
     if known in _FIRST_AXIS and {each.kind for each in every} <= {Kind.ELEMENTWISE, Kind.SAME} and _along_first(node):
         return joined(every)
     if known in EACH_NUMBER:
-        totals = {each.kind for each in every} & (TOTAL | {Kind.NORM})
-        keeps = known.rpartition(".")[2] in ("array", "asarray", "float32", "astype", "device_get", "int32")
-        return next(each for each in every if each.kind in totals) if totals and keeps else joined(every)
+        totals = [each for each in every if each.kind in TOTAL | {Kind.NORM}]
+        if totals and len(every) == 1 and known.rpartition(".")[2] in _KEEPS:
+            return totals[0]
+        if totals:
+            return other("a norm of each leaf" if known.endswith("sqrt") else "a total of each leaf")
+        return joined(every)
     if known in ("builtins.float", "builtins.int", "builtins.bool") and len(given) == 1:
         return given[0] if given[0].kind in TOTAL | {Kind.NORM} else other("each leaf as one number")
     if known in ("math.prod", "numpy.prod", "jax.numpy.prod") and given and given[0].kind is Kind.SHAPE:

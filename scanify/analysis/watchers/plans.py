@@ -14,7 +14,7 @@ from scanify.analysis.watchers.watcher import Watcher
 _NAME = re.compile(r"[^\W\d]\w*")
 _SHOWN = 3
 CHECKPOINTS = (
-    "the parameters of the layers become one array each, with a new first axis: checkpoints from before do not load"
+    "each parameter of the layers becomes one array with a new first axis, so checkpoints saved before do not load"
 )
 
 
@@ -43,6 +43,8 @@ def _watched(one: Plan | Refusal, found: Iterable[Watcher], index: Index) -> Pla
 def _sees(watcher: Watcher, index: Index, places: Sequence[Place], name: str) -> bool:
     """Whether a watcher may look at the layers that are built at some places, in a list that has a name."""
     if watcher.attributes is not None and name not in watcher.attributes:
+        return False
+    if watcher.element_of is not None and watcher.element_of == name:
         return False
     return not watcher.classes or may_hold(index, places, watcher.classes)
 

@@ -16,12 +16,13 @@ PATHS = frozenset(
 )
 RAVELS = frozenset({"jax.flatten_util.ravel_pytree"})
 FILTERS = frozenset({"equinox.filter", "equinox.partition"})
-SAVES = frozenset(
-    """equinox.tree_serialise_leaves equinox.tree_deserialise_leaves pickle.dump pickle.dumps cloudpickle.dump
-    cloudpickle.dumps joblib.dump safetensors.flax.save_file safetensors.numpy.save_file safetensors.flax.save
-    safetensors.numpy.save""".split()
+# What gives the bytes of a tree, and what takes them back.
+BYTES = frozenset(
+    """pickle.dumps cloudpickle.dumps dill.dumps safetensors.flax.save safetensors.numpy.save
+    flax.serialization.to_bytes flax.serialization.msgpack_serialize""".split()
 )
-SAVING_PACKAGES = ("orbax.", "flax.serialization.", "flax.training.checkpoints.")
+LOADS = frozenset("pickle.loads cloudpickle.loads dill.loads safetensors.flax.load safetensors.numpy.load".split())
+SERIALISES = frozenset({"equinox.tree_serialise_leaves", "pickle.dump", "cloudpickle.dump", "dill.dump"})
 
 # Of one value of each array: what they give for a stack is the stack of what they give.
 _NUMPY = """abs absolute add angle arccos arccosh arcsin arcsinh arctan arctan2 arctanh array asarray astype bitwise_and

@@ -8,7 +8,19 @@ from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.watchers.leaf import applied
 from scanify.analysis.watchers.names import Body, callee
 from scanify.analysis.watchers.predicates import Search, searched
-from scanify.analysis.watchers.tables import FILTERS, FLATTENS, LEAVES, MAPS, PATHS, RAVELS, REDUCES, STRUCTURES
+from scanify.analysis.watchers.tables import (
+    BYTES,
+    FILTERS,
+    FLATTENS,
+    LEAVES,
+    LOADS,
+    MAPS,
+    PATHS,
+    RAVELS,
+    REDUCES,
+    SERIALISES,
+    STRUCTURES,
+)
 from scanify.analysis.watchers.uses import Uses
 from scanify.analysis.watchers.values import ELEMENTWISE, Kind
 from scanify.analysis.watchers.watcher import Watcher
@@ -16,15 +28,26 @@ from scanify.analysis.watchers.watcher import Watcher
 
 def tree_reads(index: Index, module: Module, call: ast.Call, known: str) -> Iterator[Watcher]:
     """What a call of the function with a qualified name reads of the leaves of a tree."""
-    place = module.place(call)
+    place, element_of = module.place(call), _element_of(call, known)
     search = _search(index, module, call, known)
     if search.reads is not None:
-        yield Watcher(place, search.reads, search.classes)
+        yield Watcher(place, search.reads, search.classes, element_of=element_of)
         if search.classes:
             return  # what is done with the modules that are found depends on there being some
     reads = _reads(index, module, call, known)
     if reads is not None:
-        yield Watcher(place, reads)
+        yield Watcher(place, reads, element_of=element_of)
+
+
+def _element_of(call: ast.Call, known: str) -> str | None:
+    """The list of which the tree that a function is given is one element: "layers" for `model.layers[0]`."""
+    second = known in MAPS | REDUCES or known.endswith("map_with_path")
+    trees = call.args[1:2] if second else call.args[:1]
+    match trees:
+        case [ast.Subscript(value=ast.Attribute(attr=name), slice=index)] if not isinstance(index, ast.Slice):
+            return name
+        case _:
+            return None
 
 
 def _search(index: Index, module: Module, call: ast.Call, known: str) -> Search:
@@ -51,11 +74,27 @@ def _reads(index: Index, module: Module, call: ast.Call, known: str) -> str | No
         return _with_path(index, module, call, known)
     if known in RAVELS:
         return "all leaves as one vector"
+    if known in BYTES | SERIALISES:
+        return _saved(uses, call, known)
     if known in STRUCTURES:
         above = parent_of(module, call)
         return "how many leaves there are" if isinstance(above, ast.Attribute) and above.attr == "num_leaves" else None
     if known in FILTERS and len(call.args) >= 2:
         return _filtered(index, module, call.args[1])
+    return None
+
+
+def _saved(uses: Uses, call: ast.Call, known: str) -> str | None:
+    """The bytes of a saved tree, where they are read and not only loaded again; a checkpoint in a file is announced."""
+    if known in BYTES:
+        above = parent_of(uses.module, call)
+        loaded = isinstance(above, ast.Call) and callee(uses.index, uses.module, above.func) in LOADS
+        return None if loaded else "the bytes of a saved tree"
+    files = [each for each in call.args if isinstance(each, ast.Name)]
+    for load in (load for file in files for load in uses.loads(file)):
+        above = parent_of(uses.module, load)
+        if isinstance(above, ast.Attribute) and above.attr in ("getvalue", "getbuffer", "tell"):
+            return "the bytes of a saved tree"
     return None
 
 

@@ -12,10 +12,12 @@ class Watcher:
 
     `classes` are the classes whose instances alone it looks for, where it does: it sees nothing of layers that hold
     none of them. They are definitions of the project, or qualified names. `attributes` are the names of the fields that
-    alone it reads, where it reads some by name.
+    alone it reads, where it reads some by name. `element_of` is the field of which it looks at one element alone, as in
+    `jax.tree.leaves(model.layers[0])`: a stack gives the same layer there.
     """
 
     place: Place
     reads: str
     classes: tuple[Definition | str, ...] = ()
     attributes: frozenset[str] | None = None
+    element_of: str | None = None
