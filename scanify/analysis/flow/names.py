@@ -19,7 +19,7 @@ class Names:
 
     `bound`: names that may be bound, each with the first node that does. `definite`: names bound on every path that
     reaches the end. `ends`: no path reaches the end. `exits`: for each `break` and `continue` the names that are
-    definite there.
+    definite there. `deleted`: names that some path unbinds.
     """
 
     read_first: dict[str, ast.AST] = field(default_factory=dict)
@@ -27,6 +27,7 @@ class Names:
     definite: set[str] = field(default_factory=set)
     ends: bool = False
     exits: list[set[str]] = field(default_factory=list)
+    deleted: set[str] = field(default_factory=set)
 
     def read(self, name: str, node: ast.AST) -> None:
         if name not in self.definite:
@@ -104,6 +105,7 @@ def _statement(node: ast.AST, names: Names) -> None:
                 for name in target_names(target):
                     names.bound.setdefault(name, node)
                     names.definite.discard(name)
+                    names.deleted.add(name)
         case ast.Import() | ast.ImportFrom():
             for name in names_bound_by(node):
                 names.bind(name, node)
@@ -124,12 +126,12 @@ def _compound(node: ast.stmt, names: Names) -> None:
             _expression(node.iter, names)
             inner = _fork(names, own_exits=True)
             _target(node.target, inner)
-            _block(node.body, inner)
-            _block(node.orelse, _fork(names))
+            _maybe(names, node.body, inner)
+            _maybe(names, node.orelse, _fork(names))
         case ast.While():
             _expression(node.test, names)
-            _block(node.body, _fork(names, own_exits=True))
-            _block(node.orelse, _fork(names))
+            _maybe(names, node.body, _fork(names, own_exits=True))
+            _maybe(names, node.orelse, _fork(names))
         case ast.With() | ast.AsyncWith():
             suppresses = False
             for item in node.items:
@@ -137,7 +139,10 @@ def _compound(node: ast.stmt, names: Names) -> None:
                 suppresses = suppresses or _suppresses(item.context_expr)
                 if item.optional_vars is not None:
                     _target(item.optional_vars, names)
-            _block(node.body, _fork(names) if suppresses else names)
+            if suppresses:
+                _maybe(names, node.body, _fork(names))
+            else:
+                _block(node.body, names)
         case ast.Try() | ast.TryStar():
             _try(node, names)
         case ast.Match():
@@ -177,26 +182,27 @@ def _match(node: ast.Match, names: Names) -> None:
 
 def _try(node: ast.Try | ast.TryStar, names: Names) -> None:
     whole = _fork(names)
-    _block(node.body, whole)
-    if not whole.ends:
-        _block(node.orelse, whole)
-    else:
-        _block(node.orelse, _fork(names))
+    _block([*node.body, *node.orelse], whole)
     paths = [whole]
     for handler in node.handlers:
         inner = _fork(names)
+        inner.definite -= whole.deleted
         if handler.type is not None:
             _expression(handler.type, inner)
         if handler.name is not None:
             inner.bound.setdefault(handler.name, handler)
             inner.definite.add(handler.name)
         _block(handler.body, inner)
-        inner.definite.discard(handler.name or "")  # unbound again at the handler's end
+        if handler.name is not None:  # unbound again at the handler's end
+            inner.definite.discard(handler.name)
+            inner.deleted.add(handler.name)
         paths.append(inner)
     final = _fork(names)
+    final.definite -= {name for each in paths for name in each.deleted}
     _block(node.finalbody, final)
     _join(names, paths)
-    names.definite |= final.definite
+    names.deleted |= final.deleted
+    names.definite = (names.definite - final.deleted) | final.definite
     names.ends = names.ends or final.ends
 
 
@@ -204,6 +210,13 @@ def _fork(names: Names, *, own_exits: bool = False) -> Names:
     """A path that may not be taken: what it reads and binds is seen, what it definitely binds is not bound after it."""
     exits: list[set[str]] = [] if own_exits else names.exits
     return Names(names.read_first, names.bound, set(names.definite), exits=exits)
+
+
+def _maybe(names: Names, statements: Iterable[ast.AST], inner: Names) -> None:
+    """Run statements that may not run, or not to their end."""
+    _block(statements, inner)
+    names.definite -= inner.deleted
+    names.deleted |= inner.deleted
 
 
 def _forked(names: Names, node: ast.AST) -> Names:
@@ -222,6 +235,7 @@ def _branches(names: Names, branches: Sequence[Sequence[ast.AST]]) -> None:
 
 
 def _join(names: Names, paths: Sequence[Names]) -> None:
+    names.deleted |= {name for each in paths for name in each.deleted}
     reached = [each.definite for each in paths if not each.ends]
     if reached:
         names.definite = set.intersection(*reached)

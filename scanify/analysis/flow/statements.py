@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.lower.scope import evaluated_here, names_bound_by
@@ -26,7 +27,8 @@ def assignments(statements: Sequence[ast.AST], name: str) -> list[ast.AST]:
     return [statement for statement in statements_in(statements) if name in bound_by(statement)]
 
 
-def bound_by(statement: ast.AST) -> set[str]:
+@lru_cache(maxsize=1 << 14)  # every question about a name asks it of every statement again
+def bound_by(statement: ast.AST) -> frozenset[str]:
     """The names that one statement binds itself, without the blocks in it."""
     bound: set[str] = set()
     waiting = [statement]
@@ -36,7 +38,7 @@ def bound_by(statement: ast.AST) -> set[str]:
             continue
         bound.update(names_bound_by(node))
         waiting += [each for each in evaluated_here(node) if not isinstance(each, _BINDERS)]
-    return bound
+    return frozenset(bound)
 
 
 def value_given(statement: ast.AST, name: str) -> list[ast.expr]:

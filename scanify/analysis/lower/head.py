@@ -44,7 +44,10 @@ class HeadReader:
         return name if name is not None and "." not in name and self.scope.binding(name) is None else None
 
     def text(self, node: ast.expr) -> str:
-        return code(self.module, node)
+        """The text of an expression as a part of another: `(a, b)` for a tuple that stands without parentheses."""
+        text = code(self.module, node)
+        bare = isinstance(node, ast.Tuple) and node.elts and self.module.span(node.elts[0]).start
+        return f"({text})" if bare and bare == self.module.span(node).start else text
 
     def read(self, target: ast.expr, walked: ast.expr) -> Head:
         name = self.builtin(walked)
