@@ -75,6 +75,11 @@ class Project:
         found = (self.read(path) for path in self._others() if path not in named)
         return tuple(source for source in found if source is not None and source.path not in named)
 
+    def looked_for(self) -> tuple[tuple[Path, Source | None], ...]:
+        """The paths outside of the project's own files that were looked at so far, with what was there."""
+        own = {source.path.resolve() for source in (*self.sources, *self.others)}
+        return tuple((path, source) for path, source in self._read.items() if path not in own)
+
     def texts(self) -> dict[Path, str]:
         """The text of every file read so far, by its path."""
         return {source.path: source.text for source in self._read.values() if source is not None}

@@ -17,13 +17,12 @@ import json
 import os
 import platform
 import sys
-import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from scanify.source.cache_folder import cache_folder, write_entry
 from scanify.verify.codec import from_json, to_json
 from scanify.verify.loaded import Version, digest
 from scanify.verify.request import Request, Response
@@ -31,7 +30,6 @@ from scanify.verify.verdict import CaseResult
 from scanify.verify.versions import overlay_of
 
 FORMAT = 2
-FOLDER = ".scanify_cache"
 _VARIABLES = ("JAX", "XLA", "EQX", "EQUINOX", "CUDA", "NVIDIA", "ROCR", "HIP", "TPU", "LIBTPU", "PYTHON", "TF_", "NCCL")
 _ENTRIES = 256
 
@@ -49,10 +47,8 @@ class Cache:
         None where $CI is set and $SCANIFY_CACHE_DIR is not: a change that is to be verified could bring its own
         entries along.
         """
-        named = os.environ.get("SCANIFY_CACHE_DIR")
-        if named:
-            return cls(Path(named).absolute())
-        return None if os.environ.get("CI") else cls(root / FOLDER)
+        folder = cache_folder(root)
+        return cls(folder) if folder is not None else None
 
     def lookup(self, request: Request) -> tuple[CaseResult, ...] | None:
         """The results of an earlier run of `request` on the same contents, marked as `cached`; None without one.
@@ -77,26 +73,10 @@ class Cache:
             return
         key = _key(request)
         entry = {"key": key, "response": to_json(replace(response, results=tuple(results)))}
-        with suppress(OSError):  # A cache that cannot be written is none; the result is there all the same.
-            self._make_folder()
-            with tempfile.NamedTemporaryFile("w", dir=self.folder, suffix=".part", delete=False) as file:
-                json.dump(entry, file)
-            Path(file.name).replace(self._file(key))
-            self._forget_oldest()
+        write_entry(self.folder, self.folder, self._file(key).name, json.dumps(entry), _ENTRIES)
 
     def _file(self, key: dict[str, Any]) -> Path:
         return self.folder / f"{digest(json.dumps(key, sort_keys=True).encode())}.json"
-
-    def _make_folder(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        ignore = self.folder / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n")
-
-    def _forget_oldest(self) -> None:
-        entries = sorted(self.folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
-        for file in entries[:-_ENTRIES]:
-            file.unlink()
 
 
 def _key(request: Request) -> dict[str, Any]:

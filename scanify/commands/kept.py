@@ -1,0 +1,93 @@
+"""The report of an earlier `check`, kept by the contents of every file of the project that it depends on.
+
+An entry holds what was printed, never what would be written: a rewrite always analyses anew.
+"""
+
+import hashlib
+import json
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from scanify.analysis.plan import Skipped
+from scanify.commands.common import Given
+from scanify.source.cache_folder import cache_folder, write_entry
+from scanify.source.file import Source
+from scanify.source.read import read
+
+FORMAT = 1
+_ENTRIES = 64
+_FOLDER = "check"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `check` prints, and its exit code."""
+
+    text: str
+    code: int
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The place of one report in the cache at `top`."""
+
+    top: Path
+    given: Given
+    form: str
+
+    @classmethod
+    def of(cls, given: Given, form: str) -> "Kept | None":
+        """Where the report on some files is kept; None where none is: for standard input, or without a cache."""
+        top = cache_folder(given.config.root)
+        return cls(top, given, form) if top is not None and given.stdin is None else None
+
+    @cached_property
+    def _file(self) -> Path:
+        given, project = self.given, self.given.project
+        state = hashlib.blake2b(digest_size=20)
+        for part in (FORMAT, sys.version, _own_state(), self.form, given.stack, Path.cwd(), project.root):
+            state.update(f"{part}\0".encode())
+        for sources in (project.sources, project.others):
+            for source in sources:
+                state.update(f"{source.path}\0{_digest(source)}\0".encode())
+            state.update(b"\1")
+        for skipped in project.skipped:
+            state.update(f"{skipped.path}\0{skipped.reason}\0".encode())
+        return self.top / _FOLDER / f"{state.hexdigest()}.json"
+
+    def lookup(self) -> Report | None:
+        """The report that was kept, if what else was read for it is still the same."""
+        if not (self.top / _FOLDER).is_dir():
+            return None  # nothing was kept: other files of the project need not be read for now
+        try:
+            entry = json.loads(self._file.read_text(encoding="utf-8"))
+            if any(_found(Path(path)) != digest for path, digest in entry["read"]):
+                return None
+            return Report(str(entry["text"]), int(entry["code"]))
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+
+    def keep(self, report: Report) -> None:
+        """Keep a report that was just made."""
+        looked_for = self.given.project.looked_for()
+        others = [(str(path), _digest(source) if source is not None else None) for path, source in looked_for]
+        entry = {"read": others, "text": report.text, "code": report.code}
+        write_entry(self._file.parent, self.top, self._file.name, json.dumps(entry), _ENTRIES)
+
+
+def _digest(source: Source) -> str:
+    return hashlib.blake2b(source.text.encode(errors="surrogatepass"), digest_size=20).hexdigest()
+
+
+def _found(path: Path) -> str | None:
+    source = read(path) if path.is_file() else None
+    return _digest(source) if source is not None and not isinstance(source, Skipped) else None
+
+
+def _own_state() -> str:
+    """The state of scanify's own files: another version, or an edit, gives other answers."""
+    top = Path(__file__).resolve().parents[1]
+    files = sorted((str(file), (status := file.stat()).st_mtime_ns, status.st_size) for file in top.rglob("*.py"))
+    return hashlib.blake2b(repr(files).encode(), digest_size=20).hexdigest()
