@@ -2,7 +2,7 @@
 # `make help` lists the targets; `make test PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test branches check bench matrix corpus packages rewritten fuzz fuzz-models soundness mutants precommit-test clean
+.PHONY: help demo test branches check bench bench-static matrix corpus packages rewritten fuzz fuzz-models soundness mutants precommit-test clean
 
 # The first interpreter that runs (a pyenv shim may exist and not run), is new enough and can make environments.
 # $(1): commands to try; $(2): the Python versions that will do, as a condition on sys.version_info.
@@ -45,6 +45,9 @@ bench: $(VENV)/bench ## what is timed: the command's start, stacks of layers aga
 	$(BIN)/python -m tests.benchmarks.runtime $(ARGS)
 	$(BIN)/python -m tests.benchmarks.unequal
 	$(BIN)/python -m tests.benchmarks.verification
+
+bench-static: $(VENV)/bench ## what `check` costs on whole projects, against parsers and other tools (ARGS=FOLDER for one of yours)
+	$(BIN)/python -m tests.benchmarks.static $(ARGS)
 
 $(VENV)/bench: $(VENV)/$(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench

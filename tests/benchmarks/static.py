@@ -1,0 +1,177 @@
+"""What `scanify check` costs on whole projects: CPU seconds, against parsers and other tools on the same files.
+
+    python -m tests.benchmarks.static [FOLDER]     without a folder: the packages of `make corpus`, downloaded
+
+Each tool runs once, in one process of its own, without a cache. Ratios are to `ast.parse` alone of all files, its own
+process counted. Also: a second check with a cache, one file of a megabyte, a script of 2,000 lines, and the most memory.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from scanify.source.discover import Selection, walk
+from tests.corpus.labels import read_labels
+from tests.corpus.packages import source_folder
+
+LIMIT = 900
+# A process between, so that time and memory are those of one command alone.
+PROBE = """
+import resource, subprocess, sys
+try:
+    done = subprocess.run(
+        sys.argv[2:], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=float(sys.argv[1])
+    )
+    code = 99 if b"Traceback" in done.stderr else done.returncode
+except subprocess.TimeoutExpired:
+    code = 98
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(code, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+"""
+PARSE = """
+import gc, sys, warnings
+gc.disable(); warnings.simplefilter("ignore")
+{prepare}
+for path in open(sys.argv[1], encoding="utf-8").read().splitlines():
+    try:
+        {parse}
+    except Exception:
+        pass
+"""
+AST = PARSE.format(prepare="import ast", parse="ast.parse(open(path, 'rb').read())")
+LIBCST = PARSE.format(prepare="import libcst", parse="libcst.parse_module(open(path, 'rb').read())")
+BLOCK = """\
+class Block{0}(eqx.Module):
+    norm: eqx.nn.LayerNorm
+    linear: eqx.nn.Linear
+
+    def __init__(self, width, key):
+        self.norm = eqx.nn.LayerNorm(width)
+        self.linear = eqx.nn.Linear(width, width, key=key)
+
+    def __call__(self, x, scale=1.0):
+        hidden = jax.vmap(self.norm)(x)
+        for step in range(2):
+            hidden = hidden + scale * jax.vmap(self.linear)(hidden) / (step + 1)
+        return x + hidden
+
+
+class Model{0}(eqx.Module):
+    layers: list
+
+    def __init__(self, width, depth, key):
+        self.layers = [Block{0}(width, k) for k in jax.random.split(key, depth)]
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+"""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """User and system seconds of a process and its children, and the most memory of one of them in megabytes."""
+
+    seconds: float
+    megabytes: float
+
+
+def cost(command: Sequence[str | Path], folder: Path, **variables: str) -> Cost | None:
+    """One run of a command; None where it does not run, or not within LIMIT seconds."""
+    environment = {**os.environ, "CI": "1", **variables}
+    arguments = [sys.executable, "-c", PROBE, str(LIMIT), *map(str, command)]
+    done = subprocess.run(arguments, capture_output=True, text=True, cwd=folder, env=environment, check=True)
+    code, seconds, megabytes = done.stdout.split()
+    return Cost(float(seconds), float(megabytes)) if int(code) in (0, 1) else None
+
+
+def tools(files: Sequence[Path], listed: Path, copies: Sequence[Path]) -> dict[str, list[str | Path]]:
+    """The commands, by what they are called in the table. pyupgrade changes what it is given: copies."""
+    python = sys.executable
+    return {
+        "ast.parse": [python, "-c", AST, listed],
+        "libcst.parse_module": [python, "-c", LIBCST, listed],
+        "pyupgrade": [python, "-m", "pyupgrade", "--py311-plus", "--exit-zero-even-if-changed", *copies],
+        "fixit, one rule": [python, "-m", "fixit", "--rules", "fixit.rules:UseFstring", "lint", *files],
+        "ruff": [python, "-m", "ruff", "check", "--isolated", "--no-cache", "--exit-zero", "--quiet", *files],
+    }
+
+
+def projects(folder: Path | None) -> list[Path]:
+    if folder is not None:
+        return [folder.resolve()]
+    packages = dict.fromkeys((one.package, one.version) for one in read_labels())
+    return [source_folder(*each, Path("build/corpus")).resolve() for each in packages]
+
+
+def check(root: Path, *options: str, **variables: str) -> Cost | None:
+    return cost([sys.executable, "-m", "scanify", "check", "--no-gitignore", *options, "."], root, **variables)
+
+
+def total(costs: Sequence[Cost | None]) -> Cost | None:
+    known = [each for each in costs if each is not None]
+    if len(known) < len(costs):
+        return None
+    return Cost(sum(each.seconds for each in known), max(each.megabytes for each in known))
+
+
+def row(name: str, found: Cost | None, base: float) -> str:
+    if found is None:
+        return f"{name:34}  does not run here, or not within {LIMIT} s"
+    return f"{name:34}{found.seconds:9.2f}{found.seconds / base:9.1f} x{found.megabytes:10.0f} MB"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.static", description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, help="the project to check")
+    roots = projects(parser.parse_args().folder)
+    files = [path for root in roots for path in walk(root, Selection(root, gitignore=False))]
+    lines = sum(path.read_bytes().count(b"\n") for path in files)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        listed = folder / "files.txt"
+        listed.write_text("\n".join(map(str, files)))
+        copies = [folder / "copies" / f"{number}.py" for number in range(len(files))]
+        copies[0].parent.mkdir()
+        for path, copied in zip(files, copies, strict=True):
+            shutil.copyfile(path, copied)
+        print(f"{len(files):,} files, {lines:,} lines, {len(roots)} projects\n")
+        print(f"{'':34}{'CPU s':>9}{'ratio':>11}{'memory':>13}")
+        base = 1.0
+        for tool, command in tools(files, listed, copies).items():
+            found = cost(command, folder)
+            base = found.seconds if tool == "ast.parse" and found is not None else base
+            print(row(tool, found, base), flush=True)
+        print(row("scanify check", total([check(root, "--no-cache") for root in roots]), base), flush=True)
+        for title in ("scanify check, keeping", "scanify check, kept"):
+            kept = total([check(root, SCANIFY_CACHE_DIR=str(folder / "cache" / root.name)) for root in roots])
+            print(row(title, kept, base), flush=True)
+        for title, size in (("a script of 2,000 lines", 2_000 * 40), ("one file of a megabyte", 1 << 20)):
+            print(single(title, size, folder / str(size)), flush=True)
+
+
+def single(title: str, size: int, folder: Path) -> str:
+    """The cost of one long file of models, above that of an empty one."""
+    folder.mkdir()
+    text = "import equinox as eqx\nimport jax\n\n\n"
+    number = 0
+    while len(text) < size:
+        text += BLOCK.format(number)
+        number += 1
+    (folder / "long.py").write_text(text)
+    (folder / "listed.txt").write_text(str(folder / "long.py"))
+    base = cost([sys.executable, "-c", AST, folder / "listed.txt"], folder)
+    return row(title, check(folder, "--no-cache"), base.seconds if base is not None else 1.0)
+
+
+if __name__ == "__main__":
+    main()
