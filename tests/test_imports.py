@@ -132,7 +132,7 @@ ALLOWED = {
     "source": {"analysis.facts", "analysis.plan", "errors", "source"},
     "analysis": {"analysis", "errors", "source"},
     "emit": {"analysis", "emit", "errors", "source"},
-    "verify": {"errors", "jaxpr", "nn", "verify"},
+    "verify": {"cache_folder", "errors", "jaxpr", "nn", "verify"},
     "propose": {"analysis.plan", "errors", "propose", "verify"},
 }
 

@@ -11,8 +11,8 @@ from functools import cached_property
 from pathlib import Path
 
 from scanify.analysis.plan import Skipped
+from scanify.cache_folder import cache_folder, write_entry
 from scanify.commands.common import Given
-from scanify.source.cache_folder import cache_folder, write_entry
 from scanify.source.file import Source
 from scanify.source.read import read
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from scanify.source.cache_folder import cache_folder, write_entry
+from scanify.cache_folder import cache_folder, write_entry
 from scanify.verify.codec import from_json, to_json
 from scanify.verify.loaded import Version, digest
 from scanify.verify.request import Request, Response
