@@ -131,11 +131,19 @@ def test_what_one_iteration_takes_by_number() -> None:
 def test_an_element_that_may_not_be_taken_stays_by_number() -> None:
     (loop,) = loops("for i in range(pos):\n    if i:\n        x = self.layers[i](x)")
     assert [problem.rule for problem in shape_of(loop, loop.walks[0]).problems][:1] == ["SCN208"]
-    assert ast.unparse(loop.walks[0].base) == "self.layers"
+    assert ast.unparse(loop.walks[0].base) == "self.layers" and ast.unparse(loop.body[0]).endswith("x = layer(x)")
     (loop,) = loops("for i in range(len(self.layers)):\n    if i:\n        x = self.layers[i](x)")
     assert loop.problem is None and loop.walks[0].order is Order.WHOLE, (
         "the list has all the numbers that it is asked for"
     )
+
+
+def test_what_is_taken_in_one_statement_with_others() -> None:
+    (loop,) = loops("for i in range(pos):\n    layer, norm = self.layers[i], self.norms[i]\n    x = norm(layer(x))")
+    assert [each.text for each in loop.walks] == [
+        f"[self.{name}[i] for i in range(pos)]" for name in ("layers", "norms")
+    ]
+    assert not shape_of(loop, loop.walks[0]).problems
 
 
 def test_two_subscripts_and_lists_of_lists() -> None:

@@ -77,6 +77,8 @@ LINES = [
     "if x % 5 == 4:\n    break",
     "if x % 5 == 3:\n    continue",
     "layer = {layer}",
+    "this, other = {layer}, others[{i}]\nx = other(this(x))",
+    "x = (kept := {layer})(x)",
     "outs.append(x)",
 ]
 EXPRESSIONS = [

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from scanify.analysis.flow.definite import bound_once, definitely_evaluated, reads_before_stores
 from scanify.analysis.flow.names import flow, reads
+from scanify.analysis.flow.statements import given_to
 from scanify.analysis.lower.head import Head, HeadReader
 from scanify.analysis.lower.loop import Index, Loop, Order, Problem, Walk
 from scanify.analysis.lower.nodes import children, nodes_in
@@ -37,13 +38,20 @@ class _Places:
 
 
 @dataclass(frozen=True, eq=False)
+class _Binding:
+    statement: ast.stmt
+    name: str
+    value: ast.expr
+
+
+@dataclass(frozen=True, eq=False)
 class _Taken:
     """One thing that a loop takes by number: `name` is what stands for it then, `bindings` are statements
     `layer = self.layers[i]` that go. `own_place`: the loop stores into the list at the same number."""
 
     places: _Places
     name: str
-    bindings: tuple[ast.stmt, ...]
+    bindings: tuple[_Binding, ...]
     own_place: bool
     applied: bool
 
@@ -60,7 +68,7 @@ def taken_by_number(loop: Loop, head: Head, reader: HeadReader) -> Loop:
         [each for each in _taken(loop, numbers, set(bound)) if each.applied] if numbers.index.id not in bound else []
     )
     if not any(each.applied for each in taken) or not _evaluated_again(loop, numbers, taken):
-        return _not_taken(loop, numbers, set(bound))
+        return _not_taken(loop, numbers, set(bound), reader)
     return _taking(loop, numbers, taken, reader)
 
 
@@ -88,32 +96,33 @@ def _is_used(body: Sequence[ast.AST], name: str) -> bool:
     return False
 
 
-def _not_taken(loop: Loop, numbers: Numbers, bound: set[str]) -> Loop:
-    """A loop that applies what it takes by number only under a condition, or at a place of its own: with that as its
-    walk, and the reason why it stays."""
+def _not_taken(loop: Loop, numbers: Numbers, bound: set[str], reader: HeadReader) -> Loop:
+    """A loop that applies what it takes by number only under a condition, or changes it: with that as its walk, and the
+    reason why it stays."""
     every: dict[tuple[str, str], _Places] = {}
     _collect(loop.body, numbers.index.id, bound, every)
     for places in every.values() if not any(walk.target is not numbers.index for walk in loop.walks) else ():
-        bindings = [each for each in loop.body if _binds(each) and each.value in places.reads]  # type: ignore[attr-defined]
-        if not places.reads or not _is_applied(loop, places, bindings):
+        if not places.reads or not _is_applied(loop, places, _bindings(loop, places)):
             continue
-        place, text = places.reads[0], ast.unparse(places.container)
+        place = places.reads[0]
         what = f"`{ast.unparse(place)}`"
         reason = f"the layers are taken by number, and {what} may be beyond the list in some iterations"
-        if numbers.keys_of == text:
-            reason = (
-                f"the layers are taken from a dict by name, and the key of {what} may be missing in some iterations"
-            )
-        walk = Walk(numbers.index, place, places.container, text, text, text, Order.NUMBERED, element=place)
-        return replace(loop, walks=(walk,), index=None, problem=Problem("SCN208", reason, place))
+        if numbers.keys_of == ast.unparse(places.container):
+            reason = f"the layers are taken from a dict by name, and {what} may be missing in some iterations"
+        name = unused(_name(places, False, True), _used_names(loop))
+        loop = _taking(loop, numbers, [_Taken(places, name, (), False, True)], reader)
+        return replace(loop, problem=Problem("SCN208", reason, place))
     return loop
 
 
 def _taking(loop: Loop, numbers: Numbers, taken: list[_Taken], reader: HeadReader) -> Loop:
     taken.sort(key=lambda each: (not each.applied, each.own_place, not _plain(each, numbers), each.name not in _LAYERS))
-    gone = {binding.value for each in taken for binding in each.bindings}  # type: ignore[attr-defined]
-    changes = [Change(place, each.name) for each in taken for place in each.places.reads if place not in gone]
-    changes += [Change(binding, None) for each in taken for binding in each.bindings]
+    bindings = [binding for each in taken for binding in each.bindings]
+    values = {binding.value for binding in bindings}
+    gone = {each.statement for each in bindings if values.issuperset(value for _, value in _pairs(each.statement))}
+    kept = values - {binding.value for binding in bindings if binding.statement in gone}
+    changes = [Change(place, each.name) for each in taken for place in each.places.reads if place not in values - kept]
+    changes += [Change(statement, None) for statement in gone]
     body, replaced = rebuilt(loop.module, loop.body, changes)
     if not body:
         return loop
@@ -167,13 +176,13 @@ def _taken(loop: Loop, numbers: Numbers, bound: set[str]) -> Iterator[_Taken]:
             continue
         stores = any(key[0] == container and each.stores for key, each in every.items())
         own_place = stores and _is_own_place(loop, numbers, container, number, every)
-        bindings = [each for each in loop.body if _binds(each) and each.value in places.reads]  # type: ignore[attr-defined]
+        bindings = _bindings(loop, places)
         applied = own_place or _is_applied(loop, places, bindings)
         if (stores and not own_place) or not (applied or _only_read(loop, container, number, places)):
             continue
-        once = len(bindings) == 1 and bound_once(loop.body, _target(bindings[0]))
+        once = len(bindings) == 1 and bound_once(loop.body, bindings[0].name)
         if once:
-            name = _target(bindings[0])
+            name = bindings[0].name
         else:
             used = _used_names(loop) if used is None else used
             name = unused(_name(places, own_place, applied), used)
@@ -186,19 +195,23 @@ def _name(places: _Places, own_place: bool, applied: bool) -> str:
     return singular(ast.unparse(places.container), otherwise) if isinstance(places.reads[0], ast.Subscript) else "layer"
 
 
-def _binds(statement: ast.stmt) -> bool:
-    """`layer = self.layers[i]`."""
+def _pairs(statement: ast.stmt) -> list[tuple[ast.expr, ast.expr]]:
+    """What a statement of the body binds to what: `layer = self.layers[i]`, `a, b = self.layers[i], self.norms[i]`."""
     match statement:
-        case ast.Assign(targets=[ast.Name()]) | ast.AnnAssign(target=ast.Name(), value=ast.expr()):
-            return True
+        case ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=ast.expr() as value):
+            return given_to(target, value)
         case _:
-            return False
+            return []
 
 
-def _target(statement: ast.stmt) -> str:
-    target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
-    assert isinstance(target, ast.Name)
-    return target.id
+def _bindings(loop: Loop, places: _Places) -> list[_Binding]:
+    """The statements of the body's own level that give a name what is taken."""
+    return [
+        _Binding(statement, target.id, value)
+        for statement in loop.body
+        for target, value in _pairs(statement)
+        if value in places.reads and isinstance(target, ast.Name)
+    ]
 
 
 def _evaluated_again(loop: Loop, numbers: Numbers, taken: Sequence[_Taken]) -> bool:
@@ -299,8 +312,8 @@ def _up_to_loop(loop: Loop, place: ast.AST) -> Iterator[ast.AST]:
         yield above
 
 
-def _is_applied(loop: Loop, places: _Places, bindings: Sequence[ast.stmt]) -> bool:
-    named = {_target(each) for each in bindings}
+def _is_applied(loop: Loop, places: _Places, bindings: Sequence[_Binding]) -> bool:
+    named = {each.name for each in bindings}
     if any(_is_called(loop, place) for place in places.reads):
         return True
     calls = (each for statement in loop.body for each in nodes_in(statement) if isinstance(each, ast.Call))
@@ -312,7 +325,7 @@ def _is_called(loop: Loop, place: ast.AST) -> bool:
     """`self.layers[i](x)`, `self.layers[i].attend(x)`, `jax.vmap(self.layers[i])(x)`, `self.grus[i][j](x)`; and what is
     walked by a loop inside, `for layer in self.stages[i]`."""
     node, above = place, parent_of(loop.module, place)
-    while isinstance(above, ast.Attribute | ast.Subscript) and above.value is node:
+    while isinstance(above, ast.Attribute | ast.Subscript | ast.NamedExpr) and above.value is node:
         node, above = above, parent_of(loop.module, above)
     if isinstance(above, ast.For | ast.comprehension) and above.iter is node:
         return True

@@ -148,8 +148,10 @@ def _taken_by(index: set[str], nodes: Sequence[ast.AST]) -> set[str]:
     `layer = getattr(self, f"layer{i}")`, and for what it walks of that: `for layer in self.stages[i]`."""
     taken: set[str] = set()
     for node in nodes:
-        if isinstance(node, ast.Assign | ast.AnnAssign) and _is_taken(node.value, index):
-            taken |= {name for target in _targets(node) if isinstance(target, ast.Name) for name in _names(target)}
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            if any(_is_taken(value, index) for value in values):
+                taken |= {name for target in _targets(node) for name in _names(target)} - index
     return taken
 
 
@@ -190,6 +192,8 @@ def _applies(call: ast.Call, targets: set[str]) -> bool:
     while isinstance(func, ast.Attribute) and isinstance(func.value, ast.Attribute | ast.Subscript | ast.Call):
         func = func.value
     match func:
+        case ast.NamedExpr(value=value):
+            return _is_of(value, targets)
         case ast.Name(id=name):
             return name in targets and bool(call.args or call.keywords)
         case ast.Subscript(value=value, slice=index):
