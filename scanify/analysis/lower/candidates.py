@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from scanify.analysis.index.module import Module
-from scanify.analysis.lower.nodes import children, nodes_in
+from scanify.analysis.lower.nodes import children, names_in, nodes_in
 from scanify.analysis.lower.text import root
 
 _KEYWORDS = re.compile(r"\b(?:for|while|map|reduce|Sequential)\b")
@@ -243,4 +243,4 @@ def _values(call: ast.Call) -> Iterator[ast.expr]:
 
 
 def _names(node: ast.AST) -> set[str]:
-    return {name.id for name in nodes_in(node) if isinstance(name, ast.Name)}
+    return {node.id} if isinstance(node, ast.Name) else names_in([node])

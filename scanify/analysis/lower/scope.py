@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from scanify.analysis.index.module import Module
-from scanify.analysis.lower.nodes import children, nodes_in
+from scanify.analysis.lower.nodes import children, names_in, nodes_in
 from scanify.analysis.lower.text import dotted
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
@@ -154,17 +154,13 @@ class Scope:
         if isinstance(self.node, ast.Module):
             bound |= self.module.rebound
         if isinstance(self.node, COMPREHENSIONS):  # `:=` in it binds in the function around
-            bound = {
-                node.id
-                for level in self.node.generators
-                for node in nodes_in(level.target)
-                if isinstance(node, ast.Name)
-            }
+            bound = names_in(level.target for level in self.node.generators)
         return bound
 
     @cached_property
     def _declared(self) -> tuple[frozenset[str], frozenset[str]]:
-        if not isinstance(self.node, (*FUNCTIONS, ast.ClassDef)):
+        named = "global " in self.module.text or "nonlocal " in self.module.text
+        if not named or not isinstance(self.node, (*FUNCTIONS, ast.ClassDef)):
             return frozenset(), frozenset()
         given: set[str] = set()
         outer: set[str] = set()
