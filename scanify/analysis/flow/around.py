@@ -8,7 +8,6 @@ from scanify.analysis.lower.iterators import walked_at_once
 from scanify.analysis.lower.loop import Loop, Problem
 from scanify.analysis.lower.nodes import children, nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
-from scanify.analysis.lower.text import called
 
 _FRAME_READERS = frozenset("locals vars eval exec".split())
 _CATCHERS = frozenset(("contextlib.suppress", "pytest.raises"))
@@ -122,10 +121,8 @@ def _frame_readers(loop: Loop) -> Iterator[ast.Call]:
     if not any(f"{name}(" in loop.module.text for name in _FRAME_READERS):
         return
     for node in _own(loop.scope.function.node):
-        name = called(node)
-        if not isinstance(node, ast.Call) or name is None or name not in _FRAME_READERS:
-            continue
-        if loop.scope.binding(name) is None and (name != "vars" or not node.args):
+        name = loop.scope.builtin(node)
+        if isinstance(node, ast.Call) and name in _FRAME_READERS and (name != "vars" or not node.args):
             yield node
 
 
@@ -165,8 +162,9 @@ def _runs_at_once(loop: Loop, closure: ast.AST) -> bool:
     if walked_at_once(loop.module, loop.scope, closure):
         return isinstance(closure, ast.GeneratorExp) or not _gives_a_function(loop, closure)
     above = parent_of(loop.module, closure)
-    mapped = isinstance(above, ast.Call) and called(above) == "map" and loop.scope.binding("map") is None
-    return mapped and above is not None and walked_at_once(loop.module, loop.scope, above)  # type: ignore[arg-type]
+    if not isinstance(above, ast.Call) or loop.scope.builtin(above) != "map":
+        return False
+    return walked_at_once(loop.module, loop.scope, above)
 
 
 def _gives_a_function(loop: Loop, closure: ast.Lambda) -> bool:

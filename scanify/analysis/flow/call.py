@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from scanify.analysis.flow.names import flow, reads
 from scanify.analysis.lower.loop import Loop, Walk
-from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.nodes import mentions
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.plan import Argument, LayerCall
 
@@ -96,9 +96,8 @@ def only_sums(loop: Loop, carry: Sequence[str]) -> bool:
 
 def _is_sum(loop: Loop, name: str) -> bool:
     added = [term for statement in loop.body for term in _terms(statement, name)]
-    mentions = sum(_mentions(statement, name) for statement in loop.body)
     walked = {read for walk in loop.walks for read in reads(walk.source)}
-    return bool(added) and mentions == sum(added) and name not in walked
+    return bool(added) and len(mentions(name, *loop.body)) == sum(added) and name not in walked
 
 
 def _terms(statement: ast.AST, name: str) -> Iterator[int]:
@@ -109,7 +108,3 @@ def _terms(statement: ast.AST, name: str) -> Iterator[int]:
         case ast.Assign(targets=[ast.Name(id=target)], value=ast.BinOp(left=left, op=ast.Add(), right=right)):
             if target == name and name in (dotted(left), dotted(right)):
                 yield 2
-
-
-def _mentions(node: ast.AST, name: str) -> int:
-    return sum(1 for each in nodes_in(node) if isinstance(each, ast.Name) and each.id == name)

@@ -14,7 +14,7 @@ from scanify.analysis.flow.growth import Growth, How, growths
 from scanify.analysis.flow.names import Names, flow, reads
 from scanify.analysis.flow.statements import assignments, value_given
 from scanify.analysis.lower.loop import Loop, Problem
-from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.nodes import mentions, nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
 from scanify.analysis.lower.text import called, dotted
 from scanify.analysis.plan import Adds, Collection
@@ -94,9 +94,8 @@ class _Finder:
                 return f"`{what}` is a module, or a function"
         return Collection(name, adds, surely=_NONE not in kinds and name in flow(path_to(self.loop)).definite)
 
-    def _mentions(self, name: str) -> Iterator[ast.Name]:
-        for node in (*self.loop.body, *(walk.source for walk in self.loop.walks)):
-            yield from _mentions(node, name)
+    def _mentions(self, name: str) -> list[ast.Name]:
+        return mentions(name, *self.loop.body, *(walk.source for walk in self.loop.walks))
 
     # -- what the name is before the loop ------------------------------------------------------------------------
 
@@ -130,8 +129,8 @@ class _Finder:
             case ast.Constant(value=None):
                 return {_NONE}
             case ast.Call():
-                name = called(value)
-                return {name} if name in _MAKERS and name is not None and self.scope.binding(name) is None else None
+                name = self.scope.builtin(value)
+                return {name} if name in _MAKERS and name is not None else None
             case ast.IfExp():
                 first, second = self._kind(value.body), self._kind(value.orelse)
                 return first | second if first is not None and second is not None else None
@@ -154,10 +153,10 @@ class _Finder:
         own: set[ast.AST] = {place for each in growths(self.statements).get(name, ()) for place in each.names}
         for statement in assignments(self.statements, name):
             targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-            own |= {place for target in targets if target is not None for place in _mentions(target, name)}
-        places = [place for statement in self.statements for place in _mentions(statement, name)]
+            own |= {place for target in targets if target is not None for place in mentions(name, target)}
+        places = mentions(name, *self.statements)
         own |= {place for place in places if self._only_looks(place)}
-        within = set(_mentions(self.loop.node, name))
+        within = set(mentions(name, self.loop.node))
         return any(place not in own and place not in within and self._runs_before(place) for place in places)
 
     def _only_looks(self, use: ast.Name) -> bool:
@@ -180,7 +179,7 @@ class _Finder:
         """The places in the loop's head that take the elements of a list, all of them, before its first iteration."""
         for walk in self.loop.walks:
             if walk.element is not None or walk.source is not walk.base:
-                yield from (each for each in _mentions(walk.source, name))
+                yield from mentions(name, walk.source)
             elif isinstance(walk.base, ast.Name) and walk.base.id == name and self.loop.replaced:
                 yield walk.base
 
@@ -221,10 +220,6 @@ def _adds(kinds: set[str], grown: Sequence[Growth]) -> Adds | str:
     if kinds == {"dict"} and how == {How.ENTRY}:
         return Adds.DICT
     return "what it is before the loop does not go with how the body adds to it"
-
-
-def _mentions(node: ast.AST, name: str) -> Iterator[ast.Name]:
-    return (each for each in nodes_in(node) if isinstance(each, ast.Name) and each.id == name)
 
 
 def _called(node: ast.AST) -> Iterator[ast.expr]:

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from scanify.analysis.lower.nodes import children, nodes_in
+from scanify.analysis.lower.nodes import children, mentions, nodes_in
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -132,8 +132,7 @@ def _simple(body: Sequence[ast.AST]) -> Iterator[ast.AST | None]:
 
 def bound_once(nodes: Sequence[ast.AST], name: str) -> bool:
     """Whether exactly one place in some code binds a name, and nothing reads it in front of that."""
-    places = [each for node in nodes for each in nodes_in(node) if isinstance(each, ast.Name) and each.id == name]
-    places.sort(key=lambda each: (each.lineno, each.col_offset))
+    places = sorted(mentions(name, *nodes), key=lambda each: (each.lineno, each.col_offset))
     kinds = [isinstance(each.ctx, ast.Load) for each in places]
     others = (each for node in nodes for each in nodes_in(node) if isinstance(each, ast.arg) and each.arg == name)
     return kinds[:1] == [False] and all(kinds[1:]) and next(others, None) is None

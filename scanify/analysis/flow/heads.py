@@ -74,7 +74,7 @@ def _binds_names(target: ast.expr) -> bool:
 def _beside_problems(loop: Loop, walk: Walk) -> Iterator[Problem]:
     if walk.element is not None or walk.via == "next":
         return
-    name = _builtin(loop, walk.source)
+    name = loop.scope.builtin(walk.source)
     if name == "range":
         yield Problem("SCN208", "the body uses the layer's index", walk.source)
     elif name in ("zip", "enumerate", "map", "filter") or walk.order is Order.OTHER:
@@ -93,18 +93,13 @@ def _beside_problems(loop: Loop, walk: Walk) -> Iterator[Problem]:
                 yield Problem("SCN213", reason, walk.source)
 
 
-def _builtin(loop: Loop, node: ast.expr) -> str | None:
-    name = called(node)
-    return name if name is not None and "." not in name and loop.scope.binding(name) is None else None
-
-
 def _is_iterated_once(loop: Loop, value: ast.expr) -> bool:
     """`reversed(keys)`, `iter(keys)`, and the views of a dict, which have no elements by number."""
     match value:
         case ast.Call(func=ast.Attribute(attr="values" | "items" | "keys"), args=[], keywords=[]):
             return True
         case _:
-            return _builtin(loop, value) in _LAZY
+            return loop.scope.builtin(value) in _LAZY
 
 
 def _values(loop: Loop, node: ast.expr, depth: int = 0) -> Iterator[ast.expr]:

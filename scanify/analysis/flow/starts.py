@@ -100,8 +100,7 @@ class Starts:
             case ast.IfExp():
                 return self.gives_number(value.body) or self.gives_number(value.orelse)
             case ast.Call():
-                name = called(value)
-                builtin = name in _NUMBER_MAKERS and self.loop.scope.binding(name or "") is None
+                builtin = self.loop.scope.builtin(value) in _NUMBER_MAKERS
                 return builtin or (self.loop.scope.qualified(value.func) or "").startswith("math.")
             case _:
                 return (self.loop.scope.qualified(value) or "").startswith("math.")

@@ -119,9 +119,9 @@ def identity_problems(loop: Loop, layers: frozenset[str], own: frozenset[str]) -
 
 
 def _tells_apart(loop: Loop, node: ast.Call, layers: frozenset[str], own: frozenset[str]) -> bool:
-    name = called(node)
+    name = loop.scope.builtin(node)
     given = dotted(node.args[0]) if node.args else None
-    if given not in own or name is None or loop.scope.binding(name) is not None:
+    if given not in own:
         return False
     if name == "isinstance":
         return len(node.args) == 2 and _number_type(node.args[1])
@@ -151,7 +151,5 @@ def _number_type(node: ast.expr) -> bool:
 def texts(loop: Loop, element: ast.expr) -> Iterator[Problem]:
     """Strings that are made in an element: of an array that is traced they would say that it is."""
     for node in nodes_in(element):
-        name = called(node)
-        made = isinstance(node, ast.Call) and name in _TEXTS and loop.scope.binding(name or "") is None
-        if made or isinstance(node, ast.JoinedStr):
+        if loop.scope.builtin(node) in _TEXTS or isinstance(node, ast.JoinedStr):
             yield Problem("SCN207", f"`{loop.code(node)}` makes a string of what may be a traced array", node)

@@ -17,7 +17,7 @@ from scanify.analysis.flow.names import flow, reads
 from scanify.analysis.flow.statements import given_to
 from scanify.analysis.lower.head import Head, HeadReader
 from scanify.analysis.lower.loop import Index, Loop, Order, Problem, Walk
-from scanify.analysis.lower.nodes import children, nodes_in
+from scanify.analysis.lower.nodes import children, mentions, names_in, nodes_in
 from scanify.analysis.lower.numbers import Numbers, numbers_of
 from scanify.analysis.lower.rebuild import Change, rebuilt
 from scanify.analysis.lower.scope import COMPREHENSIONS, FUNCTIONS, ancestors, parameters, parent_of
@@ -355,19 +355,15 @@ def _used_names(loop: Loop) -> set[str]:
     """The names in the outermost function that are no good for a new target: other loops may have the same one."""
     functions = [each for each in ancestors(loop.module, loop.node) if isinstance(each, FUNCTIONS)]
     around = functions[-1] if functions else loop.module.tree
-    used = {each.id for each in nodes_in(around) if isinstance(each, ast.Name)}
+    used = names_in([around])
     used |= {arg.arg for each in nodes_in(around) for arg in parameters(each)}
-    given = {each.id for walk in loop.walks for each in nodes_in(walk.target) if isinstance(each, ast.Name)}
+    given = names_in(walk.target for walk in loop.walks)
     inside = list(ancestors(loop.module, loop.node))
     for other in nodes_in(around):
         if isinstance(other, ast.For | ast.comprehension) and isinstance(other.target, ast.Name):
             whole = parent_of(loop.module, other) if isinstance(other, ast.comprehension) else other
             if whole is not None and other is not loop.node and whole is not loop.node and whole not in inside:
                 name = other.target.id
-                if _count(around, name) == _count(whole, name) and not _count(loop.node, name):
+                if len(mentions(name, around)) == len(mentions(name, whole)) and not mentions(name, loop.node):
                     used.discard(name)
     return used | given
-
-
-def _count(node: ast.AST, name: str) -> int:
-    return sum(1 for each in nodes_in(node) if isinstance(each, ast.Name) and each.id == name)

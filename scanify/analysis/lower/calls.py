@@ -15,7 +15,7 @@ from scanify.analysis.index.module import Module
 from scanify.analysis.lower.head import HeadReader
 from scanify.analysis.lower.iterators import walked_at_once
 from scanify.analysis.lower.loop import Form, Index, Loop, Problem
-from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.nodes import mentions, names_in, nodes_in
 from scanify.analysis.lower.rebuild import Change, rebuilt
 from scanify.analysis.lower.scope import FUNCTIONS, Scope, adopt, parameters, parent_of
 from scanify.analysis.lower.text import dotted, made, root, singular, unused
@@ -111,7 +111,7 @@ class _Reduction:
             return self._of_lambda(function, walked, start, columns)
         if dotted(function) is None and not self._is_partial(function):
             return None
-        names = {each.id for each in nodes_in(function) if isinstance(each, ast.Name)}
+        names = names_in([function])
         targets = self._targets(columns, names) if columns is not None else [self._name("layer", names)]
         used = names | {each.id for each in targets}
         carry = start.id if isinstance(start, ast.Name) and start.id not in used else unused("carry", used)
@@ -133,14 +133,14 @@ class _Reduction:
         carry, item = names[0].arg, names[1].arg
         if columns is None:
             return self._made(self._name(item, ()), walked, carry, function.body, start)
-        targets = self._targets(columns, {each.id for each in nodes_in(function) if isinstance(each, ast.Name)})
+        targets = self._targets(columns, names_in([function]))
         taken = list(_taken_apart(function.body, item, len(targets)))
         statement = self._update(carry, function.body)
         body, replaced = rebuilt(self.module, [statement], [Change(each, targets[at].id) for each, at in taken])
         target = made(ast.Tuple(list(targets), ast.Store()), walked)
         update = body[0].value if isinstance(body[0], ast.Assign) else function.body
         loop = self._made(target, walked, carry, update, start)
-        whole = any(isinstance(each, ast.Name) and each.id == item for each in nodes_in(update))
+        whole = mentions(item, update)
         problem = Problem("SCN213", f"`{item}` is not only taken apart by number", self.call) if whole else None
         return replace(loop, replaced=replaced, problem=loop.problem or problem)
 

@@ -40,8 +40,7 @@ class HeadReader:
 
     def builtin(self, node: ast.AST | None) -> str | None:
         """The name of Python's own function that a call calls; None for all else."""
-        name = called(node)
-        return name if name is not None and "." not in name and self.scope.binding(name) is None else None
+        return self.scope.builtin(node)
 
     def text(self, node: ast.expr) -> str:
         """The text of an expression as a part of another: `(a, b)` for a tuple that stands without parentheses."""

@@ -13,10 +13,10 @@ from scanify.analysis.flow.definite import definitely_evaluated
 from scanify.analysis.index.module import Module
 from scanify.analysis.lower.head import HeadReader
 from scanify.analysis.lower.loop import Form, Loop, Walk
-from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.nodes import mentions, names_in, nodes_in
 from scanify.analysis.lower.rebuild import Change, rebuilt
 from scanify.analysis.lower.scope import FUNCTIONS, Scope, ancestors, parent_of
-from scanify.analysis.lower.text import called, made, only_argument, singular, unused
+from scanify.analysis.lower.text import made, only_argument, singular, unused
 
 # These go through a generator before they do anything else.
 _EAGER = frozenset("sum tuple list".split())
@@ -38,13 +38,13 @@ def walked_at_once(module: Module, scope: Scope, node: ast.expr) -> bool:
             case ast.Starred():
                 return True
             case ast.Call() if any(each is below for each in above.args):
-                name = called(above)
-                if name is not None and scope.binding(name) is None and name in _EAGER:
+                name = scope.builtin(above)
+                if name in _EAGER:
                     return True
                 outside = scope.qualified(above.func) or ""
                 if outside.partition(".")[0] in _LIBRARIES or outside == "functools.reduce":
                     return True
-                if name not in _LAZY or scope.binding(name or "") is not None:
+                if name not in _LAZY:
                     return _extends(module, scope, above)
                 below = above
             case _:
@@ -63,7 +63,7 @@ def _extends(module: Module, scope: Scope, call: ast.Call) -> bool:
 def _seen_before(module: Module, scope: Scope, name: str, call: ast.Call) -> bool:
     """Whether anything but what makes a list and adds to it may hold or read it by the time that a call runs."""
     again = any(isinstance(each, ast.For | ast.While) for each in ancestors(module, call))
-    uses = [each for each in nodes_in(scope.function.node) if isinstance(each, ast.Name) and each.id == name]
+    uses = mentions(name, scope.function.node)
     end = module.span(call).end
     before = [each for each in uses if again or module.span(each).start < end]
     return not all(_makes_or_adds(parent_of(module, each), each) for each in before)
@@ -112,8 +112,7 @@ def taking_next(loop: Loop, reader: HeadReader) -> Loop:
         walked = _walked(loop, reader, name, call)
         if call not in definite or walked is None:
             continue
-        used = {each.id for each in nodes_in(loop.scope.function.node) if isinstance(each, ast.Name)}
-        used |= set(loop.targets) | set(loop.scope.function.params)
+        used = names_in([loop.scope.function.node]) | set(loop.targets) | set(loop.scope.function.params)
         element = unused(singular(name.id, "this_"), used)
         body, replaced = rebuilt(loop.module, loop.body, [Change(call, element)])
         every = tuple(sorted((*loop.replaced, *replaced), key=lambda each: (each.start, each.end)))
@@ -142,7 +141,7 @@ def _walked(loop: Loop, reader: HeadReader, name: ast.Name, call: ast.Call) -> a
     function = loop.scope.function.node
     if not isinstance(function, FUNCTIONS) or loop.scope.function.binding(name.id) is not loop.scope.function:
         return None
-    places = [each for each in nodes_in(function) if isinstance(each, ast.Name) and each.id == name.id]
+    places = mentions(name.id, function)
     stores = [each for each in places if isinstance(each.ctx, ast.Store)]
     if len(places) != 2 or len(stores) != 1 or name.id in loop.scope.function.params:
         return None

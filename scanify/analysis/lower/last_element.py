@@ -16,7 +16,7 @@ from scanify.analysis.flow.growth import Growth, How, growths
 from scanify.analysis.flow.names import flow
 from scanify.analysis.flow.starts import last_of
 from scanify.analysis.lower.loop import Form, Loop
-from scanify.analysis.lower.nodes import children, nodes_in
+from scanify.analysis.lower.nodes import children, names_in, nodes_in
 from scanify.analysis.lower.rebuild import Change, rebuilt
 from scanify.analysis.lower.scope import COMPREHENSIONS, FUNCTIONS, adopt, ancestors, parameters, parent_of
 from scanify.analysis.lower.text import made, singular, unused
@@ -64,10 +64,8 @@ def _used_names(loop: Loop) -> set[str]:
     """The names in the outermost function around, and those that the lowering gave already."""
     around = [each for each in ancestors(loop.module, loop.node) if isinstance(each, FUNCTIONS)]
     outermost: ast.AST = around[-1] if around else loop.module.tree
-    nodes = [*nodes_in(outermost), *(each for statement in loop.body for each in nodes_in(statement))]
-    return {each.id for each in nodes if isinstance(each, ast.Name)} | {
-        arg.arg for each in nodes for arg in parameters(each)
-    }
+    nodes = nodes_in(outermost, *loop.body)
+    return names_in([outermost, *loop.body]) | {arg.arg for each in nodes for arg in parameters(each)}
 
 
 def _tail(loop: Loop, name: str, grown: Sequence[Growth]) -> _Tail | None:

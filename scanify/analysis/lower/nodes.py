@@ -33,6 +33,11 @@ def nodes_in(*roots: ast.AST) -> list[ast.AST]:
     return found
 
 
+def mentions(name: str, *nodes: ast.AST) -> list[ast.Name]:
+    """The places of a name in some nodes, at any depth."""
+    return [each for each in nodes_in(*nodes) if isinstance(each, ast.Name) and each.id == name]
+
+
 def names_in(nodes: Iterable[ast.AST]) -> set[str]:
     """All names that stand in some nodes, at any depth."""
     return {each.id for each in nodes_in(*nodes) if isinstance(each, ast.Name)}

@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from scanify.analysis.index.module import Module
 from scanify.analysis.lower.nodes import children, names_in, nodes_in
-from scanify.analysis.lower.text import dotted
+from scanify.analysis.lower.text import called, dotted
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -133,6 +133,11 @@ class Scope:
             if name in scope.locals and (scope is self or not scope.is_class):
                 return scope
         return None
+
+    def builtin(self, call: ast.AST | None) -> str | None:
+        """The name of Python's own function that a call calls, None for all else: a file may have its own `zip`."""
+        name = called(call)
+        return name if name is not None and "." not in name and self.binding(name) is None else None
 
     def qualified(self, node: ast.AST | None) -> str | None:
         """The qualified name of what the file imports, where that is what some code stands for: `jax.numpy.sum` for
