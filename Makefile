@@ -2,7 +2,7 @@
 # `make help` lists the targets; `make test PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test branches check bench bench-static matrix corpus packages rewritten fuzz fuzz-models soundness mutants precommit-test clean
+.PHONY: help demo test branches check bench bench-static matrix corpus packages rewritten fuzz fuzz-traps fuzz-models soundness mutants precommit-test clean
 
 # The first interpreter that runs (a pyenv shim may exist and not run), is new enough and can make environments.
 # $(1): commands to try; $(2): the Python versions that will do, as a condition on sys.version_info.
@@ -65,11 +65,17 @@ rewritten: .venv-313/$(STAMP) ## published packages, rewritten as a whole: their
 fuzz: $(VENV)/$(STAMP) ## 5,000 projects made at random, with traps and without, each rewritten and held against itself
 	$(BIN)/python -m tests.random_projects --count 5000 --seed 0 --jobs 2 $(ARGS)
 
+fuzz-traps: $(VENV)/$(STAMP) ## every way to set each trap of the projects, held against a rewrite without a look
+	$(BIN)/python -m tests.random_projects --genuine $(ARGS)
+
 fuzz-models: $(VENV)/$(STAMP) ## 5,000 models made at random, each rewritten and held against its own loop
 	$(BIN)/python -m tests.random_models --count 5000 --seed 0 --workers 2 $(ARGS)
 
 soundness: $(VENV)/$(STAMP) ## 10,000 pairs of programs, equal and nearly equal: none may be proved that differs
 	$(BIN)/python -m tests.soundness --pairs 10000 --seed 0 $(ARGS)
+
+mutants: $(VENV)/$(STAMP) ## every wrong rewrite that a verification must tell, and with the one check left out that tells it
+	$(BIN)/python -m pytest -q $(PARALLEL) --whole tests/mutants $(ARGS)
 
 matrix: .venv-311/$(STAMP) .venv-313/$(STAMP) ## the suite on jax 0.10 with Python 3.11 and on jax 0.12 with Python 3.13
 	.venv-311/bin/python -m pytest -q $(PARALLEL) $(ARGS)
