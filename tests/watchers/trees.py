@@ -34,6 +34,9 @@ def decay(leaf, rate=0.5):
     return jnp.where(jnp.abs(shrunk) < 1e-3, 0.0, shrunk)
 
 
+each_leaf = jtu.tree_map
+
+
 def rank_two(leaf):
     return leaf.ndim == 2
 
@@ -98,7 +101,12 @@ HARMLESS = [
     ),
     "config = Config()\nreturn [v for v in vars(config).values() if isinstance(v, int)]",
     "jtu.tree_map_with_path(lambda _, x: x + 1, model)",
+    "each_leaf(lambda x: x + 1, model)",
     "pickle.loads(pickle.dumps(model))",
+    "each = jax.tree.map\nreturn each(lambda x: x * 2, model)",
+    "partial(jax.tree.map, lambda x: x * 2)(model)",
+    "any(not jnp.all(jnp.isfinite(x)) for x in jax.tree.leaves(model))",
+    "jax.tree.map(lambda x: jnp.where(jnp.abs(x) > RATE, x, -x) if x.dtype == jnp.float32 else x, model)",
     (
         "file = io.BytesIO()\neqx.tree_serialise_leaves(file, model)\nfile.seek(0)\n"
         "return eqx.tree_deserialise_leaves(file, model)"
@@ -108,6 +116,7 @@ HARMLESS = [
 READS = [
     "jax.tree.map(lambda x: x * (x.ndim > 1), model)",
     "jax.tree.map(rank_two, model)",
+    "each_leaf(lambda x: x * x.ndim, model)",
     "jax.tree.map(lambda x: x / x.shape[0], model)",
     "jax.tree.map(lambda x: x / jnp.linalg.norm(x), model)",
     "jax.tree.map(lambda x: x - x.mean(), model)",
@@ -127,6 +136,25 @@ READS = [
     "sum(jnp.mean(x) for x in jax.tree.leaves(model))",
     "sum(jnp.sum(x**2) for x in jax.tree.leaves(model) if x.ndim > 1)",
     "sum(1 for x in jax.tree.leaves(model))",
+    "sum(jnp.sum(x) > 0 for x in jax.tree.leaves(model))",
+    "sum(jax.tree.leaves(model.layers))",
+    "jax.tree.reduce(jnp.add, model)",
+    "any(not jnp.any(x > 1.5) for x in jax.tree.leaves(model))",
+    "rates = iter([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7])\nreturn jax.tree.map(lambda x: x * next(rates), model)",
+    "rates = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]\nreturn jax.tree.map(lambda x: x * rates.pop(), model)",
+    "rng = np.random.default_rng(0)\nreturn jax.tree.map(lambda x: x * rng.uniform(1, 2), model)",
+    (
+        "def one(x):\n    def scaled():\n        return x / jnp.linalg.norm(x)\n    return scaled()\n"
+        "return jax.tree.map(one, model)"
+    ),
+    (
+        "def one(x):\n    def scaled(_):\n        return x / jnp.linalg.norm(x)\n    return jax.lax.cond(True, scaled, scaled, 0)\n"
+        "return jax.tree.map(one, model)"
+    ),
+    "jax.tree.map(lambda x: jax.lax.cond(True, lambda: x / jnp.max(x), lambda: x), model)",
+    "each = jax.tree.map\nreturn each(lambda x: x / jnp.linalg.norm(x), model)",
+    "partial(jax.tree.map, lambda x: x / jnp.linalg.norm(x))(model)",
+    "list(map(len, map(jax.tree.leaves, [model])))",
     "sum(jnp.sqrt(jnp.sum(x**2)) for x in jax.tree.leaves(model))",
     "jax.tree.map(lambda x: jnp.where(x > jnp.max(x) / 2, x, 0.0), model)",
     (

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 
 from scanify.analysis.index import Index, Module
+from scanify.analysis.lower.scope import parent_of
+from scanify.analysis.watchers.leaf import applied
 from scanify.analysis.watchers.names import callee
 from scanify.analysis.watchers.optimizers import optimizer_reads
 from scanify.analysis.watchers.tables import (
@@ -21,6 +23,7 @@ from scanify.analysis.watchers.tables import (
     STRUCTURES,
 )
 from scanify.analysis.watchers.trees import tree_reads
+from scanify.analysis.watchers.values import HARMLESS
 from scanify.analysis.watchers.walkers import field_reads
 from scanify.analysis.watchers.watcher import Watcher
 
@@ -49,33 +52,39 @@ _INNER_IMPORT = re.compile(
     re.MULTILINE,
 )
 _TREES = MAPS | LEAVES | FLATTENS | REDUCES | STRUCTURES | PATHS | FILTERS | RAVELS | BYTES | SERIALISES
+_NAMES_OF_TREES = {name.rpartition(".")[2] for name in _TREES}
+_ALIAS = re.compile(
+    rf"^[ \t]*(\w+)[ \t]*=[ \t]*[\w.]*\b(?:tree|tree_util|jtu|{'|'.join(sorted(_NAMES_OF_TREES))})[ \t]*(?:#.*)?$",
+    re.MULTILINE,
+)
 _LAST = {name.rpartition(".")[2] for name in _TREES} | {"vars", "fields", "asdict", "astuple", "getattr", "setattr"}
 
 
 def watchers(index: Index) -> tuple[Watcher, ...]:
     """The watchers of a project, in order of their places."""
     found: list[Watcher] = []
+    texts = (source.text for path in index.paths if (source := index.source(path)) is not None)
+    named = {match[1] for text in texts for match in _ALIAS.finditer(text)}
     for path in index.paths:
         source = index.source(path)
-        if source is None or not _WORD.search(source.text):
+        if source is None or not (_WORD.search(source.text) or named & index.words(path)):
             continue
         module = index.module_at(path)
         if module is not None:
-            found += _of_module(index, module)
+            found += _of_module(index, module, named)
     return tuple(found)
 
 
-def _of_module(index: Index, module: Module) -> Iterator[Watcher]:
+def _of_module(index: Index, module: Module, named: set[str]) -> Iterator[Watcher]:
     aliases = {name for name, target in module.imports.items() if target.startswith(_ORIGINS)}
     aliases |= {name for found in _INNER_IMPORT.finditer(module.text) for name in _names_in(found[1] or found[2])}
+    aliases |= named & index.words(module.path)
     lines = _lines(module, aliases)
     seen: set[tuple[int, str]] = set()
     for statement in module.tree.body:
         for part in _parts(statement, lines):
             for node in ast.walk(part):
-                if not isinstance(node, ast.Call | ast.Attribute) or not _is_telling(node, aliases):
-                    continue
-                for found in _watching(index, module, node):
+                for found in _watching(index, module, node, aliases):
                     key = (found.place.span.line, found.reads)
                     if key not in seen:
                         seen.add(key)
@@ -100,6 +109,26 @@ def _is_telling(node: ast.Call | ast.Attribute, aliases: set[str]) -> bool:
     return isinstance(function, ast.Name) and (function.id in aliases or function.id in _LAST)
 
 
+def _last_name(node: ast.Name | ast.Attribute) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr
+
+
+def _handed_on(index: Index, module: Module, node: ast.Name | ast.Attribute) -> Iterator[Watcher]:
+    """A function on trees that is not called where it is named, such as `map(jax.tree.leaves, models)`."""
+    above = parent_of(module, node)
+    called = isinstance(above, ast.Call) and above.func is node
+    if called or isinstance(above, ast.Attribute | ast.Assign | ast.alias) or not isinstance(node.ctx, ast.Load):
+        return
+    known = callee(index, module, node)
+    if known not in _TREES - STRUCTURES:
+        return
+    if isinstance(above, ast.Call) and known in MAPS and len(above.args) > 1 and above.args[0] is node:
+        partial = callee(index, module, above.func) == "functools.partial"
+        if partial and applied(index, module, above.args[1]).kind in HARMLESS:
+            return
+    yield Watcher(module.place(node), f"what `{module.code(node)}` is applied to elsewhere")
+
+
 def _lines(module: Module, aliases: set[str]) -> list[int]:
     """The lines with a telling word, those of names that an import gave to something telling included."""
     found = [match.start() for match in _WORD.finditer(module.text)]
@@ -121,7 +150,11 @@ def _parts(statement: ast.stmt, lines: list[int]) -> Iterator[ast.stmt]:
         yield statement
 
 
-def _watching(index: Index, module: Module, node: ast.Call | ast.Attribute) -> Iterator[Watcher]:
+def _watching(index: Index, module: Module, node: ast.AST, aliases: set[str]) -> Iterator[Watcher]:
+    if isinstance(node, ast.Name | ast.Attribute) and _last_name(node) in aliases | _NAMES_OF_TREES:
+        yield from _handed_on(index, module, node)
+    if not isinstance(node, ast.Call | ast.Attribute) or not _is_telling(node, aliases):
+        return
     yield from field_reads(index, module, node)
     if not isinstance(node, ast.Call):
         return

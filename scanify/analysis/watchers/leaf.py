@@ -4,13 +4,20 @@ import ast
 from dataclasses import dataclass, replace
 
 from scanify.analysis.index import Index, Module
+from scanify.analysis.lower.scope import parameters
 from scanify.analysis.watchers.library import called, short
-from scanify.analysis.watchers.names import Body, Callee, callee
+from scanify.analysis.watchers.names import Body, Callee, callee, local_scope
 from scanify.analysis.watchers.values import ELEMENTWISE, SAME, TOTAL, Kind, Value, joined, other
 
 _MAX_DEPTH = 5
 _SAME = frozenset("dtype sharding weak_type device devices itemsize is_fully_addressable committed".split())
 _METHODS = frozenset("astype copy conj conjugate block_until_ready round clip real imag item".split())
+# What gives something else each time it is called.
+_CHANGES = frozenset("builtins.next builtins.input time.time time.perf_counter secrets.token_bytes os.urandom".split())
+_PURE_METHODS = frozenset(
+    """get keys items values format join split startswith endswith lower upper strip replace astype sum mean max min
+    reshape ravel copy item tolist index count union intersection""".split()
+)
 _TOTAL_METHODS = frozenset("sum max min all any".split())
 
 
@@ -36,19 +43,21 @@ class _Reader:
             case ast.Constant():
                 return Value(Kind.SAME, zero=node.value in (0, 0.0) and node.value is not False)
             case ast.Name():
-                return self.names.get(node.id, SAME)
+                return self.names[node.id] if node.id in self.names else self._function(node)
             case ast.Attribute():
                 return self._attribute(node)
             case ast.BinOp():
                 return self._operation(node)
             case ast.UnaryOp():
                 inner = self.value(node.operand)
+                if isinstance(node.op, ast.Not | ast.Invert) and inner.kind in (Kind.ALL, Kind.ANY):
+                    return Value(Kind.ANY if inner.kind is Kind.ALL else Kind.ALL)
                 plain = inner.kind is not Kind.SUM or isinstance(node.op, ast.USub | ast.UAdd)
                 return inner if plain and inner.kind not in (Kind.MAX, Kind.MIN) else other("a total of each leaf")
             case ast.Compare():
                 return self._comparison(node)
             case ast.BoolOp():
-                return joined([self.value(each) for each in node.values])
+                return _compared([self.value(each) for each in node.values])
             case ast.IfExp():
                 test = self.value(node.test)
                 if test.kind is not Kind.SAME:
@@ -63,9 +72,21 @@ class _Reader:
             case ast.Starred():
                 return self.value(node.value)
             case ast.Lambda():
-                return SAME
+                own = {each.arg: SAME for each in parameters(node)}
+                return replace(self, names={**self.names, **own}).value(node.body)
             case _:
                 return self._unknown(node)
+
+    def _function(self, node: ast.Name) -> Value:
+        """A name that stands for no value of a leaf: a function beside may still read one that is around it."""
+        leaves = {name for name, value in self.names.items() if value.kind is not Kind.SAME}
+        if not leaves or local_scope(self.module, node, node.id) is None:
+            return SAME
+        known = callee(self.index, self.module, node)
+        read = ast.walk(known.node) if isinstance(known, Body) else ()
+        if any(isinstance(each, ast.Name) and each.id in leaves for each in read):
+            return other(f"`{node.id}`, which reads each leaf")
+        return SAME
 
     def _unknown(self, node: ast.AST) -> Value:
         read = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
@@ -125,7 +146,7 @@ class _Reader:
             return next((each for each in values if each.kind is Kind.OTHER), SAME)
         if all(each.kind is Kind.SHAPE for each in values):
             return SAME  # both change alike
-        return joined(values)
+        return _compared(values)
 
     def _part(self, node: ast.Subscript) -> Value:
         inner, index = self.value(node.value), self.value(node.slice) if isinstance(node.slice, ast.expr) else SAME
@@ -147,14 +168,23 @@ class _Reader:
             if holder.kind is not Kind.SAME:
                 return self._method(node, node.func, holder, [*given, *named.values()])
         every = [*given, *named.values()]
-        if all(each.kind is Kind.SAME for each in every):
-            # A function of the leaf that stands around, or of nothing that depends on it.
-            return SAME
-        starred = any(isinstance(each, ast.Starred) for each in node.args)
         known = callee(self.index, self.module, node.func)
+        if all(each.kind is Kind.SAME for each in every):
+            return self._without_leaves(node, known)
+        starred = any(isinstance(each, ast.Starred) for each in node.args)
         if isinstance(known, Body) and starred:
             return other(f"`{self._code(node.func)}`, which is given each leaf")
         return _call(self, known, given, named, self._code(node.func), node)
+
+    def _without_leaves(self, node: ast.Call, known: Callee) -> Value:
+        """A call that is given nothing of a leaf: the same for each, unless it changes from one call to the next."""
+        if isinstance(known, Body):
+            return _body(self, known, [SAME for _ in node.args], {}, self._code(node.func))
+        changes = known in _CHANGES or (isinstance(known, str) and known.startswith(("random.", "numpy.random.")))
+        if known is None:
+            method = node.func.attr if isinstance(node.func, ast.Attribute) else None
+            changes = not (node.args or node.keywords) if method is None else method not in _PURE_METHODS
+        return other(f"`{self._code(node)}`, which may change from leaf to leaf") if changes else SAME
 
     def _method(self, node: ast.Call, function: ast.Attribute, holder: Value, given: list[Value]) -> Value:
         name = function.attr
@@ -203,6 +233,13 @@ def _of_first_axis(index: ast.expr) -> bool:
 def _only_raises(statement: ast.If) -> bool:
     """Whether all that a test decides is whether there is an error: one for a stack is loud."""
     return not statement.orelse and all(isinstance(each, ast.Raise) for each in statement.body)
+
+
+def _compared(values: list[Value]) -> Value:
+    """What a comparison, `and` or `or` gives: of a total it is no total any more."""
+    if any(each.kind in TOTAL | {Kind.NORM} for each in values):
+        return next((each for each in values if each.kind is Kind.OTHER), other("a total of each leaf"))
+    return joined(values)
 
 
 def _is_two(node: ast.expr) -> bool:

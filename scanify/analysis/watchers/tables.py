@@ -12,7 +12,8 @@ STRUCTURES = frozenset("jax.tree.structure jax.tree_util.tree_structure jax.tree
 PATHS = frozenset(
     """jax.tree.map_with_path jax.tree_util.tree_map_with_path jax.tree.flatten_with_path
     jax.tree_util.tree_flatten_with_path jax.tree.leaves_with_path jax.tree_util.tree_leaves_with_path
-    optax.tree.get_all_with_path optax.tree_utils.tree_get_all_with_path""".split()
+    optax.tree.get_all_with_path optax.tree_utils.tree_get_all_with_path equinox.tree_flatten_one_level
+    equinox.tree_pformat jax.tree_util.tree_flatten_one_level""".split()
 )
 RAVELS = frozenset({"jax.flatten_util.ravel_pytree"})
 FILTERS = frozenset({"equinox.filter", "equinox.partition"})
@@ -31,7 +32,7 @@ _NUMPY = """abs absolute add angle arccos arccosh arcsin arcsinh arctan arctan2 
     isinf isnan less less_equal log log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor maximum
     minimum mod multiply nan_to_num negative nextafter not_equal ones_like positive power rad2deg real reciprocal
     remainder rint round select sign signbit sin sinc sinh sqrt square subtract tan tanh true_divide trunc where
-    zeros_like empty_like full_like isclose frompyfunc float32 float16 bfloat16 float64 int32 int64 bool_ complex64
+    zeros_like empty_like full_like isclose float32 float16 bfloat16 float64 int32 int64 bool_ complex64
     ascontiguousarray"""
 _LAX = """stop_gradient convert_element_type abs add cos sin tan tanh exp log log1p expm1 sqrt rsqrt sign neg mul sub
     div pow integer_pow max min select clamp erf erf_inv logistic reduce_precision pmean psum pmax pmin
@@ -41,7 +42,7 @@ _OTHERS = """jax.device_put jax.device_get jax.block_until_ready jax.numpy.asarr
     jax.ShapeDtypeStruct jax.typeof jax.core.get_aval jax.random.wrap_key_data jax.random.key_data operator.add
     operator.sub operator.mul operator.truediv operator.neg operator.pos operator.abs operator.eq operator.ne
     operator.lt operator.gt operator.and_ operator.or_ operator.not_ builtins.abs builtins.pow builtins.round
-    copy.copy copy.deepcopy torch.from_numpy optax.incremental_update optax.update_moment equinox.internal.unvmap_any
+    copy.copy copy.deepcopy torch.from_numpy optax.incremental_update optax.update_moment
     jax.experimental.multihost_utils.host_local_array_to_global_array"""
 EACH_NUMBER = frozenset(
     [f"{package}.{name}" for package in ("jax.numpy", "numpy") for name in _NUMPY.split()]
@@ -107,7 +108,7 @@ OPTAX_HARMLESS = frozenset(
     scale_by_lbfgs scale_by_learning_rate scale_by_lion scale_by_optimistic_gradient scale_by_polyak scale_by_radam
     scale_by_rms scale_by_rprop scale_by_rss scale_by_schedule scale_by_sign scale_by_stddev scale_by_yogi
     scale_by_zoom_linesearch scale_gradient selective_transform set_to_zero sgd sign_sgd signum skip_large_updates
-    skip_not_finite snapshot stateless trace tree_map_params update_infinity_moment update_moment
+    skip_not_finite snapshot stateless trace update_infinity_moment update_moment
     softmax_cross_entropy_with_integer_labels ctc_loss_with_forward_probs log_cosh ntxent smooth_labels safe_norm
     safe_root_mean_squares safe_increment safe_int32_increment power_iteration microbatching
     value_and_grad_from_state with_extra_args_support yogi zero_nans microbatch
@@ -144,6 +145,9 @@ OPTAX_PER_LEAF = {
     "contrib.scale_by_galore": "the rank of each leaf",
     "contrib.scale_by_muon": "the rank of each leaf",
     "contrib.sophia": "a random key for each leaf",
+    "tree_map_params": "what a function makes of each leaf",
+    "tree.map_params": "what a function makes of each leaf",
+    "tree_utils.tree_map_params": "what a function makes of each leaf",
     "tree.random_like": "a random key for each leaf",
     "tree.split_key_like": "a random key for each leaf",
     "tree_utils.tree_random_like": "a random key for each leaf",

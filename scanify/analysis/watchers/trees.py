@@ -65,7 +65,7 @@ def _reads(index: Index, module: Module, call: ast.Call, known: str) -> str | No
     if known in MAPS and function is not None:
         return uses.of_tree(call, applied(index, module, function))
     if known in LEAVES:
-        return uses.of_list(call, ELEMENTWISE)
+        return uses.of_list(call, uses.in_tree(call.args[0]) if call.args else ELEMENTWISE)
     if known in FLATTENS:
         return _flattened(uses, call)
     if known in REDUCES and len(call.args) >= 2:

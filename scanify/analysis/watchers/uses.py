@@ -80,20 +80,34 @@ class Uses:
         """What `tree.reduce(f, tree)` reads, where the tree is of leaves: `lambda total, x: total + jnp.sum(x)`."""
         known = callee(self.index, self.module, call.args[0])
         if isinstance(known, str) and known in COMBINES:
-            return None  # of a tree of totals, which was asked about where it is made
+            return None if COMBINES[known] == self.in_tree(call.args[1]).kind.value else "one leaf after another"
         if isinstance(known, Body) and isinstance(known.node, ast.Lambda) and len(known.node.args.args) == 2:
             names = [each.arg for each in known.node.args.args]
             match known.node.body:
                 case ast.BinOp(left=ast.Name(id=one), op=ast.Add(), right=added) if one == names[0]:
-                    value = computed(self.index, known.module, added, {names[1]: ELEMENTWISE})
-                    return None if value.kind is Kind.SUM or isinstance(added, ast.Name) else _reads(value)
+                    value = computed(self.index, known.module, added, {names[1]: self.in_tree(call.args[1])})
+                    return None if value.kind is Kind.SUM else _reads(value)
                 case ast.Call(func=called, args=[ast.Name(id=one), added]) if one == names[0]:
-                    value = computed(self.index, known.module, added, {names[1]: ELEMENTWISE})
-                    same = self._combine(called) == value.kind.value or isinstance(added, ast.Name)
-                    return None if same else _reads(value)
-                case _ if self._combine(call.args[0]) is not None:
-                    return None
+                    value = computed(self.index, known.module, added, {names[1]: self.in_tree(call.args[1])})
+                    return None if self._combine(called) == value.kind.value else _reads(value)
+                case _ if (combine := self._combine(call.args[0])) is not None:
+                    return None if combine == self.in_tree(call.args[1]).kind.value else "one leaf after another"
         return "one leaf after another"
+
+    def in_tree(self, tree: ast.expr) -> Value:
+        """What the leaves of a tree are: those of a map what its function gives, all others just leaves."""
+        if isinstance(tree, ast.Name) and (scope := local_scope(self.module, tree, tree.id)) is not None:
+            made = [
+                node.value
+                for node in own_nodes(scope.node)
+                if isinstance(node, ast.Assign)
+                and any(isinstance(each, ast.Name) and each.id == tree.id for each in node.targets)
+            ]
+            return self.in_tree(made[0]) if len(made) == 1 and not isinstance(made[0], ast.Name) else ELEMENTWISE
+        if isinstance(tree, ast.Call) and tree.args and callee(self.index, self.module, tree.func) in MAPS:
+            value = applied(self.index, self.module, tree.args[0])
+            return value if value.kind in TOTAL else ELEMENTWISE
+        return ELEMENTWISE
 
     # -- a list of leaves, or of one value for each ----------------------------------------------------------------
 
@@ -160,8 +174,8 @@ class Uses:
             return None
         if value.kind is Kind.SAME and combine != "sum":
             return None
-        if value.kind is Kind.ELEMENTWISE:
-            return None  # leaves that can be added or compared as they are: totals, made elsewhere
+        if value.kind is Kind.ELEMENTWISE and combine in ("all", "any"):
+            return None  # of truth values: each is one thing, however it is held
         return _COUNT if value.kind is Kind.SAME else _reads(value)
 
     def _zipped(self, call: ast.Call, depth: int) -> str | None:
