@@ -2,7 +2,7 @@
 # `make help` lists the targets; `make test PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test branches check bench bench-static matrix corpus packages rewritten fuzz fuzz-traps fuzz-models soundness mutants precommit-test clean
+.PHONY: help demo test branches check bench bench-static matrix corpus packages rewritten fuzz fuzz-traps fuzz-models fuzz-runtime soundness mutants precommit-test clean
 
 # The first interpreter that runs (a pyenv shim may exist and not run), is new enough and can make environments.
 # $(1): commands to try; $(2): the Python versions that will do, as a condition on sys.version_info.
@@ -70,6 +70,9 @@ fuzz-traps: $(VENV)/$(STAMP) ## every way to set each trap of the projects, held
 
 fuzz-models: $(VENV)/$(STAMP) ## 5,000 models made at random, each rewritten and held against its own loop
 	$(BIN)/python -m tests.random_models --count 5000 --seed 0 --workers 2 $(ARGS)
+
+fuzz-runtime: $(VENV)/$(STAMP) ## 5,000 nestings of stacks made at random, each held against its own loop
+	$(BIN)/python -m tests.random_stacks --count 5000 --seed 0 $(ARGS)
 
 soundness: $(VENV)/$(STAMP) ## 10,000 pairs of programs, equal and nearly equal: none may be proved that differs
 	$(BIN)/python -m tests.soundness --pairs 10000 --seed 0 $(ARGS)

@@ -1,0 +1,1 @@
+"""Stacks made at random, held against the plain loop: nestings, arguments, policies and transformations."""

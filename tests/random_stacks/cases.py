@@ -1,0 +1,163 @@
+"""A random program over a random nesting, with a stack and with lists, and both held against each other."""
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from scanify.nn import ArrayStacked, BlockSeq
+from tests.random_stacks.interpreter import interpret
+from tests.random_stacks.layers import D, Scale, apply, build, in_lists, random_spec
+
+X = np.linspace(-0.5, 1.0, D)
+FORMS = ["none", "array", "list", "stack", "taken", "in a dict", "shared", "numbers"]
+USES = ["fold", "fold", "reverse", "scan", "collect", "map"]
+TRANSFORMATIONS = ["value", "grad", "grad", "jvp", "vmap", "hessian", "grad of vmap", "walk"]
+
+
+def argument(form: str, count: int, rng: Random, numbers: np.random.Generator) -> tuple[Any, list[Any], Any]:
+    """What the stack is given, what each layer of the loop is given, and the axis."""
+    rows = jnp.asarray(numbers.normal(size=(count, D)))
+    layers = [Scale(row, 0.5) for row in rows]
+    kind = rng.choice([ArrayStacked, BlockSeq])
+    if form == "array":
+        return rows, list(rows), 0
+    if form == "list":
+        return [{"b": row, "a": 1.5} for row in rows], [{"b": row, "a": 1.5} for row in rows], 0
+    if form == "numbers":
+        return [0.1 * at for at in range(count)], [0.1 * at for at in range(count)], 0
+    if form == "shared":
+        return rows[0], [rows[0]] * count, None
+    if form == "none" or count == 0:
+        return None, [None] * count, 0
+    stack = kind.of(layers)
+    if form == "taken":
+        order = rng.sample(range(count), count)
+        return stack.take(order), [layers[at] for at in order], 0
+    if form == "in a dict":
+        given = {"n": stack, "m": rows}
+        return given, [{"n": layer, "m": row} for layer, row in zip(layers, rows, strict=True)], 0
+    return stack, layers, 0
+
+
+def given_as_array(given: Any) -> Any:
+    """What a layer makes of its argument."""
+    if given is None:
+        return 0.0
+    if isinstance(given, Scale):
+        return given(X, 0.0) * 0.1
+    if isinstance(given, dict):
+        return sum(given_as_array(value) for value in given.values())
+    return given
+
+
+def step(layer: Any, x: Any, given: Any) -> Any:
+    return apply(layer, x, given_as_array(given))
+
+
+def with_y(layer: Any, x: Any, given: Any) -> Any:
+    new = step(layer, x, given)
+    return new, new.sum()
+
+
+def with_stack(use: str, layers: Any, x: Any, given: Any, axis: Any) -> Any:
+    if use == "map":
+        return layers.map_via(lambda layer, one: step(layer, x, one), in_axes=(axis,))(given)
+    if use == "scan":
+        return layers.scan_via(with_y, in_axes=(axis,))(x, given)
+    if use == "collect":
+        return layers.collect_via(with_y, in_axes=(axis,))(x, given)
+    return layers.fold_via(step, in_axes=(axis,), reverse=use == "reverse")(x, given)
+
+
+def with_loop(use: str, layers: list[Any], x: Any, given: list[Any]) -> Any:
+    if use == "map":
+        return [step(layer, x, one) for layer, one in zip(layers, given, strict=True)]
+    ys = []
+    pairs = list(zip(layers, given, strict=True))
+    for layer, one in pairs[::-1] if use == "reverse" else pairs:
+        x, y = with_y(layer, x, one)
+        ys.append(y)
+    return (x, jnp.stack(ys)) if use == "scan" else (x, ys) if use == "collect" else x
+
+
+def is_trained(leaf: Any) -> bool:
+    """Whether a leaf has a gradient: a floating array, or a Python number that is a parameter."""
+    return isinstance(leaf, float) or bool(eqx.is_inexact_array(leaf))
+
+
+def transformed(name: str, run: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """`run(model, x)` under a transformation; gradients are of the floating arrays and numbers of the model."""
+
+    def loss(params: Any, static: Any, x: Any) -> Any:
+        out = run(eqx.combine(params, static), x)
+        return sum(jnp.sum(jnp.cos(leaf) * (at + 1)) for at, leaf in enumerate(jax.tree.leaves(out)))
+
+    def do(model: Any, x: Any) -> Any:
+        params, static = eqx.partition(model, is_trained)
+        if name == "grad":
+            return jax.grad(loss, argnums=(0, 2))(params, static, x)
+        if name == "jvp":
+            return jax.jvp(lambda params, x: loss(params, static, x), (params, x), (params, jnp.ones_like(x)))
+        if name == "vmap":
+            return jax.vmap(lambda x: run(model, x))(jnp.stack([x, -x]))
+        if name == "hessian":
+            return jax.hessian(lambda x: loss(params, static, x))(x)
+        if name == "grad of vmap":
+            both = jnp.stack([x, 2 * x])
+            return jax.grad(lambda params: jax.vmap(lambda x: loss(params, static, x))(both).sum())(params)
+        return run(model, x)
+
+    return do
+
+
+class Case:
+    """The program with this number."""
+
+    def __init__(self, seed: int) -> None:
+        rng, numbers = Random(seed), np.random.default_rng(seed)
+        self.x = jnp.asarray(X)
+        self.transformation, self.use = rng.choice(TRANSFORMATIONS), rng.choice(USES)
+        spec = random_spec(rng, rng.choice([1, 1, 2, 2, 3]), "AB")
+        self.stack, self.lists = build(spec, numbers)
+        count = len(self.lists)
+        if count == 0 and self.use in ("scan", "collect"):
+            self.use = "fold"
+        self.form = rng.choice(FORMS) if count else "none"
+        self.given, self.each, self.axis = argument(self.form, count, rng, numbers)
+        self.name = f"{seed}: {self.transformation} of {self.use}, argument {self.form}, {spec}"
+
+    def with_stack(self) -> Any:
+        def run(model: Any, x: Any) -> Any:
+            return with_stack(self.use, model, x, self.given, self.axis)
+
+        if self.transformation == "walk":
+            halved = jax.tree.map(lambda leaf: leaf * 0.5 if eqx.is_inexact_array(leaf) else leaf, self.stack)
+            return in_lists(halved)
+        arrays, static = eqx.partition(self.stack, eqx.is_array)
+        do = transformed(self.transformation, run)
+        return in_lists(interpret(lambda arrays, x: do(eqx.combine(arrays, static), x), arrays, self.x))
+
+    def with_loop(self) -> Any:
+        def run(model: Any, x: Any) -> Any:
+            return with_loop(self.use, model, x, self.each)
+
+        if self.transformation == "walk":
+            halved = jax.tree.map(lambda leaf: leaf * 0.5 if eqx.is_inexact_array(leaf) else leaf, self.lists)
+            return in_lists(halved)
+        return in_lists(transformed(self.transformation, run)(self.lists, self.x))
+
+    def check(self) -> None:
+        """Raises AssertionError where the stack gives something else than the loop."""
+        got, wanted = self.with_stack(), self.with_loop()
+        assert jax.tree.structure(got) == jax.tree.structure(wanted), self.name
+        for mine, theirs in zip(jax.tree.leaves(got), jax.tree.leaves(wanted), strict=True):
+            if callable(theirs):
+                assert mine is theirs, self.name
+                continue
+            scale = max(1.0, float(np.max(np.abs(np.asarray(theirs)), initial=0.0)))
+            np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-10 * scale, err_msg=self.name)
