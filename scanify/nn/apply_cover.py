@@ -17,6 +17,7 @@ from scanify.nn.layer_programs import Step
 from scanify.nn.literals import Place, replay, stacked_constants, with_type
 from scanify.nn.loop import Unroll, run_scan
 from scanify.nn.skeleton import Constant
+from scanify.nn.weak import weakly_typed
 
 Body = Callable[[Any, Any], tuple[Any, Any]]
 
@@ -208,7 +209,7 @@ def _body(step: Step, columns: Sequence[Any], constants: dict[Place, Constant]) 
         arrays = []
         for ref, column in zip(step.inputs, columns, strict=True):
             array = column.array if isinstance(column, Shared) else next(waiting)
-            arrays.append(with_weak_type(array) if ref.struct().weak_type else array)
+            arrays.append(weakly_typed(array) if ref.struct().weak_type else array)
         given = {place: with_type(numbers[_name(place)], constant) for place, constant in constants.items()}
         own, captured = arrays[: len(step.refs)], arrays[len(step.refs) :]
         consts = list(program.consts)
@@ -217,10 +218,3 @@ def _body(step: Step, columns: Sequence[Any], constants: dict[Place, Constant]) 
         return step.parts(replay(program.jaxpr, consts, [*carry, *own], given))
 
     return body
-
-
-def with_weak_type(array: Any) -> Any:
-    """Stacking makes weak types strong."""
-    if getattr(array, "weak_type", False):
-        return array
-    return jax.lax.convert_element_type_p.bind(array, new_dtype=array.dtype, weak_type=True, sharding=None)

@@ -3,7 +3,7 @@
 import inspect
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import equinox as eqx
 import jax
@@ -12,15 +12,32 @@ import numpy as np
 
 from scanify.nn.axes import InAxes, normal_axes, parameter_names, split_arguments
 from scanify.nn.boxed import unboxed
-from scanify.nn.carry import split
 from scanify.nn.checkpoint import RematPolicy, ScanCheckpointPolicy, effective_policy
+from scanify.nn.eager import applied, compiled
 from scanify.nn.key_order import KeyOrder
-from scanify.nn.layer_call import as_boxed_pair, as_pair
+from scanify.nn.layer_call import Call
 from scanify.nn.layer_inputs import Ref, rows_of
-from scanify.nn.layer_sequence import LayerSequence, M
-from scanify.nn.leaves import aval_text, is_array
+from scanify.nn.layer_sequence import LayerSequence
+from scanify.nn.leaves import aval_text, has_aval, is_array
+from scanify.nn.list_manners import position_of
 from scanify.nn.loop import Unroll, first_of, run_scan
-from scanify.nn.stacking import check_leading_axis, is_stacked, stack_layers, take_layer, without_layers
+from scanify.nn.own_numbers import OwnNumbers, own
+from scanify.nn.rows import rows
+from scanify.nn.stack_leaves import stack_leaves
+from scanify.nn.stacking import (
+    as_one_layer,
+    check_leading_axis,
+    differ_in_arrays,
+    is_stacked,
+    stack_layers,
+    take_layers,
+    take_traced,
+    with_own_numbers,
+)
+from scanify.nn.structs import row_struct, struct
+
+M = TypeVar("M", bound=eqx.Module)
+B = TypeVar("B", bound=eqx.Module)  # of what makes a stack: checkers leave the variable of a class open there
 
 
 class ArrayStacked(LayerSequence[M]):
@@ -35,7 +52,8 @@ class ArrayStacked(LayerSequence[M]):
 
     **Fields:**
 
-    - `stacked`: one layer, each array leaf of shape `(num_layers, ...)`.
+    - `stacked`: one layer, each array leaf of shape `(num_layers, ...)`. A Python number that has a gradient (a field
+        `scale: float`) is there once for each layer, as an `OwnNumbers`, so that each can be trained by itself.
     - `num_layers`: how many there are.
     - `gradient_checkpointing`: the remat policy: True ("full"), False, "nested", "dots", "offload", "save_all" or a
         `ScanCheckpointPolicy`.
@@ -43,15 +61,23 @@ class ArrayStacked(LayerSequence[M]):
 
     stacked: M
     num_layers: int = eqx.field(static=True)
-    gradient_checkpointing: bool | str | ScanCheckpointPolicy = eqx.field(static=True, default=True)
+    gradient_checkpointing: RematPolicy = eqx.field(static=True, default=True)
+    level: int = eqx.field(static=True, default=0, repr=False)
 
-    def __check_init__(self) -> None:
-        ScanCheckpointPolicy.of(self.gradient_checkpointing)
-        if isinstance(self.num_layers, bool) or not isinstance(self.num_layers, int) or self.num_layers < 1:
-            raise ValueError(f"expected `num_layers` to be a number of layers, at least one, got {self.num_layers!r}")
+    def __init__(
+        self, stacked: M, num_layers: int, gradient_checkpointing: RematPolicy = True, level: int | None = None
+    ) -> None:
+        """`level` is found out where it is not given: it tells stacks apart that hold one another."""
+        ScanCheckpointPolicy.of(gradient_checkpointing)
+        if isinstance(num_layers, bool) or not isinstance(num_layers, int) or num_layers < 1:
+            raise ValueError(f"expected `num_layers` to be a number of layers, at least one, got {num_layers!r}")
+        if level is None:
+            stacked, level = with_own_numbers(stacked, num_layers)
+        self.stacked, self.num_layers, self.level = stacked, num_layers, level
+        self.gradient_checkpointing = gradient_checkpointing
 
     @staticmethod
-    def of(layers: Iterable[M], *, gradient_checkpointing: RematPolicy = True) -> "ArrayStacked[M]":
+    def of(layers: Iterable[B], *, gradient_checkpointing: RematPolicy = True) -> "ArrayStacked[B]":
         """Stack layers that have been built.
 
         **Arguments:**
@@ -70,20 +96,20 @@ class ArrayStacked(LayerSequence[M]):
     @staticmethod
     def init(
         num_layers: int,
-        module: type[M],
+        module: type[B],
         gradient_checkpointing: RematPolicy = True,
         *,
         in_axes: InAxes | Literal["by shape"] = "by shape",
-    ) -> Callable[..., "ArrayStacked[M]"]:
-        """Build the layers stacked, by one vmapped call: `ArrayStacked.init(12, Block)(config, key=jr.split(key, 12))`.
+    ) -> Callable[..., "ArrayStacked[B]"]:
+        """Build the layers stacked, one after another in a scan: `ArrayStacked.init(12, Block)(config, key=keys)`.
 
         `module.init` is called where it is a static or class method, as in haliax, and the class itself otherwise.
         `in_axes` says which arguments have the layers along an axis, as in `fold_via`. "by shape" is haliax's rule:
         arrays whose first axis has `num_layers` entries give each layer its own, all others are shared by all layers;
         it cannot know an array that is shared and happens to have that size.
 
-        It gives the very layers of a loop with keys of the threefry generator, not with keys of rbg, whose vmap
-        differs. The layers are built in one trace, so what is not an array is the same in all of them.
+        It gives the layers of a loop, with keys of every generator, and needs the memory of the stack and of what one
+        layer is made of. The layers are built in one trace, so what is not an array is the same in all of them.
 
         **Raises** ValueError where a PRNG key is not given per layer: all layers would begin with the same weights.
         """
@@ -95,88 +121,35 @@ class ArrayStacked(LayerSequence[M]):
         if count < 1:
             raise ValueError(f"expected at least one layer, got num_layers={count}")
         own = inspect.getattr_static(module, "init", None)
-        make: Callable[..., M] = module.init if isinstance(own, staticmethod | classmethod) else module
+        make: Callable[..., B] = module.init if isinstance(own, staticmethod | classmethod) else module
 
-        def build(*args: Any, **kwargs: Any) -> "ArrayStacked[M]":
+        def build(*args: Any, **kwargs: Any) -> "ArrayStacked[B]":
             given, rebuild = _per_layer(args, kwargs, in_axes, count, parameter_names(make, 0))
 
-            def one(given: Any) -> M:
-                args, kwargs = rebuild(given)
-                return make(*args, **kwargs)
+            others: list[Any] = []  # what is no array is the same in all layers, which are traced as one
 
-            stacked = eqx.filter_vmap(one, axis_size=count)(given)
+            def one(carry: None, given: Any) -> tuple[None, Any]:
+                args, kwargs = rebuild(given)
+                arrays, other = eqx.partition(make(*args, **kwargs), is_array)
+                others[:] = [other]
+                return carry, arrays
+
+            def every(given: Any) -> Any:
+                return jax.lax.scan(one, None, jax.tree.map(jnp.asarray, given), length=count)[1]
+
+            stacked: B = eqx.combine(compiled(every, given), others[0])
             return ArrayStacked(stacked, count, gradient_checkpointing)
 
         return build
 
     # -- applying the layers ----------------------------------------------------------------------------------------
 
-    def fold_via(
-        self, fn: Callable[..., Any], *, in_axes: InAxes = None, unroll: Unroll = None, reverse: bool = False
+    def _scanned(
+        self, fn: Call, names: Sequence[str], in_axes: InAxes, unroll: Unroll, reverse: bool, *, listed: bool | None
     ) -> Callable[..., Any]:
-        """`for layer in stack: carry = fn(layer, carry, *args, **kwargs)`, as a function of the carry and arguments.
-
-        It raises TypeError where a layer gives back a carry of another structure, shape or dtype than it was given.
-
-        **Arguments:**
-
-        - `fn`: for example `Block.__call__`.
-        - `in_axes`: for the arguments after the carry, as in `jax.vmap`: None for what all layers share (passed on
-            unchanged), an axis for what is taken apart, one or the other for all arguments, a tuple with one entry for
-            each positional argument, or a pair `(args_axes, kwargs_axes)`. With axis 0 an argument may be an array, a
-            pytree of arrays, a list with one pytree per layer, or None, which stays None.
-        - `unroll`, `reverse`: see `jax.lax.scan`.
-        """
-
-        def with_nothing(layer: Any, carry: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, None]:
-            return fn(layer, carry, *args, **kwargs), None
-
-        scanned = self._scanner(with_nothing, parameter_names(fn, 2), in_axes, unroll, reverse)
-
-        def run(init: Any, /, *args: Any, **kwargs: Any) -> Any:
-            return scanned(init, *args, **kwargs)[0]
-
-        return run
-
-    def scan_via(
-        self,
-        fn: Callable[..., tuple[Any, Any]],
-        *,
-        in_axes: InAxes = None,
-        unroll: Unroll = None,
-        reverse: bool = False,
-    ) -> Callable[..., tuple[Any, Any]]:
-        """Like `fold_via` for functions that give `(carry, y)`: the last carry, and the ys stacked along axis 0."""
-        return self._scanner(as_pair(fn), parameter_names(fn, 2), in_axes, unroll, reverse)
-
-    def collect_via(
-        self,
-        fn: Callable[..., tuple[Any, Any]],
-        *,
-        in_axes: InAxes = None,
-        unroll: Unroll = None,
-        reverse: bool = False,
-    ) -> Callable[..., tuple[Any, list[Any]]]:
-        """Like `scan_via`, with the ys in a list, one for each layer in the order of the stack: `ys.append(y)`.
-
-        Python numbers, strings and None in them stay what they are.
-        """
-        scanned = self._scanner(as_boxed_pair(fn), parameter_names(fn, 2), in_axes, unroll, reverse)
-
-        def run(init: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
-            carry, ys = scanned(init, *args, **kwargs)
-            arrays, rest = eqx.partition(ys, is_array)
-            rows = [jax.tree.map(lambda y, at=at: y[at], arrays) for at in range(self.num_layers)]
-            return carry, [unboxed(eqx.combine(row, rest)) for row in rows]
-
-        return run
-
-    def _scanner(
-        self, fn: Callable[..., tuple[Any, Any]], names: Sequence[str], in_axes: InAxes, unroll: Unroll, reverse: bool
-    ) -> Callable[..., tuple[Any, Any]]:
-        def run(init: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-            parameters, with_arrays = self._parameters()
-            xs, rebuild = split_arguments(args, kwargs, in_axes, self.num_layers, names=names, layers_of=_layers_of)
+        def scanned(stack: ArrayStacked[M], init: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+            parameters, with_arrays = stack._parameters()
+            xs, rebuild = split_arguments(args, kwargs, in_axes, self.num_layers, names=names)
 
             order = KeyOrder(init)
 
@@ -189,14 +162,14 @@ class ArrayStacked(LayerSequence[M]):
             xs = jax.tree.map(jnp.asarray, (parameters, xs))
             carry, ys = run_scan(body, init, xs, self.num_layers, policy=policy, unroll=unroll, reverse=reverse)
             order.check(body, init, first_of(xs))
-            return order.last(carry), ys
+            return order.last(carry), _in_a_list(ys, self.num_layers) if listed else ys
 
-        return run
+        return lambda init, /, *args, **kwargs: applied(scanned, self, init, args, kwargs, in_axes)
 
     def _parameters(self) -> tuple[Any, Callable[[Any], M]]:
         """The stacked arrays, and what makes a layer of one layer's arrays."""
-        check_leading_axis(self.stacked, self.num_layers)
-        parameters, static = eqx.partition(self.stacked, is_stacked)
+        check_leading_axis(self.stacked, self.num_layers, self.level)
+        parameters, static = eqx.partition(as_one_layer(self.stacked, self.level), is_stacked)
         return parameters, lambda arrays: eqx.combine(arrays, static)
 
     def _remat(self) -> ScanCheckpointPolicy:
@@ -206,27 +179,6 @@ class ArrayStacked(LayerSequence[M]):
         parameters, with_arrays = self._parameters()
         rows = range(self.num_layers)
         return [with_arrays(jax.tree.map(lambda array, row=row: Ref(array, row), parameters)) for row in rows]
-
-    def vmap_via(self, fn: Callable[..., Any], *, in_axes: InAxes = None, out_axes: Any = 0) -> Callable[..., Any]:
-        """`[fn(layer, *args, **kwargs) for layer in stack]` by `jax.vmap`, the results stacked along `out_axes`."""
-
-        def run(*args: Any, **kwargs: Any) -> Any:
-            parameters, with_arrays = self._parameters()
-            names = parameter_names(fn, 1)
-            xs, rebuild = split_arguments(args, kwargs, in_axes, self.num_layers, names=names, layers_of=_layers_of)
-
-            others: list[Any] = []  # what a result holds beside arrays: the same for all layers
-
-            def one(arrays: Any, x: Any) -> Any:
-                layer_args, layer_kwargs = rebuild(x)
-                result, other = split(fn(with_arrays(arrays), *layer_args, **layer_kwargs))
-                others[:] = [other]
-                return result
-
-            mapped = jax.vmap(one, out_axes=out_axes, axis_size=self.num_layers)
-            return eqx.combine(mapped(jax.tree.map(jnp.asarray, parameters), xs), others[0])
-
-        return run
 
     # -- a sequence of layers ---------------------------------------------------------------------------------------
 
@@ -239,38 +191,83 @@ class ArrayStacked(LayerSequence[M]):
         A traced index works too: it is clamped to the ends, as everywhere in jax.
         """
         if isinstance(index, jax.core.Tracer):
-            check_leading_axis(self.stacked, self.num_layers)
-            return take_layer(self.stacked, index)
+            check_leading_axis(self.stacked, self.num_layers, self.level)
+            return take_traced(self.stacked, index, self.level)
         return super().get_layer(index)
 
-    def _take(self, positions: Iterable[int]) -> list[M]:
-        check_leading_axis(self.stacked, self.num_layers)
-        return [take_layer(self.stacked, position) for position in positions]
+    def _take(self, positions: Sequence[int]) -> list[M]:
+        check_leading_axis(self.stacked, self.num_layers, self.level)
+        return take_layers(self.stacked, positions, self.level)
 
     def _chosen(self, positions: Sequence[int]) -> LayerSequence[M]:
         if not positions:
             from scanify.nn.block_seq import BlockSeq  # a BlockSeq may be empty, and is made of stacks
 
             return BlockSeq((), (), (), (), self.gradient_checkpointing)
-        check_leading_axis(self.stacked, self.num_layers)
-        rows = np.array(positions)
-        chosen: M = jax.tree.map(lambda leaf: rows_of(leaf, rows) if is_stacked(leaf) else leaf, self.stacked)
-        return ArrayStacked(chosen, len(positions), self.gradient_checkpointing)
+        check_leading_axis(self.stacked, self.num_layers, self.level)
+        at, mine = np.array(positions), own(self.level)
+
+        def choose(node: Any) -> Any:
+            if mine(node):
+                return node.taken(positions)
+            if isinstance(node, jax.ShapeDtypeStruct) and is_stacked(node):
+                return stack_leaves([row_struct(node)] * len(positions))
+            return rows_of(node, at) if is_stacked(node) else node
+
+        chosen: M = jax.tree.map(choose, self.stacked, is_leaf=mine)
+        return ArrayStacked(chosen, len(positions), self.gradient_checkpointing, self.level)
+
+    def with_layers(self, layers: Sequence[M]) -> "ArrayStacked[M]":
+        """This stack with the leaves of `layers`, one for each position, which differ in no more than arrays.
+
+        **Raises** ValueError where they are more or fewer, or differ in anything else.
+        """
+        if len(layers) != self.num_layers:
+            raise ValueError(f"expected {self.num_layers} layers, got {len(layers)}")
+        columns = [jax.tree.leaves(layer) for layer in differ_in_arrays(layers)]
+        nodes, treedef = jax.tree.flatten(self.stacked, is_leaf=own(self.level))
+        mine = [own(self.level)(node) for node in nodes]
+        if any(len(column) != len(mine) for column in columns):
+            raise ValueError(f"expected layers with {len(mine)} leaves, as those of the stack, got {len(columns[0])}")
+        filled = []
+        for trained, *column in zip(mine, *columns, strict=True):
+            if trained:
+                filled.append(OwnNumbers(column, self.level))
+            else:
+                filled.append(stack_leaves(column) if has_aval(column[0]) else column[0])
+        return ArrayStacked(treedef.unflatten(filled), self.num_layers, self.gradient_checkpointing, self.level)
+
+    def stacked_of(self, index: int) -> M:
+        """`stacked` with the Python numbers of one layer, its arrays stacked as they are."""
+        mine = own(self.level)
+        layer: M = jax.tree.map(lambda node: node[index] if mine(node) else node, self.stacked, is_leaf=mine)
+        return layer
+
+    def with_layer(self, index: Any, layer: M) -> "ArrayStacked[M]":
+        """This stack with another layer in place of that at `index`, from which it may differ in arrays only.
+
+        **Raises** ValueError where it differs in anything else: `BlockSeq` holds layers of any kind.
+        """
+        layers = self._take(range(self.num_layers))
+        layers[position_of(self, index)] = layer
+        return self.with_layers(layers)
 
     def _outlines(self) -> Iterable[M]:
-        return [jax.tree.map(without_layers, self.stacked)]
+        shapes: M = jax.tree.map(lambda leaf: struct(leaf) if has_aval(leaf) else leaf, self.stacked)
+        return take_layers(shapes, [0], self.level)
 
     def __repr__(self) -> str:
         layer = eqx.tree_pformat(*self._outlines(), struct_as_array=True)
         return f"ArrayStacked({self.num_layers} x {layer}, gradient_checkpointing={self.gradient_checkpointing!r})"
 
 
-def _layers_of(value: Any) -> Any:
-    """What holds the layers along axis 0, of a value that is a stack itself: `zip(self.layers, self.norms)`."""
-    if not isinstance(value, ArrayStacked):
-        return None
-    check_leading_axis(value.stacked, value.num_layers)
-    return value.stacked
+def _in_a_list(ys: Any, count: int) -> list[Any]:
+    """Stacked ys layer by layer, numbers and dicts as they were."""
+    arrays, rest = eqx.partition(ys, is_array)
+    leaves, treedef = jax.tree.flatten(arrays)
+    columns = [rows(leaf, range(count)) for leaf in leaves]
+    each = [treedef.unflatten([column[at] for column in columns]) for at in range(count)]
+    return [unboxed(eqx.combine(row, rest)) for row in each]
 
 
 def _per_layer(
@@ -286,7 +283,7 @@ def _per_layer(
     args_axes, kwargs_axes = normal_axes(in_axes, len(args), list(kwargs))
     own = [value for value, axis in zip(args, args_axes, strict=True) if axis is None]
     _refuse_one_key((own, {name: kwargs[name] for name, axis in kwargs_axes.items() if axis is None}), count)
-    return split_arguments(args, kwargs, in_axes, count, names=names, layers_of=_layers_of)
+    return split_arguments(args, kwargs, in_axes, count, names=names)
 
 
 def _has_layers(leaf: Any, num_layers: int) -> bool:

@@ -1,28 +1,31 @@
 """`BlockSeq`: a sequence of layers that need not be equal, of which what is equal is applied by scans."""
 
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
 
-from scanify.nn.array_stacked import ArrayStacked
 from scanify.nn.axes import InAxes, parameter_names
 from scanify.nn.boxed import unboxed
 from scanify.nn.checkpoint import RematPolicy, ScanCheckpointPolicy, effective_policy
 from scanify.nn.cover import cheapest_cover
 from scanify.nn.describe import describe
-from scanify.nn.layer_call import Call, TracedCall, as_boxed_pair, as_pair, as_scan, trace_call
+from scanify.nn.eager import applied
+from scanify.nn.layer_call import Call, TracedCall, as_scan, trace_call
 from scanify.nn.layer_inputs import Ref
 from scanify.nn.layer_programs import Kinds
-from scanify.nn.layer_sequence import LayerSequence, M
-from scanify.nn.layer_store import Place, Store, check_stacks, fill, restack, store
+from scanify.nn.layer_sequence import LayerSequence
+from scanify.nn.layer_store import Places, Store, check_stacks, entries, fill, restack, store
 from scanify.nn.leaves import has_aval
+from scanify.nn.list_manners import L, position_of
 from scanify.nn.loop import Unroll
-from scanify.nn.stacking import without_layers
+
+B = TypeVar("B")
 
 
-class BlockSeq(LayerSequence[M]):
+class BlockSeq(LayerSequence[L]):
     """A sequence of layers, each of which may be of its own kind, applied as a Python loop applies them.
 
     What a loop computes is what it computes. Layers that are equal are scanned over: all of them, or in periods (five
@@ -54,12 +57,16 @@ class BlockSeq(LayerSequence[M]):
 
     stacks: tuple[Any, ...]
     rests: tuple[Any, ...]
-    places: tuple[Place, ...] = eqx.field(static=True)
+    places: Places = eqx.field(static=True, converter=Places)
     order: tuple[int, ...] = eqx.field(static=True)
-    gradient_checkpointing: bool | str | ScanCheckpointPolicy = eqx.field(static=True, default=True)
+    gradient_checkpointing: RematPolicy = eqx.field(static=True, default=True)
+    level: int = eqx.field(static=True, default=0, repr=False)
+
+    def __check_init__(self) -> None:
+        ScanCheckpointPolicy.of(self.gradient_checkpointing)
 
     @staticmethod
-    def of(layers: Iterable[M], *, gradient_checkpointing: RematPolicy = True) -> "BlockSeq[M]":
+    def of(layers: Iterable[B], *, gradient_checkpointing: RematPolicy = True) -> "BlockSeq[B]":
         """A sequence of layers that have been built: modules, functions, or tuples, lists and dicts of such.
 
         Of no layers at all it is the identity, as a loop over them is.
@@ -69,7 +76,7 @@ class BlockSeq(LayerSequence[M]):
         """
         ScanCheckpointPolicy.of(gradient_checkpointing)
         kept = store(list(layers))
-        return BlockSeq(kept.stacks, kept.rests, kept.places, kept.order, gradient_checkpointing)
+        return BlockSeq(kept.stacks, kept.rests, kept.places, kept.order, gradient_checkpointing, kept.level)
 
     def describe(self) -> str:
         """What is found where fields and leaves alone are compared: `48 layers: 8 x (5 x Local + Global)`.
@@ -95,83 +102,22 @@ class BlockSeq(LayerSequence[M]):
 
     # -- applying the layers ----------------------------------------------------------------------------------------
 
-    def fold_via(
-        self, fn: Callable[..., Any], *, in_axes: InAxes = None, unroll: Unroll = None, reverse: bool = False
+    def _scanned(
+        self, fn: Call, names: Sequence[str], in_axes: InAxes, unroll: Unroll, reverse: bool, *, listed: bool | None
     ) -> Callable[..., Any]:
-        """`for layer in layers: carry = fn(layer, carry, *args, **kwargs)`, as a function of the carry and arguments.
-
-        `in_axes` is that of `ArrayStacked.fold_via`. With axis 0 a list has one element for each layer, which may
-        differ in shape and structure. The carry may change its shape and dtype from layer to layer.
-        """
-
-        def run(init: Any, /, *args: Any, **kwargs: Any) -> Any:
-            names = parameter_names(fn, 2)
-            traced = self._trace(as_scan(fn), init, args, kwargs, in_axes=in_axes, names=names, reverse=reverse)
-            return traced.apply(self._remat(), unroll)[0]
-
-        return run
-
-    def scan_via(
-        self,
-        fn: Callable[..., tuple[Any, Any]],
-        *,
-        in_axes: InAxes = None,
-        unroll: Unroll = None,
-        reverse: bool = False,
-    ) -> Callable[..., tuple[Any, Any]]:
-        """Like `fold_via` for functions that give `(carry, y)`: the last carry, and the ys stacked along axis 0.
-
-        **Raises** ValueError where layers give ys that cannot be stacked.
-        """
-
-        def run(init: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-            names = parameter_names(fn, 2)
-            traced = self._trace(as_pair(fn), init, args, kwargs, in_axes=in_axes, names=names, reverse=reverse)
+        def once(layers: BlockSeq[L], init: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+            traced = layers._trace(fn, init, args, kwargs, in_axes=in_axes, names=names, reverse=reverse)
             carry, pieces = traced.apply(self._remat(), unroll)
-            return carry, traced.stacked(pieces)
+            if listed is None:
+                return carry, None
+            return carry, [unboxed(y) for y in traced.collected(pieces)] if listed else traced.stacked(pieces)
 
-        return run
-
-    def collect_via(
-        self,
-        fn: Callable[..., tuple[Any, Any]],
-        *,
-        in_axes: InAxes = None,
-        unroll: Unroll = None,
-        reverse: bool = False,
-    ) -> Callable[..., tuple[Any, list[Any]]]:
-        """Like `scan_via`, with the ys in a list, one for each layer in the order of the sequence.
-
-        They may be of any structures and shapes. Python numbers, strings and None stay what they are.
-        """
-
-        def run(init: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
-            names = parameter_names(fn, 2)
-            traced = self._trace(as_boxed_pair(fn), init, args, kwargs, in_axes=in_axes, names=names, reverse=reverse)
-            carry, pieces = traced.apply(self._remat(), unroll)
-            return carry, [unboxed(y) for y in traced.collected(pieces)]
-
-        return run
-
-    def vmap_via(self, fn: Callable[..., Any], *, in_axes: InAxes = None, out_axes: Any = 0) -> Callable[..., Any]:
-        """`[fn(layer, *args, **kwargs) for layer in layers]`, the results stacked along `out_axes`.
-
-        Equal layers are applied by one `jax.vmap`, wherever they stand.
-        """
-
-        def call(layer: Any, carry: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-            return carry, fn(layer, *args, **kwargs)
-
-        def run(*args: Any, **kwargs: Any) -> Any:
-            traced = self._trace(call, None, args, kwargs, in_axes=in_axes, names=parameter_names(fn, 1))
-            return jax.vmap(lambda y: y, out_axes=out_axes, axis_size=len(self))(traced.mapped())
-
-        return run
+        return lambda init, /, *args, **kwargs: applied(once, self, init, args, kwargs, in_axes)
 
     def _remat(self) -> ScanCheckpointPolicy:
         return effective_policy(self.gradient_checkpointing)
 
-    def _refs(self) -> list[M]:
+    def _refs(self) -> list[L]:
         check_stacks(self.stacks, self.places)
         return self.with_arrays(Ref)
 
@@ -179,7 +125,7 @@ class BlockSeq(LayerSequence[M]):
         self, call: Call, init: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any
     ) -> TracedCall:
         check_stacks(self.stacks, self.places)
-        return trace_call(call, init, args, kwargs, layers=self.with_arrays(Ref), layers_of=_layers_of, **options)
+        return trace_call(call, init, args, kwargs, layers=self.with_arrays(Ref), **options)
 
     def with_arrays(self, make: Callable[..., Any]) -> list[Any]:
         """The layer at each position, with `make(stacked array, row)` in place of its arrays.
@@ -191,49 +137,41 @@ class BlockSeq(LayerSequence[M]):
         for rest, place in zip(self.rests, self.places, strict=True):
             arrays = zip(stacks[place.stack], place.rows, strict=True)
             others = jax.tree.map(lambda leaf: make(leaf, None) if has_aval(leaf) else leaf, rest)
-            built.append(fill(others, [make(array, row) for array, row in arrays]))
+            built.append(fill(others, [make(array, row) for array, row in arrays], self.level))
         return [built[which] for which in self.order]
 
     # -- a sequence of layers ---------------------------------------------------------------------------------------
 
-    def _outlines(self) -> list[M]:
+    def _outlines(self) -> list[L]:
         return self.with_arrays(lambda array, row: Ref(array, row).struct())
 
     def __len__(self) -> int:
         return len(self.order)
 
-    def _take(self, positions: Iterable[int]) -> list[M]:
-        check_stacks(self.stacks, self.places)
+    def _take(self, positions: Sequence[int]) -> list[L]:
         taken = [self.order[position] for position in positions]
-        built = {which: self._layer(which) for which in dict.fromkeys(taken)}
+        once = list(dict.fromkeys(taken))
+        filled = entries(self.stacks, self.places, once)
+        built = {which: fill(self.rests[which], own, self.level) for which, own in zip(once, filled, strict=True)}
         return [built[which] for which in taken]
 
-    def _chosen(self, positions: Sequence[int]) -> "BlockSeq[M]":
+    def _chosen(self, positions: Sequence[int]) -> "BlockSeq[L]":
         order = tuple(self.order[position] for position in positions)
-        return BlockSeq(self.stacks, self.rests, self.places, order, self.gradient_checkpointing)
+        return dataclasses.replace(self, order=order)
 
-    def with_layers(self, layers: Sequence[M]) -> "BlockSeq[M]":
+    def with_layer(self, index: Any, layer: Any) -> "BlockSeq[Any]":
+        """This sequence with another layer, of any kind, in place of that at `index`."""
+        layers: list[Any] = list(self._take(range(len(self))))
+        layers[position_of(self, index)] = layer
+        return BlockSeq.of(layers, gradient_checkpointing=self.gradient_checkpointing)
+
+    def with_layers(self, layers: Sequence[L]) -> "BlockSeq[L]":
         """This sequence with the arrays of `layers`, which have the structure and shapes of those at each position.
 
         **Raises** ValueError where layers that are one layer here, or that share an array here, are given other arrays.
         """
-        kept = restack(Store(self.stacks, self.rests, self.places, self.order), layers)
-        return BlockSeq(kept.stacks, kept.rests, self.places, self.order, self.gradient_checkpointing)
-
-    def _layer(self, which: int) -> M:
-        place = self.places[which]
-        arrays = jax.tree.leaves(self.stacks[place.stack])
-        layer: M = fill(self.rests[which], [_row(array, row) for array, row in zip(arrays, place.rows, strict=True)])
-        return layer
+        kept = restack(Store(self.stacks, self.rests, self.places, self.order, self.level), layers)
+        return dataclasses.replace(self, stacks=kept.stacks, rests=kept.rests)
 
     def __repr__(self) -> str:
         return f"BlockSeq({self.describe()}, gradient_checkpointing={self.gradient_checkpointing!r})"
-
-
-def _layers_of(value: Any) -> Any:
-    """The layers of an argument that is a sequence of layers itself: `zip(self.layers, self.norms)`."""
-    return list(value) if isinstance(value, ArrayStacked | BlockSeq) else None
-
-
-def _row(array: Any, row: int) -> Any:
-    return without_layers(array) if isinstance(array, jax.ShapeDtypeStruct) else array[row]

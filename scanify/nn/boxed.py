@@ -12,7 +12,7 @@ from scanify.nn.leaves import is_number
 
 
 @dataclass(frozen=True)
-class _Number:
+class Number:
     """A leaf that is no array to jax: what holds it is traced, and it comes out as it was."""
 
     value: Any
@@ -40,7 +40,7 @@ def boxed(tree: Any) -> Any:
     def box(node: Any) -> Any:
         if type(node) is dict:
             return _Dict(tuple(node), tuple(boxed(value) for value in node.values()))
-        return _Number(node) if is_number(node) else node
+        return Number(node) if is_number(node) else node
 
     return jax.tree.map(box, tree, is_leaf=lambda node: type(node) is dict)
 
@@ -51,6 +51,6 @@ def unboxed(tree: Any) -> Any:
     def unbox(node: Any) -> Any:
         if isinstance(node, _Dict):
             return dict(zip(node.keys, map(unboxed, node.values), strict=True))
-        return node.value if isinstance(node, _Number) else node
+        return node.value if isinstance(node, Number) else node
 
     return jax.tree.map(unbox, tree, is_leaf=lambda node: isinstance(node, _Dict))

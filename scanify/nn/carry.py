@@ -1,6 +1,6 @@
 """The carry of a scan: what of it is arrays, that a layer gives it back as it was, and its weak types."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,30 +10,90 @@ import jax.numpy as jnp
 
 from scanify.jaxpr.calls import children
 from scanify.nn.difference import Difference, first_difference
-from scanify.nn.leaves import aval, is_array, is_number, path_text
+from scanify.nn.leaves import aval, is_array, is_number, path_text, same_value, varying
+from scanify.nn.structs import struct
 
 Step = Callable[[Any, Any], tuple[Any, Any]]
 
 
-class WeakTypeChanges(Exception):
-    """A weak-typed carry (a Python number) comes back with another type; `scan` is the one that it belongs to."""
+class CarryChanges(Exception):
+    """A layer gives back a carry that a scan cannot take as it was given; `scan` is the one that it belongs to."""
 
     def __init__(self, scan: object) -> None:
         self.scan = scan
         super().__init__()
 
 
-def split(tree: Any) -> tuple[Any, Any]:
-    """Arrays and Python numbers, those as weak-typed arrays, and everything else."""
-    arrays, static = eqx.partition(tree, lambda leaf: is_array(leaf) or is_number(leaf))
-    return jax.tree.map(jnp.asarray, arrays), static
+class WeakTypeChanges(CarryChanges):
+    """A weak-typed carry (a Python number) comes back with another type."""
 
 
-def checked_step(body: Step, static: Any, scan: object | None) -> Callable[[Any, Any], tuple[Any, Any, Any]]:
+class NumbersChange(CarryChanges):
+    """Python numbers of the carry come back as others; `leaves` are the indices of those leaves."""
+
+    def __init__(self, scan: object, leaves: frozenset[int]) -> None:
+        self.leaves = leaves
+        super().__init__(scan)
+
+
+class VariesOver(CarryChanges):
+    """Under `jax.shard_map`, a carry comes back varying over more mesh axes than it was given with; `axes` has those of
+    each of its arrays."""
+
+    def __init__(self, scan: object, axes: list[frozenset[str]]) -> None:
+        self.axes = axes
+        super().__init__(scan)
+
+
+def split(tree: Any, held: Collection[int] = ()) -> tuple[Any, Any]:
+    """Arrays and Python numbers, those as weak-typed arrays, and everything else; so are the leaves at `held`."""
+    leaves, treedef = jax.tree.flatten(tree)
+    moves = [at not in held and (is_array(leaf) or is_number(leaf)) for at, leaf in enumerate(leaves)]
+    arrays = [jnp.asarray(leaf) if move else None for leaf, move in zip(leaves, moves, strict=True)]
+    others = [None if move else leaf for leaf, move in zip(leaves, moves, strict=True)]
+    return jax.tree.unflatten(treedef, arrays), jax.tree.unflatten(treedef, others)
+
+
+def numbers(tree: Any) -> frozenset[int]:
+    """The indices of the leaves that are Python numbers."""
+    return frozenset(at for at, leaf in enumerate(jax.tree.leaves(tree)) if is_number(leaf))
+
+
+def changed_numbers(before: Any, after: Any) -> frozenset[int]:
+    """The indices of the Python numbers in `before` that are no longer what they were; none where structures differ,
+    which is for others to tell."""
+    held = numbers(before)
+    if not held or not _same_structure(before, after):
+        return frozenset()
+    found = enumerate(zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True))
+    return frozenset(at for at, (one, other) in found if at in held and not same_value(one, other))
+
+
+def varied(tree: Any, axes: list[frozenset[str]]) -> Any:
+    """The arrays of a tree, each varying over its axes of the mesh too; their values are the same."""
+    leaves, treedef = jax.tree.flatten(tree)
+    more = [tuple(sorted(over - varying(leaf))) for leaf, over in zip(leaves, axes, strict=True)]
+    cast = [jax.lax.pcast(leaf, over, to="varying") if over else leaf for leaf, over in zip(leaves, more, strict=True)]
+    return jax.tree.unflatten(treedef, cast)
+
+
+def _varying_as(after: Any, before: Any, scan: object) -> Any:
+    given, gave = ([varying(leaf) for leaf in jax.tree.leaves(tree)] for tree in (before, after))
+    if given == gave:
+        return after
+    if any(over - known for over, known in zip(gave, given, strict=True)):
+        raise VariesOver(scan, [one | other for one, other in zip(given, gave, strict=True)])
+    return varied(after, given)
+
+
+def checked_step(
+    body: Step, static: Any, scan: object, *, settled: bool = False
+) -> Callable[[Any, Any], tuple[Any, Any, Any]]:
     """`body` on the arrays of a carry: new arrays, the arrays of y, and the leaves of y that are none.
 
     The step raises TypeError where the new carry has another structure, other leaves that are no arrays, or arrays of
-    another shape or dtype, and WeakTypeChanges where that is a matter of a weak type, unless `scan` is None.
+    another shape or dtype; and a CarryChanges where the scan can be run for another form of the carry. `settled`: weak
+    types have been looked at.
     """
 
     def step(carry: Any, x: Any) -> tuple[Any, Any, Any]:
@@ -43,13 +103,26 @@ def checked_step(body: Step, static: Any, scan: object | None) -> Callable[[Any,
                 f"expected the function of a scan to give a pair (carry, y), got {type(result).__name__}; use fold for "
                 "functions that give the carry alone"
             )
-        arrays, rest = split(result[0])
-        _refuse_change(eqx.combine(carry, static), eqx.combine(arrays, rest))
-        if scan is not None and _avals(carry) != _avals(arrays):
+        before = eqx.combine(carry, static)  # anew: an `equinox.nn.State` may be used once
+        changed = changed_numbers(before, result[0])
+        if changed:
+            raise NumbersChange(scan, changed)
+        arrays = _varying_as(_taken(before, result[0]), carry, scan)
+        if not settled and _avals(carry) != _avals(arrays):
             raise WeakTypeChanges(scan)
         return arrays, *split(result[1])
 
     return step
+
+
+def _taken(before: Any, after: Any) -> Any:
+    """The arrays of the carry that a layer gave. Raises TypeError where it is not like the one that it was given."""
+    if _same_structure(before, after):
+        arrays, rest = split(after, numbers(before))
+    else:
+        before, (arrays, rest) = eqx.combine(*split(before)), split(after)
+    _refuse_change(before, eqx.combine(arrays, rest))
+    return arrays
 
 
 def settled(body: Step, carry: Any, static: Any, x: Any) -> Any:
@@ -92,13 +165,10 @@ class _Trace:
 def _traced(body: Step, carry: Any, static: Any, x: Any) -> _Trace:
     def arrays_only(carry: Any, x: Any) -> Any:
         out, y = body(eqx.combine(carry, static), x)
-        arrays, rest = split(out)
-        _refuse_change(eqx.combine(carry, static), eqx.combine(arrays, rest))
-        return arrays, split(y)[0]
+        return _taken(eqx.combine(carry, static), out), split(y)[0]
 
     jaxpr, shapes = jax.make_jaxpr(arrays_only, return_shape=True)(carry, x)
-    avals = [jax.ShapeDtypeStruct(out.shape, out.dtype, weak_type=aval(out)[2]) for out in jaxpr.out_avals]
-    new, y = jax.tree.unflatten(jax.tree.structure(shapes), avals)
+    new, y = jax.tree.unflatten(jax.tree.structure(shapes), map(struct, jaxpr.out_avals))
     return _Trace(new, _avals(y, 2), _operations(jaxpr.jaxpr))
 
 

@@ -110,7 +110,7 @@ class ScanCheckpointPolicy:
         return f"ScanCheckpointPolicy({', '.join(f'{field.name}={getattr(self, field.name)!r}' for field in told)})"
 
     @classmethod
-    def of(cls, policy: "RematPolicy") -> "ScanCheckpointPolicy":
+    def of(cls, policy: "RematPolicy | str") -> "ScanCheckpointPolicy":
         """The policy that a bool or a word stands for. Raises ValueError for an unknown one, naming the known ones."""
         if isinstance(policy, ScanCheckpointPolicy):
             return policy
@@ -205,7 +205,8 @@ def _either(dots: Callable[..., bool], by_name: Callable[..., Any]) -> Callable[
     return keep
 
 
-RematPolicy: TypeAlias = bool | str | ScanCheckpointPolicy
+RematWord: TypeAlias = Literal["full", "recompute", "nested", "offload", "save_all", "dots"]
+RematPolicy: TypeAlias = bool | RematWord | ScanCheckpointPolicy
 
 _WORDS = {
     "full": ScanCheckpointPolicy(),
@@ -226,7 +227,7 @@ _OVERRIDE: ContextVar[ScanCheckpointPolicy | None] = ContextVar("scanify_remat_p
 
 
 @contextmanager
-def remat_policy_override(policy: RematPolicy) -> Iterator[None]:
+def remat_policy_override(policy: RematPolicy | str) -> Iterator[None]:
     """While this context is open, every stack that is traced uses `policy` instead of its own `gradient_checkpointing`.
 
     For comparing policies without building the model again. It acts when a function is traced: one that `jax.jit` has

@@ -15,6 +15,7 @@ from scanify.jaxpr.canonical import Canonical, NotUnderstood
 # The captured variable of jax's function that holds the rule, by the parameter of the equation.
 _HELD = {"jvp_jaxpr_fun": "jvp", "fwd_jaxpr_thunk": "fwd"}
 _RULES = {"custom_jvp_call": ("jvp_jaxpr_fun",), "custom_vjp_call": ("fwd_jaxpr_thunk", "bwd")}
+WITH_RULES = frozenset(_RULES)
 # The parameters that `rule_key` speaks for. `out_trees` is the output tree of the primal function and of its rule.
 RULES = ("jvp_jaxpr_fun", "fwd_jaxpr_thunk", "bwd", "out_trees")
 _TREE = type(jax.tree.structure(0))

@@ -8,6 +8,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import numpy as np
 
 from scanify.nn.leaves import aval, aval_text, has_aval, same_value
 
@@ -27,12 +28,39 @@ class Difference:
 
     def texts(self) -> tuple[str, str]:
         """Both values in words."""
+        if type(self.one) is object and type(self.other) is object:  # as equinox marks the entries of a State
+            return "a marker that was made for one layer", "one that was made for another"
         one, other = aval_text(self.one), aval_text(self.other)
-        if one == other:
-            if has_aval(self.one):
-                return f"{one}", f"{other} with other values, in a static field"
-            one, other = (f"{text} ({_name(value)})" for text, value in ((one, self.one), (other, self.other)))
+        if one != other:
+            return one, other
+        if has_aval(self.one):
+            return _values(self.one, self.other)
+        if type(self.one) is type(self.other) and one.endswith("...") and repr(self.one) != repr(self.other):
+            return _where_texts_differ(repr(self.one), repr(self.other))
+        return f"{one} ({_name(self.one)})", f"{other} ({_name(self.other)})"
+
+
+def _values(one: Any, other: Any) -> tuple[str, str]:
+    """Two arrays of one type by the first value that differs."""
+    text = aval_text(one)
+    if any(isinstance(array, jax.core.Tracer | jax.ShapeDtypeStruct) for array in (one, other)):
+        return text, f"{text} with other values, in a static field"
+    mine, theirs = np.asarray(one), np.asarray(other)
+    places = np.argwhere(~((mine == theirs) | ((mine != mine) & (theirs != theirs))))
+    if not len(places):
+        return text, f"{text} with other values, in a static field"
+    at = tuple(int(index) for index in places[0])
+    return f"{text} with {mine[at]} at {list(at)}", f"with {theirs[at]} there, in a static field"
+
+
+def _where_texts_differ(one: str, other: str) -> tuple[str, str]:
+    """Both texts from a little before the place where they part: their beginnings are the same."""
+    if " object at 0x" in one:  # which object it is says nothing
         return one, other
+    at = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    start = max(0, at - 10)
+    shown = [f"...{text[start : at + 40]}{'...' if len(text) > at + 40 else ''}" for text in (one, other)]
+    return shown[0], shown[1]
 
 
 def first_difference(one: Any, other: Any, *, weak: bool = True) -> Difference | None:

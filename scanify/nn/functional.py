@@ -12,12 +12,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from scanify.nn.array_stacked import ArrayStacked
-from scanify.nn.axes import parameter_names
+from scanify.nn.axes import parameter_names, stack_elements
 from scanify.nn.checkpoint import RematPolicy, ScanCheckpointPolicy
+from scanify.nn.has_layers import is_stack
 from scanify.nn.leaves import aval_text, is_array, is_number
 from scanify.nn.loop import Unroll, run_scan
-from scanify.nn.stacking import check_leading_axis, is_stacked
+from scanify.nn.stacking import is_stacked
 
 
 def scan(
@@ -119,7 +119,7 @@ def _scanner(
     length = _checked_length(length)
 
     def run(init: Any, /, *xs: Any, **named: Any) -> tuple[Any, Any]:
-        whole = jax.tree.map(_layers, (xs, named), is_leaf=_is_stack)
+        whole = _with_layers((xs, named), names)
         steps = _length(whole, length, names)
         scanned, same = eqx.partition(whole, is_stacked)
 
@@ -135,15 +135,15 @@ def _scanner(
     return run
 
 
-def _is_stack(value: Any) -> bool:
-    return isinstance(value, ArrayStacked)
+def _with_layers(whole: Any, names: list[str]) -> Any:
+    """The arguments with, for a stack of any kind, its layers as one: each array has the layers along axis 0."""
 
+    def layers(path: Any, value: Any) -> Any:
+        if not is_stack(value) or not len(value):
+            return value
+        return stack_elements(value._refs(), _place(path, names))
 
-def _layers(value: Any) -> Any:
-    if not isinstance(value, ArrayStacked):
-        return value
-    check_leading_axis(value.stacked, value.num_layers)
-    return value.stacked
+    return jax.tree_util.tree_map_with_path(layers, whole, is_leaf=is_stack)
 
 
 def _checked_length(length: Any) -> int | None:

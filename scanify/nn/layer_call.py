@@ -9,19 +9,22 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from scanify.nn.apply_cover import Applier, Piece, apart, map_layers, names_given, with_weak_type
+from scanify.nn.apply_cover import Applier, Piece, apart, map_layers, names_given
 from scanify.nn.axes import InAxes
 from scanify.nn.boxed import boxed
 from scanify.nn.carry import split
 from scanify.nn.checkpoint import ScanCheckpointPolicy
 from scanify.nn.cover import cheapest_cover
 from scanify.nn.difference import first_difference
+from scanify.nn.held_numbers import BRANCHED, NumbersMove, hold, hold_again, let_go
 from scanify.nn.key_order import ordered, plain
 from scanify.nn.layer_programs import Step, trace_layers
 from scanify.nn.leaves import has_aval, path_text
 from scanify.nn.loop import Unroll
+from scanify.nn.one_by_one import draws_otherwise
 from scanify.nn.per_layer import per_layer_arguments
 from scanify.nn.state_parts import StateParts, state_parts
+from scanify.nn.weak import weakly_typed
 
 Call = Callable[..., tuple[Any, Any]]
 
@@ -53,7 +56,7 @@ class TracedCall:
         carry, pieces = applier(carry)
         last = self.steps[0 if self.reverse else -1].program
         new = last.result([*carry, *last.outs[len(carry) :]])[0]
-        return plain(new if parts is None else self._with_state(parts, new, pieces)), pieces
+        return plain(let_go(new if parts is None else self._with_state(parts, new, pieces))), pieces
 
     def stacked(self, pieces: Sequence[Piece]) -> Any:
         """The ys of all layers, stacked along axis 0."""
@@ -73,7 +76,7 @@ class TracedCall:
                 step = self.steps[position]
                 carried, outs = step.program.outs[: step.carried], step.program.outs[step.carried :]
                 own = [
-                    with_weak_type(column[at]) if out.weak_type else column[at]
+                    weakly_typed(column[at]) if out.weak_type else column[at]
                     for column, out in zip(columns, outs, strict=True)
                 ]
                 ys[position] = step.program.result([*carried, *own])[1]
@@ -82,6 +85,8 @@ class TracedCall:
     def mapped(self) -> Any:
         """The ys of all layers, stacked along axis 0, where no carry goes through them."""
         _, treedef, static = self._ys()
+        if any(draws_otherwise(program.jaxpr) for program in {id(s.program): s.program for s in self.steps}.values()):
+            return self.stacked(self.apply(ScanCheckpointPolicy(disable=True), None)[1])
         return eqx.combine(jax.tree.unflatten(treedef, map_layers(self.steps)), static)
 
     def _ys(self) -> tuple[list[Any], Any, Any]:
@@ -120,7 +125,6 @@ def trace_call(
     layers: Sequence[Any],
     in_axes: InAxes,
     names: Sequence[str],
-    layers_of: Callable[[Any], Any],
     reverse: bool = False,
     until: bool = False,
 ) -> TracedCall:
@@ -129,18 +133,30 @@ def trace_call(
 
     Raises as `per_layer_arguments` and as the layers do.
     """
-    given, init = init, ordered(init)
-    own, with_shared = per_layer_arguments(args, kwargs, in_axes, len(layers), names=names, layers_of=layers_of)
+    own, with_shared = per_layer_arguments(args, kwargs, in_axes, len(layers), names=names)
+    order = range(len(layers))[::-1] if reverse else range(len(layers))
+    given, trace, moving = init, object(), frozenset[int]()
 
     def one(layer: Any, carry: Any, arguments: Any) -> tuple[Any, Any]:
         args, kwargs = with_shared(arguments)
-        new, y = call(layer, plain(carry), *args, **kwargs)
-        return ordered(new), y
+        new, y = call(layer, plain(let_go(carry)), *args, **kwargs)
+        return hold_again(carry, ordered(new), trace), y
 
-    order = range(len(layers))[::-1] if reverse else range(len(layers))
-    parts = state_parts(init, layers)
-    steps = trace_layers(one, init, list(zip(layers, own, strict=True)), order, parts, until=until)
-    return TracedCall(steps, parts, init, reverse, given)
+    while True:
+        held = hold(ordered(given), moving)
+        parts = state_parts(held, layers)
+        try:
+            steps = trace_layers(one, held, list(zip(layers, own, strict=True)), order, parts, until=until)
+        except NumbersMove as moved:
+            if moved.trace is not trace:
+                raise
+            moving |= moved.leaves
+        except jax.errors.ConcretizationTypeError as error:
+            if moving:
+                error.add_note(BRANCHED)
+            raise
+        else:
+            return TracedCall(steps, parts, held, reverse, given)
 
 
 def _warn_of_names(policy: ScanCheckpointPolicy, steps: Sequence[Step]) -> None:
@@ -161,13 +177,13 @@ def _warn_of_names(policy: ScanCheckpointPolicy, steps: Sequence[Step]) -> None:
 
 def as_scan(fn: Callable[..., Any]) -> Call:
     """A layer that gives the carry alone, with None for y."""
-    return lambda layer, carry, *args, **kwargs: (fn(layer, carry, *args, **kwargs), None)
+    return lambda layer, carry, /, *args, **kwargs: (fn(layer, carry, *args, **kwargs), None)
 
 
 def as_pair(fn: Callable[..., Any]) -> Call:
     """A layer that gives `(carry, y)`. Raises TypeError where it gives anything else."""
 
-    def pair(layer: Any, carry: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    def pair(layer: Any, carry: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         out = fn(layer, carry, *args, **kwargs)
         if not isinstance(out, tuple) or len(out) != 2:
             raise TypeError(
@@ -183,7 +199,7 @@ def as_boxed_pair(fn: Callable[..., Any]) -> Call:
     """As `as_pair`, for ys whose Python numbers are to stay such."""
     pair = as_pair(fn)
 
-    def boxed_pair(layer: Any, carry: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    def boxed_pair(layer: Any, carry: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         carry, y = pair(layer, carry, *args, **kwargs)
         return carry, boxed(y)
 

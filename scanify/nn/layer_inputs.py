@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from scanify.nn.program import struct
+from scanify.nn.stack_leaves import stack_leaves
+from scanify.nn.structs import row_struct, struct
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,13 +22,12 @@ class Ref:
 
     def struct(self) -> jax.ShapeDtypeStruct:
         """Its shape and dtype, without taking it."""
-        whole = struct(self.source)
-        if self.row is None:
-            return whole
-        if whole.sharding is not None:
-            taken = jax.eval_shape(lambda x: x[0], whole)
-            return struct(taken)
-        return jax.ShapeDtypeStruct(whole.shape[1:], whole.dtype, weak_type=bool(getattr(whole, "weak_type", False)))
+        return struct(self.source) if self.row is None else row_struct(self.source)
+
+
+def entries_of(stacked: Any, count: int) -> list[Any]:
+    """A pytree of arrays with layers along axis 0, layer by layer, with a `Ref` for each array."""
+    return [jax.tree.map(lambda array, row=row: Ref(array, row), stacked) for row in range(count)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +91,14 @@ class Inputs:
         array, start = self._piece(refs[0], part)
         rows = np.array([ref.row for ref in refs]).reshape(shape) - start
         return rows_of(array, rows)
+
+    def stacked(self, refs: Sequence[Ref]) -> Any:
+        """The arrays with one leading axis, in the form and the sharding that they have."""
+        rows = [ref.row for ref in refs]
+        if any(row is None or ref.source is not refs[0].source for row, ref in zip(rows, refs, strict=True)):
+            return stack_leaves([ref.source if ref.row is None else self.one(ref, 0) for ref in refs])
+        whole = refs[0].source
+        return whole if rows == list(range(whole.shape[0])) else rows_of(jnp.asarray(whole), np.array(rows))
 
     def _piece(self, ref: Ref, part: int) -> tuple[Any, int]:
         return self._pieces.get((id(ref.source), part)) or (self._arrays[id(ref.source)], 0)

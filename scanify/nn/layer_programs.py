@@ -4,7 +4,7 @@ A layer is traced for the carry that the layer before it gives, so a carry may c
 in a loop.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +14,11 @@ import jax
 from scanify.nn.carry import split
 from scanify.nn.difference import first_difference
 from scanify.nn.layer_inputs import Ref
-from scanify.nn.leaves import has_aval
-from scanify.nn.program import Program, struct, trace
+from scanify.nn.leaves import aval, has_aval, is_number, varying
+from scanify.nn.program import Program, trace
 from scanify.nn.skeleton import const_key
 from scanify.nn.state_parts import StateParts
+from scanify.nn.structs import struct
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,15 +49,28 @@ class Kinds:
     """Numbers for pytrees, equal where they differ in no more than the values of arrays."""
 
     def __init__(self) -> None:
-        self._known: list[Any] = []
+        self._count = 0
+        self._known: dict[Any, list[tuple[int, Any]]] = {}
 
     def of(self, tree: Any) -> int:
         """The number of a pytree, whose arrays may be `jax.ShapeDtypeStruct`s."""
-        for index, known in enumerate(self._known):
+        alike = self._known.setdefault(_outline(tree), [])
+        for number, known in alike:
             if first_difference(known, tree) is None:
-                return index
-        self._known.append(tree)
-        return len(self._known) - 1
+                return number
+        alike.append((self._count, tree))
+        self._count += 1
+        return self._count - 1
+
+
+def _outline(tree: Any) -> Hashable:
+    """Equal for pytrees that are equal: what can be told of them fast. Static fields are left out."""
+    leaves = jax.tree.leaves(tree)
+    return tuple((*aval(leaf), varying(leaf)) if has_aval(leaf) else _value(leaf) for leaf in leaves)
+
+
+def _value(leaf: Any) -> Hashable:
+    return type(leaf), repr(leaf) if is_number(leaf) or isinstance(leaf, str) else None
 
 
 class _Captured:

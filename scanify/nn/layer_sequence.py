@@ -1,10 +1,9 @@
 """What `ArrayStacked` and `BlockSeq` have in common: to the rest of a program they are sequences of layers."""
 
 import inspect
-import operator
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Generic, TypeVar, overload
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 import equinox as eqx
 import jax
@@ -12,17 +11,21 @@ import jax
 from scanify.nn.axes import InAxes, parameter_names
 from scanify.nn.boxed import unboxed
 from scanify.nn.checkpoint import ScanCheckpointPolicy
-from scanify.nn.layer_call import as_boxed_pair, trace_call
+from scanify.nn.eager import applied
+from scanify.nn.layer_call import Call, as_boxed_pair, as_pair, as_scan, trace_call
+from scanify.nn.list_manners import L, ListManners
 from scanify.nn.loop import Unroll
 from scanify.nn.mapped import map_via
 
-M = TypeVar("M", bound=eqx.Module)
+C = TypeVar("C")
+Y = TypeVar("Y")
+P = ParamSpec("P")
 
 # The very object, so that each of a `Sequential` and a stack can hold the other and tell that no state was given.
 NO_STATE: Any = inspect.signature(eqx.nn.Sequential.__call__).parameters["state"].default
 
 
-class LayerSequence(eqx.nn.StatefulLayer, Generic[M]):
+class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
     """A sequence of layers: `len(layers)`, `layers[3]`, `layers[1:]`, `for layer in layers` give modules.
 
     Called, it does what `equinox.nn.Sequential` does, and like that one it can be a layer of a `Sequential`.
@@ -31,44 +34,18 @@ class LayerSequence(eqx.nn.StatefulLayer, Generic[M]):
     """
 
     @abstractmethod
-    def __len__(self) -> int: ...
-
-    @abstractmethod
-    def _take(self, positions: Iterable[int]) -> list[M]:
-        """The layers at these positions, none of which is negative or beyond the end."""
-
-    @abstractmethod
-    def _chosen(self, positions: Sequence[int]) -> "LayerSequence[M]":
-        """A sequence of the layers at these positions, none of which is negative or beyond the end."""
-
-    @abstractmethod
-    def _outlines(self) -> Iterable[M]:
+    def _outlines(self) -> Iterable[L]:
         """One layer of each kind, with shapes and dtypes in place of its arrays."""
 
     @abstractmethod
-    def fold_via(
-        self, fn: Callable[..., Any], *, in_axes: InAxes = None, unroll: Unroll = None, reverse: bool = False
-    ) -> Callable[..., Any]: ...
+    def _remat(self) -> ScanCheckpointPolicy:
+        """The remat policy."""
 
     @abstractmethod
-    def scan_via(
-        self,
-        fn: Callable[..., tuple[Any, Any]],
-        *,
-        in_axes: InAxes = None,
-        unroll: Unroll = None,
-        reverse: bool = False,
-    ) -> Callable[..., tuple[Any, Any]]: ...
-
-    @abstractmethod
-    def collect_via(
-        self,
-        fn: Callable[..., tuple[Any, Any]],
-        *,
-        in_axes: InAxes = None,
-        unroll: Unroll = None,
-        reverse: bool = False,
-    ) -> Callable[..., tuple[Any, list[Any]]]: ...
+    def _scanned(
+        self, fn: Call, names: Sequence[str], in_axes: InAxes, unroll: Unroll, reverse: bool, *, listed: bool | None
+    ) -> Callable[..., Any]:
+        """The carry and the ys of a function that gives a pair: stacked, `listed`, or with None not at all."""
 
     # -- as `equinox.nn.Sequential` -----------------------------------------------------------------------------------
 
@@ -96,9 +73,129 @@ class LayerSequence(eqx.nn.StatefulLayer, Generic[M]):
         """Whether any layer is stateful, as `equinox.nn.Sequential` asks it."""
         return any(map(_is_stateful, self._outlines()))
 
-    @abstractmethod
-    def _refs(self) -> list[M]:
-        """The layers, each with a `Ref` in place of each array."""
+    # -- applying a function to one layer after another ---------------------------------------------------------------
+
+    @overload
+    def fold_via(
+        self,
+        fn: Callable[Concatenate[L, C, P], C],
+        *,
+        in_axes: None = None,
+        unroll: Unroll = None,
+        reverse: bool = False,
+    ) -> Callable[Concatenate[C, P], C]: ...
+
+    @overload
+    def fold_via(
+        self, fn: Callable[Concatenate[L, C, ...], C], *, in_axes: InAxes, unroll: Unroll = None, reverse: bool = False
+    ) -> Callable[Concatenate[C, ...], C]: ...
+
+    def fold_via(
+        self, fn: Callable[..., Any], *, in_axes: InAxes = None, unroll: Unroll = None, reverse: bool = False
+    ) -> Callable[..., Any]:
+        """`for layer in layers: carry = fn(layer, carry, *args, **kwargs)`, as a function of the carry and arguments.
+
+        The carry is any pytree. Python numbers in it stay such while the layers give them back as they are, so that a
+        layer may branch on them (`if c.n < 5`); numbers that change on the way are arrays to every layer. An
+        `ArrayStacked` raises TypeError where a layer gives back a carry of another structure, shape or dtype than it
+        was given; in a `BlockSeq` it may change from layer to layer.
+
+        **Arguments:**
+
+        - `fn`: for example `Block.__call__`.
+        - `in_axes`: for the arguments after the carry, as in `jax.vmap`: None for what all layers share (passed on
+            unchanged), an axis for what is taken apart, one or the other for all arguments, a tuple with one entry for
+            each positional argument, or a pair `(args_axes, kwargs_axes)`. With axis 0 an argument may be an array, a
+            pytree of arrays, a list with one pytree per layer (in a `BlockSeq` they may differ in everything), a stack
+            of any kind, on its own or within a pytree, or None, which stays None.
+        - `unroll`, `reverse`: see `jax.lax.scan`.
+        """
+        scanned = self._scanned(as_scan(fn), parameter_names(fn, 2), in_axes, unroll, reverse, listed=None)
+        return lambda init, /, *args, **kwargs: scanned(init, *args, **kwargs)[0]
+
+    @overload
+    def scan_via(
+        self,
+        fn: Callable[Concatenate[L, C, P], tuple[C, Y]],
+        *,
+        in_axes: None = None,
+        unroll: Unroll = None,
+        reverse: bool = False,
+    ) -> Callable[Concatenate[C, P], tuple[C, Y]]: ...
+
+    @overload
+    def scan_via(
+        self,
+        fn: Callable[Concatenate[L, C, ...], tuple[C, Y]],
+        *,
+        in_axes: InAxes,
+        unroll: Unroll = None,
+        reverse: bool = False,
+    ) -> Callable[Concatenate[C, ...], tuple[C, Y]]: ...
+
+    def scan_via(
+        self, fn: Callable[..., Any], *, in_axes: InAxes = None, unroll: Unroll = None, reverse: bool = False
+    ) -> Callable[..., Any]:
+        """Like `fold_via` for functions that give `(carry, y)`: the last carry, and the ys stacked along axis 0.
+
+        **Raises** ValueError where layers give ys that cannot be stacked.
+        """
+        return self._scanned(as_pair(fn), parameter_names(fn, 2), in_axes, unroll, reverse, listed=False)
+
+    @overload
+    def collect_via(
+        self,
+        fn: Callable[Concatenate[L, C, P], tuple[C, Y]],
+        *,
+        in_axes: None = None,
+        unroll: Unroll = None,
+        reverse: bool = False,
+    ) -> Callable[Concatenate[C, P], tuple[C, list[Y]]]: ...
+
+    @overload
+    def collect_via(
+        self,
+        fn: Callable[Concatenate[L, C, ...], tuple[C, Y]],
+        *,
+        in_axes: InAxes,
+        unroll: Unroll = None,
+        reverse: bool = False,
+    ) -> Callable[Concatenate[C, ...], tuple[C, list[Y]]]: ...
+
+    def collect_via(
+        self, fn: Callable[..., Any], *, in_axes: InAxes = None, unroll: Unroll = None, reverse: bool = False
+    ) -> Callable[..., Any]:
+        """Like `scan_via`, with the ys in a list, one for each layer in the order of the sequence: `ys.append(y)`.
+
+        Python numbers, strings and None in them stay what they are. In a `BlockSeq` they may be of any structures and
+        shapes.
+        """
+        return self._scanned(as_boxed_pair(fn), parameter_names(fn, 2), in_axes, unroll, reverse, listed=True)
+
+    def vmap_via(
+        self, fn: Callable[Concatenate[L, ...], Y], *, in_axes: InAxes = None, out_axes: Any = 0
+    ) -> Callable[..., Y]:
+        """`[fn(layer, *args, **kwargs) for layer in layers]`, the results stacked along `out_axes`.
+
+        Equal layers are applied by one `jax.vmap`, wherever they stand; where they draw random bits from keys other
+        than threefry's, whose vmap draws others than a loop, all are applied in order by scans.
+        """
+        names = parameter_names(fn, 1)
+
+        def call(layer: Any, carry: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+            return carry, fn(layer, *args, **kwargs)
+
+        def once(layers: LayerSequence[L], init: None, args: Any, kwargs: Any) -> Any:
+            traced = trace_call(call, None, args, kwargs, layers=layers._refs(), in_axes=in_axes, names=names)
+            return jax.vmap(lambda y: y, out_axes=out_axes, axis_size=len(self))(traced.mapped())
+
+        return lambda *args, **kwargs: applied(once, self, None, args, kwargs, in_axes)
+
+    @overload
+    def map_via(self, fn: Callable[Concatenate[L, P], Y], *, in_axes: None = None) -> Callable[P, list[Y]]: ...
+
+    @overload
+    def map_via(self, fn: Callable[Concatenate[L, ...], Y], *, in_axes: InAxes) -> Callable[..., list[Y]]: ...
 
     def map_via(self, fn: Callable[..., Any], *, in_axes: InAxes = None) -> Callable[..., list[Any]]:
         """`[fn(layer, *args, **kwargs) for layer in layers]` as a function of the arguments: independent layers.
@@ -115,8 +212,12 @@ class LayerSequence(eqx.nn.StatefulLayer, Generic[M]):
             iterator too, as in `zip`.
         """
 
+        def once(layers: LayerSequence[L], init: None, args: Any, kwargs: Any) -> list[Any]:
+            return map_via(fn, layers._refs(), args, kwargs, in_axes=in_axes)
+
         def run(*args: Any, **kwargs: Any) -> list[Any]:
-            return map_via(fn, self._refs(), args, kwargs, in_axes=in_axes, layers_of=_layers_of)
+            done: list[Any] = applied(once, self, None, args, kwargs, in_axes)
+            return done
 
         return run
 
@@ -130,27 +231,22 @@ class LayerSequence(eqx.nn.StatefulLayer, Generic[M]):
         numbers and strings stay what they are. `in_axes` is that of `BlockSeq.fold_via`.
         """
 
-        def run(init: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        names = parameter_names(fn, 2)
+
+        def once(layers: LayerSequence[L], init: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+            refs = layers._refs()
             traced = trace_call(
-                as_boxed_pair(fn),
-                init,
-                args,
-                kwargs,
-                layers=self._refs(),
-                in_axes=in_axes,
-                names=parameter_names(fn, 2),
-                layers_of=_layers_of,
-                until=True,
+                as_boxed_pair(fn), init, args, kwargs, layers=refs, in_axes=in_axes, names=names, until=True
             )
             carry, pieces = traced.apply(self._remat(), unroll)
             ys = traced.collected(pieces)
             return carry, unboxed(ys[-1]) if ys else None
 
-        return run
+        def run(init: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+            done: tuple[Any, Any] = applied(once, self, init, args, kwargs, in_axes)
+            return done
 
-    @abstractmethod
-    def _remat(self) -> ScanCheckpointPolicy:
-        """The remat policy."""
+        return run
 
     # -- applying the layers as they are ------------------------------------------------------------------------------
 
@@ -166,53 +262,6 @@ class LayerSequence(eqx.nn.StatefulLayer, Generic[M]):
     ) -> tuple[Any, Any]:
         """Like `fold` for layers that give `(carry, y)`: the last carry, and the ys stacked along a leading axis."""
         return self.scan_via(_call, in_axes=in_axes, unroll=unroll)(init, *args, **kwargs)
-
-    # -- a sequence of layers -----------------------------------------------------------------------------------------
-
-    def get_layer(self, index: Any) -> M:
-        """Layer `index` as a module of its own. Negative indices count from the end; IndexError beyond the ends."""
-        position = operator.index(index)
-        if not -len(self) <= position < len(self):
-            raise IndexError(f"layer {position} is out of range: there are {len(self)} layers")
-        return self._take([position % len(self)])[0]
-
-    def take(self, numbers: Iterable[Any]) -> "LayerSequence[M]":
-        """The sequence of `self[number] for number in numbers`: `for i in range(n): x = self.layers[i](x)` is
-        `x = self.layers.take(range(n)).fold(x)`.
-
-        Negative numbers count from the end, a layer may come more than once, and no number at all gives a sequence that
-        does nothing. Where the numbers are those of all layers in order, it is this very sequence.
-
-        **Raises** IndexError for a number beyond the ends, as a list does.
-        """
-        positions = [operator.index(number) for number in numbers]
-        for position in positions:
-            if not -len(self) <= position < len(self):
-                raise IndexError(f"layer {position} is out of range: there are {len(self)} layers")
-        positions = [position % len(self) for position in positions]
-        return self if positions == list(range(len(self))) else self._chosen(positions)
-
-    def unstacked(self) -> tuple[M, ...]:
-        """All layers, each as a module of its own; a layer that stands at several positions is one object."""
-        return tuple(self._take(range(len(self))))
-
-    @overload
-    def __getitem__(self, index: slice) -> list[M]: ...
-
-    @overload
-    def __getitem__(self, index: Any) -> M: ...
-
-    def __getitem__(self, index: Any) -> M | list[M]:
-        """A layer, or for a slice a list of layers, as of the list that this stands for."""
-        if isinstance(index, slice):
-            return self._take(range(*index.indices(len(self))))
-        return self.get_layer(index)
-
-    def __iter__(self) -> Iterator[M]:
-        return iter(self.unstacked())
-
-    def __reversed__(self) -> Iterator[M]:
-        return iter(self.unstacked()[::-1])
 
 
 def _is_stateful(layer: Any) -> bool:
@@ -233,8 +282,3 @@ def _with_state(layer: Any, carry: Any, key: Any) -> Any:
 
 def _call(layer: Any, carry: Any, /, *args: Any, **kwargs: Any) -> Any:
     return layer(carry, *args, **kwargs)
-
-
-def _layers_of(value: Any) -> Any:
-    """The layers of an argument that is a sequence of layers itself: `zip(self.heads, self.norms)`."""
-    return list(value) if isinstance(value, LayerSequence) else None

@@ -2,21 +2,27 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
 
+from scanify.nn.has_layers import is_stack, level_above
 from scanify.nn.leaves import aval, aval_text, has_aval, path_text
 from scanify.nn.named_arrays import NamedArrays
-from scanify.nn.stacking import stack_leaves
+from scanify.nn.rows import refuse_wrapped, rows
+from scanify.nn.stack_leaves import stack_leaves
 
 
 @jax.tree_util.register_static
 @dataclass(frozen=True)
 class Hole:
-    """Stands in a layer for an array that is kept in a stack."""
+    """Stands in a layer for an array that is kept in a stack: that of the sequence of layers which has this level, for
+    the layers of one may hold another."""
+
+    level: int
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,20 @@ class Place:
     rows: tuple[int, ...]
 
 
+class Places(tuple[Place, ...]):
+    """Where the arrays of each layer are."""
+
+    @cached_property
+    def sizes(self) -> dict[int, list[int]]:
+        """For each stack, how many entries each of its arrays has."""
+        found: dict[int, list[int]] = {}
+        for place in self:
+            known = found.setdefault(place.stack, [0] * len(place.rows))
+            for at, row in enumerate(place.rows):
+                known[at] = max(known[at], row + 1)
+        return found
+
+
 @dataclass(frozen=True)
 class Store:
     """`stacks`: the arrays by name, a leading axis added. `rests`: the layers, each object once, with holes for
@@ -34,8 +54,9 @@ class Store:
 
     stacks: tuple[Any, ...]
     rests: tuple[Any, ...]
-    places: tuple[Place, ...]
+    places: Places
     order: tuple[int, ...]
+    level: int
 
 
 def store(layers: Sequence[Any]) -> Store:
@@ -57,7 +78,9 @@ def store(layers: Sequence[Any]) -> Store:
             )
         unique.setdefault(id(layer), index)
     first = sorted(unique.values())
-    order = tuple(first.index(unique[id(layer)]) for layer in layers)
+    numbers = {index: which for which, index in enumerate(first)}
+    order = tuple(numbers[unique[id(layer)]] for layer in layers)
+    level = level_above(jax.tree.leaves(list(layers), is_leaf=is_stack))
     groups: dict[Any, list[int]] = {}
     for which, index in enumerate(first):
         groups.setdefault(_signature(layers[index]), []).append(which)
@@ -72,15 +95,19 @@ def store(layers: Sequence[Any]) -> Store:
         stacks.append(NamedArrays.of(paths, [stack_leaves(kept) for kept, _ in columns]))
         for at, which in enumerate(members):
             places[which] = Place(len(stacks) - 1, tuple(rows[at] for _, rows in columns))
-    rests = tuple(_with_holes(layers[index]) for index in first)
-    return Store(tuple(stacks), rests, tuple(places[which] for which in range(len(first))), order)
+    rests = tuple(_with_holes(layers[index], level) for index in first)
+    return Store(tuple(stacks), rests, Places(places[which] for which in range(len(first))), order, level)
 
 
-def fill(rest: Any, arrays: Sequence[Any]) -> Any:
+def fill(rest: Any, arrays: Sequence[Any], level: int) -> Any:
     """A layer with its arrays put back (or what stands for them)."""
-    leaves, treedef = jax.tree.flatten(rest, is_leaf=lambda leaf: isinstance(leaf, Hole))
+
+    def is_mine(leaf: Any) -> bool:
+        return isinstance(leaf, Hole) and leaf.level == level
+
+    leaves, treedef = jax.tree.flatten(rest, is_leaf=is_mine)
     waiting = iter(arrays)
-    return jax.tree.unflatten(treedef, [next(waiting) if isinstance(leaf, Hole) else leaf for leaf in leaves])
+    return jax.tree.unflatten(treedef, [next(waiting) if is_mine(leaf) else leaf for leaf in leaves])
 
 
 def restack(kept: Store, layers: Sequence[Any]) -> Store:
@@ -105,8 +132,8 @@ def restack(kept: Store, layers: Sequence[Any]) -> Store:
         rows = [sorted(row for s, at, row in sources if (s, at) == (which, array)) for array in range(len(leaves))]
         columns = [[sources[which, at, row][1] for row in mine] for at, mine in enumerate(rows)]
         stacks.append(jax.tree.unflatten(treedef, [stack_leaves(column) for column in columns]))
-    rests = tuple(_with_holes(layers[kept.order.index(which)]) for which in range(len(kept.rests)))
-    return Store(tuple(stacks), rests, kept.places, kept.order)
+    rests = tuple(_with_holes(layers[kept.order.index(which)], kept.level) for which in range(len(kept.rests)))
+    return Store(tuple(stacks), rests, kept.places, kept.order, kept.level)
 
 
 def _same_arrays(one: Any, other: Any) -> bool:
@@ -118,20 +145,65 @@ def _same_arrays(one: Any, other: Any) -> bool:
     return bool(np.asarray(one).tobytes() == np.asarray(other).tobytes())
 
 
-def check_stacks(stacks: Sequence[Any], places: Sequence[Place]) -> None:
+def check_stacks(stacks: Sequence[Any], places: Places) -> None:
     """Raises ValueError where an array of a stack does not have its layers along axis 0, as after tree surgery."""
-    for which, stack in enumerate(stacks):
-        rows = [place.rows for place in places if place.stack == which]
-        found = jax.tree_util.tree_flatten_with_path(stack)[0]
-        if len(found) != len(rows[0]):
-            raise ValueError(f"expected {len(rows[0])} arrays in stack {which}, as when it was built, got {len(found)}")
-        for (path, leaf), column in zip(found, zip(*rows, strict=True), strict=True):
-            count = max(column) + 1
-            if not has_aval(leaf) or leaf.ndim == 0 or leaf.shape[0] != count:
-                raise ValueError(
-                    f"expected an array with {count} layers along axis 0 at .stacks[{which}]{path_text(path)}, got "
-                    f"{aval_text(leaf)}. Replace leaves of a stack by stacked ones"
-                )
+    for which, sizes in places.sizes.items():
+        found = jax.tree_util.tree_flatten_with_path(stacks[which])[0]
+        if len(found) != len(sizes):
+            raise ValueError(f"expected {len(sizes)} arrays in stack {which}, as when it was built, got {len(found)}")
+        for (path, leaf), size in zip(found, sizes, strict=True):
+            if not has_aval(leaf):
+                raise ValueError(_not_stacked(leaf, size, which, path))
+            _check_size(leaf, size, which, path)
+
+
+def entries(stacks: Sequence[Any], places: Places, taken: Sequence[int]) -> list[list[Any]]:
+    """Of the layers `taken`, what each has in its holes.
+
+    A sequence that has been filtered, partitioned or mapped may have anything in place of an array: what is no array
+    is the same for all layers, as in a list of layers that is mapped so.
+
+    Raises ValueError where an array does not have its layers along axis 0.
+    """
+    members: dict[int, list[int]] = {}
+    for at, which in enumerate(taken):
+        members.setdefault(places[which].stack, []).append(at)
+    found: list[list[Any]] = [[] for _ in taken]
+    for stack, mine in members.items():
+        for array, value in enumerate(stacks[stack].entries()):
+            column = [places[taken[at]].rows[array] for at in mine]
+            size = places.sizes[stack][array]
+            for at, entry in zip(mine, _rows(value, column, size, stack), strict=True):
+                found[at].append(entry)
+    return found
+
+
+def _rows(value: Any, column: Sequence[int], size: int, stack: int) -> list[Any]:
+    leaves, treedef = jax.tree.flatten(value)
+    columns = []
+    for leaf in leaves:
+        if has_aval(leaf):
+            _check_size(leaf, size, stack, ())
+            once = list(dict.fromkeys(column))  # an array that layers share is one object
+            found = dict(zip(once, rows(leaf, once), strict=True))
+            columns.append([found[row] for row in column])
+        else:
+            refuse_wrapped(leaf)
+            columns.append([leaf] * len(column))
+    return [jax.tree.unflatten(treedef, [one[at] for one in columns]) for at in range(len(column))]
+
+
+def _check_size(leaf: Any, size: int, stack: int, path: Any) -> None:
+    if leaf.ndim == 0 or leaf.shape[0] != size:
+        raise ValueError(_not_stacked(leaf, size, stack, path))
+
+
+def _not_stacked(leaf: Any, size: int, stack: int, path: Any) -> str:
+    place = f"{jax.tree_util.keystr(path)}" if path else ""
+    return (
+        f"expected an array with {size} layers along axis 0 at .stacks[{stack}]{place}, got {aval_text(leaf)}. Replace "
+        "leaves of a stack by stacked ones, or a whole layer by `layers.with_layer(index, layer)`"
+    )
 
 
 def _is_index(leaf: Any) -> bool:
@@ -151,8 +223,8 @@ def _signature(layer: Any) -> Any:
     return type(layer), tuple((path_text(path), *aval(leaf)) for path, leaf in _flat(layer) if has_aval(leaf))
 
 
-def _with_holes(layer: Any) -> Any:
-    return jax.tree.map(lambda leaf: Hole() if has_aval(leaf) else leaf, layer, is_leaf=_is_index)
+def _with_holes(layer: Any, level: int) -> Any:
+    return jax.tree.map(lambda leaf: Hole(level) if has_aval(leaf) else leaf, layer, is_leaf=_is_index)
 
 
 def _once(column: Sequence[Any]) -> tuple[list[Any], list[int]]:

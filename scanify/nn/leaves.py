@@ -33,6 +33,14 @@ def aval(leaf: Any) -> tuple[tuple[int, ...], Any, bool]:
     return tuple(leaf.shape), leaf.dtype, bool(getattr(leaf, "weak_type", False))
 
 
+def varying(leaf: Any) -> frozenset[str]:
+    """The mesh axes of a `jax.shard_map` over which a value varies; a carry may begin to vary on its way."""
+    if isinstance(leaf, jax.core.Tracer):
+        leaf = jax.typeof(leaf)
+    manual = getattr(leaf, "manual_axis_type", None)
+    return frozenset() if manual is None else frozenset(manual.varying)
+
+
 def aval_text(leaf: Any) -> str:
     """`float32[8,64]` for arrays, the class of a module, the kind of a container, the value itself for other leaves."""
     if has_aval(leaf):
@@ -60,6 +68,8 @@ def same_value(one: Any, other: Any) -> bool:
         return True
     if type(one) is not type(other):
         return False
+    if type(one).__name__ == "SharedNode" and type(one).__module__.startswith("equinox."):
+        return True  # stands in an `equinox.nn.Shared` for what is shared, and says nothing else
     try:
         return _same(one, other)
     except Exception:  # an `__eq__` that raises, or that answers with something that is no bool, says nothing

@@ -14,6 +14,7 @@ import numpy as np
 
 from scanify.jaxpr.calls import opened
 from scanify.nn.skeleton import Constant, start_of
+from scanify.nn.weak import weakly_typed
 
 Place = tuple[int, ...]
 
@@ -78,5 +79,4 @@ def with_type(value: Any, constant: Any) -> Any:
     array = jnp.asarray(value)
     if not constant.weak_type or getattr(array, "weak_type", False):
         return array
-    # jax.lax.convert_element_type has no way to ask for a weak type; the primitive has.
-    return jax.lax.convert_element_type_p.bind(array, new_dtype=array.dtype, weak_type=True, sharding=None)
+    return weakly_typed(array)

@@ -8,9 +8,21 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from scanify.nn.carry import Step, WeakTypeChanges, checked_step, settled, split
+from scanify.nn.carry import (
+    CarryChanges,
+    NumbersChange,
+    Step,
+    VariesOver,
+    checked_step,
+    numbers,
+    settled,
+    split,
+    varied,
+)
 from scanify.nn.checkpoint import ScanCheckpointPolicy
+from scanify.nn.held_numbers import BRANCHED
 from scanify.nn.names import warn_of_names_not_set
+from scanify.nn.structs import row_struct
 
 Body = Callable[[Any, Any], tuple[Any, Any]]
 Unroll = int | bool | None
@@ -32,35 +44,42 @@ def run_scan(
     must come back from `body` as it went in. `xs` holds arrays only, with the layers along axis 0. Of each `y` the
     arrays and Python numbers are stacked; functions and strings stay as they are.
 
-    A weak-typed carry, such as the Python number 0.0, takes the type that the layers give it, as in a loop.
+    A weak-typed carry, such as the Python number 0.0, takes the type that the layers give it, as in a loop. A Python
+    number that they give back as it is stays one: a layer may branch on it.
 
     Raises TypeError where the carry changes its structure, shape or dtype on the way through a layer, or where `body`
     does not give a pair.
     """
-    carry, static = split(init)
-    scan = object()
-    step = checked_step(body, static, scan)
-    unroll = 1 if unroll is None else unroll
-    if policy.names:
-        warn_of_names_not_set(policy, checked_step(body, static, None), carry, first_of(xs))
-    try:
-        carry, ys = _under_policy(step, carry, xs, length, policy, unroll, reverse)
-        return eqx.combine(carry, static), ys
-    except WeakTypeChanges as changes:
-        if changes.scan is not scan:
+    scan, held, settled_types = object(), numbers(init), False
+    carry, static = split(init, held)
+    while True:
+        given = carry
+        step = checked_step(body, static, scan, settled=settled_types)
+        try:
+            carry, ys = _under_policy(step, carry, xs, length, policy, 1 if unroll is None else unroll, reverse)
+            break
+        except CarryChanges as changes:
+            if changes.scan is not scan:
+                raise
+            if isinstance(changes, NumbersChange):
+                held -= changes.leaves
+                carry, static = split(init, held)
+            elif isinstance(changes, VariesOver):
+                carry = varied(carry, changes.axes)
+            else:
+                carry, settled_types = settled(body, carry, static, first_of(xs)), True
+        except jax.errors.ConcretizationTypeError as error:
+            if held != numbers(init):
+                error.add_note(BRANCHED)
             raise
-    carry = settled(body, carry, static, first_of(xs))
-    carry, ys = _under_policy(checked_step(body, static, None), carry, xs, length, policy, unroll, reverse)
+    if policy.names:
+        warn_of_names_not_set(policy, step, given, first_of(xs))
     return eqx.combine(carry, static), ys
 
 
 def first_of(xs: Any) -> Any:
     """What one layer sees of `xs`, as `jax.ShapeDtypeStruct`s."""
-
-    def first(x: Any) -> Any:
-        return jax.ShapeDtypeStruct(x.shape[1:], x.dtype, weak_type=bool(getattr(x, "weak_type", False)))
-
-    return jax.tree.map(first, xs)
+    return jax.tree.map(row_struct, xs)
 
 
 def _under_policy(
@@ -82,7 +101,7 @@ def _under_policy(
     size = _chunk_size(policy, init, xs, length)
 
     def whole(carry: Any, xs: Any) -> tuple[Any, Any]:
-        if size >= length:
+        if size is length or size >= length:
             return _scan(policy.checkpoint, body, carry, xs, length, unroll, reverse)
         return _nested(policy, body, carry, xs, length, size, unroll=unroll, reverse=reverse)
 
@@ -96,7 +115,8 @@ def _scan(
     remat: Callable[..., Body], body: Body, init: Any, xs: Any, length: int, unroll: int | bool, reverse: bool
 ) -> tuple[Any, Any]:
     """A scan whose body is rematted: `remat(body, straight=...)` is told whether XLA will see straight-line code."""
-    straight = length == 1 or unroll is True or unroll == 0 or unroll >= length
+    few = isinstance(length, int) and (length == 1 or unroll >= length)
+    straight = unroll is True or unroll == 0 or few
     carry, ys = jax.lax.scan(remat(body, straight=straight), init, xs, length=length, unroll=unroll, reverse=reverse)
     return carry, ys
 
@@ -106,10 +126,12 @@ def _scan(
 
 def _chunk_size(policy: ScanCheckpointPolicy, carry: Any, xs: Any, length: int) -> int:
     """How many layers make a chunk; `length` where one scan is best."""
-    if policy.nested is False:
+    if policy.nested is False or not isinstance(length, int):
         return length
     if policy.nested is not True:
         return math.ceil(length / min(policy.nested, length))
+    if not all(isinstance(size, int) for leaf in jax.tree.leaves((carry, xs)) for size in leaf.shape):
+        return math.ceil(math.sqrt(length))  # as `jax.export` has it: sizes that are not known yet
     return best_chunk_size(_bytes(carry), _bytes(xs), length)
 
 

@@ -4,23 +4,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-import jax
-
-from scanify.jaxpr.calls import children
 from scanify.nn.apply_cover import Piece, map_kinds
 from scanify.nn.axes import InAxes, normal_axes, parameter_names
 from scanify.nn.boxed import boxed, unboxed
 from scanify.nn.checkpoint import ScanCheckpointPolicy
 from scanify.nn.layer_call import trace_call
-
-# What `jax.vmap` does not compute as a loop does. A `cond` becomes a select of both branches, and the branch that is
-# not taken may give a gradient that is not a number; a `while_loop` goes on for the layers that are done; generators
-# of random bits other than threefry take one key for all; custom backward passes may hold any of these.
-_ONE_BY_ONE = frozenset(
-    "cond while rng_bit_generator rng_uniform pure_callback ffi_call pallas_call custom_partitioning infeed outfeed "
-    "run_state shard_map custom_vmap_call".split()
-)
-_THREEFRY = "key<fry>"
+from scanify.nn.one_by_one import one_by_one
 
 
 def map_via(
@@ -30,7 +19,6 @@ def map_via(
     kwargs: dict[str, Any],
     *,
     in_axes: InAxes,
-    layers_of: Callable[[Any], Any],
 ) -> list[Any]:
     """`[fn(layer, *args, **kwargs) for layer in layers]`, where `layers` have a `Ref` in place of each array.
 
@@ -40,15 +28,15 @@ def map_via(
     Raises as `scanify.nn.axes.split_arguments`, and as the layers do.
     """
 
-    def call(layer: Any, carry: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    def call(layer: Any, carry: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         return carry, boxed(fn(layer, *args, **kwargs))
 
     args, kwargs = _listed(args, kwargs, in_axes, len(layers))
     names = parameter_names(fn, 1)
-    traced = trace_call(call, None, args, kwargs, layers=layers, in_axes=in_axes, names=names, layers_of=layers_of)
+    traced = trace_call(call, None, args, kwargs, layers=layers, in_axes=in_axes, names=names)
     programs = {id(step.program): step.program for step in traced.steps}.values()
     pieces: Iterable[Piece]
-    if any(_one_by_one(program.jaxpr) for program in programs):
+    if any(one_by_one(program.jaxpr) for program in programs):
         pieces = traced.apply(ScanCheckpointPolicy(disable=True), None)[1]
     else:
         pieces = map_kinds(traced.steps)
@@ -66,23 +54,3 @@ def _listed(
 
     positional = tuple(listed(value, axis) for value, axis in zip(args, args_axes, strict=True))
     return positional, {name: listed(value, kwargs_axes[name]) for name, value in kwargs.items()}
-
-
-def _one_by_one(jaxpr: Any) -> bool:
-    """Whether a program holds what `jax.vmap` does not compute as a loop does."""
-    if jaxpr.effects:
-        return True
-    for equation in jaxpr.eqns:
-        name = equation.primitive.name
-        if name in _ONE_BY_ONE or name.startswith("custom_vjp_call"):
-            return True
-        if any(_other_key(atom.aval) for atom in (*equation.invars, *equation.outvars)):
-            return True
-        if any(_one_by_one(getattr(child, "jaxpr", child)) for child in children(equation)):
-            return True
-    return False
-
-
-def _other_key(aval: Any) -> bool:
-    dtype = getattr(aval, "dtype", None)
-    return dtype is not None and jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key) and str(dtype) != _THREEFRY

@@ -36,6 +36,13 @@ class NamedArrays:
         children = [part[0][1] if not part[0][0] else cls._nested(part) for part in inner.values()]
         return cls(tuple(inner), children)
 
+    def entries(self) -> list[Any]:
+        """What stands in the place of each array, in their order: anything may, once a tree has been mapped."""
+        found: list[Any] = []
+        for child in self._children:
+            found += child.entries() if isinstance(child, NamedArrays) else [child]
+        return found
+
     def __getattr__(self, name: str) -> Any:
         if name in ("_keys", "_children") or name.startswith("__"):  # `copy` asks before there is anything
             raise AttributeError(name)

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import equinox as eqx
-import jax
-
-from scanify.nn.axes import InAxes, normal_axes, split_arguments
-from scanify.nn.key_order import ordered, plain
-from scanify.nn.layer_inputs import Ref
+from scanify.nn.argument_layers import layer_elements
+from scanify.nn.axes import InAxes, argument_texts, normal_axes, split_arguments
+from scanify.nn.has_layers import has_elements
+from scanify.nn.key_order import plain
+from scanify.nn.layer_inputs import entries_of
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -20,30 +19,26 @@ def per_layer_arguments(
     num_layers: int,
     *,
     names: Sequence[str],
-    layers_of: Callable[[Any], Any],
 ) -> tuple[list[Arguments], Callable[[Any], Arguments]]:
     """The arguments of each layer without those that all share, arrays replaced by `Ref`s; and a function that puts
     the shared ones back.
 
-    With axis 0 a list or tuple has one element for each layer, which may be of any structure, as in a Python loop. An
-    array (or a pytree of arrays) is taken apart along its axis.
+    With axis 0 a list or tuple has one element for each layer, which may be of any structure, as in a Python loop. A
+    stack has its layers, wherever it stands. An array (or a pytree of arrays) is taken apart along its axis.
 
     Raises as `scanify.nn.axes.split_arguments`, and ValueError for lists of another length.
     """
     args_axes, kwargs_axes = normal_axes(in_axes, len(args), list(kwargs))
-    texts = [f"argument `{name}`" for name in names] + [f"argument {index}" for index in range(len(names), len(args))]
+    texts = argument_texts(names, len(args))
 
     def columns(value: Any, axis: Any, what: str) -> list[Any]:
-        layers = None if axis is None else layers_of(value)
-        if layers is not None:
-            value = layers
-        if axis is not None and _is_sequence(value):
-            return _elements(value, axis, num_layers, what)
         if axis is None:
             return [None] * num_layers
+        if has_elements(value):
+            return layer_elements(value, axis, num_layers, what)
         name = what.removeprefix("argument ").strip("`")
         xs, rebuild = split_arguments((value,), {}, (axis,), num_layers, names=(name,))
-        return [rebuild(jax.tree.map(lambda x, at=at: Ref(x, at), xs))[0][0] for at in range(num_layers)]
+        return [rebuild(one)[0][0] for one in entries_of(xs, num_layers)]
 
     positional = [columns(*one) for one in zip(args, args_axes, texts[: len(args)], strict=True)]
     named = {name: columns(value, kwargs_axes[name], f"argument `{name}`") for name, value in kwargs.items()}
@@ -61,19 +56,3 @@ def per_layer_arguments(
         )
 
     return own, with_shared
-
-
-def _is_sequence(value: Any) -> bool:
-    return isinstance(value, list | range | eqx.nn.Sequential) or type(value) is tuple
-
-
-def _elements(value: Any, axis: int, num_layers: int, what: str) -> list[Any]:
-    if axis != 0:
-        raise ValueError(f"{what}: a list with one element per layer has only axis 0, got in_axes {axis}")
-    elements = list(value)
-    if len(elements) != num_layers:
-        raise ValueError(
-            f"{what}: expected one element for each of the {num_layers} layers, got {len(elements)}. A list or tuple "
-            "holds one element per layer; a pytree of arrays that are stacked already is a dict, named tuple or module"
-        )
-    return [jax.tree.map(lambda leaf: Ref(leaf) if eqx.is_array(leaf) else leaf, ordered(one)) for one in elements]

@@ -9,6 +9,7 @@ import jax
 from scanify.nn.carry import split
 from scanify.nn.leaves import is_array
 from scanify.nn.skeleton import Constant, skeleton
+from scanify.nn.structs import struct
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +40,11 @@ class Program:
 _ARRAY = object()
 
 
-def trace(fn: Callable[[Sequence[Any]], Any], arrays: Sequence[Any]) -> Program:
-    """Trace `fn` on shapes and dtypes; Python numbers among what it gives become weak-typed arrays, as in a scan."""
+def trace(fn: Callable[[Sequence[Any]], Any], arrays: Sequence[Any], *, derivatives: bool = True) -> Program:
+    """Trace `fn` on shapes and dtypes; Python numbers among what it gives become weak-typed arrays, as in a scan.
+
+    Without `derivatives` the key is equal for programs that differ in those alone.
+    """
     found: list[Any] = []
 
     def flat(*arrays: Any) -> list[Any]:
@@ -53,21 +57,6 @@ def trace(fn: Callable[[Sequence[Any]], Any], arrays: Sequence[Any]) -> Program:
 
     closed = jax.make_jaxpr(flat)(*arrays)
     consts = tuple(closed.consts)
-    bones = skeleton(closed.jaxpr, consts)
+    bones = skeleton(closed.jaxpr, consts, derivatives=derivatives)
     outs = tuple(struct(aval) for aval in closed.out_avals)
     return Program(closed.jaxpr, consts, bones.key, bones.constants, bones.captured, outs, found[0], found[1])
-
-
-def struct(value: Any) -> jax.ShapeDtypeStruct:
-    """Shape, dtype, weak type and what a mesh adds to them, of an array or an aval."""
-    if isinstance(value, jax.ShapeDtypeStruct):
-        return value
-    aval = jax.typeof(value) if is_array(value) else value
-    sharding = getattr(aval, "sharding", None)
-    if sharding is not None and sharding.mesh.empty:
-        sharding = None
-    vma = getattr(aval, "vma", None) or None
-    weak = bool(getattr(aval, "weak_type", False))
-    if vma is not None:
-        return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=weak, sharding=sharding, vma=vma)
-    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=weak, sharding=sharding)

@@ -14,7 +14,7 @@ import numpy as np
 
 from scanify.jaxpr.calls import opened
 from scanify.jaxpr.canonical import Canonical, NotUnderstood
-from scanify.nn.derivative_rules import RULES, rule_key
+from scanify.nn.derivative_rules import RULES, WITH_RULES, rule_key
 
 # Constants of a program that are larger than this are the same only if they are one object.
 COMPARED_BYTES = 1 << 20
@@ -61,14 +61,14 @@ class Skeleton:
     captured: tuple[int, ...] = ()
 
 
-def skeleton(jaxpr: Any, consts: Sequence[Any]) -> Skeleton:
-    """The skeleton of an open jaxpr.
+def skeleton(jaxpr: Any, consts: Sequence[Any], *, derivatives: bool = True) -> Skeleton:
+    """The skeleton of an open jaxpr; without `derivatives`, rules of functions that have their own make no difference.
 
     The key holds what it compares by identity, so that it may be kept. Where the jaxpr has parameters whose meaning is
     not known the key is equal to no other.
     """
     alive: list[Any] = []
-    reader = _Reader(alive)
+    reader = _Reader(alive, derivatives)
     try:
         key = reader.jaxpr(jaxpr, consts, (), [True] * len(jaxpr.outvars))
     except NotUnderstood:
@@ -123,8 +123,9 @@ class _Key:
 
 
 class _Reader:
-    def __init__(self, alive: list[Any]) -> None:
+    def __init__(self, alive: list[Any], derivatives: bool) -> None:
         self.alive = alive
+        self._derivatives = derivatives
         self.constants: list[Constant] = []
         self.captured: list[int] = []
         self._canonical = Canonical(self._inner, alive)
@@ -187,16 +188,22 @@ class _Reader:
 
     def _params(self, equation: Any, place: tuple[int, ...] | None, used: Sequence[bool]) -> Hashable:
         name = equation.primitive.name
+        if not equation.params:
+            return ()
         if name == "slice" and place is not None and equation.params["strides"] is None:
             return self._slice(equation.params, place)
-        rules = rule_key(equation, self._canonical)
+        rules = rule_key(equation, self._canonical) if self._derivatives else None
         found: list[Hashable] = [rules]
+        without = RULES if rules is not None or (name in WITH_RULES and not self._derivatives) else ()
         for key, value in sorted(equation.params.items()):
-            if key in NAMES.get(name, ()) or (rules is not None and key in RULES):
+            if key in NAMES.get(name, ()) or key in without:
                 continue
             if name in TRANSPARENT and key == "jaxpr":
                 inner, consts = opened(value)
                 found.append((key, self.jaxpr(inner, consts, place, used)))
+            elif name == "scan" and key in ("ft_in", "ft_out"):
+                # What of the operands is carried, as jax 0.12 says it: an object that is made for each scan.
+                found.append((key, tuple(len(group) for group in value.unpack())))
             else:
                 found.append((key, self._canonical.key(value)))
         return tuple(found)
@@ -225,4 +232,8 @@ class _Lazy:
 
 
 def _aval(aval: Any) -> Hashable:
-    return (getattr(aval, "shape", None), str(getattr(aval, "dtype", aval)), bool(getattr(aval, "weak_type", False)))
+    dtype = getattr(aval, "dtype", None)
+    if dtype is None:
+        return (None, str(aval), False)
+    # A dtype compares equal to its name; so it stands beside its class.
+    return (aval.shape, type(dtype), dtype, aval.weak_type, aval.manual_axis_type)

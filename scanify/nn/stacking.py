@@ -6,10 +6,14 @@ from typing import Any, TypeVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from scanify.nn.difference import first_difference
+from scanify.nn.has_layers import HasLayers, level_above
 from scanify.nn.leaves import aval_text, has_aval, is_array, path_text
+from scanify.nn.own_numbers import OwnNumbers, is_trained, own
+from scanify.nn.rows import refuse_wrapped, rows
+from scanify.nn.stack_leaves import stack_leaves
+from scanify.nn.structs import row_struct
 
 M = TypeVar("M", bound=eqx.Module)
 
@@ -31,48 +35,29 @@ def stack_layers(layers: Sequence[M]) -> M:
     for index, layer in enumerate(layers):
         if not isinstance(layer, eqx.Module):
             name = f"{type(layer).__module__}.{type(layer).__qualname__}"
-            raise TypeError(f"expected layers that are equinox.Modules; layer {index} is of type {name}")
+            raise TypeError(
+                f"expected layers that are equinox.Modules; layer {index} is of type {name}. BlockSeq takes functions, "
+                "and tuples, lists and dicts of layers, too"
+            )
     _refuse_sharing(layers)
+    columns = zip(*(jax.tree.leaves(layer) for layer in differ_in_arrays(layers)), strict=True)
+    stacked = [stack_leaves(column) if has_aval(column[0]) else column[0] for column in columns]
+    result: M = jax.tree.unflatten(jax.tree.structure(layers[0]), stacked)
+    return result
+
+
+def differ_in_arrays(layers: Sequence[M]) -> Sequence[M]:
+    """The layers themselves. Raises ValueError where they differ in anything but the values of their arrays."""
     for index, layer in enumerate(layers):
         difference = first_difference(layers[0], layer)
         if difference is not None:
             raise ValueError(
                 f"expected layers that differ only in the values of their arrays; layers 0 and {index} differ at "
                 f"{path_text(difference.path)}: {difference}. A scan runs one body for all layers, so this one would "
-                "get the value of layer 0: make it an array (or an argument of the call, with in_axes=0), or keep the "
-                "Python loop"
+                "get the value of layer 0: make it an array (or an argument of the call, with in_axes=0), or hold the "
+                "layers in a BlockSeq, which scans over those that are equal and takes all others as they are"
             )
-    columns = zip(*(jax.tree.leaves(layer) for layer in layers), strict=True)
-    stacked = [stack_leaves(column) if has_aval(column[0]) else column[0] for column in columns]
-    result: M = jax.tree.unflatten(jax.tree.structure(layers[0]), stacked)
-    return result
-
-
-def stack_leaves(column: Sequence[Any]) -> Any:
-    """Arrays of one shape and dtype stacked along a new axis 0, in the form they have: numpy, jax, or shapes only."""
-    first = column[0]
-    if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in column):
-        weak = bool(getattr(first, "weak_type", False))
-        return jax.ShapeDtypeStruct(
-            (len(column), *first.shape), first.dtype, weak_type=weak, sharding=_sharding_of_stack(column)
-        )
-    if all(isinstance(leaf, np.ndarray | np.generic) for leaf in column):
-        return np.stack(column)
-    stacked = jnp.stack(column)
-    sharding = _sharding_of_stack(column)
-    return stacked if sharding is None else jax.device_put(stacked, sharding)
-
-
-def _sharding_of_stack(column: Sequence[Any]) -> Any:
-    """The layers' own sharding behind an axis that is not sharded; None where they have none, or different ones."""
-    if any(isinstance(leaf, jax.core.Tracer) for leaf in column):
-        return None
-    shardings = [getattr(leaf, "sharding", None) for leaf in column]
-    first = shardings[0]
-    if not isinstance(first, jax.sharding.NamedSharding) or any(one != first for one in shardings):
-        return None
-    spec = jax.sharding.PartitionSpec(None, *first.spec)
-    return jax.sharding.NamedSharding(first.mesh, spec, memory_kind=first.memory_kind)
+    return layers
 
 
 def _refuse_sharing(layers: Sequence[Any]) -> None:
@@ -83,7 +68,7 @@ def _refuse_sharing(layers: Sequence[Any]) -> None:
         if id(layer) in seen:
             raise ValueError(
                 f"layers {seen[id(layer)]} and {index} are the same object; a stack would give each its own copy and "
-                "train them apart. Keep the Python loop for shared layers, or build each layer anew"
+                "train them apart. Hold them in a BlockSeq, which keeps a shared layer once, or build each layer anew"
             )
         seen[id(layer)] = index
         for path, leaf in jax.tree_util.tree_flatten_with_path(layer)[0]:
@@ -93,52 +78,84 @@ def _refuse_sharing(layers: Sequence[Any]) -> None:
             if other[0] != index:
                 raise ValueError(
                     f"layers {other[0]} and {index} hold the same array object, at {path_text(other[1])} and "
-                    f"{path_text(path)}; a stack would give each its own copy and train them apart. Pass it to the "
-                    "call (shared, in_axes=None) instead of holding it in every layer, or copy it where the layers are "
-                    "meant to have their own"
+                    f"{path_text(path)}; a stack would give each its own copy and train them apart. Hold the layers "
+                    "in a BlockSeq, which keeps a shared array once, pass it to the call (in_axes=None), or copy it "
+                    "where the layers are meant to have their own"
                 )
 
 
 def is_stacked(leaf: Any) -> bool:
     """Whether a leaf of a stack has the layers along axis 0.
 
-    An array without axes is a number that all layers share: `jax.jit` makes arrays of a module's Python numbers.
+    An array without axes is a whole number that all layers share: `jax.jit` makes arrays of a module's Python numbers.
     """
     return has_aval(leaf) and leaf.ndim > 0
 
 
-def check_leading_axis(stacked: Any, num_layers: int) -> None:
+def with_own_numbers(stacked: M, num_layers: int) -> tuple[M, int]:
+    """A stack's one module with an `OwnNumbers` for each Python number that has a gradient, and its level."""
+    found = jax.tree.leaves(stacked, is_leaf=lambda node: isinstance(node, OwnNumbers | HasLayers))
+    mine = [node.level for node in found if isinstance(node, OwnNumbers)]
+    level: int = mine[0] if mine else level_above(found)
+
+    def wrap(leaf: Any) -> Any:
+        return OwnNumbers([leaf] * num_layers, level) if is_trained(leaf) else leaf
+
+    return jax.tree.map(wrap, stacked, is_leaf=own(level)), level
+
+
+def as_one_layer(stacked: M, level: int) -> M:
+    """The stack as the body of a scan takes it apart: what is per layer has the layers along axis 0."""
+
+    def one(path: Any, node: Any) -> Any:
+        return node.as_one(path_text(path)) if isinstance(node, OwnNumbers) and node.level == level else node
+
+    result: M = jax.tree_util.tree_map_with_path(one, stacked, is_leaf=own(level))
+    return result
+
+
+def check_leading_axis(stacked: Any, num_layers: int, level: int) -> None:
     """Raises ValueError where an array leaf does not have the layers along its first axis, as after tree surgery."""
-    for path, leaf in jax.tree_util.tree_flatten_with_path(stacked)[0]:
+    for path, leaf in jax.tree_util.tree_flatten_with_path(stacked, is_leaf=own(level))[0]:
         if not has_aval(leaf):
             continue
-        shared_key = leaf.ndim == 0 and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-        if shared_key or (leaf.ndim > 0 and leaf.shape[0] != num_layers):
+        shared = leaf.ndim == 0 and not jnp.issubdtype(leaf.dtype, jnp.integer) and leaf.dtype != bool
+        if shared or (leaf.ndim > 0 and leaf.shape[0] != num_layers):
             raise ValueError(
                 f"expected every array of the stack to have its {num_layers} layers along axis 0; "
                 f"{jax.tree_util.keystr(path)} is {aval_text(leaf)}. Replace leaves of a stack by stacked ones "
-                "(`layer.weight` of shape (4, 8) is stored as (num_layers, 4, 8))"
+                "(`layer.weight` of shape (4, 8) is stored as (num_layers, 4, 8)), or a whole layer by "
+                "`stack.with_layer(index, layer)`"
             )
 
 
 def without_layers(leaf: Any) -> Any:
     """Shape and dtype of a leaf in one layer of the stack."""
-    if not is_stacked(leaf):
-        return leaf
-    return jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype, weak_type=bool(getattr(leaf, "weak_type", False)))
+    return row_struct(leaf) if is_stacked(leaf) else leaf
 
 
-def take_layer(stacked: M, index: Any) -> M:
-    """Layer `index` of a stack; a traced index is clamped to the ends, as jax does."""
+def take_layers(stacked: M, positions: Sequence[int], level: int) -> list[M]:
+    """The layers at these positions, each as a module of its own."""
+    nodes, treedef = jax.tree.flatten(stacked, is_leaf=own(level))
+    columns = [entries(node, positions, level) for node in nodes]
+    return [jax.tree.unflatten(treedef, [column[at] for column in columns]) for at in range(len(positions))]
+
+
+def entries(node: Any, positions: Sequence[int], level: int) -> Sequence[Any]:
+    """What the layers at these positions have of a leaf of a stack."""
+    if own(level)(node):
+        return [node[position] for position in positions]
+    refuse_wrapped(node)
+    return rows(node, positions) if is_stacked(node) else [node] * len(positions)
+
+
+def take_traced(stacked: M, index: Any, level: int) -> M:
+    """The layer at a traced index, which is clamped to the ends, as jax does."""
 
     def take(leaf: Any) -> Any:
         if not is_stacked(leaf):
             return leaf
-        if isinstance(leaf, jax.ShapeDtypeStruct):
-            return without_layers(leaf)
-        if isinstance(index, int):
-            return leaf[index]
         return jax.lax.dynamic_index_in_dim(jnp.asarray(leaf), index, axis=0, keepdims=False)
 
-    layer: M = jax.tree.map(take, stacked)
+    layer: M = jax.tree.map(take, as_one_layer(stacked, level))
     return layer

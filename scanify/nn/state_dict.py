@@ -14,7 +14,7 @@ import numpy as np
 from scanify.nn.array_stacked import ArrayStacked
 from scanify.nn.block_seq import BlockSeq
 from scanify.nn.leaves import aval, aval_text, has_aval
-from scanify.nn.stacking import check_leading_axis, stack_leaves, take_layer
+from scanify.nn.stacking import check_leading_axis
 
 T = TypeVar("T")
 
@@ -64,7 +64,8 @@ def from_state_dict(tree: T, state_dict: Mapping[str, Any], prefix: str = "", *,
     arrays = {name: _array(value) for name, value in state_dict.items() if _is_under(name, prefix)}
     if set(expected) != set(arrays):
         other_form = to_state_dict(shapes, prefix, stacked=not stacked)
-        raise ValueError(_other_names(expected, arrays, other_form, stacked))
+        names = _other_names(expected, arrays, other_form, stacked)
+        raise ValueError(names if arrays else f"{names}. {_prefixes(state_dict, prefix)}")
     wrong = [name for name in expected if aval(expected[name])[:2] != aval(arrays[name])[:2]]
     if wrong:
         told = [f"{name!r}: expected {aval_text(expected[name])}, got {aval_text(arrays[name])}" for name in wrong]
@@ -89,8 +90,8 @@ def _named(tree: Any, prefix: str, stacked: bool, within: bool = False) -> Itera
             if stacked:
                 yield from _named(leaf.stacked, name, stacked, within=True)
                 continue
-            for index in range(leaf.num_layers):
-                yield from _named(take_layer(leaf.stacked, index), _joined(name, str(index)), stacked)
+            for index, layer in enumerate(leaf):
+                yield from _named(layer, _joined(name, str(index)), stacked)
         elif has_aval(leaf):
             if not name:
                 raise ValueError("expected a `prefix`: the tree is an array itself, which has no name of its own")
@@ -102,23 +103,13 @@ def _fill(shapes: Any, given: Mapping[str, Any], prefix: str, stacked: bool) -> 
 
     def fill(path: Any, leaf: Any) -> Any:
         name = _name(prefix, path)
-        if isinstance(leaf, BlockSeq):
-            shapes = enumerate(leaf.unstacked())
-            return leaf.with_layers(
-                [_fill(layer, given, _joined(name, str(index)), stacked) for index, layer in shapes]
-            )
-        if not isinstance(leaf, ArrayStacked):
-            return given[name] if has_aval(leaf) else leaf
-        if stacked:
-            layers = jax.tree.leaves(_fill(leaf.stacked, given, name, stacked))
-        else:
-            each = [
-                jax.tree.leaves(_fill(take_layer(leaf.stacked, index), given, _joined(name, str(index)), stacked))
-                for index in range(leaf.num_layers)
-            ]
-            columns = zip(jax.tree.leaves(leaf.stacked), *each, strict=True)
-            layers = [stack_leaves(column) if has_aval(shape) else shape for shape, *column in columns]
-        return jax.tree.unflatten(jax.tree.structure(leaf), layers)
+        if isinstance(leaf, BlockSeq) or (isinstance(leaf, ArrayStacked) and not stacked):
+            layers = enumerate(leaf)
+            return leaf.with_layers([_fill(layer, given, _joined(name, str(at)), stacked) for at, layer in layers])
+        if isinstance(leaf, ArrayStacked):
+            filled = jax.tree.leaves(_fill(leaf.stacked, given, name, stacked))
+            return jax.tree.unflatten(jax.tree.structure(leaf), filled)
+        return given[name] if has_aval(leaf) else leaf
 
     return jax.tree_util.tree_map_with_path(fill, shapes, is_leaf=_is_stack)
 
@@ -128,7 +119,7 @@ def _is_stack(value: Any) -> bool:
 
 
 def _check(stack: ArrayStacked[Any]) -> None:
-    check_leading_axis(stack.stacked, stack.num_layers)
+    check_leading_axis(stack.stacked, stack.num_layers, stack.level)
     for path, leaf in jax.tree_util.tree_flatten_with_path(stack.stacked)[0]:
         if has_aval(leaf) and leaf.ndim == 0:
             raise ValueError(
@@ -170,6 +161,15 @@ def _other_names(
         told.append(f"{len(unexpected)} names are not of this model: {_some(map(repr, unexpected))}")
     hint = f". These are names with stacked={not stacked}" if any(name in other_form for name in unexpected) else ""
     return f"{'; '.join(told)}{hint}"
+
+
+def _prefixes(names: Mapping[str, Any], prefix: str) -> str:
+    """What the names begin with, where none begins with the prefix that was asked for."""
+    if not names:
+        return "The state dict is empty"
+    depth = prefix.count(".") + 1
+    found = dict.fromkeys(".".join(name.split(".")[:depth]) for name in names)
+    return f"No name begins with {prefix!r}; they begin with {_some(map(repr, found))}"
 
 
 def _some(texts: Any, between: str = ", ") -> str:

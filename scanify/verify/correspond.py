@@ -207,7 +207,7 @@ class _Walk:
         for i, layer in enumerate(layers):
             index = i if here.layer is None else here.layer
             inner = _Here(f"{here.path}[{i}]", index, (*here.lead, len(layers)))
-            self.visit(layer, after.stacked, inner)
+            self.visit(layer, after.stacked_of(i), inner)
 
     def _sequence(self, before: Any, after: BlockSeq[Any], here: _Here) -> None:
         """Layers of several kinds: each array of a stack has the rows of those layers that hold it, in their order."""

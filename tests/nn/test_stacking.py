@@ -105,7 +105,7 @@ class TestRefusals:
     def test_a_static_field_that_differs(self) -> None:
         text = refusal([block(0, static=0.1), block(1, static=0.1), block(2, static=0.3)])
         assert "layers 0 and 2 differ at .attn.inference: 0.1 and 0.3" in text
-        assert "keep the Python loop" in text
+        assert "hold the layers in a BlockSeq" in text
 
     def test_a_plain_number_that_differs(self) -> None:
         text = refusal([block(0), block(1, p=0.7)])

@@ -274,7 +274,7 @@ def test_a_stack_after_tree_surgery_is_refused() -> None:
         to_state_dict(stack)
 
 
-def test_numbers_made_arrays_by_jit_are_refused_and_names_work_under_jit() -> None:
+def test_a_number_that_is_one_array_for_all_layers_is_refused_and_names_work_under_jit() -> None:
     stack = ArrayStacked.of(blocks(2))
     arrays, static = eqx.partition(stack, eqx.is_array)
     jitted = jax.jit(lambda arrays: to_state_dict(eqx.combine(arrays, static), "h"))(arrays)
@@ -282,5 +282,5 @@ def test_numbers_made_arrays_by_jit_are_refused_and_names_work_under_jit() -> No
         if name != "h.0.table" and name != "h.1.table":  # numpy's float64 is float32 under jit
             same_array(jitted[name], value)
     numbers = eqx.tree_at(lambda s: s.stacked.rate, stack, jnp.asarray(0.1))
-    with pytest.raises(ValueError, match=r".rate is float32\[\] \(weak\). jax.jit makes arrays of a model's numbers"):
+    with pytest.raises(ValueError, match=r"2 layers along axis 0; .rate is float32\[\] \(weak\)"):
         to_state_dict(numbers)

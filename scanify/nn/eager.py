@@ -1,0 +1,122 @@
+"""Calls outside of every transformation: traced each time, and compiled once for each program that comes out.
+
+`jax.lax.scan` outside of `jax.jit` compiles its body at every call, as the body is a new function each time. What is
+traced is compared as `scanify.nn.skeleton` compares layers, so nothing of an earlier call is taken for granted.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from threading import Lock
+from typing import Any
+
+import jax
+
+from scanify.nn.axes import InAxes, normal_axes
+from scanify.nn.boxed import Number
+from scanify.nn.key_order import ordered, plain
+from scanify.nn.leaves import is_array, is_number
+from scanify.nn.literals import replay
+from scanify.nn.program import Program, trace
+
+try:  # jax says it nowhere in public
+    from jax._src.core import trace_state_clean as _nothing_is_traced
+except ImportError:
+
+    def _nothing_is_traced() -> bool:
+        return False
+
+
+_KEPT = 128  # compiled programs
+
+
+class _Compiled:
+    """The compiled programs that were used last, by what they compute."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[Hashable, Any] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, program: Program) -> Any:
+        """A function of the program's arrays and of those that it closes over."""
+        key = (program.key, program.captured, tuple((one.place, one.bits) for one in program.constants))
+        with self._lock:
+            found = self._known.setdefault(key, _jitted(program)) if key not in self._known else self._known[key]
+            self._known.move_to_end(key)
+            if len(self._known) > _KEPT:
+                self._known.popitem(last=False)
+        return found
+
+
+_COMPILED = _Compiled()
+
+
+def applied(
+    run: Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any],
+    stack: Any,
+    init: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    in_axes: InAxes,
+) -> Any:
+    """`run(stack, init, args, kwargs)` by way of `compiled`. What all layers share stays concrete, as in a loop."""
+    args_axes, kwargs_axes = normal_axes(in_axes, len(args), list(kwargs))
+    if not len(stack) or any(isinstance(value, Iterator) for value in (*args, *kwargs.values())):
+        return run(stack, init, args, kwargs)  # nothing to compile; or what can be walked once
+    own = [None if axis is None else value for value, axis in zip(args, args_axes, strict=True)]
+    own_named = {name: None if kwargs_axes[name] is None else value for name, value in kwargs.items()}
+
+    def call(given: Any) -> Any:
+        stack, init, own, own_named = given
+        every = zip(args, own, args_axes, strict=True)
+        whole = tuple(value if axis is None else mine for value, mine, axis in every)
+        named = {name: kwargs[name] if kwargs_axes[name] is None else own_named[name] for name in kwargs}
+        return run(stack, init, whole, named)
+
+    return compiled(call, (stack, init, own, own_named))
+
+
+def compiled(call: Callable[[Any], Any], given: Any) -> Any:
+    """`call(given)`. Where nothing is being traced and no array in `given` is a tracer, by a compiled program.
+
+    Arrays that `call` closes over are concrete to it in both cases.
+    """
+    leaves, treedef = jax.tree.flatten(ordered(given))
+    places = [at for at, leaf in enumerate(leaves) if is_array(leaf)]
+    if not _is_eager() or any(isinstance(leaves[at], jax.core.Tracer) for at in places):
+        return call(given)
+
+    def on_arrays(arrays: Any) -> Any:
+        filled = list(leaves)
+        for at, array in zip(places, arrays, strict=True):
+            filled[at] = array
+        return jax.tree.map(_box, ordered(call(plain(jax.tree.unflatten(treedef, filled)))))
+
+    arrays = [leaves[at] for at in places]
+    program = trace(on_arrays, arrays, derivatives=False)  # nothing here is differentiated
+    captured = [program.consts[at] for at in program.captured]
+    done = program.result(_COMPILED.of(program)(arrays, captured))
+    return plain(jax.tree.map(_unbox, done))
+
+
+def _box(leaf: Any) -> Any:
+    return Number(leaf) if is_number(leaf) else leaf
+
+
+def _unbox(leaf: Any) -> Any:
+    return leaf.value if isinstance(leaf, Number) else leaf
+
+
+def _is_eager() -> bool:
+    return bool(_nothing_is_traced()) and not jax.config.jax_disable_jit
+
+
+def _jitted(program: Program) -> Any:
+    jaxpr, at, count = program.jaxpr, program.captured, len(program.consts)
+
+    def run(arrays: Any, captured: Any) -> list[Any]:
+        consts = [None] * count
+        for index, const in zip(at, captured, strict=True):
+            consts[index] = const
+        return replay(jaxpr, consts, arrays, {})
+
+    return jax.jit(run)

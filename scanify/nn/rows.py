@@ -1,0 +1,44 @@
+"""Entries along the first axis of an array, taken all at once where there are many."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from scanify.nn.structs import row_struct
+
+
+def rows(array: Any, positions: Sequence[int]) -> list[Any]:
+    """The entries at these positions.
+
+    Traced, more than one is taken by one split, whose transpose is one concatenation; slices would each add up a padded
+    copy of the whole array.
+    """
+    if isinstance(array, jax.ShapeDtypeStruct):
+        return [row_struct(array)] * len(positions)
+    if isinstance(array, jax.Array) and not isinstance(array, jax.core.Tracer):
+        # One program for all positions; a slice is compiled for each.
+        return [jax.lax.dynamic_index_in_dim(array, position, keepdims=False) for position in positions]
+    if len(positions) < 2 or not isinstance(array, jax.core.Tracer):
+        return [array[position] for position in positions]
+    found = apart(array, array.shape[0])
+    return [found[position] for position in positions]
+
+
+def apart(array: Any, count: int) -> list[Any]:
+    """All entries along a leading axis, by one split."""
+    if not isinstance(array.dtype, np.dtype):  # keys
+        return [array[at] for at in range(count)]
+    return [jax.lax.squeeze(piece, (0,)) for piece in jax.lax.split(array, [1] * count)]
+
+
+def refuse_wrapped(leaf: Any) -> None:
+    """Raises ValueError for what `equinox.tree_at` puts in place of leaves: layers are no nodes of a stack's tree."""
+    if type(leaf).__name__ == "_LeafWrapper" and type(leaf).__module__.startswith("equinox"):
+        raise ValueError(
+            "expected a place in the tree of a stack, got one of its layers, whose arrays are kept with those of the "
+            "others. Replace a layer by a stack with another: "
+            "equinox.tree_at(lambda model: model.layers, model, model.layers.with_layer(index, layer)); "
+            "`model.layers` stands for the stack"
+        )

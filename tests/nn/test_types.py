@@ -1,0 +1,72 @@
+"""What type checkers know of stacks: the layer, the carry and the ys; and what they find."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+api = pytest.importorskip("mypy.api")
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = """\
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from scanify.nn import ArrayStacked, BlockSeq
+
+
+class Block(eqx.Module):
+    w: jax.Array
+
+    def __call__(self, x: jax.Array, scale: float) -> jax.Array:
+        return x
+
+
+class Other(eqx.Module):
+    w: jax.Array
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return x
+
+
+def pair(layer: Block, x: jax.Array) -> tuple[jax.Array, int]:
+    return x, 1
+
+
+x = jnp.ones(1)
+stack = ArrayStacked.of([Block(x)])
+reveal_type(stack)  # ArrayStacked[Block]
+reveal_type(stack.fold_via(Block.__call__)(x, 1.0))  # Array
+reveal_type(stack.fold_via(Block.__call__, in_axes=0)(x, [1.0]))  # Array
+reveal_type(stack.scan_via(pair)(x))  # tuple[Array, int]
+reveal_type(stack.collect_via(pair)(x))  # tuple[Array, list[int]]
+reveal_type(stack.map_via(Block.__call__)(x, 1.0))  # list[Array]
+reveal_type(stack[0])  # Block
+reveal_type(stack[1:])  # list[Block]
+reveal_type(stack.with_layer(0, Block(x)))  # ArrayStacked[Block]
+reveal_type(BlockSeq.of([Block(x)]))  # BlockSeq[Block]
+BlockSeq.of([jnp.sin])
+stack.fold_via(Other.__call__)  # error
+stack.fold_via(Block.__call__)(x)  # error
+stack.unknown  # error
+ArrayStacked.of([Block(x)], gradient_checkpointing="nestd")  # error
+ArrayStacked.of([jnp.sin])  # error
+"""
+
+
+def test_mypy_knows_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    monkeypatch.setenv("MYPYPATH", str(ROOT))
+    monkeypatch.chdir(tmp_path)
+    options = ["--config-file=", "--ignore-missing-imports", "--follow-imports=silent", "--no-error-summary"]
+    told = api.run([*options, "program.py"])[0]
+    lines: dict[int, str] = {}
+    for line in told.splitlines():
+        found = re.match(r'program\.py:(\d+): (error|note: Revealed type is "(.*)")', line)
+        if found:
+            lines[int(found[1])] = found[3] or "error"
+    for number, line in enumerate(PROGRAM.splitlines(), 1):
+        wanted = line.partition("  # ")[2]
+        got = re.sub(r"(\w+\.)+(?=\w)", "", lines.get(number, ""))
+        assert got == wanted, f"line {number}: {line}\n{told}"
