@@ -90,6 +90,9 @@ def test_a_cache_whose_name_is_used_again_is_a_local_of_one_layer():
         ("for layer in self.layers:\n    del x\n    x = layer(x)\nreturn x", "SCN212"),
         ("try:\n    for layer in self.layers:\n        x = layer(x)\nexcept ValueError:\n    pass\nreturn x", "SCN212"),
         ("for layer in self.layers:\n    x = layer(x)\nelse:\n    x = 2 * x\nreturn x", "SCN213"),
+        ("for i, layer in enumerate(self.made()):\n    x = layer(x) * i\nreturn x", "SCN208"),
+        ("fs = []\nfor layer in self.layers:\n    x = layer(x)\n    fs.append(lambda: x)\nreturn x", "SCN206"),
+        ("class A:\n    x = 1\n    for layer in self.layers:\n        x = layer(x)", "SCN212"),
         ("for layer, k in zip(*self.layers):\n    x = layer(x)\nreturn x", None),
     ],
 )

@@ -91,7 +91,7 @@ class _Finder:
         for each in grown:
             what = self._no_array(each)
             if what is not None:
-                return f"`{what}` is a module, or a function"
+                return f"`{what}` is a function or a module, which no scan collects"
         return Collection(name, adds, surely=_NONE not in kinds and name in flow(path_to(self.loop)).definite)
 
     def _mentions(self, name: str) -> list[ast.Name]:
@@ -201,7 +201,10 @@ class _Finder:
     # -- what is collected ---------------------------------------------------------------------------------------
 
     def _no_array(self, growth: Growth) -> str | None:
-        """A name that is collected and stands for a layer, a module made of one, or a function: the body calls it."""
+        """What is collected and is a function, a layer, or a module made of one: the body calls it."""
+        for value in growth.values:
+            if isinstance(value, ast.Lambda | ast.GeneratorExp):
+                return self.loop.code(value)
         names = {name for value in growth.values if (name := dotted(value)) is not None}
         called_here = {dotted(each) for statement in self.loop.body for each in _called(statement)}
         return next((name for name in names if name in self.layers or name in called_here), None)

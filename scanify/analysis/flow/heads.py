@@ -18,7 +18,14 @@ def head_problems(loop: Loop, layer: Walk) -> Iterator[Problem]:
     if layer.order is Order.OTHER:
         way = f".{layer.via}()" if layer.via in ("items", "keys") else f"{layer.via}(...)"
         yield Problem("SCN213", f"the layers are walked through `{way}`", layer.source)
+    if loop.scope.function.is_class:
+        yield Problem("SCN212", "the loop stands in a class body, whose names no function in it sees", loop.node)
     yield from _counter_problems(loop)
+    if loop.index is not None and loop.index.read and loop.index.numbers is None:
+        again = next((base for base in layer.bases if container_text(base) is None), None)
+        if again is not None:
+            what = f"`{code(loop.module, again)}` would be evaluated again to count the layers"
+            yield Problem("SCN208", what, again)
     names = [name for walk in loop.walks for name in target_names(walk.target)]
     names += target_names(loop.index.target) if loop.index is not None else []
     twice = next((name for name in target_names(layer.target) if names.count(name) > 1), None)
