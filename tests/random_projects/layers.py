@@ -107,4 +107,16 @@ INJECTED = Layer(
         "        self.w = jr.normal(key, (d, d)) / d\n\n    def __call__(self, x):\n        return jnp.tanh(self.w @ x)"
     ),
 )
-LAYERS = (SCALE, LINEAR, NORMED, MLP, GATED, BARE, RATED, DERIVED, INJECTED)
+DEEP = Layer(
+    "deep",
+    (
+        "parts: list[eqx.nn.Linear]\nrate: float = eqx.field(static=True)\n\ndef inner(self, x):\n    for part in self.parts:\n"
+        "        x = jax.nn.relu(part(x))\n    return x\n"
+    ),
+    "self.parts = [eqx.nn.Linear(d, d, key=u) for u in jr.split(key, 3)]\nself.rate = rate",
+    "x + self.rate * self.inner(x)",
+    _tags("vector matrix init"),
+    new="LAYER(d, k, 0.1 * i)",
+    parameters="d, key, rate",
+)
+LAYERS = (SCALE, LINEAR, NORMED, MLP, GATED, BARE, RATED, DERIVED, INJECTED, DEEP)

@@ -61,4 +61,32 @@ GAINS = (
             tags("statement for"),
         ),
     ),
+    _trap(
+        "no layers",
+        slots("elastic for simple", made="NET(4, 0, jr.key(0))"),
+        slots("elastic for simple", made="NET(4, 0, jr.key(0))", before="if not self.BLOCKS:\n    return x - 1"),
+        slots(
+            "elastic for simple",
+            made="NET(4, 0, jr.key(0))",
+            before="last = None",
+            last="last = jnp.sin(x)",
+            after="x = x if last is None else last",
+        ),
+        expect=Expect.EITHER,
+    ),
+    _trap(
+        "list of functions",
+        Variant(build="self.BLOCKS = [lambda x: x * 2, jnp.sin, jax.nn.relu]", annotation="list", needs=tags("for")),
+        Variant(
+            build="self.BLOCKS = [functools.partial(jnp.multiply, 0.5 * i) for i in range(n)]",
+            annotation="list",
+            needs=tags("for"),
+        ),
+        Variant(
+            build="self.BLOCKS = [NEW for i, k in [(0, key)]] + [jax.nn.relu] + [NEW for i, k in [(1, key)]]",
+            annotation="list",
+            needs=tags("for"),
+        ),
+        expect=Expect.EITHER,
+    ),
 )
