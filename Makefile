@@ -2,7 +2,7 @@
 # `make help` lists the targets; `make test PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test branches check bench bench-static matrix corpus packages rewritten fuzz fuzz-traps fuzz-models fuzz-runtime soundness mutants precommit-test clean
+.PHONY: help demo test branches check bench bench-static matrix corpus each-file packages rewritten fuzz fuzz-traps fuzz-models fuzz-runtime soundness mutants precommit-test clean
 
 # The first interpreter that runs (a pyenv shim may exist and not run), is new enough and can make environments.
 # $(1): commands to try; $(2): the Python versions that will do, as a condition on sys.version_info.
@@ -55,6 +55,9 @@ $(VENV)/bench: $(VENV)/$(STAMP)
 
 corpus: $(VENV)/$(STAMP) ## labelled loops of published packages, downloaded, against what `check` says of them
 	$(BIN)/python -m tests.corpus $(ARGS)
+
+each-file: $(VENV)/$(STAMP) ## what `check` says of each file of those packages alone, against its part of what it says of all
+	$(BIN)/python -m tests.corpus.each_file $(ARGS)
 
 packages: .venv-313/$(STAMP) ## models of published packages, installed, rewritten or stacked by hand, and verified
 	.venv-313/bin/python -m tests.packages $(ARGS)
