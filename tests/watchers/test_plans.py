@@ -102,6 +102,13 @@ def test_a_list_that_is_read_by_its_name(tmp_path: Path, text: str, safe: bool) 
     assert plan(tmp_path, "train.py", text).safe == safe
 
 
+@pytest.mark.parametrize(("text", "safe"), [("x = jax.tree.map(f, (\n", False), ("print 'hello'\n", True)])
+def test_a_file_that_cannot_be_parsed_may_look_at_leaves(tmp_path: Path, text: str, safe: bool) -> None:
+    found = plan(tmp_path, "train.py", text)
+    assert found.safe == safe
+    assert safe or "train.py:1 reads what cannot be seen" in found.watchers[0]
+
+
 @pytest.mark.parametrize(("tree", "safe"), [("m.layers[0]", True), ("m.layers[:2]", False), ("m.heads[0]", False)])
 def test_one_layer_alone_is_the_same(tmp_path: Path, tree: str, safe: bool) -> None:
     found = plan(tmp_path, "train.py", f"import jax\n\n\ndef f(m):\n    return jax.tree.leaves({tree})[0]\n")

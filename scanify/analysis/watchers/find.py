@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from scanify.analysis.facts import Place, Span
 from scanify.analysis.index import Index, Module
 from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.watchers.leaf import applied
@@ -31,6 +32,9 @@ _WORD = re.compile(
     r"\b(?:tree|tree_\w+|leaves|ravel_pytree|is_leaf|filter|partition|dumps?|"
     r"vars|__dict__|__dataclass_fields__|fields|asdict|astuple|getattr|setattr|"
     r"optax|blackjax|distributed_shampoo|evosax|kfac_jax|optax_shampoo|soap_jax|soap|muon|shampoo)\b"
+)
+_WORD_OF_TREES = re.compile(
+    r"\b(?:tree_(?:map|leaves|flatten|reduce|util)|tree\.(?:map|leaves|flatten|reduce)|optax)\b"
 )
 _PACKAGES = ("optax", *PER_LEAF_PACKAGES)
 _OF_PACKAGES = "|".join(map(re.escape, _PACKAGES))
@@ -72,6 +76,10 @@ def watchers(index: Index) -> tuple[Watcher, ...]:
         module = index.module_at(path)
         if module is not None:
             found += _of_module(index, module, named)
+        elif _WORD_OF_TREES.search(source.text):
+            problem = index.problems[path]
+            place = Place(path, Span(0, 0, problem.line, problem.line))
+            found.append(Watcher(place, f"what cannot be seen, as the file cannot be parsed ({problem.message})"))
     return tuple(found)
 
 
