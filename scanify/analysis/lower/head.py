@@ -48,7 +48,16 @@ class HeadReader:
         bare = isinstance(node, ast.Tuple) and node.elts and self.module.span(node.elts[0]).start
         return f"({text})" if bare and bare == self.module.span(node).start else text
 
+    def _in_step(self, walked: ast.expr) -> ast.expr:
+        """`zip(...)` and `enumerate(...)` of `list(zip(...))`: a copy of what is walked in step is walked in step."""
+        inner = only_argument(walked) if isinstance(walked, ast.Call) and self.builtin(walked) in _COPIES else None
+        if inner is None or self.builtin(inner) not in (*_COPIES, "zip", "enumerate"):
+            return walked
+        below = self._in_step(inner)
+        return below if self.builtin(below) in ("zip", "enumerate") else walked
+
     def read(self, target: ast.expr, walked: ast.expr) -> Head:
+        walked = self._in_step(walked)
         name = self.builtin(walked)
         if isinstance(walked, ast.Call) and name in ("zip", "enumerate"):
             try:
@@ -89,6 +98,7 @@ class HeadReader:
         return pairs, counters
 
     def _column(self, target: ast.expr, source: ast.expr, cut: bool) -> tuple[list[_Pair], list[Index]]:
+        source = self._in_step(source)
         if isinstance(source, ast.Call) and self.builtin(source) in ("zip", "enumerate"):
             if not isinstance(target, ast.Tuple | ast.List):
                 return [_Pair(target, source, cut)], []

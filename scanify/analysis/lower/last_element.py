@@ -91,7 +91,7 @@ def _added(growth: Growth) -> ast.expr | None:
     match growth.how, growth.node:
         case How.METHOD, ast.Expr(value=ast.Call(func=ast.Attribute(attr="append"), args=[added], keywords=[])):
             value = added
-        case How.PLUS, ast.AugAssign(value=ast.List(elts=[*_, added])):
+        case How.PLUS, ast.AugAssign(value=ast.List(elts=[*_, added]) | ast.Tuple(elts=[*_, added])):
             value = added
         case How.PLUS, ast.Assign(value=ast.BinOp(right=ast.List(elts=[*_, added]) | ast.Tuple(elts=[*_, added]))):
             value = added
