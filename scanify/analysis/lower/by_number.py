@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from scanify.analysis.flow.definite import bound_once, definitely_evaluated, reads_before_stores
-from scanify.analysis.flow.names import flow, reads
+from scanify.analysis.flow.names import flow, reads, target_names
 from scanify.analysis.flow.statements import given_to
 from scanify.analysis.lower.head import Head, HeadReader
 from scanify.analysis.lower.loop import Index, Loop, Order, Problem, Walk
@@ -313,7 +313,9 @@ def _up_to_loop(loop: Loop, place: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_applied(loop: Loop, places: _Places, bindings: Sequence[_Binding]) -> bool:
-    named = {each.name for each in bindings}
+    pairs = [pair for statement in loop.body for pair in _pairs(statement)]
+    taken_apart = {name for target, value in pairs if value in places.reads for name in target_names(target)}
+    named = {each.name for each in bindings} | taken_apart  # `attn, mlp = self.pairs[i]`
     if any(_is_called(loop, place) for place in places.reads):
         return True
     calls = (each for statement in loop.body for each in nodes_in(statement) if isinstance(each, ast.Call))
