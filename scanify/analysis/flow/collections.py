@@ -111,10 +111,10 @@ class _Finder:
         for statement in assignments(self.statements, name):
             if not self._runs_before(statement) or isinstance(statement, ast.AugAssign):
                 continue
-            found = [self._kind(value) for value in value_given(statement, name)]
-            if not found or None in found:
+            made = [self._kind(value) for value in value_given(statement, name)]
+            if not made or None in made:
                 return "it is not a new list, tuple or dict of this function"
-            kinds |= {kind for each in found if each is not None for kind in each}
+            kinds |= {kind for each in made if each is not None for kind in each}
         return kinds if kinds - {_NONE} else "it is not a new list, tuple or dict of this function"
 
     def _kind(self, value: ast.expr) -> set[str] | None:

@@ -29,8 +29,7 @@ def candidates(module: Module) -> Iterator[Candidate]:
     words = re.compile(rf"{_KEYWORDS.pattern}|\b(?:{'|'.join(aliases)})\b") if aliases else _KEYWORDS
     lines = _lines_with(words, module)
     reduces = {"reduce", *aliases}
-    found = _within(module.tree.body, lines)
-    yield from (node for node in found if _may_be_one(node, reduces))
+    yield from (node for node in _within(module.tree.body, lines) if _may_be_loop(node, reduces))
 
 
 def _lines_with(words: re.Pattern[str], module: Module) -> list[int]:
@@ -85,7 +84,7 @@ def _in_expressions(nodes: Sequence[object], lines: Sequence[int]) -> Iterator[C
 # -- whether a loop may be one -------------------------------------------------------------------------------------
 
 
-def _may_be_one(node: Candidate, reduces: set[str]) -> bool:
+def _may_be_loop(node: Candidate, reduces: set[str]) -> bool:
     match node:
         case ast.For() | ast.AsyncFor():
             return _applies_its_target(node, _names(node.target))

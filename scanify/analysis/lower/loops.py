@@ -35,9 +35,9 @@ def loops_in(module: Module) -> tuple[Loop, ...]:
     kept = getattr(module.tree, _KEPT, None)
     if isinstance(kept, tuple):
         return kept
-    found = tuple(loop for node in candidates(module) for loop in _lowered(module, node))
-    setattr(module.tree, _KEPT, found)
-    return found
+    loops = tuple(loop for node in candidates(module) for loop in _lowered(module, node))
+    setattr(module.tree, _KEPT, loops)
+    return loops
 
 
 def _lowered(module: Module, node: Candidate) -> Iterator[Loop]:

@@ -15,22 +15,22 @@ def children(node: ast.AST) -> list[ast.AST]:
     fields = _CHILDREN.get(kind)
     if fields is None:
         fields = _CHILDREN[kind] = tuple(name for name in kind._fields if name not in _LEAVES)
-    found: list[ast.AST] = []
+    below: list[ast.AST] = []
     for name in fields:
         value = getattr(node, name, None)
         if value.__class__ is list:
-            found += [each for each in value if isinstance(each, ast.AST)]
+            below += [each for each in value if isinstance(each, ast.AST)]
         elif isinstance(value, ast.AST):
-            found.append(value)
-    return found
+            below.append(value)
+    return below
 
 
 def nodes_in(*roots: ast.AST) -> list[ast.AST]:
     """Some nodes and all below them, the nearer ones first, as `ast.walk` gives them."""
-    found = list(roots)
-    for node in found:  # which grows while it is walked
-        found += children(node)
-    return found
+    nodes = list(roots)
+    for node in nodes:  # which grows while it is walked
+        nodes += children(node)
+    return nodes
 
 
 def mentions(name: str, *nodes: ast.AST) -> list[ast.Name]:

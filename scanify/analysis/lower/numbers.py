@@ -1,7 +1,7 @@
 """The numbers that a loop counts through: of `range`, `reversed(range(n))`, `enumerate`, the names of a dict."""
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scanify.analysis.lower.head import Head, HeadReader
 from scanify.analysis.lower.loop import Walk
@@ -57,8 +57,8 @@ def numbers_of(reader: HeadReader, head: Head) -> Numbers | None:
     if not isinstance(head.index.target, ast.Name):
         return None
     if head.index.numbers is not None:
-        found = _counted(reader, head.index.target, head.index.numbers)
-        return _with(found, head.walks) if found is not None else None
+        counted = _counted(reader, head.index.target, head.index.numbers)
+        return replace(counted, beside=head.walks) if counted is not None else None
     measured = next((each for walk in head.walks if (each := _measured(reader, walk.source)) is not None), None)
     if measured is None or not pure(head.index.first):
         return None
@@ -70,10 +70,6 @@ def numbers_of(reader: HeadReader, head: Head) -> Numbers | None:
         text, of = f"range({first}, {first} + {count})", None
     node = made(ast.parse(text, mode="eval").body, head.index.target)
     return Numbers(head.index.target, text, node, of, beside=head.walks)
-
-
-def _with(numbers: Numbers, beside: tuple[Walk, ...]) -> Numbers:
-    return Numbers(numbers.index, numbers.text, numbers.node, numbers.of, numbers.keys_of, numbers.in_order, beside)
 
 
 def _counted(reader: HeadReader, index: ast.expr, node: ast.expr) -> Numbers | None:
@@ -121,8 +117,8 @@ def _keys(reader: HeadReader, index: ast.expr, node: ast.expr) -> Numbers | None
             return _keys(reader, index, inner) if inner is not None else None
         case ast.Call(args=[inner], keywords=rest) if reader.builtin(node) == "sorted":
             ways = [each.arg for each in rest if isinstance(each.value, ast.Constant | ast.Name)]
-            found = _keys(reader, index, inner) if ways in ([], ["reverse"]) and len(ways) == len(rest) else None
-            return Numbers(index, reader.text(node), node, None, found.keys_of) if found is not None else None
+            keys = _keys(reader, index, inner) if ways in ([], ["reverse"]) and len(ways) == len(rest) else None
+            return Numbers(index, reader.text(node), node, None, keys.keys_of) if keys is not None else None
         case _:
             return None
 
