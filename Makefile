@@ -43,6 +43,7 @@ check: $(VENV)/$(STAMP) ## lint, types and the rule catalogue
 bench: $(VENV)/bench ## what is timed: the command's start, stacks of layers against loops (ARGS="--layers 4,12"), verification
 	$(BIN)/python tests/benchmarks/start.py
 	$(BIN)/python -m tests.benchmarks.runtime $(ARGS)
+	$(BIN)/python -m tests.benchmarks.stack_costs
 	$(BIN)/python -m tests.benchmarks.unequal
 	$(BIN)/python -m tests.benchmarks.verification
 

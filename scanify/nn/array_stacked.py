@@ -48,7 +48,13 @@ class ArrayStacked(LayerSequence[M]):
     static fields and plain numbers are compared, not taken from layer 0, what is per layer is told by `in_axes` and
     never by a shape, and the parameters are scanned over instead of being indexed in the body.
 
-    To the rest of a program it is a sequence: `len(stack)`, `stack[3]`, `stack[1:]`, `for layer in stack` give layers.
+    To the rest of a program it is a sequence: `len(stack)`, `stack[3]`, `stack[1:]`, `for layer in stack` give layers,
+    and `stack.with_layer(3, layer)` is the stack with another.
+
+    An optimiser sees the leaves as they are kept: **stacked**. One that treats each entry by itself (SGD, Adam) does
+    what it does for a list; one that looks at a leaf as a whole does not: norms of a leaf (LARS, LAMB, clipping by the
+    norm of each leaf), factored moments and matrices (Adafactor, Shampoo, Muon), masks and labels by shape or name.
+    Apply those to `stack.unstacked()`, a tuple of layers, and put what comes back with `stack.with_layers(...)`.
 
     **Fields:**
 
