@@ -10,20 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from scanify.nn.axes import InAxes, normal_axes, parameter_names, split_arguments
-from scanify.nn.boxed import unboxed
-from scanify.nn.checkpoint import RematPolicy, ScanCheckpointPolicy, effective_policy
-from scanify.nn.eager import applied, compiled
-from scanify.nn.key_order import KeyOrder
-from scanify.nn.layer_call import Call
-from scanify.nn.layer_inputs import Ref, rows_of
+from scanify.nn.arguments.axes import InAxes, normal_axes, parameter_names, split_arguments
+from scanify.nn.arguments.layer_inputs import Ref, rows_of
 from scanify.nn.layer_sequence import LayerSequence
-from scanify.nn.leaves import aval_text, has_aval, is_array
 from scanify.nn.list_manners import position_of
-from scanify.nn.loop import Unroll, first_of, run_scan
-from scanify.nn.own_numbers import OwnNumbers, own
-from scanify.nn.rows import rows
-from scanify.nn.stack_leaves import stack_leaves
+from scanify.nn.programs.eager import applied, compiled
+from scanify.nn.programs.layer_call import Call
+from scanify.nn.scans.checkpoint import RematPolicy, ScanCheckpointPolicy, effective_policy
+from scanify.nn.scans.loop import Unroll, first_of, run_scan
 from scanify.nn.stacking import (
     as_one_layer,
     check_leading_axis,
@@ -34,7 +28,13 @@ from scanify.nn.stacking import (
     take_traced,
     with_own_numbers,
 )
-from scanify.nn.structs import row_struct, struct
+from scanify.nn.trees.boxed import unboxed
+from scanify.nn.trees.key_order import KeyOrder
+from scanify.nn.trees.leaves import aval_text, has_aval, is_array
+from scanify.nn.trees.own_numbers import OwnNumbers, own
+from scanify.nn.trees.rows import rows
+from scanify.nn.trees.stack_leaves import stack_leaves
+from scanify.nn.trees.structs import row_struct, struct
 
 M = TypeVar("M", bound=eqx.Module)
 B = TypeVar("B", bound=eqx.Module)  # of what makes a stack: checkers leave the variable of a class open there

@@ -7,20 +7,20 @@ from typing import Any, TypeVar
 import equinox as eqx
 import jax
 
-from scanify.nn.axes import InAxes, parameter_names
-from scanify.nn.boxed import unboxed
-from scanify.nn.checkpoint import RematPolicy, ScanCheckpointPolicy, effective_policy
-from scanify.nn.cover import cheapest_cover
-from scanify.nn.describe import describe
-from scanify.nn.eager import applied
-from scanify.nn.layer_call import Call, TracedCall, as_scan, trace_call
-from scanify.nn.layer_inputs import Ref
-from scanify.nn.layer_programs import Kinds
+from scanify.nn.arguments.axes import InAxes, parameter_names
+from scanify.nn.arguments.layer_inputs import Ref
 from scanify.nn.layer_sequence import LayerSequence
 from scanify.nn.layer_store import Places, Store, check_stacks, entries, fill, restack, store
-from scanify.nn.leaves import has_aval
 from scanify.nn.list_manners import L, position_of
-from scanify.nn.loop import Unroll
+from scanify.nn.programs.cover import cheapest_cover
+from scanify.nn.programs.describe import describe
+from scanify.nn.programs.eager import applied
+from scanify.nn.programs.layer_call import Call, TracedCall, as_scan, trace_call
+from scanify.nn.programs.layer_programs import Kinds
+from scanify.nn.scans.checkpoint import RematPolicy, ScanCheckpointPolicy, effective_policy
+from scanify.nn.scans.loop import Unroll
+from scanify.nn.trees.boxed import unboxed
+from scanify.nn.trees.leaves import has_aval
 
 B = TypeVar("B")
 

@@ -12,12 +12,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from scanify.nn.axes import parameter_names, stack_elements
-from scanify.nn.checkpoint import RematPolicy, ScanCheckpointPolicy
-from scanify.nn.has_layers import is_stack
-from scanify.nn.leaves import aval_text, is_array, is_number
-from scanify.nn.loop import Unroll, run_scan
+from scanify.nn.arguments.axes import parameter_names, stack_elements
+from scanify.nn.scans.checkpoint import RematPolicy, ScanCheckpointPolicy
+from scanify.nn.scans.loop import Unroll, run_scan
 from scanify.nn.stacking import is_stacked
+from scanify.nn.trees.has_layers import is_stack
+from scanify.nn.trees.leaves import aval_text, is_array, is_number
 
 
 def scan(

@@ -8,14 +8,14 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 import equinox as eqx
 import jax
 
-from scanify.nn.axes import InAxes, parameter_names
-from scanify.nn.boxed import unboxed
-from scanify.nn.checkpoint import ScanCheckpointPolicy
-from scanify.nn.eager import applied
-from scanify.nn.layer_call import Call, as_boxed_pair, as_pair, as_scan, trace_call
+from scanify.nn.arguments.axes import InAxes, parameter_names
 from scanify.nn.list_manners import L, ListManners
-from scanify.nn.loop import Unroll
-from scanify.nn.mapped import map_via
+from scanify.nn.programs.eager import applied
+from scanify.nn.programs.layer_call import Call, as_boxed_pair, as_pair, as_scan, trace_call
+from scanify.nn.programs.mapped import map_via
+from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
+from scanify.nn.scans.loop import Unroll
+from scanify.nn.trees.boxed import unboxed
 
 C = TypeVar("C")
 Y = TypeVar("Y")

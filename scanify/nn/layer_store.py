@@ -9,11 +9,11 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from scanify.nn.has_layers import is_stack, level_above
-from scanify.nn.leaves import aval, aval_text, has_aval, path_text
-from scanify.nn.named_arrays import NamedArrays
-from scanify.nn.rows import refuse_wrapped, rows
-from scanify.nn.stack_leaves import stack_leaves
+from scanify.nn.trees.has_layers import is_stack, level_above
+from scanify.nn.trees.leaves import aval, aval_text, has_aval, path_text
+from scanify.nn.trees.named_arrays import NamedArrays
+from scanify.nn.trees.rows import refuse_wrapped, rows
+from scanify.nn.trees.stack_leaves import stack_leaves
 
 
 @jax.tree_util.register_static

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import equinox as eqx
 
-from scanify.nn.has_layers import HasLayers
+from scanify.nn.trees.has_layers import HasLayers
 
 L = TypeVar("L")
 

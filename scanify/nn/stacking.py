@@ -7,13 +7,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from scanify.nn.difference import first_difference
-from scanify.nn.has_layers import HasLayers, level_above
-from scanify.nn.leaves import aval_text, has_aval, is_array, path_text
-from scanify.nn.own_numbers import OwnNumbers, is_trained, own
-from scanify.nn.rows import refuse_wrapped, rows
-from scanify.nn.stack_leaves import stack_leaves
-from scanify.nn.structs import row_struct
+from scanify.nn.trees.difference import first_difference
+from scanify.nn.trees.has_layers import HasLayers, level_above
+from scanify.nn.trees.leaves import aval_text, has_aval, is_array, path_text
+from scanify.nn.trees.own_numbers import OwnNumbers, is_trained, own
+from scanify.nn.trees.rows import refuse_wrapped, rows
+from scanify.nn.trees.stack_leaves import stack_leaves
+from scanify.nn.trees.structs import row_struct
 
 M = TypeVar("M", bound=eqx.Module)
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from scanify.nn.array_stacked import ArrayStacked
 from scanify.nn.block_seq import BlockSeq
-from scanify.nn.leaves import aval, aval_text, has_aval
 from scanify.nn.stacking import check_leading_axis
+from scanify.nn.trees.leaves import aval, aval_text, has_aval
 
 T = TypeVar("T")
 

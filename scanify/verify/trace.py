@@ -21,7 +21,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal, jaxprs_in_params
 
 from scanify.nn import remat_policy_override
-from scanify.nn.apply_cover import MAPPED
+from scanify.nn.programs.apply_cover import MAPPED
 from scanify.verify.apart import traced_apart
 from scanify.verify.arrays import is_inexact, is_traced, struct
 from scanify.verify.build import Built

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scanify.nn import ArrayStacked, BlockSeq
-from scanify.nn.eager import _COMPILED
+from scanify.nn.programs.eager import _COMPILED
 
 KINDS = [ArrayStacked, BlockSeq]
 X = jnp.linspace(-1, 1, 3)

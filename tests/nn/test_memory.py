@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scanify.nn import ArrayStacked, ScanCheckpointPolicy
-from scanify.nn.loop import best_chunk_size
+from scanify.nn.scans.loop import best_chunk_size
 
 
 class Block(eqx.Module):

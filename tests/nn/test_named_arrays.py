@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from scanify.nn.named_arrays import NamedArrays
+from scanify.nn.trees.named_arrays import NamedArrays
 
 
 class Part(eqx.Module):

@@ -5,7 +5,7 @@ import pytest
 from tests.verify.loop_model import FOLD, PROVED, REWRITE, changed, statuses
 
 # Code that runs only where no policy takes the place of the one that is written.
-AS_WRITTEN = """        from scanify.nn.checkpoint import ScanCheckpointPolicy, effective_policy
+AS_WRITTEN = """        from scanify.nn.scans.checkpoint import ScanCheckpointPolicy, effective_policy
         if effective_policy("dots") == ScanCheckpointPolicy.of("dots"):
             {}
 """

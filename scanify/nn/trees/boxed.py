@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from scanify.nn.leaves import is_number
+from scanify.nn.trees.leaves import is_number
 
 
 @dataclass(frozen=True)

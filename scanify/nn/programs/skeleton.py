@@ -14,7 +14,7 @@ import numpy as np
 
 from scanify.jaxpr.calls import opened
 from scanify.jaxpr.canonical import Canonical, NotUnderstood
-from scanify.nn.derivative_rules import RULES, WITH_RULES, rule_key
+from scanify.nn.programs.derivative_rules import RULES, WITH_RULES, rule_key
 
 # Constants of a program that are larger than this are the same only if they are one object.
 COMPARED_BYTES = 1 << 20

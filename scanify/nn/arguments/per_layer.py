@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from scanify.nn.argument_layers import layer_elements
-from scanify.nn.axes import InAxes, argument_texts, normal_axes, split_arguments
-from scanify.nn.has_layers import has_elements
-from scanify.nn.key_order import plain
-from scanify.nn.layer_inputs import entries_of
+from scanify.nn.arguments.argument_layers import layer_elements
+from scanify.nn.arguments.axes import InAxes, argument_texts, normal_axes, split_arguments
+from scanify.nn.arguments.layer_inputs import entries_of
+from scanify.nn.trees.has_layers import has_elements
+from scanify.nn.trees.key_order import plain
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -26,7 +26,7 @@ def per_layer_arguments(
     With axis 0 a list or tuple has one element for each layer, which may be of any structure, as in a Python loop. A
     stack has its layers, wherever it stands. An array (or a pytree of arrays) is taken apart along its axis.
 
-    Raises as `scanify.nn.axes.split_arguments`, and ValueError for lists of another length.
+    Raises as `scanify.nn.arguments.axes.split_arguments`, and ValueError for lists of another length.
     """
     args_axes, kwargs_axes = normal_axes(in_axes, len(args), list(kwargs))
     texts = argument_texts(names, len(args))

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 
 from scanify.jaxpr.calls import children
-from scanify.nn.difference import Difference, first_difference
-from scanify.nn.leaves import aval, is_array, is_number, path_text, same_value, varying
-from scanify.nn.structs import struct
+from scanify.nn.trees.difference import Difference, first_difference
+from scanify.nn.trees.leaves import aval, is_array, is_number, path_text, same_value, varying
+from scanify.nn.trees.structs import struct
 
 Step = Callable[[Any, Any], tuple[Any, Any]]
 

@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from scanify.nn.leaves import aval, aval_text, has_aval, same_value
+from scanify.nn.trees.leaves import aval, aval_text, has_aval, same_value
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,8 +11,8 @@ from typing import Any
 import equinox as eqx
 import jax
 
-from scanify.nn.carry import split
-from scanify.nn.skeleton import const_key, skeleton
+from scanify.nn.programs.skeleton import const_key, skeleton
+from scanify.nn.scans.carry import split
 
 
 @jax.tree_util.register_pytree_with_keys_class

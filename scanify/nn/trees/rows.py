@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from scanify.nn.structs import row_struct
+from scanify.nn.trees.structs import row_struct
 
 
 def rows(array: Any, positions: Sequence[int]) -> list[Any]:

@@ -9,13 +9,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from scanify.nn.argument_layers import layer_elements
-from scanify.nn.difference import first_difference
-from scanify.nn.has_layers import has_elements
-from scanify.nn.key_order import plain
-from scanify.nn.layer_inputs import Inputs, Ref
-from scanify.nn.leaves import is_array, is_number, path_text, same_value
-from scanify.nn.moved import moved_leaf, refuse_other_leaves
+from scanify.nn.arguments.argument_layers import layer_elements
+from scanify.nn.arguments.layer_inputs import Inputs, Ref
+from scanify.nn.arguments.moved import moved_leaf, refuse_other_leaves
+from scanify.nn.trees.difference import first_difference
+from scanify.nn.trees.has_layers import has_elements
+from scanify.nn.trees.key_order import plain
+from scanify.nn.trees.leaves import is_array, is_number, path_text, same_value
 
 Axis: TypeAlias = int | None
 InAxes: TypeAlias = Axis | Sequence[Axis] | tuple[Axis | Sequence[Axis], Mapping[str, Axis]]

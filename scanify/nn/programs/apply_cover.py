@@ -10,14 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from scanify.jaxpr.calls import children
-from scanify.nn.checkpoint import ScanCheckpointPolicy
-from scanify.nn.cover import Item, Period, Run
-from scanify.nn.layer_inputs import Inputs, Shared
-from scanify.nn.layer_programs import Step
-from scanify.nn.literals import Place, replay, stacked_constants, with_type
-from scanify.nn.loop import Unroll, run_scan
-from scanify.nn.skeleton import Constant
-from scanify.nn.weak import weakly_typed
+from scanify.nn.arguments.layer_inputs import Inputs, Shared
+from scanify.nn.programs.cover import Item, Period, Run
+from scanify.nn.programs.layer_programs import Step
+from scanify.nn.programs.literals import Place, replay, stacked_constants, with_type
+from scanify.nn.programs.skeleton import Constant
+from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
+from scanify.nn.scans.loop import Unroll, run_scan
+from scanify.nn.trees.weak import weakly_typed
 
 Body = Callable[[Any, Any], tuple[Any, Any]]
 

@@ -10,8 +10,8 @@ from typing import Any
 import equinox as eqx
 import jax
 
-from scanify.nn.boxed import Number
-from scanify.nn.leaves import is_number, same_value
+from scanify.nn.trees.boxed import Number
+from scanify.nn.trees.leaves import is_number, same_value
 
 # Added to the error of a layer that needs the value of such a number.
 BRANCHED = (

@@ -1,7 +1,7 @@
 """Calls outside of every transformation: traced each time, and compiled once for each program that comes out.
 
 `jax.lax.scan` outside of `jax.jit` compiles its body at every call, as the body is a new function each time. What is
-traced is compared as `scanify.nn.skeleton` compares layers, so nothing of an earlier call is taken for granted.
+traced is compared as `skeleton` compares layers, so nothing of an earlier call is taken for granted.
 """
 
 from collections import OrderedDict
@@ -11,12 +11,12 @@ from typing import Any
 
 import jax
 
-from scanify.nn.axes import InAxes, normal_axes
-from scanify.nn.boxed import Number
-from scanify.nn.key_order import ordered, plain
-from scanify.nn.leaves import is_array, is_number
-from scanify.nn.literals import replay
-from scanify.nn.program import Program, trace
+from scanify.nn.arguments.axes import InAxes, normal_axes
+from scanify.nn.programs.literals import replay
+from scanify.nn.programs.program import Program, trace
+from scanify.nn.trees.boxed import Number
+from scanify.nn.trees.key_order import ordered, plain
+from scanify.nn.trees.leaves import is_array, is_number
 
 try:  # jax says it nowhere in public
     from jax._src.core import trace_state_clean as _nothing_is_traced

@@ -11,14 +11,14 @@ from typing import Any
 import equinox as eqx
 import jax
 
-from scanify.nn.carry import split
-from scanify.nn.difference import first_difference
-from scanify.nn.layer_inputs import Ref
-from scanify.nn.leaves import aval, has_aval, is_number, varying
-from scanify.nn.program import Program, trace
-from scanify.nn.skeleton import const_key
-from scanify.nn.state_parts import StateParts
-from scanify.nn.structs import struct
+from scanify.nn.arguments.layer_inputs import Ref
+from scanify.nn.programs.program import Program, trace
+from scanify.nn.programs.skeleton import const_key
+from scanify.nn.programs.state_parts import StateParts
+from scanify.nn.scans.carry import split
+from scanify.nn.trees.difference import first_difference
+from scanify.nn.trees.leaves import aval, has_aval, is_number, varying
+from scanify.nn.trees.structs import struct
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,10 +5,10 @@ from typing import Any
 import equinox as eqx
 import jax
 
-from scanify.nn.has_layers import is_list_of_layers, is_stack
-from scanify.nn.key_order import ordered
-from scanify.nn.layer_inputs import Ref, entries_of
-from scanify.nn.moved import moved_leaf, refuse_other_leaves
+from scanify.nn.arguments.layer_inputs import Ref, entries_of
+from scanify.nn.arguments.moved import moved_leaf, refuse_other_leaves
+from scanify.nn.trees.has_layers import is_list_of_layers, is_stack
+from scanify.nn.trees.key_order import ordered
 
 
 def layer_elements(value: Any, axis: int, num_layers: int, what: str) -> list[Any]:

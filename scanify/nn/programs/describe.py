@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from scanify.nn.cover import Item, Period, Run
-from scanify.nn.difference import first_difference
-from scanify.nn.leaves import path_text
+from scanify.nn.programs.cover import Item, Period, Run
+from scanify.nn.trees.difference import first_difference
+from scanify.nn.trees.leaves import path_text
 
 
 def describe(cover: Sequence[Item], kinds: Sequence[int], layers: Sequence[Any]) -> str:

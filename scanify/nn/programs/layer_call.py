@@ -9,22 +9,22 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from scanify.nn.apply_cover import Applier, Piece, apart, map_layers, names_given
-from scanify.nn.axes import InAxes
-from scanify.nn.boxed import boxed
-from scanify.nn.carry import split
-from scanify.nn.checkpoint import ScanCheckpointPolicy
-from scanify.nn.cover import cheapest_cover
-from scanify.nn.difference import first_difference
-from scanify.nn.held_numbers import BRANCHED, NumbersMove, hold, hold_again, let_go
-from scanify.nn.key_order import ordered, plain
-from scanify.nn.layer_programs import Step, trace_layers
-from scanify.nn.leaves import has_aval, path_text
-from scanify.nn.loop import Unroll
-from scanify.nn.one_by_one import draws_otherwise
-from scanify.nn.per_layer import per_layer_arguments
-from scanify.nn.state_parts import StateParts, state_parts
-from scanify.nn.weak import weakly_typed
+from scanify.nn.arguments.axes import InAxes
+from scanify.nn.arguments.per_layer import per_layer_arguments
+from scanify.nn.programs.apply_cover import Applier, Piece, apart, map_layers, names_given
+from scanify.nn.programs.cover import cheapest_cover
+from scanify.nn.programs.layer_programs import Step, trace_layers
+from scanify.nn.programs.one_by_one import draws_otherwise
+from scanify.nn.programs.state_parts import StateParts, state_parts
+from scanify.nn.scans.carry import split
+from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
+from scanify.nn.scans.held_numbers import BRANCHED, NumbersMove, hold, hold_again, let_go
+from scanify.nn.scans.loop import Unroll
+from scanify.nn.trees.boxed import boxed
+from scanify.nn.trees.difference import first_difference
+from scanify.nn.trees.key_order import ordered, plain
+from scanify.nn.trees.leaves import has_aval, path_text
+from scanify.nn.trees.weak import weakly_typed
 
 Call = Callable[..., tuple[Any, Any]]
 

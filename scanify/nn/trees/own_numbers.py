@@ -10,9 +10,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from scanify.nn.leaves import aval, aval_text, has_aval, is_number, same_value
-from scanify.nn.stack_leaves import stack_leaves
-from scanify.nn.weak import weakly_typed
+from scanify.nn.trees.leaves import aval, aval_text, has_aval, is_number, same_value
+from scanify.nn.trees.stack_leaves import stack_leaves
+from scanify.nn.trees.weak import weakly_typed
 
 
 @jax.tree_util.register_pytree_with_keys_class

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from scanify.jaxpr.calls import children
-from scanify.nn.checkpoint import ScanCheckpointPolicy
+from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
 
 
 def warn_of_names_not_set(policy: ScanCheckpointPolicy, step: Callable[..., Any], carry: Any, x: Any) -> None:

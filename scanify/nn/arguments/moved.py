@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from scanify.nn.leaves import aval_text, path_text
+from scanify.nn.trees.leaves import aval_text, path_text
 
 
 def refuse_other_leaves(static: Any, what: str) -> None:

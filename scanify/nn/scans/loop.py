@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from scanify.nn.carry import (
+from scanify.nn.scans.carry import (
     CarryChanges,
     NumbersChange,
     Step,
@@ -19,10 +19,10 @@ from scanify.nn.carry import (
     split,
     varied,
 )
-from scanify.nn.checkpoint import ScanCheckpointPolicy
-from scanify.nn.held_numbers import BRANCHED
-from scanify.nn.names import warn_of_names_not_set
-from scanify.nn.structs import row_struct
+from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
+from scanify.nn.scans.held_numbers import BRANCHED
+from scanify.nn.scans.names import warn_of_names_not_set
+from scanify.nn.trees.structs import row_struct
 
 Body = Callable[[Any, Any], tuple[Any, Any]]
 Unroll = int | bool | None

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from scanify.nn.stack_leaves import stack_leaves
-from scanify.nn.structs import row_struct, struct
+from scanify.nn.trees.stack_leaves import stack_leaves
+from scanify.nn.trees.structs import row_struct, struct
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from typing import Any
 
 import jax
 
-from scanify.nn.leaves import is_array, varying
+from scanify.nn.trees.leaves import is_array, varying
 
 
 def struct(value: Any) -> jax.ShapeDtypeStruct:

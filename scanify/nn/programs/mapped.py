@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from scanify.nn.apply_cover import Piece, map_kinds
-from scanify.nn.axes import InAxes, normal_axes, parameter_names
-from scanify.nn.boxed import boxed, unboxed
-from scanify.nn.checkpoint import ScanCheckpointPolicy
-from scanify.nn.layer_call import trace_call
-from scanify.nn.one_by_one import one_by_one
+from scanify.nn.arguments.axes import InAxes, normal_axes, parameter_names
+from scanify.nn.programs.apply_cover import Piece, map_kinds
+from scanify.nn.programs.layer_call import trace_call
+from scanify.nn.programs.one_by_one import one_by_one
+from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
+from scanify.nn.trees.boxed import boxed, unboxed
 
 
 def map_via(
@@ -25,7 +25,7 @@ def map_via(
     Layers are traced as for `BlockSeq.fold_via`. Equal ones are applied by one `jax.vmap`, wherever they stand; where
     one of the programs is such that vmap would not compute the same, all are applied in their order by scans.
 
-    Raises as `scanify.nn.axes.split_arguments`, and as the layers do.
+    Raises as `scanify.nn.arguments.axes.split_arguments`, and as the layers do.
     """
 
     def call(layer: Any, carry: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:

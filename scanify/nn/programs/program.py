@@ -6,10 +6,10 @@ from typing import Any
 
 import jax
 
-from scanify.nn.carry import split
-from scanify.nn.leaves import is_array
-from scanify.nn.skeleton import Constant, skeleton
-from scanify.nn.structs import struct
+from scanify.nn.programs.skeleton import Constant, skeleton
+from scanify.nn.scans.carry import split
+from scanify.nn.trees.leaves import is_array
+from scanify.nn.trees.structs import struct
 
 
 @dataclass(frozen=True, eq=False)

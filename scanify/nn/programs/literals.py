@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from scanify.jaxpr.calls import opened
-from scanify.nn.skeleton import Constant, start_of
-from scanify.nn.weak import weakly_typed
+from scanify.nn.programs.skeleton import Constant, start_of
+from scanify.nn.trees.weak import weakly_typed
 
 Place = tuple[int, ...]
 

@@ -1,0 +1,1 @@
+"""The loop itself: `lax.scan` under a remat policy, with any pytree for a carry."""
