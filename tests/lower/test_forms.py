@@ -146,6 +146,13 @@ def test_what_is_taken_in_one_statement_with_others() -> None:
     assert not shape_of(loop, loop.walks[0]).problems
 
 
+def test_a_tuple_of_layers_that_is_taken_by_number_is_taken_apart_by_the_head() -> None:
+    (loop,) = loops("for i in range(len(self.pairs)):\n    attn, mlp = self.pairs[i]\n    x = mlp(attn(x))")
+    assert (ast.unparse(loop.walks[0].target), loop.walks[0].text, len(loop.body)) == ("(attn, mlp)", "self.pairs", 1)
+    assert not shape_of(loop, loop.walks[0]).problems
+    assert rewritten_body(loop).splitlines()[1:] == ["            x = mlp(attn(x))"]
+
+
 def test_two_subscripts_and_lists_of_lists() -> None:
     outer, inner = loops("for i in range(2):\n    for j in range(3):\n        x = self.grus[i][j](x)")
     assert inner.walks[0].text == "[self.grus[i][j] for j in range(3)]" and inner.scope is outer.scope

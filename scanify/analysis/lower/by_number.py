@@ -39,8 +39,10 @@ class _Places:
 
 @dataclass(frozen=True, eq=False)
 class _Binding:
+    """`layer = self.layers[i]`, `attn, mlp = self.pairs[i]`."""
+
     statement: ast.stmt
-    name: str
+    target: ast.expr
     value: ast.expr
 
 
@@ -54,6 +56,7 @@ class _Taken:
     bindings: tuple[_Binding, ...]
     own_place: bool
     applied: bool
+    pattern: ast.expr | None = None
 
 
 def taken_by_number(loop: Loop, head: Head, reader: HeadReader) -> Loop:
@@ -144,7 +147,7 @@ def _plain(taken: _Taken, numbers: Numbers) -> bool:
 
 def _walk(loop: Loop, taken: _Taken, numbers: Numbers) -> Walk:
     container, place = taken.places.container, taken.places.reads[0]
-    target = made(ast.Name(taken.name, ast.Store()), place)
+    target = made(ast.Name(taken.name, ast.Store()), place) if taken.pattern is None else taken.pattern
     text, plain = ast.unparse(container), _plain(taken, numbers) and isinstance(place, ast.Subscript)
     if plain and not taken.own_place and numbers.of == text:
         return Walk(target, container, container, text, text, text, element=place)
@@ -180,14 +183,24 @@ def _taken(loop: Loop, numbers: Numbers, bound: set[str]) -> Iterator[_Taken]:
         applied = own_place or _is_applied(loop, places, bindings)
         if (stores and not own_place) or not (applied or _only_read(loop, container, number, places)):
             continue
-        once = len(bindings) == 1 and bound_once(loop.body, bindings[0].name)
-        if once:
-            name = bindings[0].name
+        pattern = _only_target(loop, places, bindings)
+        if isinstance(pattern, ast.Name):
+            name = pattern.id
         else:
             used = _used_names(loop) if used is None else used
             name = unused(_name(places, own_place, applied), used)
             used.add(name)
-        yield _Taken(places, name, tuple(bindings) if once else (), own_place, applied)
+        yield _Taken(places, name, tuple(bindings) if pattern is not None else (), own_place, applied, pattern)
+
+
+def _only_target(loop: Loop, places: _Places, bindings: Sequence[_Binding]) -> ast.expr | None:
+    """What one statement binds an element to, for all of the iteration: a name, or a pattern that takes it apart."""
+    if len(bindings) != 1 or not all(bound_once(loop.body, name) for name in target_names(bindings[0].target)):
+        return None
+    target = bindings[0].target
+    parts = target.elts if isinstance(target, ast.Tuple) else []
+    apart = bool(parts) and all(isinstance(part, ast.Name) for part in parts) and len(places.reads) == 1
+    return target if apart or isinstance(target, ast.Name) else None
 
 
 def _name(places: _Places, own_place: bool, applied: bool) -> str:
@@ -207,10 +220,10 @@ def _pairs(statement: ast.stmt) -> list[tuple[ast.expr, ast.expr]]:
 def _bindings(loop: Loop, places: _Places) -> list[_Binding]:
     """The statements of the body's own level that give a name what is taken."""
     return [
-        _Binding(statement, target.id, value)
+        _Binding(statement, target, value)
         for statement in loop.body
         for target, value in _pairs(statement)
-        if value in places.reads and isinstance(target, ast.Name)
+        if value in places.reads
     ]
 
 
@@ -313,9 +326,7 @@ def _up_to_loop(loop: Loop, place: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_applied(loop: Loop, places: _Places, bindings: Sequence[_Binding]) -> bool:
-    pairs = [pair for statement in loop.body for pair in _pairs(statement)]
-    taken_apart = {name for target, value in pairs if value in places.reads for name in target_names(target)}
-    named = {each.name for each in bindings} | taken_apart  # `attn, mlp = self.pairs[i]`
+    named = {name for each in bindings for name in target_names(each.target)}
     if any(_is_called(loop, place) for place in places.reads):
         return True
     calls = (each for statement in loop.body for each in nodes_in(statement) if isinstance(each, ast.Call))
