@@ -110,6 +110,13 @@ class TestAgainst:
         assert call["target"] == call["rewritten_target"] == path
         assert call["policies"] == (None,)
 
+    def test_data_files_that_differ_are_told(self, stand: Stand, repository: Path) -> None:
+        (repository / "loop.py").write_text("x = 3\n")
+        (repository / "config.json").write_text("{}")
+        assert run(["verify", "--against", "HEAD", *CASE]) == Exit.OK
+        assert "config.json" in [path.name for path in stand.calls[0]["data"]]
+        assert all(path.suffix != ".py" for path in stand.calls[0]["data"])
+
     def test_a_case_file_is_no_part_of_the_change(self, stand: Stand, repository: Path) -> None:
         """It is new here; were it part of the change, the original would have none."""
         (repository / "scan.py").unlink()

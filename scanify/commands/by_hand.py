@@ -1,5 +1,7 @@
 """The change that somebody made by hand: two files, or the working tree against a revision of git."""
 
+import os
+import subprocess
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +17,15 @@ from scanify.source.root import normal
 
 @dataclass(frozen=True)
 class ByHand:
-    """Both versions of every file of the change, and the file whose module the cases are given in each version."""
+    """Both versions of every file of the change, and the file whose module the cases are given in each version.
+
+    `data` are files other than Python's that differ, and that are there in one version only: that of the working tree.
+    """
 
     changes: Mapping[Path, tuple[bytes | None, bytes | None]]
     target: Path
     rewritten_target: Path
+    data: tuple[Path, ...] = ()
 
     def diff(self, folder: Path) -> str:
         """The change as a unified diff, with paths relative to `folder`."""
@@ -41,7 +47,7 @@ def two_files(before: str, after: str) -> ByHand:
     texts = {path: path.read_bytes() for path in paths}
     if len({path.resolve() for path in paths}) == 1:
         raise ScanifyError(f"--before and --after are the same file, {before}: there is nothing to compare")
-    return ByHand({path: (data, data) for path, data in texts.items()}, *paths)
+    return ByHand({path: (data, data) for path, data in texts.items()}, paths[0], paths[1])
 
 
 def since(revision: str, file: str | None, cases: Collection[Path]) -> ByHand:
@@ -66,7 +72,21 @@ def since(revision: str, file: str | None, cases: Collection[Path]) -> ByHand:
             f"{shown(path, Path.cwd())} does not exist in {revision}: there is nothing to compare it with; name the "
             "old file and the new one with --before and --after"
         )
-    return ByHand(changes, path, path)
+    return ByHand(changes, path, path, _data_since(revision, path.parent))
+
+
+def _data_since(revision: str, folder: Path) -> tuple[Path, ...]:
+    """The files other than Python's that differ between `revision` and the working tree."""
+
+    def git(*arguments: str) -> bytes:
+        environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+        return subprocess.run(["git", *arguments], cwd=folder, env=environment, capture_output=True, check=False).stdout
+
+    top = Path(os.fsdecode(git("rev-parse", "--show-toplevel").rstrip(b"\n")))
+    differing = git("diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", revision, "--", str(top))
+    new = git("ls-files", "-z", "--others", "--exclude-standard", "--full-name", "--", str(top))
+    names = {os.fsdecode(name) for name in (differing + new).split(b"\0") if name}
+    return tuple(top / name for name in sorted(names) if not name.endswith(".py"))
 
 
 def demand_file(name: str, option: str = "", else_: str = "") -> None:

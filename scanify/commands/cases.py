@@ -179,6 +179,7 @@ def verify_by_hand(
             limits=run.limits,
             target=change.target,
             rewritten_target=change.rewritten_target,
+            data=change.data,
             cache=run.cache,
             notify=notify,
             comparer=comparer,

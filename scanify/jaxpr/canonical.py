@@ -31,15 +31,40 @@ class NotUnderstood(Exception):
 _PLAIN = frozenset({str, bytes, bool, int})
 
 
+class Alike:
+    """Functions of two versions that run the same code over the same: each is spelled as the first of its kind.
+
+    `same` says whether two functions do, whatever they have captured.
+    """
+
+    def __init__(self, same: Callable[[types.FunctionType, types.FunctionType], bool]) -> None:
+        self._same = same
+        self._known: dict[Hashable, list[types.FunctionType]] = {}
+
+    def first(self, function: types.FunctionType) -> types.FunctionType:
+        """The first function that was asked for and is the same; itself where there is none."""
+        code = function.__code__
+        known = self._known.setdefault((function.__qualname__, code.co_code), [])
+        for each in known:
+            if each.__code__ is code and each.__globals__ is function.__globals__:
+                return each
+        found = next((each for each in known if self._same(each, function)), function)
+        if found is function:
+            known.append(function)
+        return found
+
+
 class Canonical:
     """Makes keys. `jaxpr_key` says what a jaxpr in a parameter computes; `alive` keeps what is compared by identity.
+    `alike` knows functions of two versions that are the same.
 
     An identity is only good for as long as the object lives, so every object whose `id` enters a key is kept.
     """
 
-    def __init__(self, jaxpr_key: Callable[[Any], Hashable], alive: list[Any]) -> None:
+    def __init__(self, jaxpr_key: Callable[[Any], Hashable], alive: list[Any], alike: "Alike | None" = None) -> None:
         self._jaxpr_key = jaxpr_key
         self._alive = alive
+        self._alike = alike
         self._inside: list[int] = []
         self._captured = 0
 
@@ -123,7 +148,8 @@ class Canonical:
             return ("raises", self._same(value.__code__), said)
         if not isinstance(value, types.FunctionType) or keeps_state(value):
             return self._same(value)
-        where = (self._same(value.__code__), self._same(value.__globals__))
+        first = value if self._alike is None else self._alike.first(value)
+        where = (self._same(first.__code__), self._same(first.__globals__))
         named = tuple((value.__kwdefaults__ or {}).items())
         return ("function", where, self._bound(value.__defaults__), self._cells(value), self._bound(named))
 
@@ -155,6 +181,9 @@ class Canonical:
     def _other(self, value: Any) -> Hashable:
         """Some objects of jax are trusted with their own equality; any other object is equal only to itself."""
         kind = type(value)
+        if _from_jax(kind) and any(base.__name__ == "HiPrim" and _from_jax(base) for base in kind.__mro__):
+            # A primitive of jax's that is an object, with what it is given beside arrays.
+            return ("primitive", self._same(kind), self.key(dict(sorted(vars(value).items()))))
         if _is_trusted(kind) and "__eq__" in _own(kind) and "__hash__" in _own(kind):
             try:
                 hash(value)

@@ -16,7 +16,8 @@ def add_any(table: Table, values: Sequence[int]) -> int:
     The one identity here that rounding can see (and the sign of a zero: 0.0 + -0.0 is 0.0). jax specifies no order
     for the accumulation of cotangents (`add_any` in `jax._src.ad_util`), and a scan accumulates them in a carry that
     starts from zeros where a loop adds them up directly. It holds for the primitive `add_any` only, which no user
-    code can write; `add` is never reordered.
+    code can write, and for what is computed from cotangents of outputs: a call that computes gradients itself, as of
+    an energy, returns what their sum rounds to (`plain_sum`). `add` is never reordered.
     """
     shape, dtype = table.shape[values[0]], table.dtype[values[0]]
     terms: list[int] = []
@@ -31,6 +32,16 @@ def add_any(table: Table, values: Sequence[int]) -> int:
     answer = _by_pieces(table, terms, lambda parts: add_any(table, parts))
     if answer is None:
         answer = table.node("add_any", (), terms, solid(shape), dtype)
+    return reshape(table, answer, shape)
+
+
+def plain_sum(table: Table, first: int, second: int) -> int:
+    """The sum of two, where it counts in which order more are added: which of the two comes first does not."""
+    shape, dtype = table.shape[first], table.dtype[first]
+    terms = sorted(reshape(table, value, solid(shape)) for value in (first, second))
+    answer = _by_pieces(table, terms, lambda parts: plain_sum(table, *parts))
+    if answer is None:
+        answer = table.node("plain_sum", (), terms, solid(shape), dtype)
     return reshape(table, answer, shape)
 
 
@@ -72,6 +83,11 @@ def _cut_sum(table: Table, value: int, box: Bounds) -> int:
     return add_any(table, [cut(table, term, box) for term in table.inputs[value]])
 
 
+def _cut_plain_sum(table: Table, value: int, box: Bounds) -> int:
+    first, second = (cut(table, term, box) for term in table.inputs[value])
+    return plain_sum(table, first, second)
+
+
 def _cut_choice(table: Table, value: int, box: Bounds) -> int:
     index, *values = table.inputs[value]
     return choose(table, index, [cut(table, branch, box) for branch in values])
@@ -102,4 +118,5 @@ JOINED_TERMS = 8
 
 JOIN_THROUGH["add_any"] = _join_sums
 SLICE_THROUGH["add_any"] = _cut_sum
+SLICE_THROUGH["plain_sum"] = _cut_plain_sum
 SLICE_THROUGH["cond"] = _cut_choice

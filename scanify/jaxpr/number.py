@@ -18,7 +18,7 @@ from scanify.jaxpr.rules_index import INDEXED
 from scanify.jaxpr.rules_move import MOVES
 from scanify.jaxpr.rules_value import VALUES
 from scanify.jaxpr.table import Place, Table
-from scanify.jaxpr.tangents import shows_sign
+from scanify.jaxpr.tangents import shows_sign, shows_sign_inside
 from scanify.jaxpr.views import SLICE_THROUGH
 
 Rule = Callable[["Numbering", Any, list[int]], "list[int] | None"]
@@ -42,7 +42,7 @@ class Numbering:
     unrolled. `cotangents` and `tangents`: which inputs are cotangents of outputs, and tangents of other inputs; among
     what is computed from those, the sign of a zero is not kept (`scanify.jaxpr.combine.add_any`,
     `scanify.jaxpr.tangents`). `dropped_zeros`: whether zeros were dropped from such a sum; `shown_signs`: whether the
-    sign of a zero shows all the same.
+    sign of a zero shows all the same. With `exact` no zero is dropped.
     """
 
     def __init__(
@@ -52,11 +52,13 @@ class Numbering:
         *,
         cotangents: range = range(0),
         tangents: range = range(0),
+        exact: bool = False,
     ) -> None:
         self.table = table
         self.whole = whole
         self.cotangents = cotangents
         self.tangents = tangents
+        self.exact = exact
         self.moved: dict[int, bool] = {}
         self.dropped_zeros = False
         self.shown_signs = False
@@ -67,7 +69,7 @@ class Numbering:
         self.costs: dict[int, int] = {}
         self.unrolled = 0
         self.scans: set[Hashable] = set()
-        self._canonical = Canonical(self.jaxpr_key, table.kept_alive)
+        self._canonical = Canonical(self.jaxpr_key, table.kept_alive, table.alike)
         self._keys: dict[tuple[int, bool], Hashable] = {}
         self._parameters: dict[int, tuple[Any, Hashable]] = {}
 
@@ -105,8 +107,8 @@ class Numbering:
                 return self.run(*called, inputs)
             finally:
                 self.calls = around
-        if (self.cotangents or self.tangents) and not self.shown_signs:
-            self.shown_signs = shows_sign(self, name, equation.params, inputs)
+        if (self.cotangents or self.tangents or self.dropped_zeros) and not self.shown_signs:
+            self.shown_signs = shows_sign(self, equation, inputs)
         rule = RULES.get(name)
         if rule is not None:
             try:
@@ -157,6 +159,8 @@ class Numbering:
         table, name = self.table, equation.primitive.name
         if name in RESERVED:
             name += "*"  # its parameters are not spelled as those of our node of that name
+        if (self.cotangents or self.tangents or self.dropped_zeros) and not self.shown_signs:
+            self.shown_signs = shows_sign_inside(self, equation, inputs)
         ordered = bool(equation.effects) or any("Ref" in type(atom.aval).__name__ for atom in equation.invars)
         if ordered:
             inputs = (*inputs, self.token)

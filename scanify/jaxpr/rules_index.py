@@ -129,6 +129,7 @@ def _scatter(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[i
         return None
     if adds and not (
         numbering.cotangents
+        and not numbering.exact
         and is_derivative(numbering, update)
         and all(table.is_zero(views.cut(table, value, box)) for box in boxes)
     ):

@@ -11,9 +11,9 @@ import ml_dtypes
 import numpy as np
 
 from scanify.jaxpr import views
-from scanify.jaxpr.combine import add_any
+from scanify.jaxpr.combine import add_any, plain_sum
 from scanify.jaxpr.fold import ELEMENTWISE, FOLDED_ELEMENTS, convert, fold
-from scanify.jaxpr.tangents import is_derivative, without_zeros
+from scanify.jaxpr.tangents import is_derivative, loosen, without_zeros
 
 if TYPE_CHECKING:
     from scanify.jaxpr.number import Numbering
@@ -48,8 +48,8 @@ def _spread(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[in
 
 def _elementwise(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
     inputs = _spread(numbering, equation, inputs)
-    answer = _folded(numbering, equation, inputs)
-    if answer is None and numbering.tangents:
+    answer = _folded(numbering, equation, inputs) or _unchanged(numbering, equation, inputs)
+    if answer is None and numbering.tangents and not numbering.exact:
         answer = without_zeros(numbering, equation.primitive.name, inputs)
     return numbering.generic(equation, inputs) if answer is None else answer
 
@@ -63,6 +63,24 @@ def _folded(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[in
     aval = equation.outvars[0].aval
     answer = fold(equation.primitive.name, known, aval.dtype)
     return None if answer is None else [table.const(answer.reshape(aval.shape))]
+
+
+def _unchanged(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
+    """A real number times one, or divided by one, or less zero, is itself, bit for bit."""
+    table, name, dtype = numbering.table, equation.primitive.name, equation.outvars[0].aval.dtype
+    if len(inputs) != 2 or not isinstance(dtype, np.dtype) or dtype.kind == "c":
+        return None
+    first, second = inputs
+    if name in ("mul", "div") and _is_one(numbering, second) and table.dtype[first] == dtype:
+        return [first]
+    if name == "mul" and _is_one(numbering, first) and table.dtype[second] == dtype:
+        return [second]
+    return [first] if name == "sub" and table.is_zero(second) and table.dtype[first] == dtype else None
+
+
+def _is_one(numbering: "Numbering", value: int) -> bool:
+    table = numbering.table
+    return table.op[value] == "fill" and bool(table.fill_value(value) == 1)
 
 
 def _select_n(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
@@ -105,7 +123,7 @@ def _reduce_sum(numbering: "Numbering", equation: Any, inputs: list[int]) -> lis
     table, (value,) = numbering.table, inputs
     aval = equation.outvars[0].aval
     unit = all(table.shape[value][axis] == 1 for axis in equation.params["axes"])
-    if unit and numbering.cotangents and is_derivative(numbering, value):
+    if unit and numbering.cotangents and not numbering.exact and is_derivative(numbering, value):
         numbering.dropped_zeros = True
         return [views.reshape(table, value, tuple(aval.shape))]
     if table.is_zero(value):
@@ -128,7 +146,19 @@ def _iota(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int]
 
 
 def _add_any(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    return [add_any(numbering.table, inputs)]
+    """A sum of cotangents: of outputs, in any order; of what the call itself differentiates, as it is written."""
+    table = numbering.table
+    known = any(is_derivative(numbering, value) for value in inputs)
+    zeros = [value for value in inputs if table.is_zero(value)]
+    if zeros and not numbering.exact:
+        numbering.dropped_zeros = True
+        rest = [value for value in inputs if not table.is_zero(value)] or inputs[:1]
+        if not known:
+            loosen(numbering, rest[0])
+        return [rest[0]] if len(rest) == 1 else [add_any(table, rest)]
+    if known and not zeros:
+        return [add_any(table, inputs)]
+    return [plain_sum(table, *inputs)]
 
 
 VALUES: dict[str, Callable[["Numbering", Any, list[int]], list[int] | None]] = {

@@ -19,6 +19,10 @@ Shape = tuple[int, ...]
 FOLDABLE_ELEMENTS = 1 << 20
 
 
+# Of two operands of these either may come first: the result has the same bits.
+COMMUTE = frozenset({"add", "mul", "and", "or", "xor", "eq", "ne"})
+
+
 class Place(NamedTuple):
     """Where a program computes something: the equation, the equations of the calls around it, the scan iterations."""
 
@@ -31,7 +35,8 @@ class Table:
     """Nodes, by number. `op` names a primitive of jax, or one of ours: input, const, fill, bound, out, token,
     fresh."""
 
-    def __init__(self) -> None:
+    def __init__(self, alike: Any = None) -> None:
+        self.alike = alike
         self.op: list[str] = []
         self.params: list[Hashable] = []
         self.inputs: list[tuple[int, ...]] = []
@@ -48,7 +53,8 @@ class Table:
     def node(self, op: str, params: Hashable, inputs: Iterable[int], shape: Shape, dtype: Any) -> int:
         """The number of this expression, the same for every equal expression."""
         inputs = tuple(inputs)
-        key = (op, params, inputs, shape, dtype)
+        swapped = op in COMMUTE and len(inputs) == 2 and inputs[0] > inputs[1]
+        key = (op, params, inputs[::-1] if swapped else inputs, shape, dtype)
         found = self._number.get(key)
         if found is not None:
             return found

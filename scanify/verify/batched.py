@@ -6,58 +6,68 @@ A rule of `jax.custom_batching.custom_vmap` takes part only there.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 import jax
-from jax.extend.core import ClosedJaxpr
 
 from scanify.verify.judge import Once, Subject, judge
-from scanify.verify.numeric import Comparison, Outcome, compare_batched
-from scanify.verify.trace import Version, under
+from scanify.verify.numeric import compare_batched
+from scanify.verify.programs import Job
 from scanify.verify.verdict import Status, Verdict
-from scanify.verify.vmap import SIZE, batch
+from scanify.verify.vmap import SIZE
+from scanify.verify.weakest import weakest
 
 
-def batched(subject: Subject, untested: str) -> Once:
+def batched(subject: Subject, untested: str, rules: bool = False) -> Once:
     """The verdict on the outputs where every array among the arguments of the call has a batch axis.
 
-    Random keys have it, too, unless the original does not support that. `untested` says why the outputs should not be
-    tested where there is no proof, "" where they should.
+    With `rules`, as where somebody wrote what a function is under vmap, also where one of them alone has it, or the
+    parameters alone, and for another size of the axis. Random keys have it, too, unless the original does not support
+    that. `untested` says why the outputs should not be tested where there is no proof, "" where they should.
     """
     avals = subject.both.avals
     keys = [i for i in subject.both.inputs if jax.dtypes.issubdtype(avals[i].dtype, jax.dtypes.prng_key)]
     others = [i for i in subject.both.inputs if i not in keys]
     if not others:
         return Once(None, "not compared under vmap: the call has no array to batch")
-    choices = [subject.both.inputs, others] if keys else [others]
-    for inputs in choices:
-        try:
-            with subject.steps.step("trace"):
-                before = _traced(subject.both.before, avals, inputs)
+    said = ""
+    for inputs in [subject.both.inputs, others] if keys else [others]:
+        found = _judged(subject, tuple(inputs), SIZE, untested)
+        if not isinstance(found, str):
             break
-        except Exception as error:  # user code may raise anything
-            said = subject.said(error)
+        said = found
     else:
         return Once(None, f"not compared under vmap, as the original raises {said}")
+    verdicts = [("", found)]
+    for words, only, size in _more(subject, tuple(inputs)) if rules else ():
+        one = _judged(subject, only, size, untested)
+        if not isinstance(one, str):
+            verdicts.append((f"{words}: ", one))
+    return Once(weakest(verdicts))
+
+
+def _more(subject: Subject, inputs: tuple[int, ...]) -> Iterator[tuple[str, tuple[int, ...], int]]:
+    names = subject.both.found.names
+    yield f"in batches of {SIZE + 1}", inputs, SIZE + 1
+    for i in inputs if len(inputs) > 1 else ():
+        yield f"over {names[i]} alone", (i,), SIZE
+    held = tuple(i for i in range(len(names)) if i not in set(subject.both.inputs))
+    if held:
+        yield "over the parameters alone", held, SIZE
+        yield "over parameters and inputs", (*held, *inputs), SIZE
+
+
+def _judged(subject: Subject, inputs: tuple[int, ...], size: int, untested: str) -> Verdict | str:
+    """The verdict, or what the original raises."""
+    job = Job("vmap", leaves=inputs, size=size)
     try:
-        with subject.steps.step("trace"):
-            after = _traced(subject.both.after, avals, inputs)
+        before = subject.original_program(job)
+    except Exception as error:  # user code may raise anything
+        return subject.said(error)
+    try:
+        after = subject.rewritten_program(job)
     except Exception as error:
         text = f"the rewritten version cannot be traced under vmap: {subject.said(error)}"
-        return Once(Verdict(Status.FAILED, text))
-    test = functools.partial(_test, inputs=tuple(inputs))
-    return Once(judge(subject, before, after, test, untested=untested))
-
-
-def _test(case: Comparison, inputs: tuple[int, ...]) -> Outcome:
-    return compare_batched(case, inputs)
-
-
-def _traced(program: Version, avals: Sequence[jax.ShapeDtypeStruct], inputs: Sequence[int]) -> ClosedJaxpr:
-    axes = [0 if i in set(inputs) else None for i in range(len(avals))]
-    given = [
-        aval if axis is None else jax.ShapeDtypeStruct((SIZE, *aval.shape), aval.dtype, weak_type=aval.weak_type)
-        for aval, axis in zip(avals, axes, strict=True)
-    ]
-    with under(None, program):
-        return jax.make_jaxpr(lambda leaves: batch(program, leaves, axes))(given)
+        return Verdict(Status.FAILED, text)
+    test = functools.partial(compare_batched, inputs=inputs, size=size)
+    return judge(subject, before, after, test, untested=untested)

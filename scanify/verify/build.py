@@ -24,12 +24,14 @@ class Built:
 
     Built abstractly, its array leaves are `jax.ShapeDtypeStruct`, and `constructor` is the traced program, without
     inputs, that computes them; otherwise they are arrays and `constructor` is None. `mapping` is what the case says of
-    its parameters (`scanify.verify.mapping`), None where it says nothing.
+    its parameters (`scanify.verify.mapping`), None where it says nothing. `numpy` says of each array whether it was
+    one of NumPy.
     """
 
     tree: tuple[Any, tuple[Any, ...], dict[str, Any]]
     constructor: jax.extend.core.ClosedJaxpr | None = None
     mapping: object = None
+    numpy: tuple[bool, ...] = ()
 
     @property
     def arrays(self) -> list[Any]:
@@ -45,18 +47,22 @@ def build(case: Case, *, abstract: bool) -> Built:
     hides the arrays of the model; and whatever the user's code raises.
     """
     if not abstract:
-        tree = _normal(case())
+        returned = case()
+        tree = _normal(returned)
         for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
             if isinstance(leaf, jax.ShapeDtypeStruct):
                 raise ScanifyError(
                     f"expected arrays from the case, got a jax.ShapeDtypeStruct at {jax.tree_util.keystr(path)}; "
                     "verify with abstract weights, or return an array"
                 )
-        return Built(tree, mapping=getattr(case, "mapping", None))
+        return Built(tree, mapping=getattr(case, "mapping", None), numpy=_numpy(returned))
     rest: list[Any] = []
+    numpy: list[bool] = []
 
     def construct() -> list[Any]:
-        leaves, treedef = jax.tree.flatten(_normal(case()))
+        returned = case()
+        numpy[:] = _numpy(returned)
+        leaves, treedef = jax.tree.flatten(_normal(returned))
         leaves = [jnp.zeros(x.shape, x.dtype) if isinstance(x, jax.ShapeDtypeStruct) else x for x in leaves]
         rest[:] = [treedef, [None if is_traced(x) else x for x in leaves], [is_traced(x) for x in leaves]]
         return [x for x in leaves if is_traced(x)]
@@ -65,7 +71,12 @@ def build(case: Case, *, abstract: bool) -> Built:
     treedef, others, traced = rest
     structs = iter([struct(aval) for aval in constructor.out_avals])
     leaves = [next(structs) if array else other for array, other in zip(traced, others, strict=True)]
-    return Built(jax.tree.unflatten(treedef, leaves), constructor, getattr(case, "mapping", None))
+    return Built(jax.tree.unflatten(treedef, leaves), constructor, getattr(case, "mapping", None), tuple(numpy))
+
+
+def _numpy(returned: Any) -> tuple[bool, ...]:
+    leaves = jax.tree.leaves(returned)
+    return tuple(isinstance(x, np.ndarray) for x in leaves if isinstance(x, np.ndarray) or is_traced(x))
 
 
 def _normal(returned: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:

@@ -10,15 +10,17 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from scanify.errors import ScanifyError
 from scanify.verify.case import CaseError, CaseSpec, check_returned, find_function
+from scanify.verify.elsewhere import taken_elsewhere
 from scanify.verify.failure import describe, user_frames
 from scanify.verify.in_child import serve
 from scanify.verify.loaded import Version
 from scanify.verify.looked_at import taken_from, watch
+from scanify.verify.other_data import looked_at
 from scanify.verify.overlay import Overlay
 from scanify.verify.request import Request, Response
 from scanify.verify.sweep import Arguments, find_sweep, shown
@@ -35,7 +37,7 @@ def main(request_fd: int, response_fd: int, lifeline_fd: int) -> None:
 
     def answer(request: Request) -> Response:
         with listening(lambda step: _send_step(response_fd, step)):
-            return respond(request)
+            return respond(request, lifeline_fd)
 
     serve((request_fd, response_fd, lifeline_fd), Request, lambda request: request.case.path, answer)
 
@@ -50,17 +52,31 @@ def run_case(request: Request) -> tuple[CaseResult, ...]:
     return respond(request).results
 
 
-def respond(request: Request) -> Response:
-    """The results of `run_case`, and what both versions have imported for them."""
+def respond(request: Request, lifeline: int | None = None) -> Response:
+    """The results of `run_case`, and what both versions have imported for them.
+
+    With a `lifeline`, in a process that may be forked, each version is also looked at alone (`scanify.verify.alone`).
+    """
     try:
-        run = _Run(request)
+        run = _Run(request, lifeline)
         with consulting_of(run.overlay) as record:
             results = run.results_or_error()
-        return Response(
-            results, read_of(run.overlay.original), read_of(run.overlay.rewritten), consulted_by(run.overlay, record)
-        )
+        consulted = consulted_by(run.overlay, record)
+        other = looked_at(request.data, consulted)
+        if other is not None:
+            results = (CaseResult(request.case.text, error=_other_data(request, other)),)
+        return Response(results, read_of(run.overlay.original), read_of(run.overlay.rewritten), consulted)
     except BaseException as error:
         return Response((CaseResult(request.case.text, error=_message(error)),))
+
+
+def _other_data(request: Request, path: Path) -> str:
+    name = os.path.relpath(path, request.directory)
+    return (
+        f"{request.case.text}: {name} is another file in the revision, and the code looks at it, or may do so; only "
+        "Python files are taken from a revision. Check it out into a folder of its own (git worktree add FOLDER "
+        "REVISION), and give the file there and the one here with --before and --after"
+    )
 
 
 def _message(error: BaseException) -> str:
@@ -87,10 +103,13 @@ class _Build:
     module: ModuleType
     function: Callable[..., object]
     arguments: Arguments
+    cases: ModuleType
+    closure: frozenset[str]
     error: CaseError | None = None
     raised: BaseException | None = None
     told: CaseError | None = None
     called: bool = False
+    returned: Any = None
 
     @property
     def mapping(self) -> object:
@@ -102,7 +121,9 @@ class _Build:
         try:
             with self.overlay.active(self.version):
                 returned = self.function(self.module, **self.arguments)
-            return check_returned(returned, self.spec)
+            found = check_returned(returned, self.spec)
+            self.returned = found
+            return found
         except CaseError as error:
             self.error = self.error or error
             raise
@@ -114,22 +135,42 @@ class _Build:
             self.error = self.error or self.told
             raise self.error from None
 
+    def with_other_keys(self) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
+        """What the case returns where the keys that it makes are others; None where it makes none."""
+        from scanify.verify.other_keys import moved_in, other_keys
+
+        arguments = moved_in(self.arguments)
+        with other_keys(vars(self.cases), self._is_models) as made, self.overlay.active(self.version):
+            returned = check_returned(self.function(self.module, **arguments), self.spec)
+        return returned if made.any or arguments != self.arguments else None
+
+    def _is_models(self, frame: FrameType) -> bool:
+        file = frame.f_globals.get("__file__")
+        return isinstance(file, str) and file in self.closure
+
 
 @dataclass(frozen=True, eq=False)
 class _Loaded:
-    """One version's module and case, and the arguments of the case's variants."""
+    """One version's module, its case and the file that it is in, and the arguments of the case's variants.
+
+    `closure` are the files that importing the module alone has loaded.
+    """
 
     version: Version
     module: ModuleType
+    cases: ModuleType
     function: Callable[..., object]
     sweep: tuple[Arguments, ...]
+    closure: frozenset[str]
 
 
 class _Run:
     """One case from import to verdicts."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, lifeline: int | None = None) -> None:
         self.request = request
+        self.lifeline = lifeline
+        self.alone: Any = None
         self.seconds: list[tuple[str, float]] = []
         self.overlay = overlay_of(request)
 
@@ -145,6 +186,10 @@ class _Run:
         from scanify.verify.settings import Settings, recorded
         from scanify.verify.statics import users_modules
 
+        if self.lifeline is not None and compare.__name__ == "compare_case":
+            from scanify.verify.alone import Alone
+
+            self.alone = Alone(self._load_alone, abstract=self.request.abstract, lifeline=self.lifeline)
         settings = Settings(self.overlay.version_of)
         with self.overlay, users_modules(self.overlay.is_users), recorded(settings):
             before = self._timed("load original", lambda: self._load(self.overlay.original))
@@ -155,14 +200,29 @@ class _Run:
                 text, name = self.request.case.text, f"{self.request.case.function}.sweep"
                 raise CaseError(f"{text}: {name} must not depend on the module, but its length differs between the two")
             for at, arguments in enumerate(before.sweep):
+                if self.alone is not None:
+                    self.alone.variant(at)
                 result = self._variant(compare, self._build(before, at), self._build(after, at), settings)
                 variant = shown(before.function, before.sweep, arguments)
                 seconds = (*(() if at else self.seconds), *result.seconds)
                 yield replace(result, case=self.request.case.text, variant=variant, seconds=seconds)
 
+    def _load_alone(self, name: str) -> Callable[[int], _Build]:
+        """Load one version in a process of its own, which stays as it is from then on."""
+        from scanify.verify.statics import users_modules
+
+        version = self.overlay.original if name == self.overlay.original.name else self.overlay.rewritten
+        self.overlay.__enter__()
+        users_modules(self.overlay.is_users).__enter__()
+        loaded = self._load(version)
+        return lambda variant: self._build(loaded, variant)
+
     def _build(self, loaded: _Loaded, at: int) -> _Build:
         arguments = loaded.sweep[at]
-        return _Build(self.request.case, self.overlay, loaded.version, loaded.module, loaded.function, arguments)
+        version, module, function = loaded.version, loaded.module, loaded.function
+        return _Build(
+            self.request.case, self.overlay, version, module, function, arguments, loaded.cases, loaded.closure
+        )
 
     def _variant(
         self, compare: Callable[..., CaseResult], before: _Build, after: _Build, settings: "Settings"
@@ -171,7 +231,8 @@ class _Run:
             result = self._compared(compare, before, after)
             if before.called and after.called:
                 self._check_settings(settings)
-                self._check_taken(after)
+                self._check_taken(before, after)
+                self._check_apart(before, after)
             return result
         except BaseException as error:
             return CaseResult(self.request.case.text, error=_message(error))
@@ -184,14 +245,32 @@ class _Run:
                 "in the case file, which is loaded for both, or in neither"
             )
 
-    def _check_taken(self, after: _Build) -> None:
+    def _check_taken(self, before: _Build, after: _Build) -> None:
         original, rewritten = self.request.target, self.request.rewritten_target
-        if rewritten in (None, original) or taken_from(after.module):
+        if rewritten in (None, original):
             return
-        if os.fspath(original) in self.overlay.rewritten.read:
+        assert rewritten is not None
+        text = self.request.case.text
+        for build, own, other in ((before, original, rewritten), (after, rewritten, original)):
+            model = None if build.returned is None else build.returned[0]
+            files = own, other, self.request.case.path
+            how = taken_elsewhere(build.version, build.module, *files, build.closure, model)
+            if how is not None:
+                raise CaseError(
+                    f"{text} {how} where it is given {own.name}, so that a version would be compared with itself; take "
+                    "the model from the module that the case is given"
+                )
+        if not taken_from(after.module) and os.fspath(original) in self.overlay.rewritten.read:
             raise CaseError(
-                f"{self.request.case.text} took nothing from {Path(str(after.module.__file__)).name}, so that "
+                f"{text} took nothing from {Path(str(after.module.__file__)).name}, so that "
                 f"{original.name} would be compared with itself; take the model from the module that the case is given"
+            )
+
+    def _check_apart(self, before: _Build, after: _Build) -> None:
+        if before.returned is not None and after.returned is not None and before.returned[0] is after.returned[0]:
+            raise CaseError(
+                f"{self.request.case.text} gives the same model object for both versions: something outside of the "
+                "project keeps it; build it in the case"
             )
 
     def _timed(self, step: str, action: Callable[[], Any]) -> Any:
@@ -215,13 +294,14 @@ class _Run:
     def _load(self, version: Version) -> _Loaded:
         request, target = self.request, target_of(self.request, version)
         module = self._imported(target, version, f"the {version.name} {target.name} does not import")
+        closure = frozenset(version.read)
         if version is self.overlay.rewritten:
             watch(module)
         with_what = f" with the rewritten {target.name}" if version is self.overlay.rewritten else ""
         cases = self._imported(request.case.path, version, f"{request.case.path.name} does not import{with_what}")
         with self.overlay.active(version):
             function = find_function(cases, request.case)
-            return _Loaded(version, module, function, find_sweep(function, request.case))
+            return _Loaded(version, module, cases, function, find_sweep(function, request.case), closure)
 
     def _imported(self, path: Path, version: Version, failing: str) -> ModuleType:
         try:
@@ -241,6 +321,7 @@ class _Run:
                 abstract=request.abstract,
                 measure=request.measure,
                 files=self.overlay.files,
+                **({} if self.alone is None else {"witness": self.alone}),
             )
         except (CaseError, ScanifyError):
             raise

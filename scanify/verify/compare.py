@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scanify.errors import ScanifyError
+from scanify.jaxpr.user_rules import has_batching_rules, has_derivative_rules
 from scanify.verify.attempt import rewritten
 from scanify.verify.batched import batched
 from scanify.verify.build import Case, build
 from scanify.verify.correspond import Mismatch
 from scanify.verify.findings import nothing_scanned, policy_changed, remat_findings, remat_notes
-from scanify.verify.gradients import gradients
+from scanify.verify.gradients import Gradients, gradients
 from scanify.verify.judge import Once, Subject
 from scanify.verify.keys import keys
 from scanify.verify.layers import Layers, find_layers, missing_layers, scans_more
@@ -20,13 +21,15 @@ from scanify.verify.mixed import check_not_mixed
 from scanify.verify.numeric import Comparison
 from scanify.verify.outputs import different_outputs, outputs
 from scanify.verify.pair import Pair, pair
-from scanify.verify.parameters import same_parameters
+from scanify.verify.parameters import same_parameters, with_other_keys
 from scanify.verify.policy import policy_name as policy_name
 from scanify.verify.policy import policy_of as policy_of
+from scanify.verify.programs import Job, call_digest
 from scanify.verify.steps import Steps
 from scanify.verify.tangents import tangents
 from scanify.verify.trace import Policy, Traced, trace
 from scanify.verify.verdict import CaseResult, Measurement, PolicyResult, Status, Verdict
+from scanify.verify.witness import Witness
 
 Files = Callable[[str], str | None]
 Traces = Mapping[str, Traced | Verdict]
@@ -42,6 +45,7 @@ def compare_case(
     abstract: bool,
     measure: bool,
     files: Files | None = None,
+    witness: Witness | None = None,
 ) -> CaseResult:
     """Compare two versions of a case: `before()` and `after()` build `(model, args)` or `(model, args, kwargs)`.
 
@@ -49,12 +53,12 @@ def compare_case(
     source was asked for, and is checked to be what it does. With `abstract` no array is allocated and nothing is run;
     what is not proved then stays NOT RUN. With `measure` each version is also compiled, for which shapes are enough;
     with `abstract` only the rewritten one. `files` gives the name to show of a file of the user's code, and None for
-    any other.
+    any other. `witness` is told what each version gives, and may say that the version alone gives something else.
 
     Raises ScanifyError where a case returns something else or calls the versions with different arguments, and
     whatever the user's code raises in the original version. What only the rewritten version raises makes it FAILED.
     """
-    return _Case(name, policies, requested, abstract, measure, files).run(before, after)
+    return _Case(name, policies, requested, abstract, measure, files, witness).run(before, after)
 
 
 @dataclass(eq=False)
@@ -67,6 +71,7 @@ class _Case:
     abstract: bool
     measure: bool
     files: Files | None
+    witness: Witness | None
     steps: Steps = field(default_factory=Steps)
     executables: Executables = field(default_factory=Executables)
 
@@ -76,18 +81,25 @@ class _Case:
             second = rewritten("cannot be built", lambda: build(after, abstract=self.abstract), self.files)
         if isinstance(second, Verdict):
             return self.stopped(second)
+        if self.witness is not None:
+            self.witness.built(first, second)
         with self.steps.step("match"):
             both = pair(first, second)
         if isinstance(both, Mismatch):
             return self.stopped(Verdict(Status.FAILED, f"the models have different structures: {both}"))
         with self.steps.step("parameters"):
             parameters = same_parameters(first, second, both.found, both.inputs, self.files)
+            if parameters.good:
+                other = with_other_keys(before, after, both, abstract=self.abstract, files=self.files)
+                parameters = other or parameters
+        if self.witness is not None:
+            self.witness.matched(both.found.recipes, both.avals)
         with self.steps.step("trace"):
-            original = trace(both.before, both.avals)
+            original = self.seen("original", None, trace(both.before, both.avals))
         if not original.outputs.avals:
             raise ScanifyError("expected the call of the model to return arrays, got none: there is nothing to compare")
         traces = {self.key(p): self.traced(both, p) for p in self.wanted()}
-        for each in traces.values():
+        for each in traces.values() if self.witness is None else ():  # a witness sees more
             check_not_mixed(original.forward, each.forward if isinstance(each, Traced) else None, self.files)
         comparison = Comparison(
             both.before,
@@ -99,8 +111,22 @@ class _Case:
             None,
             inputs=both.inputs,
         )
-        subject = Subject(both, original, comparison, self.abstract, self.files, self.steps)
-        return self.compared(subject, parameters, traces)
+        subject = Subject(both, original, comparison, self.abstract, self.files, self.steps, witness=self.witness)
+        result = self.compared(subject, parameters, traces)
+        odd = None if self.witness is None else self.witness.difference() or self.changed(both, original, result)
+        if odd is not None:
+            raise ScanifyError(f"{self.name}: {odd}")
+        return result
+
+    def changed(self, both: Pair, original: Traced, result: CaseResult) -> str | None:
+        """Whether the original is another after all that was run; of what was proved nothing was run."""
+        if all(
+            each.outputs.status is Status.PROVED and each.gradients.status is Status.PROVED for each in result.policies
+        ):
+            return None
+        if call_digest(trace(both.before, both.avals)) == call_digest(original):
+            return None
+        return "the original does something else each time that it is called, so its values say nothing"
 
     def compared(self, subject: Subject, parameters: Verdict, traces: Traces) -> CaseResult:
         written = traces[self.key(None)]
@@ -143,7 +169,12 @@ class _Case:
             answer: Traced | Verdict = rewritten(
                 "cannot be traced", lambda: trace(both.after, both.avals, policy_of(policy)), self.files
             )
-        return answer
+            return answer if isinstance(answer, Verdict) else self.seen("rewritten", policy, answer)
+
+    def seen(self, version: str, policy: Policy, traced: Traced) -> Traced:
+        if self.witness is not None:
+            self.witness.saw(version, Job("call", policy_of(policy)), call_digest(traced))
+        return traced
 
     def policy(self, subject: Subject, policy: Policy, traces: Traces) -> PolicyResult:
         traced, name = traces[self.key(policy)], policy_name(policy)
@@ -151,22 +182,21 @@ class _Case:
             return PolicyResult(name, traced, traced)
         without = traces.get(self.key(False))
         self.steps.under = _under(policy)
-        first, (second, findings) = self.verdicts(subject, traced, policy)
+        first, second = self.verdicts(subject, traced, policy)
+        findings = second.findings
         if self.requested is not None and self.key(policy) == self.key(self.requested):
             findings = (*findings, *remat_findings(name, traced, traces[self.key(None)]))
         return PolicyResult(
             name,
             first,
-            second,
+            second.verdict,
             self.costs(subject, traced, policy),
             findings,
-            remat_notes(name, traced, without, subject.original),
+            (*second.notes, *remat_notes(name, traced, without, subject.original)),
             policy_changed(traced, without),
         )
 
-    def verdicts(
-        self, subject: Subject, traced: Traced, policy: Policy
-    ) -> tuple[Verdict, tuple[Verdict, tuple[str, ...]]]:
+    def verdicts(self, subject: Subject, traced: Traced, policy: Policy) -> tuple[Verdict, Gradients]:
         """On the outputs, and on the gradients with what else was found of them."""
         first = outputs(subject, traced, policy)
         return first, gradients(subject, traced, policy, first)
@@ -178,7 +208,9 @@ class _Case:
             return skipped, skipped, skipped
         differ = different_outputs(subject.original, written) or any(r.outputs.status is Status.FAILED for r in results)
         untested = "the outputs differ already" if differ else ""
-        return tangents(subject, untested), batched(subject, untested), keys(subject, written)
+        programs = (subject.original.forward, written.forward)
+        derivatives, batching = (any(map(asks, programs)) for asks in (has_derivative_rules, has_batching_rules))
+        return tangents(subject, untested, derivatives), batched(subject, untested, batching), keys(subject, written)
 
     def costs(self, subject: Subject, traced: Traced, policy: Policy, *, original: bool = False) -> Measurement:
         # Abstract models are those whose loop takes minutes to compile; their scans do not.
@@ -220,10 +252,10 @@ class _Case:
             return []
         if isinstance(traced, Verdict):
             return [f"as it is written, {traced.reason}"]
-        first, (second, lost) = self.verdicts(subject, traced, None)
-        verdicts = {"outputs": first, "gradients": second}
+        first, second = self.verdicts(subject, traced, None)
+        verdicts = {"outputs": first, "gradients": second.verdict}
         wrong = [f"as it is written, the {name} differ: {v.reason}" for name, v in verdicts.items() if not v.good]
-        return [*wrong, *lost]
+        return [*wrong, *second.findings]
 
     def layer_findings(
         self, subject: Subject, found: Layers | None, results: Sequence[PolicyResult]

@@ -253,7 +253,7 @@ class _Walk:
                 self.visit(*values, here.at(f".{name}"))
 
     def _node(self, before: Any, after: Any, here: _Here) -> None:
-        nodes = [_one_level(v) for v in (before, after)]
+        nodes = [one_level(v) for v in (before, after)]
         if nodes[0] is None and nodes[1] is None:
             self._static(before, after, here)
             return
@@ -262,7 +262,7 @@ class _Walk:
         keys = [[str(key) for key, _ in found] for found in children]
         if keys[0] != keys[1]:
             raise _Parted(here, f"keys {_listed(keys[0])} in the original, {_listed(keys[1])} in the rewritten version")
-        if not isinstance(before, list | tuple | dict):
+        if type(before) not in (list, tuple, dict):
             self._static(aux[0], aux[1], here)
         layered = here.layer is None and _is_layers(before)
         for i, ((key, first), (_, second)) in enumerate(zip(*children, strict=True)):
@@ -281,7 +281,7 @@ def _same_type(before: Any, after: Any, here: _Here) -> None:
         raise _Parted(here, f"{_kind(before)} in the original, {_kind(after)} in the rewritten version")
 
 
-def _one_level(value: Any) -> tuple[list[tuple[Any, Any]], Any] | None:
+def one_level(value: Any) -> tuple[list[tuple[Any, Any]], Any] | None:
     """The children with their keys, and the auxiliary data, of a pytree node; None for a leaf, and for None itself."""
     if value is None:
         return None

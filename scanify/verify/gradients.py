@@ -1,44 +1,106 @@
-"""Are the gradients the same, and does every layer that received one still receive it?"""
+"""Are the gradients the same, and does every layer that received one still receive it?
+
+Where a program holds a function whose derivative somebody wrote, more than the gradients is compared: the outputs as
+they are computed on the way, which such a rule may give otherwise; the gradients of the parameters alone and of the
+inputs alone, as training takes them; and second derivatives.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 
+from jax.extend.core import ClosedJaxpr
+
+from scanify.jaxpr.user_rules import has_derivative_rules
 from scanify.verify.judge import Subject, judge
 from scanify.verify.lost_gradients import lost_gradients
-from scanify.verify.numeric import compare_gradients
-from scanify.verify.trace import Policy, Traced
+from scanify.verify.numeric import compare_gradients, compare_second
+from scanify.verify.policy import policy_of
+from scanify.verify.programs import Job
+from scanify.verify.trace import Policy, Traced, differentiated
 from scanify.verify.verdict import Status, Verdict
+from scanify.verify.weakest import first_unless_failed, weakest
 
 
-def gradients(subject: Subject, traced: Traced, policy: Policy, outputs: Verdict) -> tuple[Verdict, tuple[str, ...]]:
-    """The verdict on the gradients under a policy, and findings that the verdict does not hold.
+@dataclasses.dataclass(frozen=True)
+class Gradients:
+    """The verdict on the gradients under a policy; findings that it does not hold, and notes."""
+
+    verdict: Verdict
+    findings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def gradients(subject: Subject, traced: Traced, policy: Policy, outputs: Verdict) -> Gradients:
+    """Whether the gradients under a policy are the same.
 
     Gradients that are not proved are not tested where the outputs were seen to differ: theirs then do, too.
     """
     before, after = subject.original.gradient, traced.gradient
     if before is None:
-        return Verdict(Status.TESTED, f"the original cannot be differentiated: {subject.original.raised}"), ()
+        return Gradients(Verdict(Status.TESTED, f"the original cannot be differentiated: {subject.original.raised}"))
     if after is None:
-        return Verdict(Status.FAILED, f"the rewritten version cannot be differentiated: {traced.raised}"), ()
+        return Gradients(Verdict(Status.FAILED, f"the rewritten version cannot be differentiated: {traced.raised}"))
     if [(a.shape, a.dtype) for a in before.in_avals] != [(a.shape, a.dtype) for a in after.in_avals]:
-        return Verdict(Status.NOT_RUN, "the outputs differ in shape or dtype, so their cotangents do too"), ()
-    cotangents = [f"cotangent of {subject.comparison.outputs[i]}" for i in subject.comparison.inexact]
-    verdict = judge(
-        subject,
-        before,
-        after,
-        compare_gradients,
-        more=cotangents,
-        policy=policy,
-        cotangents=len(cotangents),
-        untested="the outputs differ already" if outputs.status is Status.FAILED else "",
-    )
+        return Gradients(Verdict(Status.NOT_RUN, "the outputs differ in shape or dtype, so their cotangents do too"))
+    untested = "the outputs differ already" if outputs.status is Status.FAILED else ""
+    found = _all(subject, traced, policy, untested)
+    verdict = found.verdict
     if verdict.status is Status.PROVED:
-        return verdict, ()
+        return found
     lost = lost_gradients(subject, before, after)
     if lost is None:
-        return verdict, ()
-    return (
-        (verdict, (lost,)) if verdict.good else (dataclasses.replace(verdict, reason=f"{lost}; {verdict.reason}"), ())
-    )
+        return found
+    if verdict.good:
+        return dataclasses.replace(found, findings=(lost,))
+    return Gradients(dataclasses.replace(verdict, reason=f"{lost}; {verdict.reason}"))
+
+
+def _all(subject: Subject, traced: Traced, policy: Policy, untested: str) -> Gradients:
+    cotangents = [f"cotangent of {subject.comparison.outputs[i]}" for i in subject.comparison.inexact]
+    asked = functools.partial(judge, subject, policy=policy, untested=untested)
+    rule = functools.partial(asked, more=cotangents, cotangents=len(cotangents))
+    ruled = any(map(has_derivative_rules, (subject.original.forward, traced.forward)))
+    before, after = (each.training if ruled else each.gradient for each in (subject.original, traced))
+    assert before is not None and after is not None
+    verdict = rule(before, after, functools.partial(compare_gradients, values=ruled))
+    if not verdict.good or not ruled:
+        return Gradients(verdict)
+    found = [("", verdict)]
+    for words, only in parts(subject):
+        both = _both(subject, Job("gradient", leaves=only), policy)
+        test = functools.partial(compare_gradients, only=only)
+        if both is not None:
+            found.append((f"{words}: ", both if isinstance(both, Verdict) else rule(*both, test)))
+    verdict = weakest(found)
+    moves = [f"tangent of {subject.both.found.names[i]}" for i in differentiated(subject.both.avals)]
+    both = _both(subject, Job("second"), policy)
+    if both is None or not verdict.good:
+        return Gradients(verdict)
+    more = [*cotangents, *moves]
+    judged = both if isinstance(both, Verdict) else asked(*both, compare_second, more=more, cotangents=len(more))
+    verdict, note = first_unless_failed([("", verdict), ("second derivatives: ", judged)])
+    return Gradients(verdict, notes=(note,) if note else ())
+
+
+def parts(subject: Subject) -> list[tuple[str, tuple[int, ...]]]:
+    """The parameters alone and the inputs alone, as leaves that are differentiated; none where one of them has none."""
+    inputs = set(subject.both.inputs)
+    at = differentiated(subject.both.avals)
+    given = tuple(i for i in at if i in inputs)
+    held = tuple(i for i in at if i not in inputs)
+    return [("of the parameters alone", held), ("of the inputs alone", given)] if given and held else []
+
+
+def _both(subject: Subject, job: Job, policy: Policy) -> tuple[ClosedJaxpr, ClosedJaxpr] | Verdict | None:
+    """Both programs; None where the original has none, FAILED where the rewritten version alone has none."""
+    try:
+        before = subject.original_program(job)
+    except Exception:  # what the original does not support is not asked of the rewritten version
+        return None
+    try:
+        return before, subject.rewritten_program(dataclasses.replace(job, policy=policy_of(policy)))
+    except Exception as error:
+        text = f"the rewritten version cannot be differentiated like the original: {subject.said(error)}"
+        return Verdict(Status.FAILED, text)

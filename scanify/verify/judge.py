@@ -8,15 +8,18 @@ from dataclasses import dataclass, field
 
 from jax.extend.core import ClosedJaxpr
 
+from scanify.jaxpr.neutral import digest
 from scanify.verify.attempt import proof_of
 from scanify.verify.numeric import Comparison, Outcome
 from scanify.verify.pair import Pair
 from scanify.verify.policy import policy_of
+from scanify.verify.programs import Job, traced_program
 from scanify.verify.prove import Proof
 from scanify.verify.readings import Readings
 from scanify.verify.steps import Steps
 from scanify.verify.trace import Policy, Traced
 from scanify.verify.verdict import Status, Verdict
+from scanify.verify.witness import RAISED, Witness
 from scanify.verify.words import raised, unproved
 
 Files = Callable[[str], str | None]
@@ -37,6 +40,27 @@ class Subject:
     files: Files | None
     steps: Steps
     readings: Readings = field(default_factory=Readings)
+    witness: Witness | None = None
+
+    def original_program(self, job: Job) -> ClosedJaxpr:
+        """A program of the original, traced once. Raises whatever the user's code raises."""
+        return self.comparison.once(("program", job), lambda: self._traced("original", job))
+
+    def rewritten_program(self, job: Job) -> ClosedJaxpr:
+        """The same program of the rewritten version."""
+        return self._traced("rewritten", job)
+
+    def _traced(self, side: str, job: Job) -> ClosedJaxpr:
+        program = self.both.before if side == "original" else self.both.after
+        with self.steps.step("trace"):
+            said = RAISED
+            try:
+                found = traced_program(program, self.both.avals, job)
+                said = digest(found) if self.witness is not None else ""
+            finally:
+                if self.witness is not None:
+                    self.witness.saw(side, job, said)
+        return found
 
     def said(self, error: Exception) -> str:
         """An exception of user code in one line."""
@@ -88,6 +112,8 @@ def judge(
 def _tested(outcome: Outcome, proof: Proof, why: str) -> Verdict:
     if not outcome.agree:
         return Verdict(Status.FAILED, f"{outcome.text}; {why}", proof.difference)
+    if not outcome.ran:
+        return Verdict(Status.NOT_RUN, f"not proved, and not tested: {outcome.text}; {why}", proof.difference)
     if not proof.effects_equal:
         return Verdict(Status.NOT_RUN, f"the values agree ({outcome.text}), but {why}", proof.difference)
     return Verdict(Status.TESTED, f"not proved ({why}); {outcome.text}", proof.difference)

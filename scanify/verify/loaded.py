@@ -37,6 +37,9 @@ class Version:
     missed: set[str] = field(default_factory=set)
     # Whether it has other files than the disk.
     uneven: bool = False
+    # The file whose import statement is being run, last; and by file which one had it imported.
+    importing: list[str] = field(default_factory=list)
+    importers: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, name: str, texts: Mapping[Path, bytes | None], search: Sequence[Path], suffix: str = "") -> "Version":
@@ -64,6 +67,7 @@ class Version:
     def note(self, path: str, data: bytes | None = None) -> None:
         """Keep that the file at `path` was loaded."""
         if path not in self.read:
+            self.importers[path] = self.importing[-1] if self.importing else ""
             self.read[path] = digest(Path(path).read_bytes() if data is None else data)
 
     def holds(self, directory: str) -> bool:

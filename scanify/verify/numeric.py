@@ -18,12 +18,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, jaxprs_in_params
 
-from scanify.verify.arrays import is_inexact, is_key, struct
+from scanify.verify import checks
+from scanify.verify.arrays import is_inexact, struct
+from scanify.verify.checks import Check
 from scanify.verify.figures import EQUAL, Distance, distance
-from scanify.verify.jvp import jvp
 from scanify.verify.points import Point, far, near, not_finite, shaken
-from scanify.verify.trace import Policy, Version, differentiated, flat_outputs, gradients, trace, under
-from scanify.verify.vmap import batch
+from scanify.verify.trace import Policy, Version, differentiated, trace, under
+from scanify.verify.vmap import SIZE
 
 FLOAT64 = 1e-12  # of the size of an array
 NATIVE_EPS = 128  # times the machine epsilon, where there is no float64 truth
@@ -31,16 +32,22 @@ WORSE = 4.0  # times the error of the original against the float64 truth
 # Far from the values of the case: how small the rounding of the leaves is against the tolerance, how many times what it
 # does to the original the tolerance is at least, and the tolerance with which a comparison says nothing any more.
 ROUNDED, SHAKEN, LOOSEST = 64.0, 10.0, 1e-4
+# No tolerance is larger, however coarse the dtype; and beyond this one float64 says nothing that the dtype does not.
+COARSE, LOOSE = 0.02, 1e-3
+# At how many points integers and truth values are compared.
+POINTS = 16
+_DOUBLE = 1e-15
 
 _Arrays = Sequence[Any]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Whether values agree, in which sense, and with which figures."""
+    """Whether values agree, in which sense, and with which figures; `ran`: whether there were values to tell by."""
 
     agree: bool
     text: str
+    ran: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,64 +80,77 @@ def compare_outputs(case: Comparison) -> Outcome:
     return _test(case, _outputs(case))
 
 
-def _outputs(case: Comparison) -> _Check:
-    return _Check("values", _values, case.outputs)
+def _outputs(case: Comparison) -> Check:
+    return Check("values", checks.values, case.outputs)
 
 
-def compare_gradients(case: Comparison) -> Outcome:
-    """vjp with random cotangents."""
-    grads = tuple(f"the gradient of {case.names[i]}" for i in differentiated(case.leaves))
-    return _test(case, _Check("vjp", _vjp, grads))
+def compare_gradients(case: Comparison, only: Sequence[int] | None = None, *, values: bool = True) -> Outcome:
+    """vjp with random cotangents; the gradients of the leaves `only`, or of all, and the outputs on the way.
 
-
-def compare_tangents(case: Comparison) -> Outcome:
-    """jvp with random tangents."""
-    tangents = tuple(f"the tangent of {case.outputs[i]}" for i in case.inexact)
-    return _test(case, _Check("jvp", _jvp, tangents, native=False, far=False))
-
-
-def compare_batched(case: Comparison, inputs: Sequence[int]) -> Outcome:
-    """Values under vmap over these leaves."""
-    return _test(case, _Check("vmap", functools.partial(_vmapped, inputs), case.outputs, native=False, far=False))
-
-
-_Function = Callable[[_Arrays], list[Any]]
-_Make = Callable[[Version, _Arrays, np.random.Generator], _Function]
-
-
-@dataclass(frozen=True, eq=False)
-class _Check:
-    """What is computed of both versions, and the names of the arrays that it gives.
-
-    `make` gives the function of a version, compiled for leaves like these. `native`: also in the model's own dtypes,
-    where a rewrite can lose accuracy that float64 does not show. `far`: at points far from the case's own values, too.
+    Without `values` the gradients alone.
     """
+    at = differentiated(case.leaves) if only is None else only
+    grads = tuple(f"the gradient of {case.names[i]}" for i in at)
+    make = functools.partial(checks.vjp, only, None if values else len(grads))
+    names = (*grads, *(_on_the_way(case) if values else ()))
+    return _test(case, Check("vjp", make, names, first=len(grads), about=_of(only)))
 
-    title: str
-    make: _Make
-    names: tuple[str, ...]
-    native: bool = True
-    far: bool = True
+
+def compare_second(case: Comparison) -> Outcome:
+    """Hessian-vector products with random cotangents and tangents."""
+    names = tuple(f"the second derivative of {case.names[i]}" for i in differentiated(case.leaves))
+    return _test(case, Check("jvp of vjp", checks.second_of, names, native=False, far=False))
 
 
-def _test(case: Comparison, check: _Check) -> Outcome:
+def compare_tangents(case: Comparison, only: Sequence[int] | None = None) -> Outcome:
+    """jvp with random tangents of the leaves `only`, or of all; the tangents and the outputs on the way."""
+    moved = tuple(f"the tangent of {case.outputs[i]}" for i in case.inexact)
+    make = functools.partial(checks.jvp_of, only)
+    names = (*moved, *_on_the_way(case))
+    check = Check("jvp", make, names, native=False, far=False, first=len(moved), about=_of(only))
+    return _test(case, check)
+
+
+def compare_batched(case: Comparison, inputs: Sequence[int], size: int = SIZE) -> Outcome:
+    """Values under vmap over these leaves."""
+    make = functools.partial(checks.vmapped, inputs, size)
+    return _test(case, Check("vmap", make, case.outputs, native=False, far=False, about=f"{_of(inputs)} by {size}"))
+
+
+def _of(leaves: Sequence[int] | None) -> str:
+    return "" if leaves is None else ", ".join(map(str, leaves))
+
+
+def _on_the_way(case: Comparison) -> tuple[str, ...]:
+    return tuple(f"{name} under differentiation" for name in case.outputs)
+
+
+def _test(case: Comparison, check: Check) -> Outcome:
     native = _Runner(case, _outputs(case), wide=False)
     point, moved = case.once("near", lambda: near(case.leaves, lambda xs: native.function(xs)(xs)))
     outcome = _one(case, point, check)
     as_given = "" if moved else "; with the values of the case, as perturbed ones give NaN"
-    return Outcome(outcome.agree, f"{check.title}: {outcome.text}{as_given}")
+    return Outcome(outcome.agree, f"{check.title}: {outcome.text}{as_given}", outcome.ran)
 
 
-def _one(case: Comparison, point: Point, check: _Check) -> Outcome:
+def _one(case: Comparison, point: Point, check: Check) -> Outcome:
     runner = _Runner(case, check, wide=True)
     wide = runner.both(point)
     limit = case.once("limit", lambda: _limit(case, point.leaves)) if wide.ran else None
-    if limit is None:
+    if limit is None or limit > LOOSE:
         why = wide.unsupported or wide.error or "it computes in less than float32 whatever it is given"
-        return _native_only(_Runner(case, check, wide=False).both(point), f"not in float64: {why}")
+        narrow = _Runner(case, check, wide=False)
+        return _native_only(narrow, narrow.both(point), point, limit, f"not in float64: {why}")
+    if not _tells(wide.before):
+        return Outcome(True, "nothing finite came out, so that nothing is shown", ran=False)
     text = f"float64 {wide.apart}" + (f" (tolerance {limit:.2g})" if limit > FLOAT64 else "")
     if not wide.apart.relative <= limit:
         return Outcome(False, f"float64, tolerance {limit:.2g}: {wide.apart}")
+    hidden = _hidden(runner, point, wide, limit)
+    if hidden:
+        return Outcome(False, f"float64, tolerance {limit:.2g}, beside much larger values: {hidden}")
+    if not any(map(is_inexact, wide.before)):
+        return _discrete(runner, wide, text)
     elsewhere = _elsewhere(runner, point, wide, limit) if check.far else Outcome(True, "")
     if not elsewhere.agree:
         return elsewhere
@@ -156,7 +176,7 @@ def _elsewhere(runner: _Runner, point: Point, here: _Pair, limit: float) -> Outc
         if found.unsupported or not_finite(found.before) > not_finite(here.before):
             continue
         bound = max(limit, SHAKEN * runner.rounding(other, found, limit))
-        if not bound <= LOOSEST:
+        if not bound <= max(LOOSEST, limit):
             continue
         if found.error or not found.apart.relative <= bound:
             return Outcome(
@@ -166,14 +186,59 @@ def _elsewhere(runner: _Runner, point: Point, here: _Pair, limit: float) -> Outc
     return Outcome(True, f"; with {' and with '.join(told)}, too" if told else "")
 
 
-def _native_only(native: _Pair, why: str) -> Outcome:
+def _native_only(runner: _Runner, native: _Pair, point: Point, limit: float | None, why: str) -> Outcome:
     """The outcome where float64 cannot serve: both versions in their own dtypes, or neither."""
     if native.unsupported:
-        return Outcome(True, f"the original does not support it ({native.unsupported})")
+        return Outcome(True, f"nothing was compared, as the original raised {native.unsupported}", ran=False)
     if native.error:
         return Outcome(False, native.error)
-    alone = _native_alone(native)
-    return Outcome(alone.agree, f"its own dtypes {alone.text} ({why})")
+    if not _tells(native.before):
+        return Outcome(True, "nothing finite came out, so that nothing is shown", ran=False)
+    alone = _native_alone(native, limit)
+    if not alone.agree:
+        return Outcome(False, f"its own dtypes {alone.text} ({why})")
+    elsewhere = _elsewhere(runner, point, native, limit or _native_limit(native)) if runner.check.far else alone
+    text = f"its own dtypes {alone.text} ({why})"
+    return (
+        Outcome(True, text + elsewhere.text)
+        if elsewhere.agree and runner.check.far
+        else Outcome(elsewhere.agree, text if elsewhere.agree else elsewhere.text)
+    )
+
+
+def _tells(values: _Arrays) -> bool:
+    """Whether something that is finite came out, or something that is no float."""
+    return not values or any(
+        not is_inexact(x) or bool(np.isfinite(np.asarray(x).astype(np.complex128)).any()) or x.size == 0 for x in values
+    )
+
+
+def _hidden(runner: _Runner, point: Point, found: _Pair, limit: float) -> str:
+    """A difference among values that are small beside others, and larger than what rounding does to them; or ""."""
+    if found.apart.among <= limit:
+        return ""
+    noise = runner.rounding(point, found, limit, among=True)
+    return str(found.apart) if found.apart.among > max(limit, SHAKEN * noise) else ""
+
+
+def _discrete(runner: _Runner, here: _Pair, text: str) -> Outcome:
+    """Integers and truth values hide what they were made of: they are compared at several points, and must vary."""
+    case, varies, told = runner.case, False, text
+    for seed in range(1, 1 + POINTS):
+        leaves = near(case.leaves, lambda xs: xs, seed)[0].leaves
+        found = runner.both(Point(leaves, f"other values {seed}"))
+        if found.unsupported:
+            continue
+        if found.error or not found.apart.bitwise:
+            return Outcome(False, f"with other values: {found.error or found.apart}")
+        varies = varies or not distance(runner.check.names, here.before, found.before).bitwise
+    for other in case.once("far", lambda: far(case.leaves, case.inputs)):
+        found = runner.both(other)
+        if not found.unsupported and (found.error or not found.apart.bitwise):
+            return Outcome(False, f"with {other.about}: {found.error or found.apart}")
+    if not varies:
+        return Outcome(True, f"{told}, which is the same whatever the values are, so that nothing is shown", ran=False)
+    return Outcome(True, told)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,9 +261,9 @@ class _Runner:
     """Runs one check of both versions, in float64 (`wide`) or in the model's own dtypes; each is compiled once."""
 
     case: Comparison
-    check: _Check
+    check: Check
     wide: bool
-    rewritten: _Function | None = None
+    rewritten: checks.Function | None = None
 
     def both(self, point: Point) -> _Pair:
         with self.width():
@@ -216,17 +281,21 @@ class _Runner:
                 return _Pair(
                     before, after, error=f"{len(before)} arrays in the original, {len(after)} in the rewritten"
                 )
-            return _Pair(before, after, distance(self.check.names, before, after))
+            return _Pair(before, after, self.check.apart(before, after))
 
-    def rounding(self, point: Point, found: _Pair, limit: float) -> float:
-        """How far the original goes where its leaves are rounded to a size that is small against `limit`."""
+    def rounding(self, point: Point, found: _Pair, limit: float, *, among: bool = False) -> float:
+        """How far the original goes where its leaves are rounded to a size that is small against `limit`.
 
-        def compute() -> float:
+        `among`: among values that are small beside others.
+        """
+
+        def compute() -> Distance | None:
             with self.width():
                 moved, unsupported = self.original(self.given(shaken(self.given(point.leaves), limit / ROUNDED)))
-                return float("inf") if unsupported else distance(self.check.names, found.before, moved).relative
+                return None if unsupported else self.check.apart(found.before, moved)
 
-        return float(self.case.once((*self.key(point), "rounding"), compute))
+        apart: Distance | None = self.case.once((*self.key(point), "rounding"), compute)
+        return float("inf") if apart is None else apart.among if among else apart.relative
 
     def original(self, given: _Arrays) -> tuple[list[Any], str]:
         try:
@@ -235,16 +304,16 @@ class _Runner:
         except Exception as error:  # user code may raise anything; what it does is reported
             return [], _raised(error)
 
-    def function(self, given: _Arrays) -> _Function:
+    def function(self, given: _Arrays) -> checks.Function:
         """The check of the original, compiled once for all policies."""
-        made: _Function = self.case.once((self.check.title, self.wide), lambda: self.made(self.case.before, given))
+        made: checks.Function = self.case.once((self.check.key, self.wide), lambda: self.made(self.case.before, given))
         return made
 
-    def made(self, program: Version, given: _Arrays) -> _Function:
+    def made(self, program: Version, given: _Arrays) -> checks.Function:
         return self.check.make(program, given, np.random.default_rng(1))
 
     def key(self, point: Point) -> tuple[Any, ...]:
-        return self.check.title, self.wide, point.about
+        return self.check.key, self.wide, point.about
 
     def given(self, leaves: _Arrays) -> list[Any]:
         return [_widened(x) for x in leaves] if self.wide else list(leaves)
@@ -254,56 +323,6 @@ class _Runner:
         return context
 
 
-def _called(program: Version, leaves: _Arrays) -> list[Any]:
-    return flat_outputs(program.call(program.own(leaves)))[0]
-
-
-def _values(program: Version, leaves: _Arrays, rng: np.random.Generator) -> _Function:
-    function = jax.jit(lambda xs: _called(program, xs))
-    return lambda given: _listed(function(list(given)))
-
-
-def _vmapped(inputs: Sequence[int], program: Version, leaves: _Arrays, rng: np.random.Generator) -> _Function:
-    axes = [0 if i in set(inputs) else None for i in range(len(leaves))]
-    function = jax.jit(lambda xs: batch(program, xs, axes))
-
-    def run(given: _Arrays) -> list[Any]:
-        two = [x if axis is None else jnp.stack([x, _another(x)]) for x, axis in zip(given, axes, strict=True)]
-        return _listed(function(two))
-
-    return run
-
-
-def _another(x: Any) -> Any:
-    """Other values of the same kind: an integer stays the index that it may be, a key is a key of the same kind."""
-    if is_inexact(x):
-        return x * 1.25
-    if is_key(x):
-        return jax.random.wrap_key_data(jnp.flip(jax.random.key_data(x)), impl=jax.random.key_impl(x))
-    return jnp.flip(x)
-
-
-def _vjp(program: Version, leaves: _Arrays, rng: np.random.Generator) -> _Function:
-    shapes = jax.eval_shape(lambda xs: _called(program, xs), list(leaves))
-    cotangents = [_noise(rng, s) for s in shapes if is_inexact(s)]
-    function = jax.jit(lambda xs, cts: gradients(program, xs, cts))
-    return lambda given: _listed(function(list(given), cotangents))
-
-
-def _jvp(program: Version, leaves: _Arrays, rng: np.random.Generator) -> _Function:
-    tangents = [_noise(rng, leaves[i]) for i in differentiated(leaves)]
-    function = jax.jit(lambda xs, moves: jvp(program, xs, moves))
-    return lambda given: _listed(function(list(given), tangents))
-
-
-def _listed(values: Any) -> list[Any]:
-    return [jax.block_until_ready(value) for value in values]
-
-
-def _noise(rng: np.random.Generator, like: Any) -> Any:
-    return jnp.asarray(rng.standard_normal(like.shape).astype(like.dtype))
-
-
 def _widened(x: Any) -> Any:
     if not is_inexact(x):
         return x
@@ -311,17 +330,13 @@ def _widened(x: Any) -> Any:
     return jnp.asarray(np.asarray(x).astype(wide))
 
 
-def _limit(case: Comparison, leaves: _Arrays) -> float | None:
-    """The tolerance in float64: 1e-12, or 128 float32 epsilons where the original casts to float32 on its own.
-
-    None where it casts to something narrower, which leaves nothing to compare by.
-    """
+def _limit(case: Comparison, leaves: _Arrays) -> float:
+    """The tolerance in float64: 1e-12, or that of the narrowest dtype that the original casts to on its own."""
     with jax.enable_x64(True):
         traced = trace(case.before, [struct(_widened(x)) for x in leaves])
-    narrow = {str(d) for jaxpr in (traced.forward, traced.gradient) if jaxpr for d in _dtypes(jaxpr)}
-    if narrow & {"bfloat16", "float16"} or any(name.startswith("float8") for name in narrow):
-        return None
-    return NATIVE_EPS * float(np.finfo(np.float32).eps) if narrow & {"float32", "complex64"} else FLOAT64
+    dtypes = {d for jaxpr in (traced.forward, traced.gradient) if jaxpr for d in _dtypes(jaxpr)}
+    eps = max((float(jnp.finfo(d).eps) for d in dtypes if jnp.issubdtype(d, jnp.inexact)), default=0.0)
+    return max(FLOAT64, _tolerance(eps)) if eps > _DOUBLE else FLOAT64
 
 
 def _dtypes(closed: ClosedJaxpr) -> Iterator[Any]:
@@ -333,12 +348,21 @@ def _dtypes(closed: ClosedJaxpr) -> Iterator[Any]:
             todo.extend(jaxprs_in_params(eqn.params))
 
 
-def _native_alone(native: _Pair) -> Outcome:
-    eps = max((float(jnp.finfo(x.dtype).eps) for x in native.before if is_inexact(x)), default=0.0)
-    limit = NATIVE_EPS * eps
+def _native_alone(native: _Pair, limit: float | None = None) -> Outcome:
+    """Whether both agree in their own dtypes, within `limit` or what the dtypes of the results allow."""
+    limit = _native_limit(native) if limit is None else limit
     if native.apart.bitwise:
         return Outcome(True, str(native.apart))
     return Outcome(native.apart.relative <= limit, f"{native.apart} (tolerance {limit:.2g})")
+
+
+def _native_limit(native: _Pair) -> float:
+    return _tolerance(max((float(jnp.finfo(x.dtype).eps) for x in native.before if is_inexact(x)), default=0.0))
+
+
+def _tolerance(eps: float) -> float:
+    """What rounding to this machine epsilon may do, in the size of an array; never more than `COARSE`."""
+    return min(NATIVE_EPS * eps, COARSE)
 
 
 def _worse_than_original(native: _Pair, wide: _Pair, names: Sequence[str]) -> str | None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import jax
-
 from scanify.verify.correspond import Correspondence, Mismatch, correspond
 from scanify.verify.judge import Subject, judge
+from scanify.verify.meaning import different_meaning
 from scanify.verify.numeric import compare_outputs
-from scanify.verify.statics import same_program
 from scanify.verify.trace import Policy, Traced
 from scanify.verify.verdict import Status, Verdict
 from scanify.verify.written import differently_written
@@ -18,9 +16,12 @@ def outputs(subject: Subject, traced: Traced, policy: Policy) -> Verdict:
     wrong = different_outputs(subject.original, traced)
     if wrong is not None:
         return Verdict(Status.FAILED, wrong)
-    function = _other_function(subject.original, traced)
-    if function is not None:
-        return Verdict(Status.NOT_RUN, f"the {function} is returned, and what it computes is not compared")
+    what = different_meaning(subject.original.outputs.tree, traced.outputs.tree)
+    if what is not None:
+        text = (
+            f"{what} is returned, whose code is not seen to be the same; what it computes when called is not compared"
+        )
+        return Verdict(Status.NOT_RUN, text)
     return judge(subject, subject.original.forward, traced.forward, compare_outputs, policy=policy)
 
 
@@ -42,13 +43,6 @@ def different_outputs(before: Traced, after: Traced) -> str | None:
             words = ["weakly typed" if w else "not weakly typed" for w in weak]
             return f"{name}: {words[0]} in the original, {words[1]} in the rewritten version"
     return None
-
-
-def _other_function(before: Traced, after: Traced) -> str | None:
-    """A function that is returned and that runs other instructions in the rewritten version."""
-    leaves = [jax.tree.leaves(each.outputs.tree) for each in (before, after)]
-    odd = (a for a, b in zip(*leaves, strict=False) if callable(a) and not same_program(a, b))
-    return next((f"function {getattr(each, '__qualname__', each)}" for each in odd), None)
 
 
 def _sub(path: str) -> str:

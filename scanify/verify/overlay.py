@@ -208,18 +208,19 @@ class Overlay(MetaPathFinder):
         # A library: outside the versions nothing else is loaded. Fast, for layers that import in their methods.
         if self.current is None and level == 0 and name.partition(".")[0] in sys.modules:
             return self._import(name, globals, locals, fromlist or (), level)
-        with self._for(_version_of(globals or {})):
+        with self._for(_version_of(globals or {}), globals):
             return self._import(name, globals, locals, fromlist or (), level)
 
     def _importing_module(self, name: str, package: str | None = None) -> ModuleType:
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and _version_of(frame.f_globals) is None:
             frame = frame.f_back
-        with self._for(None if frame is None else _version_of(frame.f_globals)):
+        importer = {} if frame is None else frame.f_globals
+        with self._for(_version_of(importer), importer):
             return self._import_module(name, package)
 
     @contextmanager
-    def _for(self, version: Version | None) -> Iterator[None]:
+    def _for(self, version: Version | None, importer: Mapping[str, object] | None = None) -> Iterator[None]:
         # Import hooks that the user's packages install (jaxtyping's) put themselves first and read files from disk.
         if sys.meta_path[0] is not self:
             if self in sys.meta_path:
@@ -227,9 +228,13 @@ class Overlay(MetaPathFinder):
             sys.meta_path.insert(0, self)
         if version is None:
             yield
-        else:
+            return
+        version.importing.append(str((importer or {}).get("__file__", "")))
+        try:
             with self.active(version):
                 yield
+        finally:
+            version.importing.pop()
 
     def _switch(self, version: Version | None) -> Version | None:
         previous, self.current = self.current, version

@@ -57,7 +57,8 @@ def pair(before: Built, after: Built) -> Pair | Mismatch:
     )
     leaves = tuple(before.arrays)
     both = Pair(version(before), version(after, found.recipes), found, leaves, tuple(map(struct, leaves)), inputs)
-    return dataclasses.replace(both, found=dataclasses.replace(found, statics=(*found.statics, *_weak(both, after))))
+    odd = (*found.statics, *_weak(both, after), *_other_library(both, before, after))
+    return dataclasses.replace(both, found=dataclasses.replace(found, statics=odd))
 
 
 def _matched(before: Built, after: Built) -> Correspondence | Mismatch:
@@ -94,6 +95,19 @@ def _weak(both: Pair, after: Built) -> list[Mismatch]:
             words = ["weakly typed" if aval.weak_type else "not weakly typed" for aval in (ours, held)]
             text = f"{words[0]} in the original, {words[1]} in the rewritten version"
             odd.append(Mismatch(both.found.names[recipe.sources[0]], text))
+    return odd
+
+
+def _other_library(both: Pair, before: Built, after: Built) -> list[Mismatch]:
+    """Parameters that are arrays of NumPy in one version only: what trains a model may pass over these."""
+    odd = []
+    was, now_is = (each.numpy or (False,) * len(each.arrays) for each in (before, after))
+    for recipe, now in zip(both.found.recipes, now_is, strict=True):
+        for source in recipe.sources:
+            if was[source] is not now and source not in both.inputs:
+                words = [f"an array of {'NumPy' if numpy else 'jax'}" for numpy in (was[source], now)]
+                text = f"{words[0]} in the original, {words[1]} in the rewritten version"
+                odd.append(Mismatch(both.found.names[source], text))
     return odd
 
 

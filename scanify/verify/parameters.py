@@ -13,15 +13,19 @@ import jax
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from scanify.errors import ScanifyError
-from scanify.verify.arrays import plain, same_bits, show_value
+from scanify.verify.arrays import plain, same_bits, show_value, struct
 from scanify.verify.attempt import proof_of
-from scanify.verify.build import Built
+from scanify.verify.build import Built, Case, build
 from scanify.verify.correspond import Correspondence
+from scanify.verify.pair import Pair
 from scanify.verify.trace import version
 from scanify.verify.verdict import Status, Verdict
-from scanify.verify.words import unproved
+from scanify.verify.words import raised, unproved
 
 Files = Callable[[str], str | None] | None
+
+# Models of more bytes than this are not built a second time.
+_ROOM = 1 << 30
 
 
 def same_parameters(before: Built, after: Built, found: Correspondence, inputs: Sequence[int], files: Files) -> Verdict:
@@ -49,6 +53,73 @@ def same_parameters(before: Built, after: Built, found: Correspondence, inputs: 
     return Verdict(Status.PROVED)
 
 
+def with_other_keys(before: Case, after: Case, pair: Pair, *, abstract: bool, files: Files) -> Verdict | None:
+    """The verdict on the constructors where the case makes other random keys; None where there is nothing to say.
+
+    A case that can has the method `with_other_keys`, which gives None where it makes no key.
+    """
+    others = [getattr(case, "with_other_keys", None) for case in (before, after)]
+    if None in others or _large(pair):
+        return None
+    try:
+        first = _built(others[0], abstract=abstract)
+    except Exception:  # what the original does not do with other keys is asked of neither
+        return None
+    try:
+        second = None if first is None else _built(others[1], abstract=abstract)
+    except Exception as error:
+        return Verdict(Status.FAILED, f"with another random key the rewritten version raises {raised(error, files)}")
+    if first is None or second is None:
+        return None
+    same = _same_leaves(first, second, pair, files)
+    wrong = None if same is None else next((i for i, ok in enumerate(same) if not ok and i not in pair.inputs), None)
+    if wrong is None and same is not None:
+        return None
+    name = "the models have other leaves" if wrong is None else f"{pair.found.names[wrong]} is another"
+    status = Status.NOT_RUN if abstract else Status.FAILED
+    text = "the constructors do not use their random key in the same way: with another key in the case"
+    return Verdict(status, f"{text}, {name}")
+
+
+def _built(case: Any, *, abstract: bool) -> Built | None:
+    returned: list[Any] = []
+
+    def once() -> Any:
+        found = case()
+        returned.append(found)
+        return (lambda: None, ()) if found is None else found
+
+    built = build(once, abstract=abstract)
+    return None if returned[0] is None else built
+
+
+def _same_leaves(first: Built, second: Built, pair: Pair, files: Files) -> list[bool] | None:
+    """Per leaf of the original whether it is the same; None where there are others."""
+    found = pair.found
+    shapes = [[(struct(x).shape, struct(x).dtype) for x in each.arrays] for each in (first, second)]
+    expected = [(a.shape, a.dtype) for a in pair.avals]
+    if shapes[0] != expected or len(shapes[1]) != len(found.recipes):
+        return None
+    equal = _concrete(first, second, found) if first.constructor is None else None
+    if equal is not None:
+        return [same for same, _ in equal]
+    assert first.constructor is not None
+    return list(proof_of(first.constructor, _apart(second, found), files=files).equal)
+
+
+def _large(pair: Pair) -> bool:
+    """Whether there is no room for the arrays of both models a second time."""
+    held = sum(leaf.nbytes for leaf in pair.leaves if hasattr(leaf, "nbytes") and isinstance(leaf, jax.Array))
+    return bool(held > _ROOM)
+
+
+def _apart(after: Built, found: Correspondence) -> ClosedJaxpr:
+    apart, constructor = version(after, found.recipes), after.constructor
+    assert constructor is not None
+    rebuilt: ClosedJaxpr = jax.make_jaxpr(lambda: apart.split(jaxpr_as_fun(constructor)()))()
+    return rebuilt
+
+
 def _concrete(before: Built, after: Built, found: Correspondence) -> list[tuple[bool, str]]:
     """Per leaf of the original: is it the same, and both values in words."""
     others = version(after, found.recipes).split([plain(x) for x in after.arrays])
@@ -70,9 +141,7 @@ def _words(a: Any, b: Any) -> str:
 
 def _abstract(before: Built, after: Built, found: Correspondence, inputs: Sequence[int], files: Files) -> Verdict:
     assert before.constructor is not None and after.constructor is not None
-    apart = version(after, found.recipes)
-    rebuilt: ClosedJaxpr = jax.make_jaxpr(lambda: apart.split(jaxpr_as_fun(after.constructor)()))()
-    proof = proof_of(before.constructor, rebuilt, files=files)
+    proof = proof_of(before.constructor, _apart(after, found), files=files)
     wrong = [i for i, same in enumerate(proof.equal) if not same]
     given = [i for i in wrong if i in set(inputs)]
     if found.statics:

@@ -17,6 +17,8 @@ from scanify.verify.arrays import is_inexact, is_key
 
 # How many times as large floats are taken to be: inputs, and parameters where the call has no float among its inputs.
 INPUTS, PARAMETERS = 1000.0, 8.0
+# An integer beyond most counts of steps and positions, and how many flags are turned round one by one.
+LARGE, FLAGS = 1024, 4
 
 
 _Wide = np.ndarray[Any, Any]
@@ -30,14 +32,14 @@ class Point:
     about: str = ""
 
 
-def near(leaves: Sequence[Any], call: Callable[[Sequence[Any]], Sequence[Any]]) -> tuple[Point, bool]:
+def near(leaves: Sequence[Any], call: Callable[[Sequence[Any]], Sequence[Any]], seed: int = 0) -> tuple[Point, bool]:
     """Leaves such that no two layers are equal, and whether they are moved at all; `call` runs the original.
 
     Values move by some percent of their size and zeros a little upwards, so that variances stay positive and masks
     of infinities stay what they are. Some bools change. Where that makes more of the outputs NaN, as a row that is
     masked as a whole does, the bools are taken as they are; where it does all the same, all leaves.
     """
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     moved = [_move(rng, x) if is_inexact(x) else x for x in leaves]
     flipped = [_flip(rng, x) if jnp.issubdtype(x.dtype, jnp.bool_) else x for x in moved]
     try:
@@ -49,7 +51,8 @@ def near(leaves: Sequence[Any], call: Callable[[Sequence[Any]], Sequence[Any]]) 
 
 
 def far(leaves: Sequence[Any], inputs: Sequence[int]) -> tuple[Point, ...]:
-    """Other integers within the range that each array of the call's arguments (`inputs`) has, and larger floats.
+    """Other integers within the range that each array of the call's arguments (`inputs`) has, and beyond it; larger
+    floats; truth values the other way round.
 
     Where all integers of an array are the same, as a position is, some are the next one.
     """
@@ -61,7 +64,12 @@ def far(leaves: Sequence[Any], inputs: Sequence[int]) -> tuple[Point, ...]:
         scaled = [i for i, x in enumerate(leaves) if is_inexact(x)]
         factor, words = PARAMETERS, f"parameters {PARAMETERS:.0f} times as large"
     larger = {i: _computed(leaves[i], lambda x: x * factor) for i in scaled}
-    found = (("other integers", drawn), (words, larger))
+    found = [("other integers", drawn), (words, larger)]
+    flags = [i for i in inputs if jnp.issubdtype(leaves[i].dtype, jnp.bool_)]
+    found += [("truth values the other way round", {i: _not(leaves[i])}) for i in flags[:FLAGS]]
+    whole = [i for i in inputs if _is_integer(leaves[i])]
+    found.append(("integers beyond those of the case", {i: _beyond(rng, leaves[i]) for i in whole}))
+    found.append(("zeros for integers", {i: leaves[i] * 0 for i in whole}))
     return tuple(Point([new.get(i, x) for i, x in enumerate(leaves)], about) for about, new in found if new)
 
 
@@ -97,6 +105,23 @@ def _draw(rng: np.random.Generator, x: Any) -> Any:
     moved.flat[rng.integers(held.size)] = True
     # By jax, which keeps them as weakly typed as they are.
     return jnp.where(moved, x + (1 if low < np.iinfo(held.dtype).max else -1), x)
+
+
+def _not(x: Any) -> Any:
+    return jnp.asarray(np.logical_not(np.asarray(x)))
+
+
+def _beyond(rng: np.random.Generator, x: Any) -> Any:
+    """Some of the integers larger than all that there are, by one and by much, as far as the dtype goes."""
+    held = np.asarray(x)
+    most = int(np.iinfo(held.dtype).max)
+    high = int(held.max())
+    choices = np.array([min(high + 1, most), min(2 * high + 1, most), min(max(LARGE, high), most)], held.dtype)
+    if not held.ndim:
+        return x + (int(choices[-1]) - int(held))
+    chosen = np.asarray(rng.random(held.shape) < 0.5)
+    chosen.flat[rng.integers(held.size)] = True
+    return jnp.asarray(np.where(chosen, rng.choice(choices, held.shape), held))
 
 
 def _flip(rng: np.random.Generator, x: Any) -> Any:

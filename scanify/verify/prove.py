@@ -6,7 +6,7 @@ one value are summed (`scanify.jaxpr.combine.add_any`). No code of the user runs
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from scanify.errors import ScanifyError
@@ -141,8 +141,8 @@ def _attempt(
     first, second = readings.original(before, whole, derived), readings.read(after, whole, derived)
     old, new, left, right = first.numbering, second.numbering, first.outputs, second.outputs
     shown = (old.dropped_zeros or new.dropped_zeros) and (old.shown_signs or new.shown_signs)
-    if shown and derived != Derived():
-        return _attempt(readings, before, after, describe, whole, Derived())
+    if shown and not derived.exact:
+        return _attempt(readings, before, after, describe, whole, replace(derived, exact=True))
     equal = tuple(a == b for a, b in zip(left, right, strict=True))
     effects = old.token == new.token
     avals = tuple(_aval(a) == _aval(b) for a, b in zip(before.out_avals, after.out_avals, strict=True))

@@ -6,16 +6,22 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
+from scanify.jaxpr.canonical import Alike
 from scanify.jaxpr.number import Numbering
 from scanify.jaxpr.table import Table
+from scanify.verify.meaning import same_code_and_names
 
 
 @dataclass(frozen=True)
 class Derived:
-    """The inputs that derivatives are computed from: in reverse mode `cotangents`, in forward mode `tangents`."""
+    """The inputs that derivatives are computed from: in reverse mode `cotangents`, in forward mode `tangents`.
+
+    `exact`: the sign of a zero counts among them, too.
+    """
 
     cotangents: range = range(0)
     tangents: range = range(0)
+    exact: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +43,7 @@ class Readings:
     equal to itself where it draws from a generator of the device, and must not be.
     """
 
-    table: Table = field(default_factory=Table)
+    table: Table = field(default_factory=lambda: Table(Alike(same_code_and_names)))
     _kept: dict[Hashable, Reading] = field(default_factory=dict)
 
     def original(self, program: Any, whole: frozenset[Any] | None, derived: Derived) -> Reading:
@@ -50,7 +56,9 @@ class Readings:
     def read(self, program: Any, whole: frozenset[Any] | None, derived: Derived) -> Reading:
         """Number a `ClosedJaxpr`; `whole` are the scans that are one node each, None for all (`Numbering`)."""
         table = self.table
-        numbering = Numbering(table, whole, cotangents=derived.cotangents, tangents=derived.tangents)
+        numbering = Numbering(
+            table, whole, cotangents=derived.cotangents, tangents=derived.tangents, exact=derived.exact
+        )
         leaves = [
             table.node("input", index, (), tuple(aval.shape), aval.dtype) for index, aval in enumerate(program.in_avals)
         ]

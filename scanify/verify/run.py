@@ -39,6 +39,7 @@ def verify(
     cache: Cache | None = None,
     notify: Callable[[str], None] = lambda step: None,
     comparer: str = "scanify.verify.compare:compare_case",
+    data: Sequence[Path] = (),
 ) -> Verification:
     """Compare the original and the rewritten files on every case, each case in a process of its own.
 
@@ -46,7 +47,8 @@ def verify(
     cases are called with the module of the file `target`, by default the first of `changes`; in a version that was
     written by hand with that of `rewritten_target`. `policies` are the remat policies to verify under, by their names
     on the command line (None: as written), and `requested` the one that the rewrite was asked for. With a `cache`, a
-    case whose results are in it is not run. `notify` is told what is done.
+    case whose results are in it is not run. `notify` is told what is done. `data` are files that are other ones for the
+    original: a case whose code looks at one of them has no verdict.
 
     Raises ScanifyError where jax or equinox is missing, or where there is nothing to verify or no case to do it with.
     """
@@ -62,6 +64,7 @@ def verify(
         directory=Path.cwd(),
         rewritten_target=None if rewritten_target is None else _absolute(rewritten_target),
         comparer=comparer,
+        data=tuple(_absolute(path) for path in data),
     )
     results: list[CaseResult] = []
     for case in cases:

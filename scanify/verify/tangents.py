@@ -5,51 +5,55 @@ A rule of `jax.custom_vjp` has no forward derivative, so a rewrite can lose it w
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
-import jax
 from jax.extend.core import ClosedJaxpr
 
 from scanify.jaxpr.calls import children, opened
+from scanify.verify.gradients import parts
 from scanify.verify.judge import Once, Subject, judge
-from scanify.verify.jvp import jvp
 from scanify.verify.numeric import compare_tangents
-from scanify.verify.trace import Version, differentiated, under
+from scanify.verify.programs import Job
+from scanify.verify.trace import differentiated
 from scanify.verify.verdict import Status, Verdict
+from scanify.verify.weakest import first_unless_failed
 
 # Stands in a traced jvp for the tangents of a custom_vjp function; jax raises only when it is run.
 REVERSE_ONLY = "custom_lin"
 
 
-def tangents(subject: Subject, untested: str) -> Once:
+def tangents(subject: Subject, untested: str, rules: bool = False) -> Once:
     """The verdict on the tangents of all outputs that have one, with respect to all inexact leaves.
 
+    With `rules`, as where somebody wrote a derivative, to the parameters alone and to the inputs alone as well.
     `untested` says why they should not be tested where there is no proof, "" where they should.
     """
     avals = subject.both.avals
     at = differentiated(avals)
     if not at or not subject.comparison.inexact:
         return Once(None, "no forward derivatives (jvp): no output and parameter have one")
-    try:
-        with subject.steps.step("trace"):
-            before = _traced(subject.both.before, avals)
-    except Exception as error:  # user code may raise anything
-        return Once(None, f"no forward derivatives (jvp), as the original raises {subject.said(error)}")
-    try:
-        with subject.steps.step("trace"):
-            after = _traced(subject.both.after, avals)
-    except Exception as error:
-        said = f"the rewritten version has no forward derivative (jvp): {subject.said(error)}"
-        return Once(Verdict(Status.FAILED, said))
-    names = [f"tangent of {subject.both.found.names[i]}" for i in at]
-    test = compare_tangents
-    return Once(judge(subject, before, after, test, more=names, tangents=len(names), untested=untested))
+    found: list[tuple[str, Verdict]] = []
+    for words, only in [("", at), *(parts(subject) if rules else ())]:
+        try:
+            before = _usable(subject.original_program(Job("jvp", leaves=only)))
+        except Exception as error:  # user code may raise anything
+            if not words:
+                return Once(None, f"no forward derivatives (jvp), as the original raises {subject.said(error)}")
+            continue
+        try:
+            after = _usable(subject.rewritten_program(Job("jvp", leaves=only)))
+        except Exception as error:
+            said = f"the rewritten version has no forward derivative (jvp): {subject.said(error)}"
+            return Once(Verdict(Status.FAILED, said))
+        names = [f"tangent of {subject.both.found.names[i]}" for i in only]
+        test = functools.partial(compare_tangents, only=only)
+        verdict = judge(subject, before, after, test, more=names, tangents=len(names), untested=untested)
+        found.append((f"{words}: " if words else "", verdict))
+    return Once(*first_unless_failed(found))
 
 
-def _traced(program: Version, avals: Any) -> ClosedJaxpr:
-    moves = [jax.ShapeDtypeStruct(avals[i].shape, avals[i].dtype) for i in differentiated(avals)]
-    with under(None, program):
-        traced = jax.make_jaxpr(lambda leaves, tangents: jvp(program, leaves, tangents))(list(avals), moves)
+def _usable(traced: ClosedJaxpr) -> ClosedJaxpr:
     if _holds(traced.jaxpr, REVERSE_ONLY):
         raise TypeError("a custom_vjp function has no forward-mode derivative")
     return traced

@@ -26,6 +26,7 @@ from scanify.verify.apart import traced_apart
 from scanify.verify.arrays import is_inexact, is_traced, struct
 from scanify.verify.build import Built
 from scanify.verify.correspond import Recipe, Slot, slotted
+from scanify.verify.held import opened
 from scanify.verify.written import Watch
 
 Policy = str | bool | None
@@ -63,7 +64,10 @@ class Version:
         leaves = [next(arrays) if other is _ARRAY else other for other in self.others]
         model, args, kwargs = jax.tree.unflatten(self.treedef, leaves)
         watch = Watch(model, args, kwargs)
-        return watch.result(model(*args, **kwargs))
+        try:
+            return watch.result(model(*args, **kwargs))
+        finally:
+            watch.undo()
 
 
 _ARRAY = object()
@@ -115,8 +119,10 @@ class Traced:
     """One version under one policy.
 
     `forward`: leaves -> outputs. `gradient`: leaves, cotangents of the inexact outputs -> gradients of the inexact
-    leaves. `residuals`: what is kept on the device between forward and backward, inputs, constants and views of them
-    excepted. Where reverse mode raises, as through a `while_loop`, `gradient` is None and `raised` what it said.
+    leaves. `training` is the same program with the outputs as they are computed on the way: under differentiation a
+    function with rules of its own may give other values. `residuals`: what is kept on the device between forward and
+    backward, inputs, constants and views of them excepted. Where reverse mode raises, as through a `while_loop`,
+    `gradient` is None and `raised` what it said.
     """
 
     forward: ClosedJaxpr
@@ -125,6 +131,7 @@ class Traced:
     residuals: tuple[jax.ShapeDtypeStruct, ...]
     seconds: float
     raised: str = ""
+    training: ClosedJaxpr | None = None
 
     @property
     def saved_bytes(self) -> int | None:
@@ -146,8 +153,8 @@ def under(policy: Policy, program: Version) -> Iterator[None]:
 
 
 def flat_outputs(result: Any) -> tuple[list[Any], Any]:
-    """The arrays that a call returned, and its pytree with slots for them."""
-    result = jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, np.ndarray | np.generic) else x, result)
+    """The arrays that a call returned, and its pytree with slots for them; NumPy's own are compared as they are."""
+    result = opened(result)
     return [leaf for leaf in jax.tree.leaves(result) if is_traced(leaf)], slotted(result)
 
 
@@ -175,21 +182,24 @@ def trace(program: Version, avals: Sequence[jax.ShapeDtypeStruct], policy: Polic
         except Exception as error:  # what the call does forward, it may not support backward
             said = f"{type(error).__name__}: {error}".strip().splitlines()[0]
             return Traced(first, None, outputs, (), time.perf_counter() - start, said)
-    grads = len(differentiated(avals))
-    gradient = _keep(whole, grads)
-    own = len(program.recipes)
-    tail = whole.jaxpr.outvars[grads:]
+    grads, own = len(differentiated(avals)), len(program.recipes)
+    values = grads + len(outputs.avals)
+    tail = whole.jaxpr.outvars[values:]
     residuals = _residuals(whole, tail[own:], tail[:own])
-    return Traced(first, gradient, outputs, residuals, time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    return Traced(first, _keep(whole, grads), outputs, residuals, seconds, training=_keep(whole, values))
 
 
 def _form(aval: jax.ShapeDtypeStruct) -> tuple[tuple[int, ...], Any]:
     return aval.shape, aval.dtype
 
 
-def vjp(program: Version, own: Sequence[Any]) -> tuple[list[Any], Any]:
-    """The arrays of a call and the pullback: cotangents of the inexact ones -> gradients of the own inexact leaves."""
-    at = differentiated(own)
+def vjp(program: Version, own: Sequence[Any], at: Sequence[int] | None = None) -> tuple[list[Any], Any]:
+    """The arrays of a call and the pullback: cotangents of the inexact ones -> gradients of the own leaves `at`.
+
+    Without `at`, of all that are inexact.
+    """
+    at = differentiated(own) if at is None else at
 
     def inner(*moved: Any) -> tuple[list[Any], list[Any]]:
         leaves = list(own)
@@ -202,26 +212,30 @@ def vjp(program: Version, own: Sequence[Any]) -> tuple[list[Any], Any]:
     return arrays, pull
 
 
-def gradients(program: Version, leaves: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-    """The gradients of the inexact leaves of the original."""
+def gradients(
+    program: Version, leaves: Sequence[Any], cotangents: Sequence[Any], only: Sequence[int] | None = None
+) -> list[Any]:
+    """The gradients of the inexact leaves of the original, or of `only` these, and then the outputs on the way."""
     own = program.own(leaves)
-    _, pull = vjp(program, own)
-    return _apart(program, own, pull(list(cotangents)))
+    wanted = set(range(len(leaves)) if only is None else only)
+    at = [i for i in differentiated(own) if program.recipes[i].sources[0] in wanted]
+    arrays, pull = vjp(program, own, at)
+    return [*_apart(program, own, at, pull(list(cotangents))), *arrays]
 
 
-def _apart(program: Version, own: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
+def _apart(program: Version, own: Sequence[Any], at: Sequence[int], grads: Sequence[Any]) -> list[Any]:
     placed: list[Any | None] = [None] * len(own)
-    for i, grad in zip(differentiated(own), grads, strict=True):
+    for i, grad in zip(at, grads, strict=True):
         placed[i] = grad
     return [grad for grad in program.split(placed) if grad is not None]
 
 
 def _gradient(program: Version, leaves: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-    """Gradients of the leaves of the original, then the own leaves, then what the pullback holds."""
+    """Gradients of the leaves of the original, the outputs on the way, the own leaves, what the pullback holds."""
     own = program.own(leaves)
-    _, pull = vjp(program, own)
-    grads = _apart(program, own, pull(list(cotangents)))
-    return [*grads, *own, *(leaf for leaf in jax.tree.leaves(pull) if is_traced(leaf))]
+    arrays, pull = vjp(program, own)
+    grads = _apart(program, own, differentiated(own), pull(list(cotangents)))
+    return [*grads, *arrays, *own, *(leaf for leaf in jax.tree.leaves(pull) if is_traced(leaf))]
 
 
 def _keep(closed: ClosedJaxpr, count: int) -> ClosedJaxpr:

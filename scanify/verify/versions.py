@@ -38,7 +38,11 @@ def read_of(version: Version) -> Read:
 
 def consulting_of(overlay: Overlay) -> AbstractContextManager[Consulting]:
     """Inside, what the user's code consults is taken down; files of libraries count as part of these."""
-    return consulting(lambda path: is_systems(path) or overlay.project.is_foreign(path))
+    overlay.project.is_foreign("")  # looks up where Python lies, which must not begin while something else does so
+    return consulting(
+        lambda path: is_systems(path) or overlay.project.is_foreign(path),
+        lambda frame: overlay.version_of(frame) is not None,
+    )
 
 
 def consulted_by(overlay: Overlay, record: Consulting) -> Consulted:

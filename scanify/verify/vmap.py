@@ -12,7 +12,7 @@ from scanify.verify.trace import Version, flat_outputs
 SIZE = 2
 
 
-def batch(program: Version, leaves: Sequence[Any], axes: Sequence[int | None]) -> list[Any]:
-    """The arrays of a call, with a leading axis of `SIZE` as those leaves have whose entry in `axes` is 0."""
-    call = jax.vmap(lambda xs: flat_outputs(program.call(program.own(xs)))[0], in_axes=(list(axes),), axis_size=SIZE)
+def batch(program: Version, leaves: Sequence[Any], axes: Sequence[int | None], size: int = SIZE) -> list[Any]:
+    """The arrays of a call, with a leading axis of `size` as those leaves have whose entry in `axes` is 0."""
+    call = jax.vmap(lambda xs: flat_outputs(program.call(program.own(xs)))[0], in_axes=(list(axes),), axis_size=size)
     return list(call(list(leaves)))

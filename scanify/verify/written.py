@@ -1,18 +1,15 @@
 """What a call writes to the objects that it is given: a cache whose elements it replaces is another result.
 
-A traced call has its own copies of the lists and dicts of the model and the arguments, so what it writes to them is
-seen nowhere else.
+After a call everything is put back, as the next one must find the same: a call is traced several times.
 """
 
 from __future__ import annotations
 
-import functools
-import types
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import equinox as eqx
-import jax
+import numpy as np
+
+from scanify.verify.mutable import Contents, containers, contents, put_back
 
 
 class Written(NamedTuple):
@@ -22,20 +19,26 @@ class Written(NamedTuple):
     written: dict[str, Any]
 
 
-_Contents = list[Any] | dict[Any, Any]
-
-
 class Watch:
-    """Looks at the containers of a model and the arguments of its call, to say later what was written to them."""
+    """Looks at what can be written to in a model and the arguments of its call, to say later what was written."""
 
     def __init__(self, model: Any, args: Any, kwargs: Any) -> None:
-        parts = {"model": model, "args": args, "kwargs": kwargs}
-        self._seen = [found for name, part in parts.items() for found in _containers(part, name)]
+        self._seen = containers({"model": model, "args": args, "kwargs": kwargs})
 
     def result(self, returned: Any) -> Any:
         """What the call returned; `Written` where it wrote, too."""
-        found = {place: now for place, container, old in self._seen if (now := _changed(container, old)) is not None}
+        found: dict[str, Any] = {}
+        for place, container, old in self._seen:
+            now = _changed(container, old)
+            if now is not None:
+                found.setdefault(place, now)
         return Written(returned, found) if found else returned
+
+    def undo(self) -> None:
+        """Put back what was there before."""
+        for _, container, old in self._seen:
+            if _changed(container, old) is not None:
+                put_back(container, old)
 
 
 def differently_written(before: Any, after: Any) -> str | None:
@@ -49,36 +52,23 @@ def differently_written(before: Any, after: Any) -> str | None:
     return f"{writes} writes to {odd[0]}, which it is given, and {other} does not"
 
 
-def _containers(value: Any, place: str) -> Iterator[tuple[str, Any, _Contents]]:
-    if isinstance(value, eqx.nn.State):  # it forgets what it held when it is written to, and the new one is returned
-        return
-    contents = _contents(value)
-    if contents is not None:
-        yield place, value, contents
-    node = None if value is None else jax.tree_util.default_registry.flatten_one_level_with_keys(value)
-    for key, child in () if node is None else node[0]:
-        yield from _containers(child, f"{place}{key}")
+def _changed(container: Any, old: Contents) -> Any:
+    """What the container holds now that it did not hold before, as a pytree; None where that is the same.
 
-
-def _contents(value: Any) -> _Contents | None:
-    if isinstance(value, list):
-        return list(value)
-    if isinstance(value, dict):
-        return dict(value)
-    if isinstance(value, type | types.FunctionType | types.ModuleType | jax.Array | functools.partial | eqx.Module):
-        return None
-    kept = getattr(value, "__dict__", None)
-    return dict(kept) if isinstance(kept, dict) else None
-
-
-def _changed(container: Any, old: _Contents) -> _Contents | None:
-    """What the container holds now, of an object only what it did hold before; None where that is the same."""
-    now = _contents(container)
+    Of an object these are the attributes that it got or that are others; one that is gone is said to be gone.
+    """
+    now = contents(container)
     if isinstance(now, dict) and isinstance(old, dict):
-        if not isinstance(container, dict):
-            now = {name: value for name, value in now.items() if name in old}
-        same = list(now) == list(old) and all(now[key] is old[key] for key in old)
-    else:
-        assert isinstance(now, list)
+        if list(now) == list(old) and all(now[key] is old[key] for key in old):
+            return None
+        if isinstance(container, dict):
+            return now
+        other = {name: value for name, value in now.items() if name not in old or value is not old[name]}
+        other |= dict.fromkeys((f"{name} (gone)" for name in old.keys() - now.keys()), True)
+        return other or None
+    if isinstance(now, list) and isinstance(old, list):
         same = len(now) == len(old) and all(a is b for a, b in zip(now, old, strict=True))
-    return None if same else now
+        return None if same else now
+    if now == old:
+        return None
+    return container.copy() if isinstance(container, np.ndarray | bytearray) else now

@@ -40,6 +40,8 @@ try:
     weights = (here / "weights.txt").read_text()
 except FileNotFoundError:
     weights = ""
+flag = (here / "flag").exists()
+names = [each.name for each in (here / "data").glob("*.txt")]
 """
 FILES = {
     "pyproject.toml": "",
@@ -49,6 +51,7 @@ FILES = {
     "cases.py": "import inputs\ndef f(module): ...",
     "inputs.py": "x = 1\n" + CONSULTS,
     "tokens.txt": "1 2 3",
+    "data/1.txt": "1",
 }
 
 
@@ -83,6 +86,7 @@ Verify = Callable[..., Verification]
 @pytest.fixture
 def root(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     library = tmp_path_factory.mktemp("installed") / "site-packages"
     library.mkdir()
@@ -199,12 +203,14 @@ def in_place(root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         pytest.param(in_place, id="a package that is changed in place"),
         pytest.param(write("tokens.txt", "1 2 4"), id="a file that the case reads"),
         pytest.param(write("weights.txt", "1.0"), id="a file that the case looked for"),
+        pytest.param(write("flag", ""), id="a file that the case asks for"),
+        pytest.param(write("data/2.txt", ""), id="a folder that the case lists"),
         pytest.param(variable("LAYERS", "5"), id="a variable that the case reads"),
         pytest.param(variable("MORE_LAYERS", "1"), id="a variable that the case asks for"),
         pytest.param(attribute(sys, "version", "4.0"), id="the version of Python"),
         pytest.param(attribute(cache_module, "_own_source", lambda: "other"), id="scanify's own source"),
         pytest.param(attribute(cache_module.platform, "machine", lambda: "other"), id="the kind of machine"),
-        pytest.param(attribute(cache_module, "FORMAT", 3), id="the format"),
+        pytest.param(attribute(cache_module, "FORMAT", 4), id="the format"),
     ],
 )
 def test_a_change_of_what_a_result_depends_on_runs_it_again(

@@ -1,8 +1,13 @@
 """What code consults is taken down as it was before the code ran; how a result depends on it is in test_cache."""
 
+import importlib.util
 import os
+import py_compile
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -58,3 +63,55 @@ def test_nothing_is_taken_down_afterwards(tmp_path: Path) -> None:
     (tmp_path / "later").write_text("1")
     assert (tmp_path / "later").read_text() == os.environ.get("LATER", "1")
     assert not record.files and not record.variables
+
+
+def _mine(frame: FrameType) -> bool:
+    return frame.f_globals is globals()
+
+
+LOOKS: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]] = {
+    "exists": (lambda folder: (folder / "new").exists(), lambda folder: (folder / "new").touch()),
+    "a size": (lambda folder: (folder / "a").stat(), lambda folder: (folder / "a").write_text("longer")),
+    "access": (lambda folder: os.access(folder / "new", os.R_OK), lambda folder: (folder / "new").touch()),
+    "a folder": (lambda folder: (folder / "new").is_dir(), lambda folder: (folder / "new").mkdir()),
+    "names": (lambda folder: os.listdir(folder), lambda folder: (folder / "new").touch()),  # noqa: PTH208
+    "glob": (lambda folder: list(folder.glob("*.json")), lambda folder: (folder / "new.json").touch()),
+    "names below": (lambda folder: list(os.walk(folder)), lambda folder: (folder / "below/new").touch()),
+    "a link": (lambda folder: (folder / "link").exists(), lambda folder: (folder / "a").unlink()),
+}
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_what_is_asked_about_files_must_stay_as_it_was(tmp_path: Path, name: str) -> None:
+    look, change = LOOKS[name]
+    (tmp_path / "a").write_text("a")
+    (tmp_path / "below").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    with consulting(lambda path: False, _mine) as record:
+        look(tmp_path)
+    seen = found(record)
+    assert seen.holds()
+    (tmp_path / "__pycache__").mkdir()
+    assert seen.holds()
+    change(tmp_path)
+    assert not seen.holds()
+
+
+def test_a_module_that_is_loaded_from_bytecode_is_its_source(tmp_path: Path) -> None:
+    source = tmp_path / "by_path.py"
+    source.write_text("x = 1")
+    py_compile.compile(str(source))
+    with consulting(lambda path: False, _mine) as record:
+        spec = importlib.util.spec_from_file_location("by_path", source)
+        assert spec is not None and spec.loader is not None
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    seen = found(record)
+    assert str(source) in dict(seen.files) and seen.holds()
+    source.write_text("x = 2")
+    assert not seen.holds()
+
+
+def test_nothing_holds_where_another_program_was_run() -> None:
+    with consulting(lambda path: False, _mine) as record:
+        subprocess.run(["true"], check=True)
+    assert found(record).unfollowed == ("another program was run",) and not found(record).holds()

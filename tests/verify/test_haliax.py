@@ -30,7 +30,9 @@ CASES = ("gpt:gpt_small", "llama:llama_training", "vit:vit", "mixer:mixer", "moe
 def on_haliax(name: str, remat: str, folder: Path) -> dict[str, str]:
     """The texts of a fixture, rewritten so that its list is stacked in the call, by haliax."""
     each = fixture(name)
-    outcome = rewrite_sources(Project.load([write(each.before, folder)], selection=Selection(folder)), stack="call", remat=remat)
+    outcome = rewrite_sources(
+        Project.load([write(each.before, folder)], selection=Selection(folder)), stack="call", remat=remat
+    )
     texts = {path.relative_to(folder).as_posix(): after.decode() for path, (_, after) in outcome.changes.items()}
     return dict(replaced({**each.before, **texts}, each.target, (OURS, THEIRS)))
 

@@ -91,7 +91,7 @@ def test_a_model_that_casts_to_bfloat16_is_compared_in_its_own_dtypes_only():
     outcome = compare_outputs(comparison(half, half))
     assert outcome.agree
     assert "not in float64: it computes in less than float32" in outcome.text
-    assert not compare_outputs(comparison(half, lambda w, x: half(w, x) + 0.01)).agree
+    assert not compare_outputs(comparison(half, lambda w, x: half(w, x) + 0.1)).agree
 
 
 def test_a_model_that_cannot_run_in_float64_is_compared_in_its_own_dtypes_only():
@@ -133,8 +133,8 @@ def test_a_model_that_vmap_does_not_support_is_told():
         return jax.pure_callback(lambda v: v, jax.ShapeDtypeStruct(w.shape, w.dtype), w * x)
 
     outcome = compare_batched(comparison(unbatched, unbatched), (1,))
-    assert outcome.agree
-    assert "vmap: the original does not support it" in outcome.text
+    assert not outcome.ran
+    assert "vmap: nothing was compared, as the original raised NotImplementedError" in outcome.text
 
 
 def test_what_the_rewritten_version_alone_raises_fails():

@@ -177,6 +177,9 @@ def test_a_case_that_takes_the_model_from_the_original_compares_nothing(
     cases = CASES.replace("import jax.numpy", "import one_model\nimport jax.numpy").replace("module.M", "one_model.M")
     pair = text(), text(body="x + self.w")
     result = compared(tmp_path, *pair, cases)
+    assert result.error is not None and "imports one_model.py itself where it is given two_model.py" in result.error
+    monkeypatch.setattr(child, "taken_elsewhere", lambda *_: None)
+    result = compared(tmp_path, *pair, cases)
     assert result.error is not None and "took nothing from two_model.py, so that one_model.py would be" in result.error
     monkeypatch.setattr(child, "taken_from", lambda module: True)
     assert proved(compared(tmp_path, *pair, cases))

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from scanify.verify import numeric
+from scanify.verify import checks, numeric
 from scanify.verify.numeric import compare_gradients, compare_outputs
 from scanify.verify.points import far, shaken
 from tests.verify.test_numeric import comparison, plain
@@ -45,7 +45,10 @@ def test_without_points_far_away_nothing_of_it_is_seen(monkeypatch):
 
 def test_what_both_are_equal_at_is_told():
     text = compare_outputs(comparison(looked_up, looked_up, x=IDS)).text
-    assert text.endswith("; with other integers and with parameters 8 times as large, too")
+    assert text.endswith(
+        "; with other integers and with parameters 8 times as large and with integers beyond those of the case and with "
+        "zeros for integers, too"
+    )
 
 
 def test_where_the_original_is_not_finite_nothing_is_said():
@@ -84,7 +87,7 @@ def test_what_the_rewritten_version_raises_far_away_fails():
     runs = []
 
     def fails(program, leaves, rng):
-        function = numeric._values(program, leaves, rng)
+        function = checks.values(program, leaves, rng)
 
         def run(given):
             runs.append(program)
@@ -94,29 +97,31 @@ def test_what_the_rewritten_version_raises_far_away_fails():
 
         return run
 
-    outcome = numeric._test(case, numeric._Check("values", fails, case.outputs))
+    outcome = numeric._test(case, numeric.Check("values", fails, case.outputs))
     assert not outcome.agree and "with inputs 1000 times as large: the rewritten version raised" in outcome.text
 
 
 @pytest.mark.parametrize("dtype", [jnp.int32, jnp.uint8, jnp.int8])
 def test_integers_stay_within_their_range_and_floats_beside_them_as_they_are(dtype):
     ids, x = jnp.array([[3, 7], [5, 5]], dtype), jnp.ones(2)
-    integers, larger = far([x, ids], [0, 1])
+    integers, larger, beyond, zeros = far([x, ids], [0, 1])
     assert integers.leaves[1].dtype == dtype and not np.array_equal(integers.leaves[1], ids)
     assert int(integers.leaves[1].min()) >= 3 and int(integers.leaves[1].max()) <= 7
     assert integers.leaves[0] is x and larger.leaves[1] is ids and larger.leaves[0][0] == 1000
+    assert beyond.leaves[1].dtype == dtype and int(beyond.leaves[1].max()) > 7 and not zeros.leaves[1].any()
 
 
-@pytest.mark.parametrize("leaves", [[jnp.zeros(0, int)], [jnp.array([True, False])]], ids=["none", "bools"])
-def test_what_has_no_range_is_not_drawn_anew(leaves):
-    assert far(leaves, [0]) == ()
+def test_what_has_no_range_is_not_drawn_anew():
+    assert far([jnp.zeros(0, int)], [0]) == ()
+    (point,) = far([jnp.array([True, False])], [0])
+    assert point.leaves[0].tolist() == [False, True]
 
 
 @pytest.mark.parametrize("value", [5, -3, 2**31 - 1])
 @pytest.mark.parametrize("shape", [(), (1,), (3,)])
 def test_where_all_integers_are_one_some_are_the_next(value, shape):
     given = jnp.array(value) if shape == () else jnp.full(shape, value)
-    (point,) = far([given], [0])
+    point = far([given], [0])[0]
     (drawn,) = point.leaves
     assert (drawn.shape, drawn.dtype, drawn.weak_type) == (given.shape, given.dtype, given.weak_type)
     steps = set((np.asarray(drawn, np.int64) - value).flat)

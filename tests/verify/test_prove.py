@@ -53,7 +53,9 @@ def compare(before: Any, after: Any, args: Any, *, gradients: bool = False) -> P
     old, new = trace(before, args), trace(after, args)
     _, _, names, layers = blocks.leaves_of(args)
     extra = len(old.in_avals) - len(names)
-    return prove(old, new, inputs=names + ["cotangent"] * extra, layers=layers + [None] * extra, files=own)
+    return prove(
+        old, new, inputs=names + ["cotangent"] * extra, layers=layers + [None] * extra, files=own, cotangents=extra
+    )
 
 
 @pytest.mark.parametrize("name", SCANS)

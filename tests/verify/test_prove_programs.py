@@ -19,8 +19,8 @@ def own(file: str) -> str | None:
     return Path(file).name if Path(file).parent == Path(__file__).parent else None
 
 
-def same(before: Any, after: Any, *inputs: Any) -> Proof:
-    return prove(jax.make_jaxpr(before)(*inputs), jax.make_jaxpr(after)(*inputs), files=own)
+def same(before: Any, after: Any, *inputs: Any, cotangents: int = 0) -> Proof:
+    return prove(jax.make_jaxpr(before)(*inputs), jax.make_jaxpr(after)(*inputs), files=own, cotangents=cotangents)
 
 
 X = (jnp.arange(12.0) * 0.37 + 0.1).reshape(4, 3).at[3, 0].set(-0.0)
@@ -58,9 +58,9 @@ def indexed_scan(x: Any, ws: Any) -> Any:
 @pytest.mark.parametrize("scan", [shared_scan, indexed_scan, jax.checkpoint(shared_scan)], ids=["xs", "index", "remat"])
 def test_cotangents_of_shared_and_indexed_inputs_are_proved(scan: Any) -> None:
     ws = jnp.ones((4, 3))
-    assert same(vjp_of(shared_loop), vjp_of(scan), X, ws, X).proved
+    assert same(vjp_of(shared_loop), vjp_of(scan), X, ws, X, cotangents=1).proved
     wrong = lambda x, ws: scan(x, ws[::-1])  # noqa: E731
-    assert not same(vjp_of(shared_loop), vjp_of(wrong), X, ws, X).proved
+    assert not same(vjp_of(shared_loop), vjp_of(wrong), X, ws, X, cotangents=1).proved
 
 
 def test_hidden_states_and_their_cotangents_are_proved_and_a_shift_by_one_is_not() -> None:
@@ -79,9 +79,9 @@ def test_hidden_states_and_their_cotangents_are_proved_and_a_shift_by_one_is_not
 
     ws = jnp.ones((4, 3))
     cts = (X, jnp.ones((4, 4, 3)))
-    assert same(before, after, X, ws).proved and same(vjp_of(before), vjp_of(after), X, ws, cts).proved
+    assert same(before, after, X, ws).proved and same(vjp_of(before), vjp_of(after), X, ws, cts, cotangents=2).proved
     assert same(before, shifted, X, ws).equal == (True, False)
-    assert not same(vjp_of(before), vjp_of(shifted), X, ws, cts).proved
+    assert not same(vjp_of(before), vjp_of(shifted), X, ws, cts, cotangents=2).proved
 
 
 # Control flow, effects, avals ---------------------------------------------------------------------------------------------

@@ -283,6 +283,6 @@ def test_the_rule_is_needed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", RULES)
 def test_a_wrong_version_of_the_rule_proves_what_differs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case = RULES[name]
-    assert not proved(case.differ, case, gradients=False)
+    assert not proved(case.differ, case, gradients=case.gradients)
     case.wrong(monkeypatch)
-    assert proved(case.differ, case, gradients=False)
+    assert proved(case.differ, case, gradients=case.gradients)

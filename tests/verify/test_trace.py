@@ -42,7 +42,7 @@ def built(stack, policy=False, n=4):
 def test_gradients_are_those_of_the_leaves_of_the_original():
     both = pair(built(False), built(True))
     cotangent = [jnp.ones(8)]
-    loop, scan = (gradients(v, both.leaves, cotangent) for v in (both.before, both.after))
+    loop, scan = (gradients(v, both.leaves, cotangent)[:5] for v in (both.before, both.after))
     names = [both.found.names[i] for i in differentiated(both.leaves)]
     assert names == ["layers[0].w", "layers[1].w", "layers[2].w", "layers[3].w", "x"]
     expected = jax.grad(lambda ws, x: sum_of(ws, x), argnums=(0, 1))(

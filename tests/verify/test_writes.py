@@ -1,11 +1,14 @@
 """What a call writes to the lists, dicts and objects that it is given is part of what it does."""
 
+import functools
+import types
 from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from scanify.verify import outputs as outputs_module
@@ -150,5 +153,94 @@ def test_a_function_that_is_returned_is_not_proved_unless_it_is_the_same(monkeyp
     assert outputs(returning("2"), returning("2"), None).status is Status.PROVED
     verdict = outputs(returning("2"), returning("3"), None)
     assert verdict.status is Status.NOT_RUN and "the function f is returned" in verdict.reason
-    monkeypatch.setattr(outputs_module, "same_program", lambda *_: True)
+    monkeypatch.setattr(outputs_module, "different_meaning", lambda *_: None)
     assert outputs(returning("2"), returning("3"), None).status is Status.PROVED
+
+
+class Deep:
+    """An object that holds what can be written to."""
+
+    __slots__ = ("items", "last")
+
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+
+
+WRITTEN = types.SimpleNamespace(value=0)
+
+
+def to_an_attribute(w: Any, x: Any, given: Any, *, scale: float) -> Any:
+    given.last = w * x * scale
+    return x
+
+
+def to_a_list_in_an_object(w: Any, x: Any, given: Any, *, scale: float) -> Any:
+    given.items.append(w * x * scale)
+    return x
+
+
+def to_a_set(w: Any, x: Any, given: Any, *, scale: float) -> Any:
+    given.add(scale)
+    return x
+
+
+def to_an_array(w: Any, x: Any, given: Any, *, scale: float) -> Any:
+    given["a"][0][1] = scale
+    return x
+
+
+def to_a_global(w: Any, x: Any, given: Any, *, scale: float) -> Any:
+    WRITTEN.value = scale
+    return x
+
+
+def to_a_class(w: Any, x: Any, given: Any, *, scale: float) -> Any:
+    type(given).scale = scale  # type: ignore[attr-defined]
+    return x
+
+
+def both(w: Any, x: Any, given: Any, *, scale: float) -> Any:
+    given.items.append({"held": [w * scale]})
+    given.last = given.items
+    return {"x": x}
+
+
+PLACES: dict[str, tuple[Any, Any]] = {
+    "a new attribute": (Held, to_an_attribute),
+    "a slot": (Deep, to_an_attribute),
+    "a list in an object": (Deep, to_a_list_in_an_object),
+    "a set": (set, to_a_set),
+    "an array of NumPy": (lambda: Arrays(), to_an_array),
+    "a global object": (None, to_a_global),
+    "a class": (Held, to_a_class),
+    "a list and a slot": (Deep, both),
+}
+
+
+class Arrays(dict[str, Any]):
+    """No pytree, so that its array stays one of NumPy."""
+
+    def __init__(self) -> None:
+        super().__init__(a=[np.zeros(2)])
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_what_is_written_is_compared_wherever_it_is(name: str) -> None:
+    given, writes = PLACES[name]
+    one, again, other = (functools.partial(writes, scale=scale) for scale in (1.0, 1.0, 2.0))
+    assert outputs(one, again, given).status is Status.PROVED
+    assert outputs(one, other, given).status is Status.FAILED
+    assert outputs(one, nothing, given).status is Status.FAILED
+    assert WRITTEN.value == 0 and not hasattr(Held, "scale")
+
+
+def test_a_property_that_remembers_is_not_written_to() -> None:
+    class Remembers:
+        @functools.cached_property
+        def size(self) -> int:
+            return 3
+
+    def reads(w: Any, x: Any, given: Any) -> Any:
+        return w * x * given.size
+
+    assert outputs(reads, lambda w, x, given: w * x * 3, Remembers).status is Status.PROVED

@@ -1,0 +1,23 @@
+"""One verdict for several parts of one question."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from scanify.verify.verdict import Status, Verdict
+
+_ORDER = (Status.FAILED, Status.NOT_RUN, Status.TESTED, Status.PROVED)
+
+
+def weakest(found: Sequence[tuple[str, Verdict]]) -> Verdict:
+    """The verdict that shows least, its reason with the words that stand with it in front; of equals the first."""
+    words, verdict = min(found, key=lambda each: _ORDER.index(each[1].status))
+    return replace(verdict, reason=f"{words}{verdict.reason}") if verdict.reason else verdict
+
+
+def first_unless_failed(found: Sequence[tuple[str, Verdict]]) -> tuple[Verdict, str]:
+    """The first verdict, or one that FAILED; and in words which of the others are not proved."""
+    failed = [each for each in found if each[1].status is Status.FAILED]
+    if failed:
+        return weakest(failed), ""
+    open_ = [words.rstrip(": ") for words, each in found[1:] if each.status is not Status.PROVED]
+    return found[0][1], f"not proved, only tested: {', '.join(open_)}" if open_ else ""

@@ -1,0 +1,111 @@
+"""A case that takes its model from elsewhere, or constructors that read their random key otherwise."""
+
+from pathlib import Path
+
+import pytest
+
+from scanify.verify.case import CaseSpec
+from scanify.verify.child import run_case
+from scanify.verify.verdict import CaseResult, Status
+from tests.verify.in_turn import proved, request
+
+MODEL = """
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+FIXED = jax.random.key(5)
+
+
+class Model(eqx.Module):
+    w: jax.Array
+
+    def __init__(self, key):
+        self.w = MADE
+
+    def __call__(self, x):
+        return jnp.tanh(x * self.w)
+"""
+CASES = """
+import jax
+import jax.numpy as jnp
+TOP
+
+def case(module):
+    return MADE, (jnp.arange(3.0),)
+"""
+NORMAL = "jax.random.normal(key, (3,))"
+GIVEN = "module.Model(jax.random.key(0))"
+
+
+def model(made: str = NORMAL, more: str = "") -> str:
+    return MODEL.replace("MADE", made) + more
+
+
+def compared(folder: Path, one: str, two: str, made: str = GIVEN, top: str = "", **more: str) -> CaseResult:
+    texts = {"one": one, "two": two, "cases": CASES.replace("MADE", made).replace("TOP", top), **more}
+    for name, text in texts.items():
+        (folder / f"{name}.py").write_text(text)
+    asked = request(folder)
+    assert asked.case == CaseSpec(folder / "cases.py", "case", "cases.py:case")
+    (result,) = run_case(asked)
+    return result
+
+
+KEYS = {
+    "a key of its own": ("jax.random.normal(jax.random.key(0), (3,))", GIVEN),
+    "a key that is kept": ("jax.random.normal(FIXED, (3,))", "module.Model(jax.random.key(5))"),
+    "an old key": ("jax.random.normal(jax.random.PRNGKey(0), (3,))", "module.Model(jax.random.PRNGKey(0))"),
+    "part of the key": (
+        "jax.random.normal(jax.random.wrap_key_data(jnp.array([0, 0], jnp.uint32)), (3,))",
+        "module.Model(jax.random.key(0))",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_constructors_are_compared_as_functions_of_their_key(tmp_path: Path, name: str) -> None:
+    made, case = KEYS[name]
+    result = compared(tmp_path, model(), model(made), case)
+    assert result.parameters is not None and result.parameters.status is Status.FAILED
+    assert "with another key in the case, w is another" in result.parameters.reason
+
+
+def test_a_key_that_the_case_file_keeps_is_another_one_too(tmp_path: Path) -> None:
+    wrong = model("jax.random.normal(jax.random.key(3), (3,))")
+    result = compared(tmp_path, model(), wrong, "module.Model(KEY)", "KEY = jax.random.key(3)")
+    assert result.parameters is not None and result.parameters.status is Status.FAILED
+
+
+@pytest.mark.parametrize("made", [NORMAL, "jnp.ones(3)", "jax.random.normal(FIXED, (3,))"])
+def test_constructors_that_read_their_key_alike_are_proved(tmp_path: Path, made: str) -> None:
+    assert proved(compared(tmp_path, model(made), model(made)))
+
+
+def test_an_array_of_numpy_is_no_parameter_of_jax(tmp_path: Path) -> None:
+    result = compared(tmp_path, model("np.ones(3, np.float32)"), model("jnp.ones(3)"))
+    assert result.parameters is not None and result.parameters.status is Status.FAILED
+    assert "w: an array of NumPy in the original, an array of jax in the rewritten version" in result.parameters.reason
+
+
+ELSEWHERE = {
+    "from the original": ("Model(jax.random.key(module.N))", "from one import Model"),
+    "by another file": ("Model(jax.random.key(module.N))", "from between import Model"),
+    "from the rewritten version": ("Model(jax.random.key(module.N))", "from two import Model"),
+    "when it is called": ("__import__('one').Model(jax.random.key(module.N))", ""),
+    "what the rewritten version imports too": ("one.Model(jax.random.key(module.N))", "import one"),
+}
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_a_case_that_takes_its_model_from_elsewhere_is_an_error(tmp_path: Path, name: str) -> None:
+    made, top = ELSEWHERE[name]
+    more = "\nfrom one import FIXED as KEPT\n" if "imports too" in name else ""
+    two = model(more="\nN = 0\n" + more).replace("x * self.w", "x + self.w")
+    result = compared(tmp_path, model(more="\nN = 0\n"), two, made, top, between="from one import Model")
+    assert result.error is not None and "so that a version would be compared with itself" in result.error
+
+
+def test_a_version_that_is_given_by_the_other_file_is_its_own_business(tmp_path: Path) -> None:
+    assert proved(compared(tmp_path, model(), "from one import Model"))

@@ -1,0 +1,155 @@
+"""What a call returns beside arrays of jax: functions, modules, objects, arrays of NumPy, pytrees that look alike."""
+
+import collections
+import types
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from scanify.verify.verdict import Status
+from tests.verify.functions import compared, proved, verdicts
+
+W, X = jnp.linspace(0.5, 1.5, 4), jnp.arange(4.0) + 0.25
+SOURCE = """
+import dataclasses
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+
+def helper(x):
+    return jnp.NAME(x)
+
+
+def head(w, y):
+    return helper(w * y)
+
+
+class Law(eqx.Module):
+    mean: jax.Array
+
+    def density(self, y):
+        return helper(y - self.mean)
+
+    @property
+    def mode(self):
+        return head(1.0, self.mean)
+
+
+class Other(Law):
+    steps: int = eqx.field(static=True, default=1)
+
+    @eqx.filter_jit
+    def jitted(self, y):
+        return head(self.mean, y)
+
+
+@dataclasses.dataclass
+class Plain:
+    held: object
+
+    def value(self):
+        return helper(self.held)
+
+
+@jax.jit
+def jitted(x):
+    return head(2.0, x)
+
+
+TABLE = {"helper": helper}
+
+
+def by_table(x):
+    return TABLE["helper"](x)
+
+
+RETURNS = {
+    "a partial": lambda p, x: functools.partial(head, 2.0),
+    "a partial of an array": lambda p, x: functools.partial(head, p),
+    "a partial that is a pytree": lambda p, x: jax.tree_util.Partial(head, p),
+    "a module": lambda p, x: Law(p * x),
+    "a module with a jitted method": lambda p, x: Other(p * x),
+    "an object": lambda p, x: Plain(p + x),
+    "a closure": lambda p, x: lambda y: helper(y * p),
+    "a method": lambda p, x: Law(p * x).density,
+    "a jitted function": lambda p, x: jitted,
+    "a function with a table": lambda p, x: by_table,
+    "a module in a list in an object": lambda p, x: [Plain([Law(p), Plain(x)])],
+}
+"""
+
+
+def load(name: str) -> Any:
+    module = types.ModuleType("returning")
+    exec(compile(SOURCE.replace("NAME", name), "returning.py", "exec"), vars(module))
+    return module
+
+
+SIN, AGAIN, COS = load("sin"), load("sin"), load("cos")
+
+
+def with_array(returns: Any) -> Any:
+    return lambda p, x: (p * x, returns(p, x))
+
+
+@pytest.mark.parametrize("name", SIN.RETURNS)
+def test_what_is_returned_is_the_same_only_where_its_code_is(name: str) -> None:
+    sin, again, cos = (with_array(module.RETURNS[name]) for module in (SIN, AGAIN, COS))
+    assert proved(compared(sin, again, W, X))
+    found = verdicts(compared(sin, cos, W, X))
+    assert found["outputs"] is Status.NOT_RUN
+
+
+def test_what_a_closure_holds_is_an_output() -> None:
+    one, other = (lambda p, x, scale=scale: (x, lambda y: y * (p * scale)) for scale in (1.0, 2.0))
+    assert verdicts(compared(one, other, W, X))["outputs"] is Status.FAILED
+
+
+class Alike:
+    """Is equal to everything of its kind."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Number(int):
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 0
+
+
+PAIRS: dict[str, tuple[Any, Any]] = {
+    "dtypes of NumPy": (np.array([0.1]), np.array([0.1], np.float32)),
+    "what float32 does not hold": (np.array([1.0]), np.array([1.0 + 1e-12])),
+    "what int32 does not hold": (np.array([1]), np.array([1 + 2**32])),
+    "scalars of NumPy": (np.float64(1), np.float32(1)),
+    "what equality says": (Alike(1), Alike(2)),
+    "a number that equals all": (Number(1), Number(2)),
+    "the factory of a defaultdict": (collections.defaultdict(list), collections.defaultdict(int)),
+    "what a deque holds": (collections.deque([1]), collections.deque([2])),
+    "equality inside of a set in a list": ([{1: Alike(1)}], [{1: Alike(3)}]),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_what_is_no_array_of_jax_is_compared_as_it_is(name: str) -> None:
+    one, other = PAIRS[name]
+    assert proved(compared(lambda p, x: (p * x, one), lambda p, x: (p * x, one), W, X))
+    assert verdicts(compared(lambda p, x: (p * x, one), lambda p, x: (p * x, other), W, X))["outputs"] is Status.FAILED
+
+
+def test_an_array_of_numpy_is_none_of_jax() -> None:
+    found = compared(lambda p, x: (p, np.ones(2, np.float32)), lambda p, x: (p, jnp.ones(2)), W, X)
+    assert verdicts(found)["outputs"] is Status.FAILED
