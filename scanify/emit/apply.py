@@ -1,6 +1,6 @@
 """Applying edits to texts: the one place where a file's text changes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -42,6 +42,44 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
         pieces += (text[done : edit.start], edit.new)
         done = edit.end
     return "".join([*pieces, text[done:]])
+
+
+def new_stretches(edits: Iterable[Edit]) -> list[tuple[int, int]]:
+    """Where the text of each edit of one file, in order, stands in the new text."""
+    shift, found = 0, []
+    for edit in edits:
+        found.append((edit.start + shift, edit.start + shift + len(edit.new)))
+        shift += len(edit.new) - (edit.end - edit.start)
+    return found
+
+
+def composed(first: Sequence[Edit], second: Sequence[Edit], between: str) -> list[Edit]:
+    """One list of edits of one file that does what `first` does and then `second` does to `between`, the text there."""
+    stretches = new_stretches(first)
+    made: list[Edit] = []
+    left = list(zip(first, stretches, strict=True))
+    shift = 0  # of what comes next, from the text between to the one before
+    for edit in second:
+        inside = []
+        while left and left[0][1][0] <= edit.end:
+            one, (start, end) = left.pop(0)
+            if end < edit.start:
+                made.append(one)
+            else:
+                inside.append((one, start, end))
+                continue
+            shift += (one.end - one.start) - len(one.new)
+        begin, stop = edit.start, edit.end
+        first_old, last_old = begin + shift, stop + shift
+        for one, start, end in inside:
+            shift += (one.end - one.start) - len(one.new)
+            begin, stop = min(begin, start), max(stop, end)
+        if inside:
+            first_old = min(first_old, inside[0][0].start)
+            last_old = max(stop + shift, inside[-1][0].end)
+        new = between[begin : edit.start] + edit.new + between[edit.end : stop]
+        made.append(Edit(edit.path, first_old, last_old, new))
+    return [*made, *(one for one, _ in left)]
 
 
 def apply_all(texts: Mapping[Path, str], edits: Iterable[Edit]) -> dict[Path, str]:

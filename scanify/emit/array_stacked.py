@@ -8,6 +8,7 @@ from scanify.analysis.plan import After, Annotation, Called, CallStack, Folded, 
 from scanify.emit import layout
 from scanify.emit.comments import comments_of, without
 from scanify.emit.edits import Edit
+from scanify.emit.house_style import house_style
 from scanify.emit.local_function import call_of_local_function, scope_start
 from scanify.emit.loop_text import LoopText, end_of_block, loop_text, step_of
 from scanify.emit.map_text import arguments_of, in_its_place
@@ -232,7 +233,7 @@ def _wrapped(text: str, span: Span, name: str, policy: list[str]) -> str:
 
 
 def _style(text: str, indent: str) -> layout.Style:
-    return layout.Style(indent, step_of(text, indent), newline_of(text), layout.width_of(text))
+    return house_style(text).style(indent, step_of(text, indent), newline_of(text))
 
 
 def _annotation_edit(annotation: Annotation, context: Context, holds: Holds) -> Edit:

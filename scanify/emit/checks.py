@@ -3,10 +3,11 @@
 Each looks at one thing, and for each there is a wrong change that only it catches.
 """
 
+import ast
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 import libcst as cst
 
 from scanify.analysis.plan import After, Called, InitStack, Plan
+from scanify.emit.apply import new_stretches
 from scanify.emit.comments import comments_in
 from scanify.emit.edits import Edit
 from scanify.emit.loop_text import end_of_block
@@ -53,11 +55,7 @@ class Change:
 
     def new_stretches(self) -> list[Stretch]:
         """Where the text of each edit stands in the new text."""
-        shift, found = 0, []
-        for edit in self.edits:
-            found.append((edit.start + shift, edit.start + shift + len(edit.new)))
-            shift += len(edit.new) - (edit.end - edit.start)
-        return found
+        return new_stretches(self.edits)
 
 
 def failed(path: Path, line: int, check: str, expected: str, got: str) -> CheckFailed:
@@ -186,6 +184,14 @@ CHECKS: tuple[Callable[[Change], None], ...] = (
 """The checks of one file. `second_run_changes_nothing` needs them all."""
 
 
+def layout_changes_no_code(path: Path, before: str, after: str) -> None:
+    """Laying out what was rewritten leaves the program and its comments as they are."""
+    same = ast.dump(ast.parse(before)) == ast.dump(ast.parse(after))
+    if not same or comments_in(cst.parse_module(before)) != comments_in(cst.parse_module(after)):
+        at = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
+        raise failed(path, line_of(before, at), "layout changes no code", "the same program", "another one")
+
+
 def second_run_changes_nothing(changes: Sequence[Change], again: Iterable[Plan]) -> None:
     """No plan of a second run speaks of text that the first run has written."""
     written = {change.path: (change, change.new_stretches()) for change in changes}
@@ -230,15 +236,8 @@ def _block(text: str, start: int, end: int) -> Stretch:
     return start, end_of_block(text, end, column)
 
 
-def check(
-    changes: Sequence[Change],
-    texts: Mapping[Path, str],
-    reanalyse: Callable[[Mapping[Path, str]], Sequence[Plan]] | None,
-) -> None:
-    """Run every check. Raises CheckFailed at the first that fails."""
+def check(changes: Sequence[Change]) -> None:
+    """Run every check of one file on each change. Raises CheckFailed at the first that fails."""
     for change in changes:
         for each in CHECKS:
             each(change)
-    if reanalyse is not None:
-        new = dict(texts) | {change.path: change.after for change in changes}
-        second_run_changes_nothing(changes, reanalyse(new))

@@ -18,12 +18,16 @@ def width_of(text: str) -> int:
 
 @dataclass(frozen=True)
 class Style:
-    """How a statement is laid out: what each of its lines starts with, one step of indentation, line end and width."""
+    """How a statement is laid out: what each of its lines starts with, one step of indentation, line end and width.
+
+    `comma` is what stands behind the last of several arguments on lines of their own.
+    """
 
     indent: str
     step: str
     newline: str
     width: int
+    comma: str = ","
 
     def fits(self, text: str, step: str = "") -> bool:
         """Whether the text is one line that may stand at the indentation, or one step deeper."""
@@ -42,7 +46,8 @@ def call(head: str, arguments: Sequence[str], style: Style, tail: str = "") -> s
     inner = style.newline + style.indent + style.step
     if style.fits(joined, style.step):
         return f"{head}({inner}{joined}{style.newline}{style.indent}){tail}"
-    return f"{head}({inner}{f',{inner}'.join(arguments)},{style.newline}{style.indent}){tail}"
+    comma = "," if any("#" in each for each in arguments) else style.comma
+    return f"{head}({inner}{f',{inner}'.join(arguments)}{comma}{style.newline}{style.indent}){tail}"
 
 
 def curried(head: str, first: Sequence[str], second: Sequence[str], style: Style, tail: str = "") -> str:

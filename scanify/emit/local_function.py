@@ -9,6 +9,7 @@ from scanify.emit import layout
 from scanify.emit.comments import comments_of, without
 from scanify.emit.early_exits import body_of_function
 from scanify.emit.edits import Edit
+from scanify.emit.enclosing import begins_function
 from scanify.emit.fresh_name import fresh
 from scanify.emit.loop_text import LoopText
 from scanify.emit.newlines import indent_width, line_start, line_stop, previous_line
@@ -103,7 +104,7 @@ def _flat(target: str) -> str:
 
 
 def _blank_line_before(text: str, loop: LoopText) -> int | None:
-    """Where black would put a blank line above the function: None where there is one or where a block begins.
+    """Where black would put a blank line above the function: None where there is one or where a function begins.
 
     Comments above the loop stay with it.
     """
@@ -116,7 +117,5 @@ def _blank_line_before(text: str, loop: LoopText) -> int | None:
         if line.lstrip().startswith("#") and indent_width(line) == column and '"' not in line and "'" not in line:
             at = above
             continue
-        if not line.strip() or indent_width(line) < column or line.rstrip().endswith(":"):
-            return None
-        return at
+        return at if line.strip() and not begins_function(text, loop.start) else None
     return None

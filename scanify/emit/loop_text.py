@@ -6,7 +6,8 @@ import libcst as cst
 
 from scanify.analysis.plan import Plan
 from scanify.emit.comments import comments_in
-from scanify.emit.layout import Style, width_of
+from scanify.emit.house_style import house_style
+from scanify.emit.layout import Style
 from scanify.emit.newlines import indent_of, indent_width, line_start, line_stop, newline_of, next_line
 from scanify.errors import CheckFailed
 
@@ -56,7 +57,7 @@ def loop_text(plan: Plan, text: str) -> LoopText:
         start=start,
         end=end,
         indent=indent,
-        style=Style(loop_indent, indent.removeprefix(loop_indent) or "    ", newline, width_of(text)),
+        style=house_style(text).style(loop_indent, indent.removeprefix(loop_indent) or "    ", newline),
         after_colon=after_colon.rstrip("\r\n").rstrip(),
         body=body,
         comments=tuple(comments_in(module)),

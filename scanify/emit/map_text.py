@@ -8,6 +8,7 @@ from scanify.analysis.plan import Plan
 from scanify.emit import layout
 from scanify.emit.comments import comments_in, comments_of, without
 from scanify.emit.edits import Edit
+from scanify.emit.house_style import house_style
 from scanify.emit.loop_text import step_of
 from scanify.emit.newlines import indent_of, line_start, line_stop, newline_of
 
@@ -42,7 +43,7 @@ def in_its_place(plan: Plan, head: str, first: Sequence[str], second: Sequence[s
     before = line.removeprefix(indent)
     space = " " if line[-1:].isidentifier() else ""  # `return[...]`
     after = text[span.end : line_stop(text, span.end)].partition("#")[0].rstrip()
-    style = layout.Style(indent, step_of(text, indent), newline_of(text), layout.width_of(text))
+    style = house_style(text).style(indent, step_of(text, indent), newline_of(text))
     lost = without(comments_in(cst.parse_expression(f"({old}\n)")), _comments((*first, *(second or ()))))
     inner = style.newline + indent + style.step
     if lost:

@@ -1,15 +1,26 @@
-"""From plans to texts: emit, import, apply, check."""
+"""From plans to texts: emit, import, apply, check, lay out."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from scanify.analysis.plan import Plan
 from scanify.emit import array_stacked
-from scanify.emit.apply import apply_all, in_order
-from scanify.emit.checks import Change, check, planned_stretches
+from scanify.emit.apply import apply_all, apply_edits, composed, in_order
+from scanify.emit.checks import (
+    Change,
+    check,
+    layout_changes_no_code,
+    planned_stretches,
+    second_run_changes_nothing,
+)
+from scanify.emit.dead_stores import dead_stores
 from scanify.emit.edits import Edit
+from scanify.emit.house_style import house_style
 from scanify.emit.imports import bind_all
 from scanify.emit.target import Context, Target
+from scanify.emit.tidy import tidied
+from scanify.emit.unused_imports import unused_imports
 from scanify.errors import ScanifyError
 
 TARGETS: dict[str, Target] = {"array-stacked": array_stacked}
@@ -54,7 +65,15 @@ def rewrite_texts(
         names[path] = bindings.names
         if bindings.edit is not None:
             imports.append(bindings.edit)
-    edits = in_order([*imports, *emitter.edits(plans, Context(texts, names, policy))])
+    made = emitter.edits(plans, Context(texts, names, policy))
+    new = apply_all(texts, [*imports, *made])
+    for path in sorted(new):
+        ours = emitter.MODULE, names.get(path, {})
+        imports = [
+            *(edit for edit in imports if edit.path != path),
+            *_imports_of(path, texts, new[path], ours, [edit for edit in imports if edit.path == path], made),
+        ]
+    edits = in_order([*imports, *made])
     new = apply_all(texts, edits)
     changes = [
         Change(
@@ -66,8 +85,58 @@ def rewrite_texts(
         )
         for path, after in sorted(new.items())
     ]
-    check(changes, texts, reanalyse)
+    check(changes)
+    changes = [finished(change) for change in changes]
+    new = {change.path: change.after for change in changes}
+    if reanalyse is not None:
+        second_run_changes_nothing(changes, reanalyse(dict(texts) | new))
     return new
+
+
+def _imports_of(
+    path: Path,
+    texts: Mapping[Path, str],
+    after: str,
+    ours: tuple[str, Mapping[str, str]],
+    added: list[Edit],
+    made: Sequence[Edit],
+) -> list[Edit]:
+    """The edits of a file's imports: `added`, and those that take out what `after` has no use for any more."""
+    mine = [edit for edit in made if edit.path == path]
+    unused = [
+        edit
+        for edit in unused_imports(path, texts, after)
+        if not any(each.start <= edit.end and edit.start <= each.end for each in mine)
+    ]
+    if not unused:
+        return added
+    fewer = apply_edits(texts[path], unused)
+    bindings = bind_all(path, fewer, ours[0], sorted(ours[1]))
+    if bindings.names != ours[1]:
+        return added
+    return composed(in_order(unused), [bindings.edit] if bindings.edit is not None else [], fewer)
+
+
+def finished(change: Change) -> Change:
+    """The change without what it left unread, laid out as a formatter would where one has formatted the file."""
+    change = followed_by(change, dead_stores(change.path, change.before, change.after))
+    house = house_style(change.before)
+    old = [(edit.start, edit.end) for edit in change.edits]
+    if tidied(change.path, change.before, old, house):
+        return change  # the author lays out statements otherwise
+    laid = followed_by(change, tidied(change.path, change.after, change.new_stretches(), house))
+    if laid is not change:
+        layout_changes_no_code(change.path, change.after, laid.after)
+    return laid
+
+
+def followed_by(change: Change, edits: Sequence[Edit]) -> Change:
+    """The change with further edits of its new text."""
+    if not edits:
+        return change
+    ordered = in_order(edits)
+    after = apply_edits(change.after, ordered)
+    return replace(change, after=after, edits=tuple(composed(change.edits, ordered, change.after)))
 
 
 def policy_expression(remat: str | None) -> str | None:
