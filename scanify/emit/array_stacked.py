@@ -8,10 +8,10 @@ from scanify.analysis.plan import After, Annotation, Called, CallStack, Folded, 
 from scanify.emit import layout
 from scanify.emit.comments import comments_of, without
 from scanify.emit.edits import Edit
-from scanify.emit.house_style import house_style
+from scanify.emit.house_style import HouseStyle
 from scanify.emit.local_function import call_of_local_function, scope_start
 from scanify.emit.loop_text import LoopText, end_of_block, loop_text, step_of
-from scanify.emit.map_text import arguments_of, in_its_place
+from scanify.emit.map_text import arguments_of, in_its_place, lambda_of
 from scanify.emit.names_in import names_in
 from scanify.emit.newlines import LINE_END, indent_of, indent_width, line_start, line_stop, newline_of
 from scanify.emit.target import Context
@@ -86,7 +86,7 @@ def _called_edits(site: Called, context: Context, holds: Holds) -> list[Edit]:
 
 def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
     path = plan.place.path
-    loop = loop_text(plan, context.texts[path])
+    loop = loop_text(plan, context.texts[path], context.houses[path])
     stack = _stack(plan, context, _policy(context))
     statement = _one_call(plan, stack, loop)
     if statement is not None:
@@ -106,12 +106,12 @@ def _map_edit(plan: Plan, context: Context) -> Edit:
     path, call = plan.place.path, plan.call
     named = call is not None and call.owner is not None and _arguments_stand_alone(plan, call)
     function, axes = (f"{call.owner}.{call.method}", in_axes(call)) if call is not None and named else ("", None)
-    first, second = arguments_of(plan, function, axes)
+    first, second = arguments_of(plan, function, axes, context.texts[path])
     head = f"{_stack(plan, context, [])}.map_via"  # nothing is rematerialised
     assert plan.mapped is not None
     if plan.mapped.appends_to is None:
-        return in_its_place(plan, head, first, second, context.texts[path])
-    loop = loop_text(plan, context.texts[path])
+        return in_its_place(plan, head, first, second, context)
+    loop = loop_text(plan, context.texts[path], context.houses[path])
     statement = layout.curried(f"{plan.mapped.appends_to}.extend({head}", first, second, loop.style, ")")
     return Edit(path, loop.start, loop.end, _with_comments(statement, loop))
 
@@ -121,14 +121,13 @@ def _fold_edit(plan: Plan, context: Context, folded: Folded) -> Edit:
     start = layout.as_argument(folded.start, alone=False)
     known = _fold_call(plan, start)
     if known is None:
-        parameters = ", ".join([plan.layer, *plan.carry, *(xs.target for xs in plan.xs)])
-        first = [f"lambda {parameters}: {folded.update}"]
-        if plan.xs:
-            first.append(f"in_axes={layout.tuple_display([str(xs.axis) for xs in plan.xs])}")
-        known = "fold_via", first, [start, *(layout.as_argument(xs.source, alone=False) for xs in plan.xs)]
+        parameters = [plan.layer, *plan.carry, *(xs.target for xs in plan.xs)]
+        first, shared = lambda_of(plan, parameters, folded.update, context.texts[plan.place.path])
+        sources = (layout.as_argument(xs.source, alone=False) for xs in plan.xs)
+        known = "fold_via", first, [start, *sources, *shared]
     method, first, second = known
     head = f"{_stack(plan, context, _policy(context))}.{method}"
-    return in_its_place(plan, head, first, second, context.texts[plan.place.path])
+    return in_its_place(plan, head, first, second, context)
 
 
 def _one_call(plan: Plan, stack: str, loop: LoopText) -> str | None:
@@ -210,14 +209,14 @@ def _site_edit(site: Wrap | After, context: Context, holds: Holds) -> Edit:
     path, span = site.place.path, site.place.span
     text, name, policy = context.texts[path], context.names[path][holds.value], _policy(context)
     if isinstance(site, Wrap):
-        return Edit(path, span.start, span.end, _wrapped(text, span, name, policy))
-    style = _style(text, site.indent)
+        return Edit(path, span.start, span.end, _wrapped(text, span, name, policy, context.houses[path]))
+    style = _style(text, site.indent, context.houses[path])
     end = end_of_block(text, span.end, indent_width(site.indent + "x"))
     statement = layout.call(f"{site.target} = {name}.of", [site.target, *policy], style)
     return Edit(path, end, end, f"{style.newline}{site.indent}{statement}")
 
 
-def _wrapped(text: str, span: Span, name: str, policy: list[str]) -> str:
+def _wrapped(text: str, span: Span, name: str, policy: list[str], house: HouseStyle) -> str:
     """The expression inside `ArrayStacked.of(...)`; one that spans lines keeps its own layout."""
     old = text[span.start : span.end]
     arguments = [layout.as_argument(old, alone=not policy), *policy]
@@ -225,15 +224,15 @@ def _wrapped(text: str, span: Span, name: str, policy: list[str]) -> str:
     space = " " if line[-1:].isidentifier() else ""  # `return[...]`
     if LINE_END.search(old):
         return f"{space}{name}.of({', '.join(arguments)})"
-    style = _style(text, indent_of(line))
+    style = _style(text, indent_of(line), house)
     before = line.removeprefix(style.indent)
     after = text[span.end : line_stop(text, span.end)].partition("#")[0].rstrip()
     new = layout.call(f"{before}{space}{name}.of", arguments, style, after)
     return new[len(before) : len(new) - len(after)]
 
 
-def _style(text: str, indent: str) -> layout.Style:
-    return house_style(text).style(indent, step_of(text, indent), newline_of(text))
+def _style(text: str, indent: str, house: HouseStyle) -> layout.Style:
+    return house.style(indent, step_of(text, indent), newline_of(text))
 
 
 def _annotation_edit(annotation: Annotation, context: Context, holds: Holds) -> Edit:

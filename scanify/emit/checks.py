@@ -19,6 +19,7 @@ from scanify.emit.apply import new_stretches
 from scanify.emit.comments import comments_in
 from scanify.emit.edits import Edit
 from scanify.emit.loop_text import end_of_block
+from scanify.emit.loops_around import loops_around
 from scanify.emit.newlines import (
     indent_of,
     indent_width,
@@ -217,6 +218,8 @@ def planned_stretches(text: str, path: Path, plans: Sequence[Plan], imports: Seq
     for plan in plans:
         if plan.place.path == path and plan.loops:
             found.append(_block(text, plan.place.span.start, max(plan.place.span.end, plan.body.span.end)))
+            around = loops_around(text, found[-1][0] + len(indent_of(text[found[-1][0] :])), plan.place.span.end)
+            found += [(around.front, around.front)] if around is not None else []
         for site in (*plan.stack.sites, *plan.stack.annotations) if isinstance(plan.stack, InitStack) else ():
             if site.place.path == path:
                 start, end = site.place.span.start, site.place.span.end

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from scanify.emit.edits import Edit
 from scanify.emit.enclosing import FUNCTIONS, Module, module
+from scanify.emit.free_names import reads
 from scanify.emit.newlines import line_start, next_line
 
 _INERT = (ast.Constant, ast.Name, ast.Attribute, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context)
@@ -24,13 +25,13 @@ def dead_stores(path: Path, before: str, after: str) -> list[Edit]:
         was = known.get(name)
         if was is None or ast.dump(was) == ast.dump(function):
             continue
-        read, reads = _reads(was), _reads(function)
-        if {"locals", "exec", "eval", "vars"} & reads:
+        old_reads, new_reads = reads(was), reads(function)
+        if {"locals", "exec", "eval", "vars"} & new_reads:
             continue
         for block in _blocks(function):
             for statement in block:
                 if isinstance(statement, ast.Assign):
-                    edit = _without(path, new, statement, read - reads, block)
+                    edit = _without(path, new, statement, old_reads - new_reads, block)
                     made += [edit] if edit is not None else []
     return made
 
@@ -44,42 +45,6 @@ def _functions(tree: ast.AST, inside: str = "") -> Iterator[tuple[str, _Function
             yield f"{inside}.{node.name}/{count[node.name]}", node
         elif isinstance(node, ast.ClassDef | ast.If | ast.Try | ast.With):
             yield from _functions(node, f"{inside}.{getattr(node, 'name', '')}")
-
-
-def _reads(function: ast.AST) -> set[str]:
-    """The names that a function reads of its own scope or of one outside of it."""
-    found: set[str] = set()
-    for node in ast.iter_child_nodes(function):
-        if isinstance(node, ast.Name):
-            if not isinstance(node.ctx, ast.Store):
-                found.add(node.id)
-        elif isinstance(node, FUNCTIONS):
-            found |= _reads(node) - _own(node)
-        elif isinstance(node, ast.Global | ast.Nonlocal):
-            found |= set(node.names)
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            found |= {node.target.id} | _reads(node)
-        else:
-            found |= _reads(node)
-    return found
-
-
-def _own(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
-    """The names that are local to a function."""
-    args = function.args
-    every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
-    names = {arg.arg for arg in every if arg is not None}
-    other: set[str] = set()
-    left: list[ast.AST] = list(function.body) if isinstance(function.body, list) else [function.body]
-    while left:
-        node = left.pop()
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-        elif isinstance(node, ast.Global | ast.Nonlocal):
-            other |= set(node.names)
-        elif not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            left += ast.iter_child_nodes(node)
-    return names - other
 
 
 def _blocks(function: _Function) -> Iterator[list[ast.stmt]]:

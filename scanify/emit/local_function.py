@@ -1,19 +1,24 @@
 """The loop's body as a local function, kept word for word: only the header changes, and a `return` is added."""
 
 import re
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
 from scanify.analysis.plan import Plan
 from scanify.emit import layout
+from scanify.emit.collecting import appended, renamed
 from scanify.emit.comments import comments_of, without
 from scanify.emit.early_exits import body_of_function
 from scanify.emit.edits import Edit
 from scanify.emit.enclosing import begins_function
+from scanify.emit.free_names import free_names
 from scanify.emit.fresh_name import fresh
 from scanify.emit.loop_text import LoopText
-from scanify.emit.newlines import indent_width, line_start, line_stop, previous_line
-from scanify.emit.outputs import outputs_of
+from scanify.emit.loops_around import loops_around
+from scanify.emit.newlines import indent_of, indent_width, line_start, line_stop, previous_line
+from scanify.emit.outputs import Outputs, outputs_of, outputs_of_appended
 
 _DEF = re.compile(r"(?:^|(?<=[\r\n]))([ \t]*)(?:async[ \t]+)?def\b")
 
@@ -25,39 +30,98 @@ def scope_start(text: str, offset: int) -> int:
     return around[-1] if around else 0
 
 
+@dataclass(frozen=True)
+class _Function:
+    """The function's text from `def` on, without its last line end, and how it gives its outputs."""
+
+    text: str
+    outputs: Outputs
+
+
 def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, given: set[str]) -> list[Edit]:
     """The edits that turn the loop into a function over one layer and a call of `fold_via` or `collect_via`.
 
     `given` holds the names of the functions already made in the loop's scope, and takes this one's.
     """
     style, newline = loop.style, loop.style.newline
-    function = fresh(f"apply_{_one_name(plan.layer).lstrip('_') or 'layer'}", plan.taken | given)
-    given.add(function)
-    parameters, unpacking = _parameters(plan)
-    carry = layout.pattern(plan.carry)
-    state = f"({carry})" if len(plan.carry) > 1 else carry
-    outputs = outputs_of(plan.collections, plan.exits, carry, state, plan.taken | given)
-    lines = [
-        f"def {function}({', '.join(parameters)}):{loop.after_colon}",
-        *(f"{loop.indent}{line}" for line in (*unpacking, *outputs.begin)),
-    ]
-    apply = [function, *([f"in_axes={layout.tuple_display([str(xs.axis) for xs in plan.xs])}"] if plan.xs else [])]
-    head = f"{outputs.assigned} = {stack}.{outputs.method}"
-    given_carry = layout.pattern(["None" if name in plan.unset else name for name in plan.carry])
-    first = f"({given_carry})" if len(plan.carry) > 1 else given_carry
-    call = layout.curried(head, apply, [first, *(xs.source for xs in plan.xs)], style, outputs.behind)
+    name = fresh(f"apply_{_one_name(plan.layer).lstrip('_') or 'layer'}", plan.taken | given)
+    given.add(name)
+    function = _function(plan, loop, name, (), given)
+    around = loops_around(text, loop.start, loop.end)
+    shared = around.given(free_names(f"{function.text}{newline}")) if around is not None else []
+    front = None
+    if around is not None and shared is not None:
+        function = _function(plan, loop, name, shared, given)
+        front = _moved(function.text, style, around.indent)
+    axes = [str(xs.axis) for xs in plan.xs] + ["None" for _ in shared or () if front is not None]
+    apply = [name, *([f"in_axes={layout.tuple_display(axes)}"] if axes else [])]
+    head = f"{function.outputs.assigned} = {stack}.{function.outputs.method}"
+    initial = layout.pattern(["None" if one in plan.unset else one for one in plan.carry])
+    first = f"({initial})" if len(plan.carry) > 1 else initial
+    others = [xs.source for xs in plan.xs] + [one for one in shared or () if front is not None]
+    call = layout.curried(head, apply, [first, *others], style, function.outputs.behind)
+    call += "".join(f"{newline}{style.indent}{style.step * depth}{line}" for depth, line in function.outputs.after)
     blank = newline * (1 if style.indent else 2)
-    end = f"{loop.indent}return {outputs.returned}{newline}{blank}{style.indent}{call}"
-    after = "".join(f"{newline}{style.indent}{style.step * depth}{line}" for depth, line in outputs.after)
-    new = newline.join(lines) + newline + body_of_function(plan, loop, outputs, state) + end + after
+    if front is not None and around is not None:
+        above = without(list(loop.comments), comments_of(function.text, style.indent))
+        stay = (newline + style.indent).join([*plan.ahead, *above, call])
+        blank = newline * (1 if around.indent else 2)
+        before = "" if _stands_apart(text, around.front) else blank
+        made = Edit(plan.place.path, around.front, around.front, f"{before}{front}{newline}{blank}")
+        return [made, Edit(plan.place.path, loop.start, loop.end, stay)]
+    new = f"{function.text}{newline}{blank}{style.indent}{call}"
     above = without(list(loop.comments), comments_of(new, style.indent))
     whole = (newline + style.indent).join([*above, new])
     if plan.ahead:
         ahead = "".join(f"{line}{newline}{style.indent}" for line in plan.ahead)
         whole = f"{ahead.rstrip(' ' + chr(9))}{blank}{style.indent}{whole}"
-    made = [Edit(plan.place.path, loop.start, loop.end, whole)]
+    made_here = [Edit(plan.place.path, loop.start, loop.end, whole)]
     at = _blank_line_before(text, loop) if not plan.ahead else None
-    return made if at is None else [Edit(plan.place.path, at, at, blank), *made]
+    return made_here if at is None else [Edit(plan.place.path, at, at, blank), *made_here]
+
+
+def _function(plan: Plan, loop: LoopText, name: str, shared: Sequence[str], given: Set[str]) -> _Function:
+    newline, taken = loop.style.newline, plan.taken | given
+    parameters, unpacking = _parameters(plan)
+    carry = layout.pattern(plan.carry)
+    state = f"({carry})" if len(plan.carry) > 1 else carry
+    lists = appended(plan, loop, taken) if plan.collections else None
+    comment = ""
+    if lists is not None:
+        outputs = outputs_of_appended(plan.collections, lists.values, state, taken)
+        body, comment = lists.body, f"  {lists.comment}" if lists.comment else ""
+    else:
+        inner = {one.name: fresh(f"layer_{one.name.lstrip('_')}", taken) for one in plan.collections}
+        renamed_body = renamed(loop.body, inner) if inner else None
+        inner = inner if renamed_body is not None else {}
+        outputs = outputs_of(plan.collections, plan.exits, carry, state, taken, inner)
+        source = loop if renamed_body is None else replace(loop, body=renamed_body)
+        body = body_of_function(plan, source, outputs, state)
+    lines = [
+        f"def {name}({', '.join([*parameters, *shared])}):{loop.after_colon}",
+        *(f"{loop.indent}{line}" for line in (*unpacking, *outputs.begin)),
+    ]
+    return _Function(f"{newline.join(lines)}{newline}{body}{loop.indent}return {outputs.returned}{comment}", outputs)
+
+
+def _moved(function: str, style: layout.Style, indent: str) -> str | None:
+    """The function at another indentation; None where a line of it cannot be moved."""
+    if '"""' in function or "'''" in function or "\\\n" in function:
+        return None
+    lines = function.split(style.newline)
+    if any(line.strip() and not line.startswith(style.indent) for line in lines[1:]):
+        return None
+    moved = (indent + line.removeprefix(style.indent) if line.strip() else line for line in lines[1:])
+    return style.newline.join([indent + lines[0], *moved])
+
+
+def _stands_apart(text: str, at: int) -> bool:
+    """Whether what is put in front of a line needs no blank line above it."""
+    if at == 0:
+        return True
+    above = text[previous_line(text, at) : at]
+    start = at + len(indent_of(text[at:]))
+    return not above.strip() or begins_function(text, start)
 
 
 def _parameters(plan: Plan) -> tuple[list[str], list[str]]:

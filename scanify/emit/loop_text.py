@@ -6,7 +6,7 @@ import libcst as cst
 
 from scanify.analysis.plan import Plan
 from scanify.emit.comments import comments_in
-from scanify.emit.house_style import house_style
+from scanify.emit.house_style import HouseStyle
 from scanify.emit.layout import Style
 from scanify.emit.newlines import indent_of, indent_width, line_start, line_stop, newline_of, next_line
 from scanify.errors import CheckFailed
@@ -35,7 +35,7 @@ class LoopText:
     last_comment: str | None
 
 
-def loop_text(plan: Plan, text: str) -> LoopText:
+def loop_text(plan: Plan, text: str, house: HouseStyle) -> LoopText:
     """Take the plan's loop apart. Raises CheckFailed where the plan's span is not that of a `for` statement."""
     start = plan.place.span.start
     start += len(indent_of(text[start:]))
@@ -57,7 +57,7 @@ def loop_text(plan: Plan, text: str) -> LoopText:
         start=start,
         end=end,
         indent=indent,
-        style=house_style(text).style(loop_indent, indent.removeprefix(loop_indent) or "    ", newline),
+        style=house.style(loop_indent, indent.removeprefix(loop_indent) or "    ", newline),
         after_colon=after_colon.rstrip("\r\n").rstrip(),
         body=body,
         comments=tuple(comments_in(module)),

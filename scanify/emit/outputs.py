@@ -1,10 +1,11 @@
 """What goes in and out of a local function beside its arguments: the carry, and what the layer collects."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from scanify.analysis.plan import Adds, Collection
 from scanify.emit import layout
+from scanify.emit.collecting import one_of_each
 from scanify.emit.fresh_name import fresh
 
 _EMPTY = {Adds.LIST: "[]", Adds.TUPLE: "()", Adds.ENTRIES: "{}", Adds.DICT: "{}"}
@@ -24,8 +25,30 @@ class Outputs:
     behind: str = ""
 
 
-def outputs_of(collections: Sequence[Collection], exits: Set[str], carry: str, state: str, taken: Set[str]) -> Outputs:
-    """Inside of the function the name of a collection is a new one, of what this layer adds alone.
+def outputs_of_appended(
+    collections: Sequence[Collection], values: Sequence[str], state: str, taken: Set[str]
+) -> Outputs:
+    """Where each list gets one element from every layer: the elements, which are added to the lists below the call."""
+    collected = fresh("collected", taken)
+    given = values[0] if len(values) == 1 else layout.tuple_display(values)
+    if len(collections) == 1:
+        after: tuple[tuple[int, str], ...] = ((0, f"{collections[0].name}.extend({collected})"),)
+    else:
+        names = one_of_each([one.name for one in collections], taken)
+        adds = [(1, f"{one.name}.append({name})") for one, name in zip(collections, names, strict=True)]
+        after = ((0, f"for {layout.pattern(names)} in {collected}:"), *adds)
+    return Outputs((), f"{state}, {given}", "collect_via", f"{state}, {collected}", after)
+
+
+def outputs_of(
+    collections: Sequence[Collection],
+    exits: Set[str],
+    carry: str,
+    state: str,
+    taken: Set[str],
+    inner: Mapping[str, str],
+) -> Outputs:
+    """Inside of the function a collection has the name in `inner` and holds what this layer adds alone.
 
     `carry` are the carry's names as they are returned by themselves, `state` as one value of several.
     """
@@ -37,7 +60,7 @@ def outputs_of(collections: Sequence[Collection], exits: Set[str], carry: str, s
         return Outputs((), f"{state}, None", "until_via", carry, behind="[0]")
     if not collections:
         return Outputs((), carry, "fold_via", carry)
-    each = layout.pattern([one.name for one in collections])
+    each = layout.pattern([inner.get(one.name, one.name) for one in collections])
     given = each if len(collections) == 1 else f"({each})"
     collected = fresh("collected", taken)
     if len(collections) == 1:
@@ -48,7 +71,7 @@ def outputs_of(collections: Sequence[Collection], exits: Set[str], carry: str, s
     for one, name in zip(collections, names, strict=True):
         lines += [(depth + 1, line) for depth, line in _added(one, name, taken | set(names))]
     return Outputs(
-        begin=tuple(f"{one.name} = {_EMPTY[one.adds]}" for one in collections),
+        begin=tuple(f"{inner.get(one.name, one.name)} = {_EMPTY[one.adds]}" for one in collections),
         returned=f"{state}, {given}",
         method="collect_via",
         assigned=f"{state}, {collected}",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from scanify.analysis.plan import Plan
+from scanify.analysis.plan import InitStack, Plan
 from scanify.emit import array_stacked
 from scanify.emit.apply import apply_all, apply_edits, composed, in_order
 from scanify.emit.checks import (
@@ -16,7 +16,7 @@ from scanify.emit.checks import (
 )
 from scanify.emit.dead_stores import dead_stores
 from scanify.emit.edits import Edit
-from scanify.emit.house_style import house_style
+from scanify.emit.house_style import HouseStyle, house_style
 from scanify.emit.imports import bind_all
 from scanify.emit.target import Context, Target
 from scanify.emit.tidy import tidied
@@ -65,7 +65,8 @@ def rewrite_texts(
         names[path] = bindings.names
         if bindings.edit is not None:
             imports.append(bindings.edit)
-    made = emitter.edits(plans, Context(texts, names, policy))
+    houses = {path: house_of(path, texts[path], plans) for path in files_of(plans)}
+    made = emitter.edits(plans, Context(texts, names, houses, policy))
     new = apply_all(texts, [*imports, *made])
     for path in sorted(new):
         ours = emitter.MODULE, names.get(path, {})
@@ -86,7 +87,7 @@ def rewrite_texts(
         for path, after in sorted(new.items())
     ]
     check(changes)
-    changes = [finished(change) for change in changes]
+    changes = [finished(change, houses[change.path]) for change in changes]
     new = {change.path: change.after for change in changes}
     if reanalyse is not None:
         second_run_changes_nothing(changes, reanalyse(dict(texts) | new))
@@ -117,13 +118,23 @@ def _imports_of(
     return composed(in_order(unused), [bindings.edit] if bindings.edit is not None else [], fewer)
 
 
-def finished(change: Change) -> Change:
+def files_of(plans: Sequence[Plan]) -> set[Path]:
+    """The files that the plans speak of."""
+    sites = (plan.stack for plan in plans if isinstance(plan.stack, InitStack))
+    places = (each.place for stack in sites for each in (*stack.sites, *stack.annotations))
+    return {plan.place.path for plan in plans} | {place.path for place in places}
+
+
+def house_of(path: Path, text: str, plans: Sequence[Plan]) -> HouseStyle:
+    """How a file is laid out, where what the plans speak of is laid out so too."""
+    house = house_style(text)
+    otherwise = tidied(path, text, planned_stretches(text, path, plans, []), house)
+    return replace(house, formatted=house.formatted and not otherwise)
+
+
+def finished(change: Change, house: HouseStyle) -> Change:
     """The change without what it left unread, laid out as a formatter would where one has formatted the file."""
     change = followed_by(change, dead_stores(change.path, change.before, change.after))
-    house = house_style(change.before)
-    old = [(edit.start, edit.end) for edit in change.edits]
-    if tidied(change.path, change.before, old, house):
-        return change  # the author lays out statements otherwise
     laid = followed_by(change, tidied(change.path, change.after, change.new_stretches(), house))
     if laid is not change:
         layout_changes_no_code(change.path, change.after, laid.after)

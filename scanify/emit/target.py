@@ -10,6 +10,7 @@ from typing import Protocol
 
 from scanify.analysis.plan import Plan
 from scanify.emit.edits import Edit
+from scanify.emit.house_style import HouseStyle
 
 
 @dataclass(frozen=True)
@@ -17,11 +18,12 @@ class Context:
     """What an emitter needs beside the plans.
 
     `texts` are the decoded texts of the files; `names` the local names of the target's classes in each file that needs
-    them; `remat` the policy as a Python expression, None where none was asked for.
+    them; `houses` how each file is laid out; `remat` the policy as a Python expression, None where none was asked for.
     """
 
     texts: Mapping[Path, str]
     names: Mapping[Path, Mapping[str, str]]
+    houses: Mapping[Path, HouseStyle]
     remat: str | None = None
 
 

@@ -312,6 +312,7 @@ FORMS: dict[str, tuple[str, str, dict[str, object]]] = {
         "if mask:\n    for layer in self.layers:\n        x = x + layer(x)\nreturn x",
         """
         if mask:
+
             def apply_layer(layer, x):
                 x = x + layer(x)
                 return x

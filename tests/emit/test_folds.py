@@ -76,9 +76,7 @@ FORMS: dict[str, tuple[str, str]] = {
     "per layer": (
         "return reduce(lambda h, p: p[0](h, p[1], key=p[2]), zip(self.layers, scales, keys), x)",
         """
-        return self.layers.fold_via(Block.__call__, in_axes=((0,), {"key": 0}))(
-            x, scales, key=keys
-        )
+        return self.layers.fold_via(Block.__call__, in_axes=((0,), {"key": 0}))(x, scales, key=keys)
         """,
     ),
     "more than a call": (

@@ -122,17 +122,19 @@ FORMS: dict[str, tuple[str, str]] = {
     "the tuple around a map stays": (
         "return tuple(map(lambda head, s, k: head(x, s, key=k), self.heads, scales, keys))",
         """
-        return tuple(self.heads.map_via(Head.__call__, in_axes=((None, 0), {"key": 0}))(
-            x, scales, key=keys
-        ))
+        return tuple(
+            self.heads.map_via(Head.__call__, in_axes=((None, 0), {"key": 0}))(x, scales, key=keys)
+        )
         """,
     ),
     "a map whose parameters are names around": (
         "return [*map(lambda x, scales: x(jnp.ones(3) * scales), self.heads, scales)]",
         """
-        return [*self.heads.map_via(
-            lambda x, scales: x(jnp.ones(3) * scales), in_axes=(0,)
-        )(scales)]
+        return [
+            *self.heads.map_via(
+                lambda x, scales: x(jnp.ones(3) * scales), in_axes=(0,)
+            )(scales)
+        ]
         """,
     ),
     "a map that is unpacked, with its comments": (

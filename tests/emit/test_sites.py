@@ -40,7 +40,7 @@ SITES = {
 }
 
 
-WIDE = f"\n\n{'x' * 120}\n"  # a file that has such lines may get more of them
+WIDE = f"\n\nf({'x' * 117})\n"  # a file that has such lines may get more of them
 
 
 @pytest.mark.parametrize("built", SITES)
