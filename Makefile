@@ -2,7 +2,7 @@
 # `make help` lists the targets; `make test PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test branches check bench bench-static matrix corpus each-file packages rewritten fuzz fuzz-traps fuzz-models fuzz-runtime soundness mutants precommit-test clean
+.PHONY: help demo test branches check pyright bench bench-static matrix corpus each-file packages rewritten fuzz fuzz-traps fuzz-models fuzz-runtime soundness mutants precommit-test clean
 
 # The first interpreter that runs (a pyenv shim may exist and not run), is new enough and can make environments.
 # $(1): commands to try; $(2): the Python versions that will do, as a condition on sys.version_info.
@@ -39,6 +39,10 @@ check: $(VENV)/$(STAMP) ## lint, types and the rule catalogue
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_rules.py
+
+pyright: $(VENV)/$(STAMP) ## what pyright finds in rewritten programs and not in the originals
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pyright
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m tests.emit.typechecked
 
 bench: $(VENV)/bench ## what is timed: the command's start, stacks of layers against loops (ARGS="--layers 4,12"), verification
 	$(BIN)/python tests/benchmarks/start.py

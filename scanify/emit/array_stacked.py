@@ -5,11 +5,12 @@ from pathlib import Path
 
 from scanify.analysis.facts import Span
 from scanify.analysis.plan import After, Annotation, Called, CallStack, Folded, Holds, InitStack, LayerCall, Plan, Wrap
-from scanify.emit import layout
+from scanify.emit import annotations, layout
 from scanify.emit.comments import comments_of, without
 from scanify.emit.edits import Edit
 from scanify.emit.house_style import HouseStyle
 from scanify.emit.local_function import call_of_local_function, scope_start
+from scanify.emit.local_list import local_list
 from scanify.emit.loop_text import LoopText, end_of_block, loop_text, step_of
 from scanify.emit.map_text import arguments_of, in_its_place, lambda_of
 from scanify.emit.names_in import names_in
@@ -61,13 +62,28 @@ def _site_edits(plan: Plan, context: Context) -> list[Edit]:
     """What changes where the list is built and annotated; nothing where it is stacked in the call."""
     if not isinstance(plan.stack, InitStack):
         return []
-    made = [_annotation_edit(annotation, context, plan.holds) for annotation in plan.stack.annotations]
+    made = [_annotation_edit(each, context, plan.holds) for each in plan.stack.annotations]
     for site in plan.stack.sites:
         if isinstance(site, Called):
             made += _called_edits(site, context, plan.holds)
         else:
-            made.append(_site_edit(site, context, plan.holds))
+            made += _site_edits_of(site, context, plan.holds)
+    known = {(edit.path, edit.start) for edit in made}
+    for site in plan.stack.sites:
+        made += [edit for edit in _edits_beside(site, context, plan.holds) if (edit.path, edit.start) not in known]
     return made
+
+
+def _edits_beside(site: Wrap | After | Called, context: Context, holds: Holds) -> list[Edit]:
+    """The annotations of what is assigned a stack now."""
+    if not isinstance(site, Wrap):
+        return []
+    path = site.place.path
+    text, name = context.texts[path], context.names[path][holds.value]
+    return [
+        Edit(path, start, end, annotations.stacked(text[start:end], name, annotations.element_of(text[start:end])))
+        for start, end in annotations.beside(site, text)
+    ]
 
 
 def _called_edits(site: Called, context: Context, holds: Holds) -> list[Edit]:
@@ -205,15 +221,17 @@ def _policy(context: Context) -> list[str]:
     return [] if context.remat is None else [f"gradient_checkpointing={context.remat}"]
 
 
-def _site_edit(site: Wrap | After, context: Context, holds: Holds) -> Edit:
+def _site_edits_of(site: Wrap | After, context: Context, holds: Holds) -> list[Edit]:
     path, span = site.place.path, site.place.span
     text, name, policy = context.texts[path], context.names[path][holds.value], _policy(context)
     if isinstance(site, Wrap):
-        return Edit(path, span.start, span.end, _wrapped(text, span, name, policy, context.houses[path]))
+        return [Edit(path, span.start, span.end, _wrapped(text, span, name, policy, context.houses[path]))]
     style = _style(text, site.indent, context.houses[path])
     end = end_of_block(text, span.end, indent_width(site.indent + "x"))
-    statement = layout.call(f"{site.target} = {name}.of", [site.target, *policy], style)
-    return Edit(path, end, end, f"{style.newline}{site.indent}{statement}")
+    filled, mentions = local_list(site, text) or (site.target, [])
+    statement = layout.call(f"{site.target} = {name}.of", [filled, *policy], style)
+    renamed = [Edit(path, start, stop, filled) for start, stop in mentions]
+    return [*renamed, Edit(path, end, end, f"{style.newline}{site.indent}{statement}")]
 
 
 def _wrapped(text: str, span: Span, name: str, policy: list[str], house: HouseStyle) -> str:
@@ -238,6 +256,4 @@ def _style(text: str, indent: str, house: HouseStyle) -> layout.Style:
 def _annotation_edit(annotation: Annotation, context: Context, holds: Holds) -> Edit:
     path, span = annotation.place.path, annotation.place.span
     old, name = context.texts[path][span.start : span.end], context.names[path][holds.value]
-    new = name if annotation.element is None else f"{name}[{annotation.element}]"
-    quote = old[:1] if old[:1] in ("'", '"') and old[:1] == old[-1:] else ""
-    return Edit(path, span.start, span.end, f"{quote}{new}{quote}")
+    return Edit(path, span.start, span.end, annotations.stacked(old, name, annotation.element))

@@ -14,10 +14,12 @@ from pathlib import Path
 
 import libcst as cst
 
-from scanify.analysis.plan import After, Called, InitStack, Plan
+from scanify.analysis.plan import After, Called, InitStack, Plan, Wrap
+from scanify.emit.annotations import beside
 from scanify.emit.apply import new_stretches
 from scanify.emit.comments import comments_in
 from scanify.emit.edits import Edit
+from scanify.emit.local_list import local_list
 from scanify.emit.loop_text import end_of_block
 from scanify.emit.loops_around import loops_around
 from scanify.emit.newlines import (
@@ -226,6 +228,10 @@ def planned_stretches(text: str, path: Path, plans: Sequence[Plan], imports: Seq
                 if isinstance(site, Called):
                     found.append((site.argument.span.start, site.argument.span.end))
                 found.append(_block(text, start, end) if isinstance(site, After) else (start, end))
+                if isinstance(site, After):
+                    found += (local_list(site, text) or ("", []))[1]
+                if isinstance(site, Wrap):
+                    found += beside(site, text)
     return tuple(found)
 
 

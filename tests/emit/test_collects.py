@@ -80,21 +80,48 @@ FORMS = {
 
         # all of them
         def apply_layer(layer, x):  # in order
-            outs = []
+            layer_outs = []
             # first
 
             x  = layer( x )   # odd
-            outs.append(
+            layer_outs.append(
                 x  # as it is
             )
 
             # last
-            return x, outs
+            return x, layer_outs
 
         x, collected = self.layers.collect_via(apply_layer)(x)
         for ys in collected:
             outs.extend(ys)
         return x, outs
+        """,
+    ),
+    "one element of every layer is given back as it is": (
+        """
+        outs, norms, taps = [], [], []
+        for layer in self.layers:
+            taps.append(x)  # before
+            x = layer(x)
+            norms.append(jnp.linalg.norm(x))
+            outs.append(x)  # after
+        return x, outs, norms, taps
+        """,
+        """
+        outs, norms, taps = [], [], []
+
+        def apply_layer(layer, x):
+            tap = x  # before
+            x = layer(x)
+            norm = jnp.linalg.norm(x)
+            return x, (tap, norm, x)  # after
+
+        x, collected = self.layers.collect_via(apply_layer)(x)
+        for tap, norm, out in collected:
+            taps.append(tap)
+            norms.append(norm)
+            outs.append(out)
+        return x, outs, norms, taps
         """,
     ),
     "names that are taken are not used": (
@@ -107,9 +134,9 @@ FORMS = {
         ys, y, collected, at = [], mask, None, None
 
         def apply_layer(layer, x):
-            ys = []
-            x = layer(x); ys += [x]
-            return x, ys
+            layer_ys = []
+            x = layer(x); layer_ys += [x]
+            return x, layer_ys
 
         x, collected_2 = self.layers.collect_via(apply_layer)(x)
         for ys_2 in collected_2:
@@ -136,15 +163,15 @@ FORMS = {
 
         def apply_layer(layer, carry, scale):
             x, total = carry
-            seen = {}
-            both = ()
-            seen["b"] = x
+            layer_seen = {}
+            layer_both = ()
+            layer_seen["b"] = x
             x = layer(x) * scale
             total = total + x.sum()
-            seen["a"] = total
+            layer_seen["a"] = total
             if wanted:
-                both = (*both, x)
-            return (x, total), (seen, both)
+                layer_both = (*layer_both, x)
+            return (x, total), (layer_seen, layer_both)
 
         (x, total), collected = self.layers.collect_via(apply_layer, in_axes=(0,))(
             (x, total), jnp.arange(4.0)

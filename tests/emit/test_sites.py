@@ -138,7 +138,7 @@ def test_an_append_loop_at_the_end_of_a_file(rewrite: Callable[..., str]) -> Non
         "    def __init__(self):\n        self.layers = []\n        for k in 'abc':\n"
         "            self.layers.append(Block(k))"
     )
-    assert rewrite(text).endswith("append(Block(k))\n        self.layers = ArrayStacked.of(self.layers)")
+    assert rewrite(text).endswith("layers.append(Block(k))\n        self.layers = ArrayStacked.of(layers)")
 
 
 @pytest.mark.parametrize(
