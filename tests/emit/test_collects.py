@@ -99,29 +99,29 @@ FORMS = {
     ),
     "one element of every layer is given back as it is": (
         """
-        outs, norms, taps = [], [], []
+        outs, sizes, taps = [], [], []
         for layer in self.layers:
             taps.append(x)  # before
             x = layer(x)
-            norms.append(jnp.linalg.norm(x))
+            sizes.append(jnp.linalg.norm(x))
             outs.append(x)  # after
-        return x, outs, norms, taps
+        return x, outs, sizes, taps
         """,
         """
-        outs, norms, taps = [], [], []
+        outs, sizes, taps = [], [], []
 
         def apply_layer(layer, x):
             tap = x  # before
             x = layer(x)
-            norm = jnp.linalg.norm(x)
-            return x, (tap, norm, x)  # after
+            size = jnp.linalg.norm(x)
+            return x, (tap, size, x)  # after
 
         x, collected = self.layers.collect_via(apply_layer)(x)
-        for tap, norm, out in collected:
+        for tap, size, out in collected:
             taps.append(tap)
-            norms.append(norm)
+            sizes.append(size)
             outs.append(out)
-        return x, outs, norms, taps
+        return x, outs, sizes, taps
         """,
     ),
     "names that are taken are not used": (
