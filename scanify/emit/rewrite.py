@@ -57,23 +57,10 @@ def rewrite_texts(
         raise ScanifyError(f"expected a target among {', '.join(TARGETS)}, got {target!r}")
     emitter = TARGETS[target]
     policy = policy_expression(remat)
-    names: dict[Path, Mapping[str, str]] = {}
-    imports: list[Edit] = []
-    needed = set().union(*(emitter.needed(plan) for plan in plans))
-    for path in sorted({path for path, _ in needed}):
-        bindings = bind_all(path, texts[path], emitter.MODULE, sorted(name for at, name in needed if at == path))
-        names[path] = bindings.names
-        if bindings.edit is not None:
-            imports.append(bindings.edit)
+    names, added = _bound(plans, texts, emitter)
     houses = {path: house_of(path, texts[path], plans) for path in files_of(plans)}
     made = emitter.edits(plans, Context(texts, names, houses, policy))
-    new = apply_all(texts, [*imports, *made])
-    for path in sorted(new):
-        ours = emitter.MODULE, names.get(path, {})
-        imports = [
-            *(edit for edit in imports if edit.path != path),
-            *_imports_of(path, texts, new[path], ours, [edit for edit in imports if edit.path == path], made),
-        ]
+    imports = _imports(texts, made, names, added, emitter.MODULE)
     edits = in_order([*imports, *made])
     new = apply_all(texts, edits)
     changes = [
@@ -94,28 +81,45 @@ def rewrite_texts(
     return new
 
 
-def _imports_of(
-    path: Path,
+def _bound(
+    plans: Sequence[Plan], texts: Mapping[Path, str], emitter: Target
+) -> tuple[dict[Path, Mapping[str, str]], list[Edit]]:
+    """The local names of the target's classes in each file that needs them, and the edits that import them."""
+    names: dict[Path, Mapping[str, str]] = {}
+    imports: list[Edit] = []
+    needed = set().union(*(emitter.needed(plan) for plan in plans))
+    for path in sorted({path for path, _ in needed}):
+        bindings = bind_all(path, texts[path], emitter.MODULE, sorted(name for at, name in needed if at == path))
+        names[path] = bindings.names
+        if bindings.edit is not None:
+            imports.append(bindings.edit)
+    return names, imports
+
+
+def _imports(
     texts: Mapping[Path, str],
-    after: str,
-    ours: tuple[str, Mapping[str, str]],
-    added: list[Edit],
     made: Sequence[Edit],
+    names: Mapping[Path, Mapping[str, str]],
+    added: Sequence[Edit],
+    library: str,
 ) -> list[Edit]:
-    """The edits of a file's imports: `added`, and those that take out what `after` has no use for any more."""
-    mine = [edit for edit in made if edit.path == path]
-    unused = [
-        edit
-        for edit in unused_imports(path, texts, after)
-        if not any(each.start <= edit.end and edit.start <= each.end for each in mine)
-    ]
-    if not unused:
-        return added
-    fewer = apply_edits(texts[path], unused)
-    bindings = bind_all(path, fewer, ours[0], sorted(ours[1]))
-    if bindings.names != ours[1]:
-        return added
-    return composed(in_order(unused), [bindings.edit] if bindings.edit is not None else [], fewer)
+    """The edits of all imports: `added`, and those that take out what the new texts have no use for any more."""
+    found: list[Edit] = []
+    for path, after in apply_all(texts, [*added, *made]).items():
+        mine = [edit for edit in added if edit.path == path]
+        places = [(edit.start, edit.end) for edit in made if edit.path == path]
+        unused = [
+            edit
+            for edit in unused_imports(path, texts, after)
+            if not any(start <= edit.end and edit.start <= end for start, end in places)
+        ]
+        known = names.get(path, {})
+        fewer = apply_edits(texts[path], unused)
+        bindings = bind_all(path, fewer, library, sorted(known))
+        if unused and bindings.names == known:
+            mine = composed(in_order(unused), [bindings.edit] if bindings.edit is not None else [], fewer)
+        found += mine
+    return found
 
 
 def files_of(plans: Sequence[Plan]) -> set[Path]:
