@@ -31,11 +31,11 @@ def test_the_text() -> None:
         last_hidden = hidden[-1]
 
         def apply_layer(layer, last_hidden):  # in order
-            hidden = []
-            hidden.append(  # the new end
+            layer_hidden = []
+            layer_hidden.append(  # the new end
                 last_hidden := layer(last_hidden)
             )
-            return last_hidden, hidden
+            return last_hidden, layer_hidden
 
         last_hidden, collected = self.layers.collect_via(apply_layer)(last_hidden)
         for ys in collected:
