@@ -48,8 +48,8 @@ FORMATS = ("text", "json", "markdown", "junit", "html")
     "--against",
     metavar="REVISION",
     help="Compare the files of the working tree with those of this git revision: every Python file of the repository "
-    "that differs, the case file excepted. FILE is the one that the cases are for; it may be left out if only one "
-    "differs.",
+    "that differs, the case file excepted. Where the code looks at another file that differs, there is no verdict. "
+    "FILE is the one that the cases are for; it may be left out if only one differs.",
 )
 @click.option(
     "--remat",
@@ -67,8 +67,8 @@ FORMATS = ("text", "json", "markdown", "junit", "html")
     "--no-cache",
     is_flag=True,
     help="Run every case, and keep no result. Otherwise good results are kept in .scanify_cache or $SCANIFY_CACHE_DIR, "
-    "and hold until a file that the case imports, an option or a package changes; data files that it reads are not "
-    "seen. Where $CI is set, only $SCANIFY_CACHE_DIR is used.",
+    "and hold until a file that the case imports, reads or asks about, an option or a package changes. Where "
+    "$CI is set, only $SCANIFY_CACHE_DIR is used.",
 )
 @advise_option
 @limit_options
