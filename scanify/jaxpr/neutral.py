@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from scanify.jaxpr.calls import opened
+from scanify.jaxpr.equinox_errors import messages
 
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
 _DEPTH = 12
@@ -116,6 +117,9 @@ class _Writer:
         return _ADDRESS.sub("", f"{type(value).__qualname__} {_said(value)}")
 
     def _function(self, function: types.FunctionType, depth: int) -> str:
+        said = messages(function)
+        if said is not None:  # what it keeps beside them is the stack of this trace
+            return f"raises {said}"
         cells = [_contents(cell) for cell in function.__closure__ or ()]
         given = self.text([function.__defaults__, function.__kwdefaults__, cells], depth)
         found = [] if depth > 4 else [f"{name}={self.text(held, depth + 3)}" for name, held in _found(function)]

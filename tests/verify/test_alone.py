@@ -89,6 +89,10 @@ SAME = {
     "the same patch": (text(SOFT, "jax.nn.softplus(self.w @ x)"), text(SOFT, "jax.nn.softplus(self.w @ x)")),
     "the same context": (text(ENTERED), text(ENTERED)),
     "nothing": (text(), text()),
+    "an error that is checked for": (
+        text(body="eqx.error_if(jnp.tanh(self.w @ x), jnp.isnan(x).any(), 'is NaN')"),
+        text(body="eqx.error_if(jnp.tanh(self.w @ x), jnp.isnan(x).any(), 'is NaN')"),
+    ),
 }
 
 
