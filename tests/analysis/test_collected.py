@@ -112,7 +112,7 @@ def test_keys_that_are_walked_beside_the_layers_are_arrays():
 
 
 def test_unlike_layers_are_groups():
-    init = "self.layers = [Block(8 * i, key=key) for i in range(depth)]"
+    init = "self.layers = [Block(8 if i % 2 else 16, key=key) for i in range(depth)]"
     found = plan("x = layer(x)\nouts.append(x)", init=init)
     assert (found.kind, found.holds) == (Kind.GROUP, Holds.BLOCK_SEQ)
 

@@ -214,7 +214,7 @@ def test_three_layers_are_enough() -> None:
 
 
 def test_layers_that_may_differ_are_held_by_a_block_seq() -> None:
-    init = "self.layers = [Block(i + 1, key=key) for i in range(depth)]"
+    init = "self.layers = [Block(8 if i % 2 else 16, key=key) for i in range(depth)]"
     plan = only(returned("[layer(x) for layer in self.layers]", init=init))
     assert isinstance(plan, Plan)
     assert plan.holds is Holds.BLOCK_SEQ

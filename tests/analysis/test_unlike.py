@@ -3,7 +3,7 @@
 import pytest
 from helpers import decide, model, only
 
-from scanify.analysis.plan import CallStack, Holds, InitStack, Kind, Plan
+from scanify.analysis.plan import CallStack, Holds, InitStack, Kind, Plan, Refusal
 
 LOOP = "for layer in self.layers:\n    x = layer(x)"
 
@@ -18,11 +18,23 @@ def sequence(text: str) -> Plan:
 @pytest.mark.parametrize(
     "init",
     [
+        "self.layers = [Block(8 * i, key=key) for i in range(depth)]",
+        "self.layers = []\ndim = 8\nfor k in jr.split(key, 3):\n    self.layers.append(Block(dim, key=k))\n    dim = dim * 2",
+    ],
+)
+def test_layers_of_which_no_two_have_one_shape_gain_nothing(init):
+    found = only(model(init=init))
+    assert isinstance(found, Refusal), found
+    assert found.rule == "SCN203"
+    assert "no two share a body" in found.reason
+
+
+@pytest.mark.parametrize(
+    "init",
+    [
         "self.layers = [Block(8, key=k) if depth else Other() for k in jr.split(key, depth)]",
         "self.layers = []\nfor k in jr.split(key, 3):\n    self.layers.append(Block(8, key=k))\nself.layers.append(Other())",
-        "self.layers = [Block(8 * i, key=key) for i in range(depth)]",
         "self.layers = [Block(8, r, key=k) for r, k in zip(np.linspace(0, 1, depth), jr.split(key, depth))]",
-        "self.layers = []\ndim = 8\nfor k in jr.split(key, 3):\n    self.layers.append(Block(dim, key=k))\n    dim = dim * 2",
         "self.layers = [Block(8, key=key)] + [Block(9, key=k) for k in jr.split(key, depth)]",
         "self.layers = [Block(8, key=key), Block(8, key=key), Block(9, key=key)]",
         "self.layers = [Block(8, key=key), Other(), Block(8, key=key)]",

@@ -96,7 +96,7 @@ def test_modules_that_may_be_none():
     plan = only(text.replace("class Model(eqx.Module):\n", inner))
     assert isinstance(plan, Plan), plan
     assert plan.container == "self.inner.layers"
-    choice = "self.inner = Inner([Block(8, key=key)] * depth) if depth else None"
+    choice = "self.inner = Inner([Block(8, key=k) for k in jr.split(key, depth)]) if depth else None"
     plan = only(text.replace("class Model(eqx.Module):\n", inner).replace(INIT.splitlines()[0], choice))
     assert isinstance(plan, Plan), plan
 

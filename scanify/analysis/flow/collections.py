@@ -108,9 +108,13 @@ class _Finder:
             if any(each.how is not How.ENTRY for each in grown):
                 return "it belongs to the caller"
             kinds.add("list")  # or a dict: entries are stored into either alike
+        if name in self.scope.globals:
+            return f"something else may hold `{name}` while the loop runs"
         for statement in assignments(self.statements, name):
             if not self._runs_before(statement) or isinstance(statement, ast.AugAssign):
                 continue
+            if isinstance(statement, ast.Assign) and len(statement.targets) > 1:
+                return "it is not a new list, tuple or dict of this function"
             made = [self._kind(value) for value in value_given(statement, name)]
             if not made or None in made:
                 return "it is not a new list, tuple or dict of this function"

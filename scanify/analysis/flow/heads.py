@@ -75,6 +75,8 @@ def _binds_names(target: ast.expr) -> bool:
     """Whether a target binds names and does nothing else."""
     if isinstance(target, ast.Tuple | ast.List):
         return all(map(_binds_names, target.elts))
+    if isinstance(target, ast.Starred):
+        return _binds_names(target.value)
     return isinstance(target, ast.Name)
 
 

@@ -5,7 +5,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from scanify.analysis.flow.growth import growths
-from scanify.analysis.flow.names import Names
+from scanify.analysis.flow.names import Names, flow
 from scanify.analysis.flow.statements import assignments, statements_in, value_given
 from scanify.analysis.lower.loop import Loop, Problem
 from scanify.analysis.lower.nodes import children, nodes_in
@@ -128,6 +128,11 @@ class Starts:
         parameter = next((each for each in parameters(node) if each.arg == name), None)
         return parameter, defaults.get(name)
 
+    def defaults_to_none(self, name: str) -> bool:
+        """Whether a name is a parameter whose default is None, and nothing else is assigned to it before the loop."""
+        _, default = self._parameter(name)
+        return isinstance(default, ast.Constant) and default.value is None and not self.values(name)
+
     def is_numpy(self, name: str) -> bool:
         """Whether a name holds an array of numpy before the loop, which operators change in place."""
         parameter, _ = self._parameter(name)
@@ -168,9 +173,31 @@ def reduce_problems(loop: Loop, starts: Starts, names: Names) -> Iterator[Proble
     values = starts.begins(carry)
     if any(map(_is_empty, values[-1:])):
         yield Problem("SCN206", f"`{carry}` starts empty and grows with every layer", loop.start or loop.node)
+    elif _grows(loop, carry):
+        yield Problem("SCN206", f"`{carry}` collects a value from every layer", loop.node)
+    for name in flow([loop.start]).bound if loop.start is not None else ():
+        yield Problem("SCN212", f"`{name}` is bound by `:=` in the call", loop.start or loop.node)
     for name, test in concretized(loop):
-        if name == carry and any(starts.gives_number(value) for value in values):
+        if name == carry and any(starts.gives_number(part) for value in values for part in _parts(value)):
             yield Problem("SCN208", f"`{loop.code(test)}` {_needs(name)}", test)
+
+
+def _parts(value: ast.expr) -> list[ast.expr]:
+    """An expression, or the elements of a tuple that is written out."""
+    return list(value.elts) if isinstance(value, ast.Tuple | ast.List) else [value]
+
+
+def _grows(loop: Loop, carry: str) -> bool:
+    """Whether a `reduce` adds a list to its carry: `lambda h, layer: h + [layer(h[-1])]`."""
+    update = loop.body[0].value if isinstance(loop.body[0], ast.Assign) else None
+    match update:
+        case ast.BinOp(op=ast.Add(), left=left, right=right):
+            displays = any(isinstance(each, ast.List | ast.ListComp | ast.Tuple) for each in (left, right))
+            return displays and carry in (dotted(left), dotted(right))
+        case ast.List(elts=elts) | ast.Tuple(elts=elts):
+            return any(isinstance(each, ast.Starred) and dotted(each.value) == carry for each in elts)
+        case _:
+            return False
 
 
 def _needs(name: str) -> str:
@@ -182,10 +209,23 @@ def start_obligations(loop: Loop, starts: Starts, carry: Sequence[str]) -> Itera
     begins = [loop.start.id] if isinstance(loop.start, ast.Name) else []
     for name in carry:
         values, names = starts.begins(name), begins if loop.carry is not None else [name]
+        held = next((each.id for each in values if isinstance(each, ast.Name) and starts.is_number(each.id)), None)
+        if held is not None and loop.carry is None:
+            yield f"`{held}` keeps its dtype, though it starts as a Python number"
         if any(map(starts.is_number, names)) or any(starts.gives_number(value) for value in values):
             yield f"`{name}` keeps its dtype, though it starts as a Python number"
-        elif any(starts.gives_numpy(value) for value in values):
+        elif any(starts.gives_numpy(part) for value in values for part in _parts(value)):
             yield f"`{name}` keeps its dtype, though it starts as an array of numpy"
+
+
+def may_begin_as_none(loop: Loop, name: str) -> bool:
+    """Whether a carry may be None before the first layer, as far as assignments and defaults say it."""
+    starts = Starts(loop)
+    values = [part for value in starts.begins(name) for part in (*_parts(value), value)]
+    names = [name, *(value.id for value in values if isinstance(value, ast.Name))]
+    if any(isinstance(value, ast.Constant) and value.value is None for value in values):
+        return True
+    return any(starts.defaults_to_none(each) for each in names)
 
 
 def _is_empty(value: ast.expr) -> bool:

@@ -21,7 +21,7 @@ from scanify.analysis.lower.nodes import children, mentions, names_in, nodes_in
 from scanify.analysis.lower.numbers import Numbers, numbers_of
 from scanify.analysis.lower.rebuild import Change, rebuilt
 from scanify.analysis.lower.scope import COMPREHENSIONS, FUNCTIONS, ancestors, parameters, parent_of
-from scanify.analysis.lower.text import arithmetic, called, container_text, dotted, label, made, singular, unused
+from scanify.analysis.lower.text import arithmetic, called, code, container_text, dotted, label, made, singular, unused
 
 _SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef, *COMPREHENSIONS)
 _LAYERS = ("layer", "block")
@@ -158,7 +158,8 @@ def _walk(loop: Loop, taken: _Taken, numbers: Numbers) -> Walk:
         beside = f"list({values})"
         return Walk(target, viewed, container, values, beside, text, Order.VALUES, "values", element=place)
     every = f"for {numbers.index.id} in {numbers.text}"
-    text = f"[{ast.unparse(place)} {every}]"
+    written = code(loop.module, place)
+    text = f"[{written if chr(10) not in written else ast.unparse(place)} {every}]"
     number = numbers.text if _plain(taken, numbers) else f"[{ast.unparse(taken.places.number)} {every}]"
     source = made(ast.parse(text, mode="eval").body, place)
     return Walk(target, source, container, text, text, text, Order.NUMBERED, element=place, numbers=number)

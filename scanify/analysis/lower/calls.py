@@ -119,7 +119,11 @@ class _Reduction:
         arguments = [self._name(carry, ()), _loaded(item)]
         update = made(ast.Call(function, arguments, []), self.call)
         target: ast.expr = targets[0] if columns is None else made(ast.Tuple(list(targets), ast.Store()), walked)
-        return self._made(target, walked, carry, update, start, function)
+        loop = self._made(target, walked, carry, update, start, function)
+        if columns is None:
+            return loop
+        problem = Problem("SCN213", f"`{ast.unparse(function)}` is given a tuple in every iteration", self.call)
+        return replace(loop, problem=loop.problem or problem)
 
     def _is_partial(self, function: ast.expr) -> bool:
         return isinstance(function, ast.Call) and self.scope.qualified(function.func) == "functools.partial"
@@ -128,7 +132,7 @@ class _Reduction:
         self, function: ast.Lambda, walked: ast.expr, start: ast.expr | None, columns: list[ast.expr | None] | None
     ) -> Loop | None:
         names = plain_parameters(function)
-        if names is None or len(names) != 2:
+        if names is None or len(names) != 2 or isinstance(function.body, ast.Lambda):
             return None
         carry, item = names[0].arg, names[1].arg
         if columns is None:
@@ -140,7 +144,9 @@ class _Reduction:
         target = made(ast.Tuple(list(targets), ast.Store()), walked)
         update = body[0].value if isinstance(body[0], ast.Assign) else function.body
         loop = self._made(target, walked, carry, update, start)
-        whole = mentions(item, update)
+        whole = bool(mentions(item, update)) or any(
+            isinstance(each, ast.arg) and each.arg == item for each in nodes_in(function.body)
+        )
         problem = Problem("SCN213", f"`{item}` is not only taken apart by number", self.call) if whole else None
         return replace(loop, replaced=replaced, problem=loop.problem or problem)
 

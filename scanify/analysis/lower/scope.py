@@ -147,7 +147,9 @@ class Scope:
             return None
         first, _, rest = name.partition(".")
         holder, imported = self.binding(first), self.module.imports.get(first)
-        if imported is None or (holder is not None and holder.parent is not None):
+        if imported is None or (holder is not None and holder.parent is not None) or first in self.module.rebound:
+            return None
+        if first in self.module.definitions:  # the file binds it twice
             return None
         return f"{imported}.{rest}" if rest else imported
 

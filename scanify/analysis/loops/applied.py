@@ -1,0 +1,73 @@
+"""Whether a body applies what a walk goes over: calls it, walks it, or hands it to a call."""
+
+import ast
+
+from scanify.analysis.lower.loop import Loop, Walk
+from scanify.analysis.values.classes import dotted
+
+
+def applies(loop: Loop, walk: Walk) -> bool:
+    """Whether the body calls what the target is bound to, a method of it, or hands it to a call."""
+    names = {each.id for each in ast.walk(walk.target) if isinstance(each, ast.Name)}
+    names |= _walked_in(loop, names)
+    for node in loop.body:
+        for each in ast.walk(node):
+            if isinstance(each, ast.Call):
+                if root_of(each.func) in names and (each.args or each.keywords or isinstance(each.func, ast.Attribute)):
+                    return True
+                given = [*each.args, *(keyword.value for keyword in each.keywords)]
+                given += [part for one in given if isinstance(one, ast.Tuple) for part in one.elts]
+                if any(isinstance(one, ast.Name | ast.Attribute) and root_of(one) in names for one in given):
+                    return True
+    return False
+
+
+def applied_by_name(loop: Loop, walk: Walk) -> bool:
+    """Whether the body itself calls what the target is bound to, or a part of it."""
+    names = {each.id for each in ast.walk(walk.target) if isinstance(each, ast.Name)}
+    names |= _walked_in(loop, names)
+    calls = [each for node in loop.body for each in ast.walk(node) if isinstance(each, ast.Call)]
+    return any(root_of(each.func) in names for each in calls) or (loop.problem is not None and walk.element is not None)
+
+
+def _walked_in(loop: Loop, names: set[str]) -> set[str]:
+    """The targets of loops in the body that walk what some names hold."""
+    found: set[str] = set()
+    for statement in loop.body:
+        for each in ast.walk(statement):
+            if isinstance(each, ast.For | ast.comprehension) and any(
+                isinstance(part, ast.Name) and part.id in names for part in ast.walk(each.iter)
+            ):
+                found |= {part.id for part in ast.walk(each.target) if isinstance(part, ast.Name)}
+    return found
+
+
+def walks_elements(loop: Loop, walk: Walk) -> bool:
+    """Whether the body walks each element, itself or as a stack that was made of such a loop: `BlockSeq.of(stage)`."""
+    names = {each.id for each in ast.walk(walk.target) if isinstance(each, ast.Name)}
+    if _walked_in(loop, names):
+        return True
+    calls = (each for statement in loop.body for each in ast.walk(statement) if isinstance(each, ast.Call))
+    return any(
+        isinstance(each.func, ast.Attribute) and each.func.attr == "of" and each.args and root_of(each.args[0]) in names
+        for each in calls
+    )
+
+
+def root_of(node: ast.expr) -> str | None:
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def calls_itself(loop: Loop, walk: Walk) -> bool:
+    """Whether the body calls an element itself, or a method of it with arguments."""
+    names = {each.id for each in ast.walk(walk.target) if isinstance(each, ast.Name)}
+    for node in loop.body:
+        for each in ast.walk(node):
+            if isinstance(each, ast.Call) and (each.args or each.keywords):
+                func = each.func
+                given = func.args if isinstance(func, ast.Call) else []
+                if any((dotted(one) or "").partition(".")[0] in names for one in (func, *given)):
+                    return True
+    return False

@@ -1,0 +1,142 @@
+"""What one iteration of a loop does besides computing: its effects, as problems, obligations and notes."""
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from scanify.analysis.loops.layer_list import Layers, Reason
+from scanify.analysis.lower.loop import Loop, Order, Walk
+from scanify.analysis.values.domain import Array, Listed, Mapped, Unknown, Value, join, options
+from scanify.analysis.values.effects import Act, Effect
+from scanify.analysis.values.environment import Env
+from scanify.analysis.values.expressions import evaluate
+from scanify.analysis.values.heap import DictCell, ListCell
+from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.iteration import bind_target, iterate
+from scanify.analysis.values.statements import Flow, execute
+
+
+@dataclass
+class Body:
+    """What speaks against running the body once for all layers, what a run must show, and what should be known."""
+
+    problems: list[Reason] = field(default_factory=list)
+    obligations: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    applied: set[str] = field(default_factory=set)
+    unclear: bool = False
+
+    def oblige(self, text: str) -> None:
+        """Add an obligation, once."""
+        if text not in self.obligations:
+            self.obligations.append(text)
+
+    def note(self, text: str) -> None:
+        """Add a note, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+def body_of(
+    run: Interpreter, loop: Loop, layers: Layers, envs: Sequence[Env], carry: Sequence[str], ys: frozenset[str]
+) -> Body:
+    """Run one iteration, twice, so that the second sees what the first leaves behind; judge what it did."""
+    body = Body()
+    for env in envs:
+        with run.question(), run.recording() as effects, run.for_effects():
+            inner = env.copy()
+            clock = run.tick()
+            number = run.new_loop()
+            with run.region(number):
+                for _ in range(2):
+                    _begin(run, loop, layers, inner, number)
+                    for name in carry:
+                        value = inner.lookup(name)
+                        if value is None:
+                            inner.bind(name, Array())
+                    if loop.element is not None:
+                        evaluate(run, inner, loop.element)
+                    else:
+                        execute(run, inner, loop.body, Flow())
+            if run.exhausted:
+                body.oblige("what the body calls is too long to be followed, and has no side effects")
+        targets = {each.id for each in ast.walk(layers.walk.target) if isinstance(each, ast.Name)}
+        body.unclear = body.unclear or any(effect.act is Act.UNKNOWN for effect in effects)
+        body.applied |= {effect.what for effect in effects if effect.act is Act.APPLY}
+        for effect in effects:
+            unknown_layer = effect.act is Act.UNKNOWN and effect.what.partition(".")[0] in targets and not effect.inside
+            if not unknown_layer or layers.known:
+                _judge(run, loop, body, effect, clock, ys)
+    return body
+
+
+def _begin(run: Interpreter, loop: Loop, layers: Layers, env: Env, number: int) -> None:
+    for walk in loop.walks:
+        value = element_of(run, layers) if walk is layers.walk else _beside(run, walk, env, number)
+        bind_target(run, env, walk.target, value)
+    if loop.index is not None:
+        from scanify.analysis.values.domain import Mark, Number, Vary
+
+        via = ast.unparse(loop.index.target)
+        bind_target(run, env, loop.index.target, Number((Mark(number, Vary.NUMBER, via),)))
+
+
+def element_of(run: Interpreter, layers: Layers) -> Value:
+    """What the layer may be in an iteration."""
+    values: list[Value] = []
+    for cell in layers.cells:
+        groups = cell.made if isinstance(cell, ListCell) else cell.groups
+        values += [group.element for group in groups]
+        if isinstance(cell, DictCell):
+            values += list(cell.entries.values())
+    if not values:
+        return Unknown(layers.hidden or "an element of a list from elsewhere")
+    return join(values)
+
+
+def _beside(run: Interpreter, walk: Walk, env: Env, number: int) -> Value:
+    source = walk.base if walk.order is Order.NUMBERED else walk.source
+    return iterate(run, env, evaluate(run, env, source), number, source, ast.unparse(walk.target))[0]
+
+
+def _judge(run: Interpreter, loop: Loop, body: Body, effect: Effect, clock: int, ys: frozenset[str]) -> None:
+    fresh = run.is_fresh(effect.born, clock)
+    inside = f"`{effect.inside}` has a side effect: " if effect.inside else ""
+    what = f"`{effect.what}`"
+    match effect.act:
+        case Act.WRITE | Act.COLLECT if fresh:
+            return
+        case Act.COLLECT if not effect.inside:
+            root = effect.what.partition(".")[0].partition("[")[0]
+            if root not in ys and root != loop.appends_to:
+                reason = f"{what} collects a value from every layer, in a way that no scan gives back"
+                body.problems.append(("SCN206", reason, effect.place))
+        case Act.WRITE | Act.COLLECT:
+            reason = f"{what} changes an object that lives outside of the loop"
+            body.problems.append(("SCN207", inside + reason, effect.place))
+        case Act.OUTSIDE:
+            reason = f"{what} has a side effect: a scan would run it once, not once per layer"
+            body.problems.append(("SCN207", reason if not inside else inside + what, effect.place))
+        case Act.UNKNOWN:
+            body.oblige(f"calling {what} has no side effects")
+        case Act.CONCRETE:
+            reason = f"{what} needs a concrete value; in a scan it is a tracer"
+            body.problems.append(("SCN208", reason, effect.place))
+        case Act.IDENTITY:
+            reason = f"{what} compares object identity; in a scan every iteration sees the same tracer"
+            body.problems.append(("SCN207", inside + reason, effect.place))
+        case Act.CALLBACK:
+            body.oblige(f"{what} may run again where the backward pass runs a layer again")
+        case Act.TELLS:
+            body.note(f"{what} speaks whenever a layer is traced, which may not be once a layer")
+        case Act.DEBUG:
+            body.note(f"{what} runs again where the backward pass runs a layer again")
+        case Act.CHECKPOINT:
+            body.note(f"the body has its own {what}, inside the remat of the stack")
+        case Act.SUPER if not effect.inside:
+            body.problems.append(("SCN212", "`super()` does not work in a local function", effect.place))
+        case _:
+            return
+
+
+__all__ = ["Body", "Listed", "Mapped", "body_of", "element_of", "options"]

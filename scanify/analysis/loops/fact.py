@@ -1,0 +1,338 @@
+"""One loop over modules, with everything that is known of it."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from scanify.analysis.facts import Place
+from scanify.analysis.flow.shape import LoopShape, shape_of
+from scanify.analysis.flow.starts import may_begin_as_none
+from scanify.analysis.index.meaning import Definition
+from scanify.analysis.loops.applied import applied_by_name
+from scanify.analysis.loops.body import Body, body_of
+from scanify.analysis.loops.layer_list import Layers, Reason
+from scanify.analysis.loops.layers import layers_of, walked_values
+from scanify.analysis.lower.loop import Form, Loop, Order, Problem
+from scanify.analysis.lower.scope import ancestors
+from scanify.analysis.plan import Kind
+from scanify.analysis.values.annotations import key_name
+from scanify.analysis.values.classes import dotted
+from scanify.analysis.values.domain import (
+    Array,
+    Const,
+    Function,
+    Instance,
+    Library,
+    Listed,
+    Mapped,
+    Number,
+    Partial,
+    Text,
+    Unknown,
+    Value,
+    Walked,
+    options,
+)
+from scanify.analysis.values.effects import Act
+from scanify.analysis.values.environment import Env
+from scanify.analysis.values.explore import Explorer
+from scanify.analysis.values.heap import DictCell, ListCell
+from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.likeness import is_layer
+
+
+@dataclass(frozen=True, eq=False)
+class LoopFact:
+    """What a loop over modules is: its layers, its shape, what its body does, and what speaks against a scan.
+
+    `problems` are in the order in which they are said; `alike` says that nothing in the loop itself needs the layers
+    one by one; `starts` is what each carry begins with.
+    """
+
+    loop: Loop
+    layers: Layers
+    shape: LoopShape
+    body: Body
+    problems: tuple[Reason, ...]
+    kind: Kind
+    alike: bool
+    obligations: tuple[str, ...]
+
+
+def fact_of(run: Interpreter, explorer: Explorer, loop: Loop) -> LoopFact | None:
+    """What is known of a loop; None where it is not over modules."""
+    envs = explorer.envs(loop.node)
+    if not envs:
+        return None
+    layers = layers_of(run, loop, envs)
+    if layers is None:
+        return None
+    shape = shape_of(loop, layers.walk)
+    if not shape.applies_layer:
+        return None
+    body = body_of(run, loop, layers, envs, shape.carry, frozenset(each.name for each in shape.collections))
+    if not _applies(run, loop, layers, body):
+        return None
+    starts = {name: _starts(envs, name) for name in shape.carry}
+    if loop.carry is not None and loop.start is not None:
+        from scanify.analysis.values.expressions import evaluate
+
+        clock = run.tick()
+        with run.question(), run.recording() as effects:
+            starts[loop.carry] = [evaluate(run, env.copy(), loop.start) for env in envs]
+        acts = (Act.WRITE, Act.COLLECT, Act.OUTSIDE)
+        walked = {part.id for walk in loop.walks for part in ast.walk(walk.source) if isinstance(part, ast.Name)}
+        written = [each for each in effects if each.act in acts and not run.is_fresh(each.born, clock)]
+        written = [each for each in written if each.what.partition(".")[0] in walked]
+        changes = "which is evaluated before the layers in a loop and behind them here"
+        body.problems += [
+            ("SCN207", f"the start changes something, `{each.what}`, {changes}", each.place) for each in written[:1]
+        ]
+    own = [*shape.problems, *_carried_objects(loop, shape, starts)]
+    problems: list[Reason] = [(each.rule, each.reason, _place(loop, each.node)) for each in own]
+    problems += _walked_beside(run, loop, layers, shape, envs)
+    problems += body.problems
+    other = _other_layers(run, loop, layers, envs)
+    grouped = _grouped(loop, layers, shape, starts)
+    return LoopFact(
+        loop,
+        layers,
+        shape,
+        body,
+        tuple(problems),
+        _kind(loop, layers, shape, grouped, problems),
+        not (
+            shape.index is not None
+            or layers.unlike is not None
+            or layers.refusal is not None
+            or other
+            or _changes(starts, loop.form is Form.REDUCE)
+            or any(may_begin_as_none(loop, name) for name in shape.carry if not key_name(name))
+            or shape.ends_early
+            or shape.last
+            or _branches_beside(loop, shape)
+            or _collects_numbers(run, loop, shape, envs)
+        ),
+        (*shape.obligations, *body.obligations, *_start_obligations(loop, shape, starts)),
+    )
+
+
+def _applies(run: Interpreter, loop: Loop, layers: Layers, body: Body) -> bool:
+    """Whether what is called in each iteration, where that is not the layer itself, applies it somewhere."""
+    if loop.form in (Form.FOR, Form.WHILE, Form.SEQUENTIAL) or not layers.known or layers.several:
+        return True
+    names = {each.name for each in layers.classes}
+    definitions = [each.cls for each in layers.classes if isinstance(each.cls, Definition)]
+    names |= {heir.name for each in definitions for heir in run.classes.heirs(each)}
+    unclear = body.unclear and loop.function is None  # a lambda that hands the layer to what is not shown
+    return bool(names & body.applied) or unclear or applied_by_name(loop, layers.walk)
+
+
+_ITERATORS = ("reversed", "iter", "zip", "map", "filter", "enumerate", "product")
+
+
+def _walked_beside(
+    run: Interpreter, loop: Loop, layers: Layers, shape: LoopShape, envs: Sequence[Env]
+) -> Iterator[Reason]:
+    """What is walked and cannot be: a dict beside the layers, layers of an iterator that is counted or walked again."""
+    place = _place(loop, layers.walk.source)
+    for walk in shape.beside:
+        plain = walk.element is None and walk.order is Order.WHOLE and not walk.beside.startswith("list(")
+        for value in walked_values(run, walk, envs) if plain else ():
+            if isinstance(value, Mapped):
+                text = f"the dict `{loop.code(walk.source)}` is walked beside the layers"
+                yield "SCN213", text, _place(loop, walk.source)
+    base = layers.walk.base
+    if not isinstance(base, ast.Name) or layers.walk.source is not base:
+        return
+    values = walked_values(run, layers.walk, envs)
+    if any(isinstance(value, Walked) and value.kind in _ITERATORS for value in values):
+        counts = loop.index is not None and (shape.index is not None or loop.index.first is not None)
+        if counts or any(walk.element is not None for walk in shape.beside):
+            yield "SCN213", f"`{base.id}` may be an iterator, which has no length", place
+        elif shape.beside and _read_again(loop, base):
+            yield "SCN213", f"`{base.id}` may be an iterator, of which nothing may be left", place
+
+
+def _read_again(loop: Loop, base: ast.Name) -> bool:
+    """Whether a loop may find an iterator walked already: there is another use of it, or a loop around."""
+    function = loop.scope.function.node
+    mentions = [each for each in ast.walk(function) if isinstance(each, ast.Name) and each.id == base.id]
+    around = any(isinstance(each, ast.For | ast.While) for each in ancestors(loop.module, loop.node))
+    return around or len(mentions) > 2
+
+
+def _place(loop: Loop, node: ast.AST) -> Place | None:
+    return loop.module.place(node) if hasattr(node, "lineno") else None
+
+
+def _starts(envs: Sequence[Env], name: str) -> list[Value]:
+    values = [env.lookup(name) for env in envs]
+    return [value for value in values if value is not None]
+
+
+_NARROW = frozenset("bfloat16 float16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 int bool bool_".split())
+
+
+def _start_obligations(loop: Loop, shape: LoopShape, starts: dict[str, list[Value]]) -> list[str]:
+    """What a run must show of what the carries begin with."""
+    found = []
+    for name, values in starts.items():
+        known = [option for value in values for option in options(value)]
+        cast = next((each.cast for each in known if isinstance(each, Array) and each.cast), "")
+        if cast.rpartition(".")[2].strip("'\"") in _NARROW:
+            found.append(f"`{name}` keeps its dtype, though it is cast to `{cast}` before the loop")
+        caller = any(isinstance(each, Unknown) and "comes from the caller" in each.why for each in known)
+        if caller and name in loop.scope.params and _added_in_place(loop, name):
+            found.append(f"`{name}` is no array of numpy, which `+=` would change for the caller too")
+    return found
+
+
+def _added_in_place(loop: Loop, name: str) -> bool:
+    return any(
+        isinstance(each, ast.AugAssign) and isinstance(each.target, ast.Name) and each.target.id == name
+        for statement in loop.body
+        for each in ast.walk(statement)
+    )
+
+
+def _carried_objects(loop: Loop, shape: LoopShape, starts: dict[str, list[Value]]) -> list[Problem]:
+    """Carries that no scan can carry: functions, and lists that grow."""
+    return [
+        Problem(
+            "SCN206",
+            f"`{name}` is a function that each layer makes another one of",
+            shape.names.read_first.get(name, loop.node),
+        )
+        for name, values in starts.items()
+        if any(isinstance(option, Function | Partial) for value in values for option in options(value))
+    ]
+
+
+def _kind(loop: Loop, layers: Layers, shape: LoopShape, grouped: str | None, problems: Sequence[Reason]) -> Kind:
+    rules = {rule for rule, _, _ in problems}
+    if loop.element is not None or shape.only_sums or not shape.carry:
+        return Kind.MAP  # independent layers, whatever is done with what they give
+    if grouped is not None or (layers.refusal is not None and layers.refusal[0] in ("SCN202", "SCN203")):
+        return Kind.GROUP
+    return Kind.SCAN if shape.collections or "SCN206" in rules else Kind.FOLD
+
+
+# -- equal in parts --------------------------------------------------------------------------------------------------
+
+
+def _grouped(loop: Loop, layers: Layers, shape: LoopShape, starts: dict[str, list[Value]]) -> str | None:
+    """Why the layers are equal only in parts; None where nothing shows that."""
+    threaded = any(_is_state(value) for values in starts.values() for each in values for value in options(each))
+    if threaded:
+        return "an `equinox.nn.State` goes through the layers"
+    branch = _branching(loop, shape)
+    if branch is not None:
+        return branch
+    if layers.grouped is not None and "its own index" in layers.grouped and len(shape.carry) == 1:
+        return None
+    return layers.grouped
+
+
+def _is_state(value: Value) -> bool:
+    if isinstance(value, Listed) and value.cell.is_tuple:
+        return any(_is_state(option) for group in value.cell.groups for option in options(group.element))
+    return isinstance(value, Instance) and isinstance(value.cls, Library) and value.cls.qualname == "equinox.nn.State"
+
+
+def _branching(loop: Loop, shape: LoopShape) -> str | None:
+    """Where a body asks for the class of its layer, or for its index in what it hands on."""
+    index = {each.id for each in ast.walk(loop.index.target) if isinstance(each, ast.Name)} if loop.index else set()
+    layers = set(shape.layer_names)
+    for statement in loop.body:
+        for node in ast.walk(statement):
+            asked = node.args[:1] if isinstance(node, ast.Call) and dotted(node.func) == "isinstance" else []
+            if asked and isinstance(asked[0], ast.Name) and asked[0].id in layers:
+                return f"the body asks for the class of `{asked[0].id}`"
+            branches = isinstance(node, ast.If | ast.IfExp) and _compares(node.test, index)
+            if branches and (isinstance(node, ast.IfExp) or (isinstance(node, ast.If) and _hands_on(node, shape))):
+                return "the body branches on the layer's index"
+    return None
+
+
+def _compares(test: ast.AST, index: set[str]) -> bool:
+    """Whether a condition orders, counts or divides one of some names: `i < n - 1`, `i % 2`, `not i`."""
+    if isinstance(test, ast.Name):
+        return test.id in index
+    if isinstance(test, ast.Compare):
+        by_object = any(isinstance(op, ast.In | ast.NotIn | ast.Is | ast.IsNot) for op in test.ops)
+        return not by_object and _reads(test, index)
+    if isinstance(test, ast.BinOp):
+        return isinstance(test.op, ast.Mod) and _reads(test, index)
+    if isinstance(test, ast.Call | ast.Subscript):
+        return False
+    return any(_compares(child, index) for child in ast.iter_child_nodes(test))
+
+
+def _reads(node: ast.AST, names: set[str]) -> bool:
+    return any(isinstance(each, ast.Name) and each.id in names for each in ast.walk(node))
+
+
+def _hands_on(node: ast.If, shape: LoopShape) -> bool:
+    for each in ast.walk(node):
+        if isinstance(each, ast.Return | ast.Break | ast.Continue):
+            return True
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store) and each.id in shape.carry:
+            return True
+    return False
+
+
+# -- whether the loop itself needs the layers one by one -------------------------------------------------------------
+
+
+def _changes(starts: dict[str, list[Value]], within: bool = False) -> bool:
+    """Whether a carry may have another structure before the first layer than after it; a None key stays None."""
+    return any(_otherwise(value, within) for name, values in starts.items() if not key_name(name) for value in values)
+
+
+def _otherwise(value: Value, within: bool = False) -> bool:
+    for option in options(value):
+        if isinstance(option, Text) or (
+            isinstance(option, Const) and (option.value is None or isinstance(option.value, str))
+        ):
+            return True
+        if within and (isinstance(option, Const | Number) or (isinstance(option, Array) and option.numpy)):
+            return True
+        if isinstance(option, Listed) and any(_otherwise(group.element, True) for group in option.cell.groups):
+            return True
+    return False
+
+
+def _branches_beside(loop: Loop, shape: LoopShape) -> bool:
+    """Whether the body branches on what is walked beside the layers: then it holds Python values, no arrays."""
+    names = {each.id for walk in shape.beside for each in ast.walk(walk.target) if isinstance(each, ast.Name)}
+    return any(name in names for name, _ in shape.concretized)
+
+
+def _other_layers(run: Interpreter, loop: Loop, layers: Layers, envs: Sequence[Env]) -> bool:
+    """Whether a second list of modules is walked beside the layers: they may differ as the layers may."""
+    for walk in loop.walks:
+        if walk is layers.walk:
+            continue
+        for value in walked_values(run, walk, envs):
+            cell = getattr(value, "cell", None)
+            if isinstance(cell, ListCell | DictCell):
+                elements = [group.element for group in cell.groups]
+                elements += list(cell.entries.values()) if isinstance(cell, DictCell) else []
+                if any(is_layer(run, option) for each in elements for option in options(each)):
+                    return True
+    return False
+
+
+def _collects_numbers(run: Interpreter, loop: Loop, shape: LoopShape, envs: Sequence[Env]) -> bool:
+    """Whether equal layers may still collect different things: by name, or numbers that are walked beside them."""
+    if not shape.collections:
+        return False
+    from scanify.analysis.values.domain import Key
+
+    if shape.collected.keyed:
+        return True
+    return any(not all(isinstance(value, Key) for value in walked_values(run, walk, envs)) for walk in shape.beside)
+
+
+__all__ = ["Array", "LoopFact", "fact_of"]

@@ -1,0 +1,179 @@
+"""Whether the layers of a list share a body, and how they differ where they do not."""
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+
+from scanify.analysis.index.meaning import Definition
+from scanify.analysis.loops.applied import walks_elements
+from scanify.analysis.loops.layer_list import FEW, Layers, Reason
+from scanify.analysis.lower.loop import Loop
+from scanify.analysis.values.domain import (
+    Instance,
+    Vary,
+    options,
+)
+from scanify.analysis.values.heap import DictCell, Group, ListCell
+from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.iteration import entries
+from scanify.analysis.values.likeness import Difference, difference, distinct, stateful, unlike_pair
+
+
+def mixed(run: Interpreter, groups: Sequence[Group]) -> Reason:
+    names = dict.fromkeys(
+        option.name for group in groups for option in options(group.element) if isinstance(option, Instance)
+    )
+    text = f"the layers are of different classes: {', '.join(f'`{name}`' for name in names)}"
+    return "SCN202", text, groups[0].module.place(groups[0].node)
+
+
+def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCell, groups: Sequence[Group]) -> Layers:
+    """Whether the layers share a body, and how they differ."""
+    place = groups[0].module.place(groups[0].node)
+    shared = _shared(run, cell, groups)
+    if shared is not None and not layers.several:
+        return replace(layers, refusal=("SCN204", shared, place))
+    count = (cell.length() if isinstance(cell, ListCell) else entries(cell)) if not layers.several else None
+    if count is not None and count < FEW and not layers.given:
+        few = f"the list has {count} {'layer' if count == 1 else 'layers'}: a scan over fewer than three saves nothing"
+        layers = replace(layers, few=few)
+    differences = [(group, found) for group in groups if (found := difference(run, group)) is not None]
+    worst = max(differences, key=lambda pair: pair[1].how, default=None)
+    classes = layers.classes
+    repeated = [group for group in groups if group.repeated]
+    if worst is not None and worst[1].how is Vary.SHAPE and not _some_alike(groups, differences) and not layers.several:
+        return replace(layers, refusal=("SCN203", _shapes(worst[0], worst[1]), worst[0].module.place(worst[0].node)))
+    if worst is not None and layers.several and walks_elements(loop, layers.walk):
+        through = worst[1].via or worst[1].path
+        text = f"each stage is built with its own value of `{through}`: the loops over each of them can be scans"
+        return replace(layers, refusal=("SCN203", text, worst[0].module.place(worst[0].node)))
+    if worst is not None and worst[1].shared:
+        text = f"every layer holds the same `{worst[1].via}` in `{worst[1].path}`; pass it to the layer's call instead"
+        return replace(layers, refusal=("SCN204", text, worst[0].module.place(worst[0].node)))
+    if worst is not None and worst[1].odd:
+        text = f"`{worst[1].odd}` compares objects by its own `__eq__`, and those here differ in `{worst[1].path}`"
+        return replace(layers, refusal=("SCN203", text, worst[0].module.place(worst[0].node)))
+    state = next((held for each in classes if (held := stateful(run, each)) is not None), None)
+    unlike = _unlike(layers, groups, worst, state)
+    if len(classes) > 1 and not repeated and not layers.several and _no_three(groups):
+        return replace(layers, refusal=mixed(run, groups))
+    if not repeated and not layers.several and unlike is not None and len(groups) < FEW:
+        return replace(layers, refusal=("SCN203", unlike, place), few=layers.few)
+    exact = len(classes) == 1 and all(
+        option.exact for group in groups for option in options(group.element) if isinstance(option, Instance)
+    )
+    grouped = _grouped(layers, groups, worst, state)
+    return replace(layers, exact=exact and not layers.hidden, unlike=unlike or layers.unlike, grouped=grouped)
+
+
+def _some_alike(groups: Sequence[Group], differences: Sequence[tuple[Group, Difference]]) -> bool:
+    """Whether three layers or more that one expression makes have the same shapes all the same."""
+    bad = {id(group) for group, found in differences if found.how is Vary.SHAPE}
+    layers = [group for group in groups if any(isinstance(option, Instance) for option in options(group.element))]
+    return any(id(group) not in bad and group.repeated for group in layers)
+
+
+def _no_three(groups: Sequence[Group]) -> bool:
+    names: dict[str, int] = {}
+    for group in groups:
+        for option in options(group.element):
+            if isinstance(option, Instance) and isinstance(option.cls, Definition):
+                names[option.name] = names.get(option.name, 0) + 1
+    return not any(count > 1 for count in names.values()) or sum(names.values()) < FEW
+
+
+def _shapes(group: Group, found: Difference) -> str:
+    line = group.module.span(group.node).line
+    through = f" through `{found.via}`" if found.via else ""
+    return f"nothing to scan over: the layers differ in shape{through} (line {line}), so that no two share a body"
+
+
+def _shared(run: Interpreter, cell: ListCell | DictCell, groups: Sequence[Group]) -> str | None:
+    """Why all layers are one object, where they are."""
+    if isinstance(cell, ListCell) and cell.repeats is not None:
+        return "the list repeats one layer object with `*`"
+    seen: set[int] = set()
+    for group in groups if isinstance(cell, DictCell) else ():
+        if isinstance(group.element, Instance) and not group.repeated:
+            if id(group.element.fields) in seen:
+                return "one layer object stands in the dict more than once"
+            seen.add(id(group.element.fields))
+    for group in groups:
+        if group.loops and not group.spread and isinstance(group.element, Instance) and group.element.born:
+            made = group.element.node
+            if isinstance(group.node, ast.Name | ast.Attribute) and made is not None and not _within(group, run):
+                return f"every layer is the same object, `{group.module.code(group.node)}`"
+    return None
+
+
+def _within(group: Group, run: Interpreter) -> bool:
+    """Whether an element that has a name is made in the loop that adds it."""
+    element = group.element
+    start = run.loop_clocks.get(group.loops[0], 0)
+    return isinstance(element, Instance) and element.born >= start
+
+
+def _unlike(
+    layers: Layers, groups: Sequence[Group], worst: tuple[Group, Difference] | None, state: str | None
+) -> str | None:
+    names = [each.name for each in layers.classes]
+    if layers.several:
+        return "each element is a tuple or a list of layers"
+    if len(names) > 1:
+        return f"the layers are of different classes: {', '.join(f'`{name}`' for name in names)}"
+    if layers.hidden:
+        return f"some elements of the list are not shown: {layers.hidden}"
+    if worst is not None:
+        found = worst[1]
+        if found.fresh:
+            return f"each layer is built with a function of its own in `{found.path}`"
+        return f"each layer is built with its own value of `{found.via}`"
+    if state is not None:
+        return f"`{names[0]}` holds a `{state}`, whose index differs in every layer"
+    if any(each.origin not in ("", "self") and not each.exact and "tree_at" in each.origin for each in layers.classes):
+        return "the layers are changed after they are built"
+    first = groups[0]
+    for at, group in enumerate(groups[1:], start=1):
+        text = unlike_pair(first, group)
+        if text is not None:
+            return f"layers 0 and {at} are built with different arguments: {text}"
+    if any(group.conditional for group in groups) and len(groups) > 1:
+        return "some layers are built only under a condition"
+    return None
+
+
+def _grouped(
+    layers: Layers, groups: Sequence[Group], worst: tuple[Group, Difference] | None, state: str | None
+) -> str | None:
+    if state is not None:
+        return f"a `{state}` has its own index in every layer"
+    if layers.several:
+        return None if worst is None else f"each element is built with its own value of `{worst[1].via}`"
+    if worst is not None and worst[1].how in (Vary.CHOICE, Vary.SHAPE):
+        return f"a condition on `{worst[1].via}` decides what a layer is"
+    if len(layers.classes) > 1:
+        return "the layers are of different classes"
+    if len(groups) > 1 and any(unlike_pair(groups[0], group) is not None for group in groups[1:]):
+        return "some layers are built apart from the others"
+    return None
+
+
+def together(built: Sequence[Layers], base: Layers) -> Layers:
+    """What is known where the list may be one of several."""
+    first = built[0]
+    if len(built) == 1:
+        return first
+    refused = next((each for each in built if each.refusal is not None), None)
+    if refused is not None:
+        return refused
+    classes = tuple(distinct([each for one in built for each in one.classes]))
+    exact = len(classes) == 1 and all(each.exact for each in built)
+    unlike = next((each.unlike for each in built if each.unlike), None)
+    if len(classes) > 1:
+        unlike = unlike or "the list is built of different classes in different branches"
+    grouped = next((each.grouped for each in built if each.grouped), None)
+    few = first.few if all(each.few for each in built) else None
+    hidden = next((each.hidden for each in built if each.hidden), "")
+    given = next((each.given for each in built if each.given), "")
+    return replace(first, cells=base.cells, classes=classes, exact=exact, unlike=unlike, grouped=grouped, few=few,
+                   hidden=hidden, given=given)  # fmt: skip

@@ -1,0 +1,57 @@
+"""What is known of the layers that a loop walks."""
+
+from dataclasses import dataclass
+
+from scanify.analysis.facts import Place
+from scanify.analysis.index.meaning import Definition
+from scanify.analysis.lower.loop import Walk
+from scanify.analysis.values.domain import (
+    Instance,
+    Unknown,
+)
+from scanify.analysis.values.heap import DictCell, ListCell
+
+FEW = 3  # fewer layers than these gain nothing
+
+
+Reason = tuple[str, str, Place | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Layers:
+    """What is known of the layers that a walk goes over.
+
+    `classes` has an instance for each class that they are shown to be of; `exact` says that there is one and that they
+    are of that very class. `unlike` says why they may differ in more than arrays, `grouped` why they are equal only in
+    parts, `refusal` why nothing can be done. `cells` are the lists. `given` says where the list comes from where the
+    project does not build it; `hidden` that some elements are not shown. `several` says that each is a tuple or a list
+    of layers. `view` says that a name stands for a part of a list, or another order of it. `owner` and `attribute` are
+    those of the field that holds the list.
+    """
+
+    walk: Walk
+    cells: tuple[ListCell | DictCell, ...]
+    classes: tuple[Instance, ...]
+    exact: bool = False
+    unlike: str | None = None
+    grouped: str | None = None
+    refusal: Reason | None = None
+    few: str | None = None
+    given: str = ""
+    hidden: str = ""
+    several: bool = False
+    optional: bool = False
+    view: bool = False
+    owner: Definition | None = None
+    attribute: str | None = None
+    why: Unknown | None = None
+
+    @property
+    def of_dict(self) -> bool:
+        """Whether they are the values of a dict."""
+        return any(isinstance(cell, DictCell) for cell in self.cells)
+
+    @property
+    def known(self) -> bool:
+        """Whether the class of the layers is shown."""
+        return bool(self.classes)

@@ -1,0 +1,295 @@
+"""The layers of a loop: which of its walks goes over modules, and what is known of them."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from scanify.analysis.index.meaning import Definition
+from scanify.analysis.loops.applied import applies, calls_itself
+from scanify.analysis.loops.judged import judged, mixed, together
+from scanify.analysis.loops.layer_list import FEW, Layers
+from scanify.analysis.lower.loop import Form, Loop, Order, Walk
+from scanify.analysis.values.classes import dotted
+from scanify.analysis.values.domain import (
+    Array,
+    Const,
+    Function,
+    Instance,
+    Key,
+    Library,
+    Listed,
+    Mapped,
+    Number,
+    OneOf,
+    Partial,
+    Text,
+    Unknown,
+    Value,
+    Vary,
+    Walked,
+    options,
+)
+from scanify.analysis.values.environment import Env
+from scanify.analysis.values.explore import model_list
+from scanify.analysis.values.expressions import evaluate
+from scanify.analysis.values.heap import DictCell, Group, ListCell
+from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.likeness import distinct, is_layer
+
+
+def layers_of(run: Interpreter, loop: Loop, envs: Sequence[Env]) -> Layers | None:
+    """The walk of a loop that goes over modules: best one that the body applies; None where none does."""
+    found: list[Layers] = []
+    for walk in loop.walks:
+        layers = _of_walk(run, loop, walk, envs)
+        if layers is not None:
+            found.append(layers)
+    left = loop.problem is not None  # then what it takes by number still stands in the body
+    applied = [layers for layers in found if applies(loop, layers.walk) or (left and layers.walk.element is not None)]
+    whole = [layers for layers in applied if layers.walk.order is Order.WHOLE and layers.known]
+    known = [layers for layers in applied if layers.known]
+    return next(iter((*whole, *known, *applied)), None)
+
+
+# -- one walk --------------------------------------------------------------------------------------------------------
+
+
+def walked_values(run: Interpreter, walk: Walk, envs: Sequence[Env]) -> list[Value]:
+    """What the container of a walk may be, where the loop is reached; of several callers each."""
+    values: list[Value] = []
+    with run.question(), run.recording():
+        for env in envs:
+            for base in walk.bases:
+                values += options(evaluate(run, env.copy(), base))
+    known: list[Value] = [value for value in values if not isinstance(value, Unknown)]
+    return known or values
+
+
+def _of_walk(run: Interpreter, loop: Loop, walk: Walk, envs: Sequence[Env]) -> Layers | None:
+    if loop.form is not Form.SEQUENTIAL and not all(_has_name(base) for base in walk.bases):
+        return None
+    values = walked_values(run, walk, envs)
+    if walk.element is not None and values and any(isinstance(value, Instance) for value in values):
+        return None
+    owner, attribute = _holder(run, walk, envs)
+    values += _of_heirs(run, walk, owner, attribute, values)
+    optional = any(isinstance(value, Const) and value.value is None for value in values)
+    values = [value for value in values if not (isinstance(value, Const) and value.value is None)]
+    cells = list(_cells(run, values))
+    mixed = next(_unknown_choices(run, walk, envs), None) if cells else None
+    if mixed is not None:
+        text = f"cannot tell which class the layers have: {mixed.why}"
+        return Layers(walk, tuple(cells), (), refusal=("SCN201", text, mixed.at))
+    unknown = next((value for value in values if isinstance(value, Unknown)), None)
+    view = any(isinstance(value, Walked) for value in values) or any(_is_part(cell, walk) for cell in cells)
+    by_key = walk.order is Order.VALUES or walk.element is not None or _takes_values(walk.source)
+    if any(isinstance(cell, DictCell) and not by_key and not _viewed(values) for cell in cells):
+        return None  # the names of a dict
+    if walk.order is Order.VALUES and any(isinstance(cell, ListCell) for cell in cells):
+        return None
+    base = Layers(walk, tuple(cells), (), optional=optional, view=view, owner=owner, attribute=attribute, why=unknown)
+    if not cells:
+        return _unclear(run, loop, base, unknown, envs) if unknown is not None else None
+    full = [cell for cell in cells if _groups(cell) or cell.given or not cell.whole]
+    built = [_of_cell(run, loop, base, cell) for cell in full or cells]
+    if len(full) < len(cells) and full:
+        built = [
+            replace(each, unlike=each.unlike or "the list may be built empty") for each in built if each is not None
+        ]
+    if not built or any(each is None for each in built):
+        return None
+    return together([each for each in built if each is not None], base)
+
+
+def _is_part(cell: ListCell | DictCell, walk: Walk) -> bool:
+    """Whether a local list is made of the elements of another one, which are stacked there if anywhere."""
+    return isinstance(walk.base, ast.Name) and isinstance(cell, ListCell) and cell.copied is not None
+
+
+def _unknown_choices(run: Interpreter, walk: Walk, envs: Sequence[Env]) -> Iterator[Unknown]:
+    """What a local name may stand for beside lists that are shown: `layers = self.layers if own else given`."""
+    for env in envs if isinstance(walk.base, ast.Name) else ():
+        with run.question(), run.recording():
+            value = evaluate(run, env.copy(), walk.base)
+        if isinstance(value, OneOf):
+            yield from (option for option in options(value) if isinstance(option, Unknown))
+
+
+def _takes_values(source: ast.expr) -> bool:
+    return any(isinstance(each, ast.Attribute) and each.attr == "values" for each in ast.walk(source))
+
+
+def _viewed(values: Sequence[Value]) -> bool:
+    """Whether it is walked through a view of a dict: `for layer in values` where `values = self.blocks.values()`."""
+    return any(isinstance(value, Walked) and value.kind == "values" for value in values)
+
+
+def _of_heirs(
+    run: Interpreter, walk: Walk, owner: Definition | None, attribute: str | None, known: Sequence[Value]
+) -> list[Value]:
+    """The lists that classes which inherit from the loop's own build in its field."""
+    if owner is None or attribute is None or not isinstance(walk.base, ast.Attribute):
+        return []
+    sites = {value.cell.node for value in known if isinstance(value, Listed | Mapped)}
+    found: list[Value] = []
+    for heir in run.classes.heirs(owner):
+        for option in options(model_list(run, heir, attribute)):
+            if isinstance(option, Listed | Mapped) and option.cell.node not in sites and option.cell.groups:
+                sites.add(option.cell.node)
+                found.append(option)
+    return found
+
+
+def _has_name(base: ast.expr) -> bool:
+    """Whether what is walked is a name, an attribute, or an element of one: no display that is written in the loop."""
+    while isinstance(base, ast.Attribute | ast.Subscript):
+        base = base.value
+    return isinstance(base, ast.Name)
+
+
+def _cells(run: Interpreter, values: Sequence[Value]) -> Iterator[ListCell | DictCell]:
+    seen: set[int] = set()
+    for value in values:
+        if isinstance(value, Walked) and value.parts:
+            yield from _cells(run, [option for part in value.parts[:1] for option in options(part)])
+        elif isinstance(value, Listed | Mapped) and id(value.cell) not in seen:
+            seen.add(id(value.cell))
+            yield value.cell
+        elif isinstance(value, Instance) and isinstance(value.cls, Library) and value.name.endswith("Sequential"):
+            inner = value.fields.get("layers")
+            if isinstance(inner, Listed):
+                yield inner.cell
+
+
+def _holder(run: Interpreter, walk: Walk, envs: Sequence[Env]) -> tuple[Definition | None, str | None]:
+    """The class and the attribute that hold the list."""
+    if not isinstance(walk.base, ast.Attribute):
+        return None, None
+    with run.question(), run.recording():
+        for env in envs:
+            for option in options(evaluate(run, env.copy(), walk.base.value)):
+                if isinstance(option, Instance) and isinstance(option.cls, Definition):
+                    return option.cls, walk.base.attr
+    return None, walk.base.attr
+
+
+def _unclear(run: Interpreter, loop: Loop, base: Layers, unknown: Unknown, envs: Sequence[Env]) -> Layers | None:
+    """A list of which the source does not show what it holds: listed where a module's own field is applied."""
+    if loop.form is Form.SEQUENTIAL or base.walk.order is Order.VALUES:
+        return None
+    root = (dotted(base.walk.base) or "").partition(".")
+    of_self = root[0] == getattr(envs[0], "self_name", None) and bool(root[2]) if envs else False
+    module = base.owner is not None and run.classes.is_module(base.owner)
+    if not of_self or not module or not calls_itself(loop, base.walk):
+        return None
+    if "comes from the caller" in unknown.why and base.owner is not None and base.attribute is not None:
+        given = replace(base, given=unknown.why, unlike=unknown.why, hidden=unknown.why)
+        return _of_callers(run, given, ListCell(base.walk.base, loop.module, 0, given=unknown.why, why_at=unknown.at))
+    text = f"cannot tell which class the layers have: {unknown.why}"
+    return replace(base, refusal=("SCN201", text, unknown.at))
+
+
+# -- one list --------------------------------------------------------------------------------------------------------
+
+
+def _of_cell(run: Interpreter, loop: Loop, base: Layers, cell: ListCell | DictCell) -> Layers | None:
+    groups = _groups(cell)
+    if not groups:
+        return _empty(run, loop, base, cell)
+    groups, several = _members(groups)
+    found: list[Instance] = []
+    hidden = ""
+    for group in groups:
+        for option in options(group.element):
+            if isinstance(option, Instance) and is_layer(run, option):
+                found.append(option)
+            elif isinstance(option, Unknown):
+                hidden = hidden or option.why
+            elif isinstance(option, Function | Partial | Library):
+                hidden = hidden or "an element is a function"
+            elif isinstance(option, Const) and option.value is None:
+                hidden = hidden or "an element may be None"
+            elif isinstance(option, Number | Const | Text | Key | Array | Listed | Mapped) and not several:
+                return None
+            elif isinstance(option, Instance) and not several:
+                return None if not found else replace(base, refusal=mixed(run, groups))
+    if not found:
+        return _nothing_shown(loop, base, cell, groups, hidden)
+    layers = replace(base, classes=tuple(distinct(found)), several=several, hidden=hidden, given=cell.given)
+    if cell.given and base.owner is not None:
+        layers = _of_callers(run, layers, cell)
+    return layers if layers.refusal is not None else judged(run, loop, layers, cell, groups)
+
+
+def _of_callers(run: Interpreter, layers: Layers, cell: ListCell | DictCell) -> Layers:
+    """Layers that the caller of a constructor gives: what is known of them by those who call it in the project.
+
+    Where the class may be any of several and nobody builds a list of three that are alike, nothing shows a gain.
+    """
+    assert layers.owner is not None and layers.attribute is not None
+    built = [each.fields.get(layers.attribute) for each in run.constructed.get(layers.owner.node, ())]
+    lists = [
+        option.cell for value in built if value is not None for option in options(value) if isinstance(option, Listed)
+    ]
+    shown = [group for each in lists if not each.given for group in each.made]
+    alike = any(group.repeated for group in shown) or len(shown) >= FEW
+    heirs = [
+        heir for each in layers.classes if isinstance(each.cls, Definition) for heir in run.classes.heirs(each.cls)
+    ]
+    abstract = any(isinstance(each.cls, Library) and each.name == "equinox.Module" for each in layers.classes)
+    if alike or (layers.known and len(heirs) < 2 and not abstract):
+        return layers
+    what = f"`{layers.owner.name}` is given its layers by its caller, who may compose them of any"
+    text = f"{what}: nothing shows that three of them share a body"
+    return replace(layers, refusal=("SCN215", text, cell.why_at))
+
+
+def _groups(cell: ListCell | DictCell) -> list[Group]:
+    if isinstance(cell, ListCell):
+        return list(cell.made)
+    made = [Group(value, getattr(value, "node", None) or cell.node, cell.module) for value in cell.entries.values()]
+    return [*made, *cell.groups]
+
+
+def _members(groups: list[Group]) -> tuple[list[Group], bool]:
+    """Of elements that are tuples or lists of layers the parts, and whether they are such."""
+    tuples = [option for group in groups for option in options(group.element) if isinstance(option, Listed)]
+    if not tuples or len(tuples) < sum(1 for group in groups for _ in options(group.element)):
+        return groups, False
+    found = [
+        Group(inner.element, inner.node, inner.module, (*group.loops, *inner.loops), None)
+        for group in groups
+        for option in options(group.element)
+        if isinstance(option, Listed)
+        for inner in option.cell.made
+    ]
+    return found, True
+
+
+def _empty(run: Interpreter, loop: Loop, base: Layers, cell: ListCell | DictCell) -> Layers | None:
+    given = isinstance(cell, ListCell) and cell.given and base.owner is not None and run.classes.is_module(base.owner)
+    if not given or not calls_itself(loop, base.walk):
+        return None
+    why = f"cannot tell which class the layers have: {cell.why or cell.given}"
+    return _of_callers(run, replace(base, given=cell.given, unlike=why, hidden=why), cell)
+
+
+def _nothing_shown(
+    loop: Loop, base: Layers, cell: ListCell | DictCell, groups: Sequence[Group], hidden: str
+) -> Layers | None:
+    if not hidden or base.owner is None or not calls_itself(loop, base.walk):
+        return None
+    if hidden == "an element is a function":
+        return None
+    if any(each.repeated for each in groups) and not any(_shaped(each) for each in groups):
+        why = f"cannot tell which class the layers have: {hidden}"
+        return replace(base, given=cell.given, unlike=why, hidden=why)
+    at = next((each.element.at for each in groups if isinstance(each.element, Unknown)), None)
+    if cell.given:
+        return replace(base, given=cell.given, unlike=hidden, hidden=hidden)
+    place = at or groups[0].module.place(groups[0].node)
+    return replace(base, refusal=("SCN201", f"cannot tell which class the layers have: {hidden}", place))
+
+
+def _shaped(group: Group) -> bool:
+    return any(mark.how in (Vary.SHAPE, Vary.OTHER) and mark.loop in group.loops for mark in group.element.marks)

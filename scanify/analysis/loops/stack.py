@@ -1,0 +1,325 @@
+"""Where a list of layers can be stacked: where it is built, if a stack serves every use of it; else in the call."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from scanify.analysis.facts import Place
+from scanify.analysis.index.meaning import Definition
+from scanify.analysis.loops.layer_list import Layers
+from scanify.analysis.lower.loop import Loop, Order
+from scanify.analysis.plan import After, Annotation, CallStack, InitStack, Wrap
+from scanify.analysis.values import tables
+from scanify.analysis.values.annotations import unquoted
+from scanify.analysis.values.classes import dotted
+from scanify.analysis.values.domain import Instance, options
+from scanify.analysis.values.heap import DictCell, Does, ListCell, Use
+from scanify.analysis.values.interpreter import Interpreter, Stored
+
+StackChoice = Literal["init", "call"] | None
+
+_DEEP = 4  # modules in modules of a layer that are looked at
+_SERVED = frozenset({Does.WALK, Does.INDEX, Does.SLICE, Does.LENGTH, Does.TEST})
+_WORDS = {
+    Does.GROW: "the list grows after it was built",
+    Does.CHANGE: "the list is changed by `{what}`",
+    Does.PASS: "the list itself is given to `{what}`",
+    Does.JOIN: "the list is joined with another one",
+    Does.COMPARE: "the list is compared",
+    Does.TYPE: "code asks for the type of the list",
+    Does.ATTRIBUTE: "code asks for `.{what}` of the list",
+    Does.STORE: "the list is kept under another name, in another object",
+    Does.REPLACE: "a part of the list is replaced",
+    Does.RETURN: "the list itself is returned",
+}
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Why a list cannot be stacked in the way that is asked for."""
+
+    rule: str
+    reason: str
+    place: Place | None
+    remedy: str = "use `--stack call`"
+
+
+def choose_stack(
+    run: Interpreter, loop: Loop, layers: Layers, choice: StackChoice, given: frozenset[object]
+) -> InitStack | CallStack | Refused:
+    """Where the layers of a loop are stacked. `given` are the files that may be changed."""
+    if choice == "call":
+        return CallStack("asked for")
+    base = loop.module.code(layers.walk.base) if not layers.walk.element else layers.walk.text
+    if layers.of_dict:
+        if choice == "init" and not layers.view:
+            return Refused("SCN214", f"`{base}` is a dict, and stays one", None)
+        return CallStack(f"the layers are the values of the dict `{base}`")
+    if layers.walk.order in (Order.REVERSED, Order.SLICE, Order.OTHER) or len(layers.walk.bases) > 1:
+        return CallStack(f"the loop walks a part of the list, or in another order: `{layers.walk.text}`")
+    if layers.view:
+        return CallStack(f"`{base}` is a part of a list, or one of several lists")
+    if layers.optional and not (layers.owner is not None and layers.known and not layers.given):
+        return CallStack(f"`{base}` may be None")
+    if not layers.known:
+        return CallStack(layers.unlike or "the source does not show the list")
+    if layers.given:
+        if choice == "init":
+            return Refused("SCN201", f"the list is {layers.given}, built by the caller", None)
+        return CallStack(f"the list is {layers.given}")
+    sites = _sites(run, loop, layers, given)
+    if isinstance(sites, Refused):
+        return sites if choice == "init" or sites.rule == "SCN214" else CallStack(sites.reason, sites.place)
+    held = _held(run, layers)
+    if held is not None:
+        return held
+    use = other_use(run, layers) or assigned_elsewhere(run, layers)
+    if use is not None:
+        if choice == "init":
+            return Refused("SCN214", use[0], use[1], "use `--stack call`, which leaves the list as it is")
+        return CallStack(*use)
+    return InitStack(tuple(dict.fromkeys(sites)), tuple(_annotations(run, loop, layers)))
+
+
+# -- other uses ------------------------------------------------------------------------------------------------------
+
+
+def other_use(run: Interpreter, layers: Layers) -> tuple[str, Place] | None:
+    """The first use of the list that needs a Python list, in words and with its place."""
+    for cell in layers.cells:
+        for use in cell.uses:
+            reason = _needs_list(cell, use)
+            if reason is not None:
+                return reason, use.place
+        touched = touched_layer(run, cell)
+        if touched is not None:
+            return touched
+    return None
+
+
+def touched_layer(run: Interpreter, cell: ListCell | DictCell) -> tuple[str, Place] | None:
+    """A use of an element of a list that needs the very object, in words and with its place."""
+    for group in cell.made if isinstance(cell, ListCell) else cell.groups:
+        for option in options(group.element):
+            touched = _touched(run, option)
+            if touched is not None:
+                does = "compares layers as objects" if touched.does is Does.COMPARE else "writes into a layer"
+                return f"`{touched.what}` {does}", touched.place
+    return None
+
+
+def _touched(run: Interpreter, value: object, depth: int = 0) -> Use | None:
+    """A use of a layer, or of a module in it, that needs the very object."""
+    if not isinstance(value, Instance) or depth > _DEEP or not run.touched:
+        return None
+    if id(value.fields) in run.touched:
+        return run.touched[id(value.fields)]
+    parts = (option for field in list(value.fields.values()) for option in options(field))
+    return next((use for part in parts if (use := _touched(run, part, depth + 1)) is not None), None)
+
+
+def assigned_elsewhere(run: Interpreter, layers: Layers) -> tuple[str, Place] | None:
+    """An assignment to the field from outside of the class."""
+    if layers.owner is None or layers.attribute is None:
+        return None
+    for cls in (*run.classes.lineage(layers.owner), *run.classes.heirs(layers.owner)):
+        replaced = run.replaced.get((cls.node, layers.attribute))
+        if replaced is not None:
+            return f"`{replaced.what}` puts another list in its place", replaced.place
+    return None
+
+
+def _needs_list(cell: ListCell | DictCell, use: Use) -> str | None:
+    if use.does in _SERVED:
+        return None
+    if use.building and use.does in (Does.GROW, Does.JOIN, Does.RETURN):
+        return None  # how it is built is for `_sites`
+    return _WORDS[use.does].format(what=use.what)
+
+
+def may_be_empty(layers: Layers) -> bool:
+    """Whether other code asks if there are any layers at all."""
+    return any(use.does is Does.TEST and use.what == "truth" for cell in layers.cells for use in cell.uses)
+
+
+def changed_at(layers: Layers) -> Place | None:
+    """Where other layers may be put into the list than those it was built of."""
+    return _used_at(layers, (Does.GROW, Does.CHANGE, Does.PASS, Does.STORE))
+
+
+def may_be_replaced(layers: Layers) -> bool:
+    """Whether other layers may be in the list by the time that it is walked: then their class is unknown."""
+    return _used_at(layers, (Does.GROW, Does.CHANGE, Does.PASS, Does.STORE, Does.REPLACE)) is not None
+
+
+def _used_at(layers: Layers, changers: Sequence[Does]) -> Place | None:
+    for cell in layers.cells:
+        for use in cell.uses:
+            if use.does in changers and not use.building:
+                return use.place
+    return None
+
+
+# -- sites -----------------------------------------------------------------------------------------------------------
+
+
+def _sites(run: Interpreter, loop: Loop, layers: Layers, given: frozenset[object]) -> list[Wrap | After] | Refused:
+    sites: list[Wrap | After] = []
+    for cell in layers.cells:
+        assert isinstance(cell, ListCell)
+        if not cell.whole:
+            return Refused("SCN201", f"the source does not show all of the list: {cell.why}", cell.why_at)
+        stores = _stores(run, loop, layers, cell)
+        if not stores:
+            return Refused("SCN201", "the list is not assigned to a name that could hold a stack", None)
+        for stored in stores:
+            site = _site(run, loop, layers, cell, stored)
+            if isinstance(site, Refused):
+                return site
+            if site.place.path not in given:
+                remedy = f"give `{site.place.path}` too, or use `--stack call`"
+                return Refused(
+                    "SCN201", f"the list is built in `{site.place.path}`, which was not given", site.place, remedy
+                )
+            sites.append(site)
+    return sites
+
+
+def _stores(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell) -> list[Stored]:
+    """The assignments at which a list can be stacked: those to the field that holds it, or to the loop's own name."""
+    known = list(run.stores.get(cell.node, {}).values())
+    fields = [each for each in known if each.attribute is not None and each.owner is not None]
+    if layers.attribute is not None:
+        return [each for each in fields if each.attribute == layers.attribute]
+    if fields:
+        return fields
+    names = [each for each in known if isinstance(each.target, ast.Name) and each.function is _function(loop)]
+    return sorted(names, key=lambda each: each.clock)[:1] if names else []
+
+
+def _function(loop: Loop) -> ast.AST | None:
+    scope = loop.scope
+    while scope is not None and not scope.is_function:
+        scope = scope.parent  # type: ignore[assignment]
+    return scope.node if scope is not None else None
+
+
+def _site(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell, stored: Stored) -> Wrap | After | Refused:
+    later = [
+        use
+        for use in cell.uses
+        if use.does in (Does.GROW, Does.CHANGE) and use.clock > stored.clock and _local(use, stored)
+    ]
+    module = stored.module
+    if not later:
+        return Wrap(module.place(_branch(stored.value, cell.node)))
+    target = module.code(stored.target)
+    last = max(later, key=lambda use: use.place.span.start)
+    if any(use.does is Does.CHANGE for use in later) or any(not _through(use, target) for use in later):
+        return Refused("SCN214", "the list is changed under another name after it is assigned", last.place)
+    statement = _beside(stored, last)
+    if statement is None:
+        return Refused("SCN201", "the list is filled in another block than the one that makes it", last.place)
+    line = module.span(statement).line
+    indent = module.text[module.line_start(line) : module.span(statement).start]
+    place = module.place(statement)
+    if place.path == loop.place.path and stored.function is _function(loop) and loop.place.span.start < place.span.end:
+        return Refused("SCN214", "the loop runs before the list is complete", place)
+    return After(place, target, indent)
+
+
+def _branch(value: ast.expr, node: ast.AST) -> ast.expr:
+    """Of `a if test else b` the side that makes a list, or the whole where it stands in neither."""
+    while isinstance(value, ast.IfExp):
+        sides = [side for side in (value.body, value.orelse) if any(each is node for each in ast.walk(side))]
+        if not sides:
+            return value
+        value = sides[0]
+    return value
+
+
+def _local(use: Use, stored: Stored) -> bool:
+    return use.building or use.function is stored.function
+
+
+def _through(use: Use, target: str) -> bool:
+    """Whether a use grows the list by the name that it is assigned to."""
+    node = use.node
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return dotted(node.func.value) == target
+    if isinstance(node, ast.AugAssign):
+        return dotted(node.target) == target
+    return isinstance(node, ast.Subscript) and dotted(node.value) == target
+
+
+def _beside(stored: Stored, use: Use) -> ast.stmt | None:
+    """The statement of the assignment's own block that holds a use."""
+    for block in _blocks(stored.function if stored.function is not None else stored.module.tree):
+        if stored.statement in block:
+            start = block.index(stored.statement)
+            for statement in block[start + 1 :]:
+                if any(each is use.node for each in ast.walk(statement)):
+                    return statement
+    return None
+
+
+def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(node, name, None)
+        if isinstance(block, list):
+            yield block
+            for statement in block:
+                yield from _blocks(statement)
+    for handler in getattr(node, "handlers", ()):
+        yield from _blocks(handler)
+    for case in getattr(node, "cases", ()):
+        yield from _blocks(case)
+
+
+# -- the field -------------------------------------------------------------------------------------------------------
+
+
+def _held(run: Interpreter, layers: Layers) -> Refused | None:
+    """A field that does not keep what is assigned to it, or hides it from gradients."""
+    if layers.owner is None or layers.attribute is None:
+        return None
+    field = run.classes.fields(layers.owner).get(layers.attribute)
+    if field is None or not isinstance(field.default, ast.Call):
+        return None
+    for keyword in field.default.keywords:
+        static = keyword.arg == "static" and not (
+            isinstance(keyword.value, ast.Constant) and keyword.value.value is False
+        )
+        if keyword.arg == "converter" or static:
+            reason = f"the field `{layers.attribute}` has `{keyword.arg}={ast.unparse(keyword.value)}`"
+            return Refused("SCN214", reason, field.owner.module.place(field.default))
+    return None
+
+
+def _annotations(run: Interpreter, loop: Loop, layers: Layers) -> Iterator[Annotation]:
+    """The annotations of what holds the list."""
+    for module, annotation in _declared(run, loop, layers):
+        plain = unquoted(annotation)
+        last = (dotted(plain.value if isinstance(plain, ast.Subscript) else plain) or "").rpartition(".")[2]
+        if last not in tables.LIST_TYPES:
+            continue
+        inner = plain.slice if isinstance(plain, ast.Subscript) else None
+        if isinstance(inner, ast.Tuple):
+            inner = inner.elts[0]
+        quoted = isinstance(annotation, ast.Constant)
+        text = None if inner is None else ast.unparse(inner) if quoted else module.code(inner)
+        yield Annotation(module.place(annotation), text, quoted)
+
+
+def _declared(run: Interpreter, loop: Loop, layers: Layers) -> Iterator[tuple]:  # type: ignore[type-arg]
+    if layers.owner is not None and layers.attribute is not None:
+        owners: Sequence[Definition] = run.classes.lineage(layers.owner)
+        for owner in owners:
+            for statement in owner.node.body if isinstance(owner.node, ast.ClassDef) else ():
+                if isinstance(statement, ast.AnnAssign) and dotted(statement.target) == layers.attribute:
+                    yield owner.module, statement.annotation
+    for cell in layers.cells:
+        for stored in run.stores.get(cell.node, {}).values():
+            if isinstance(stored.statement, ast.AnnAssign) and stored in _stores(run, loop, layers, cell):  # type: ignore[arg-type]
+                yield stored.module, stored.statement.annotation

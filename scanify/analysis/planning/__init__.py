@@ -1,0 +1,1 @@
+"""Decisions: each loop over modules becomes a plan or a refusal."""

@@ -1,0 +1,285 @@
+"""From facts to decisions: one plan or one refusal for each loop over modules, whatever its form."""
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from scanify.analysis.facts import Place, Span
+from scanify.analysis.index.meaning import Definition
+from scanify.analysis.loops.fact import LoopFact
+from scanify.analysis.loops.layer_list import Layers
+from scanify.analysis.loops.stack import (
+    Refused,
+    StackChoice,
+    assigned_elsewhere,
+    changed_at,
+    choose_stack,
+    may_be_empty,
+    may_be_replaced,
+)
+from scanify.analysis.lower.loop import Form, Loop, Order
+from scanify.analysis.plan import (
+    Body,
+    CallStack,
+    Folded,
+    Holds,
+    InitStack,
+    Kind,
+    LayerCall,
+    Mapped,
+    PerLayer,
+    Plan,
+    Refusal,
+)
+from scanify.analysis.values.classes import dotted
+from scanify.analysis.values.domain import Instance, Library
+from scanify.analysis.values.interpreter import Interpreter
+
+
+def decide_sequential(run: Interpreter, choices: "Choices", fact: LoopFact) -> Plan | Refusal | None:
+    """The decision about a `Sequential`."""
+    from scanify.analysis.planning.sequential import sequential
+
+    return sequential(run, choices, fact)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the user asks for: how to stack, and the files that may be changed."""
+
+    stack: StackChoice
+    given: frozenset[Path]
+
+
+def decide(run: Interpreter, choices: Choices, fact: LoopFact) -> Plan | Refusal | None:
+    """The decision about one loop; None where it is not worth a word."""
+    layers, loop = fact.layers, fact.loop
+    if loop.form is Form.SEQUENTIAL:
+        return decide_sequential(run, choices, fact)
+    if fact.kind is Kind.MAP and loop.element is not None:
+        if layers.few is not None or _constructs(loop) or (not layers.known and layers.refusal is None):
+            return None
+        if loop.is_statement and (fact.problems or layers.refusal is not None):
+            return None
+    if fact.problems:
+        return refuse(fact, *fact.problems[0])
+    if layers.refusal is not None:
+        return refuse(fact, *layers.refusal)
+    if layers.few is not None:
+        return refuse(fact, "SCN203", layers.few, None)
+    stack = choose_stack(run, loop, layers, choices.stack, choices.given)
+    if isinstance(stack, Refused):
+        return refuse(fact, stack.rule, stack.reason, stack.place, stack.remedy)
+    return _plan(run, fact, stack)
+
+
+def _constructs(loop: Loop) -> bool:
+    name = loop.scope.function.name if loop.scope.function is not None else ""
+    return name in ("__init__", "__post_init__", "__check_init__", "init")
+
+
+def refuse(fact: LoopFact, rule: str, reason: str, at: Place | None, remedy: str = "") -> Refusal:
+    """The refusal of a loop."""
+    shape = fact.shape
+    return Refusal(
+        place=fact.loop.place,
+        rule=rule,
+        reason=reason,
+        kind=fact.kind,
+        container=fact.loop.code(fact.layers.walk.base),
+        carry=shape.carry,
+        xs=shape.xs,
+        broadcast=shape.broadcast,
+        ys=tuple(each.name for each in shape.collections),
+        at=at,
+        remedy=remedy,
+    )
+
+
+# -- the plan --------------------------------------------------------------------------------------------------------
+
+
+def _plan(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> Plan:
+    loop, layers, shape = fact.loop, fact.layers, fact.shape
+    module = loop.module
+    in_call = isinstance(stack, CallStack)
+    alike = (
+        fact.alike
+        and layers.walk.order in (Order.WHOLE, Order.NUMBERED)
+        and not layers.of_dict
+        and not layers.given
+        and not layers.view
+        and not (
+            in_call
+            and (
+                may_be_replaced(layers)
+                or assigned_elsewhere(run, layers)
+                or layers.attribute is None
+                or layers.optional
+            )
+        )
+        and len(layers.walk.bases) == 1
+    )
+    collects = bool(shape.collections)
+    rule = "SCN104" if loop.element is not None else "SCN105" if collects else "SCN101" if alike else "SCN102"
+    return Plan(
+        place=loop.place,
+        kind=fact.kind,
+        container=_container(loop, layers, in_call),
+        layer=_target(loop, layers.walk.target),
+        carry=shape.carry,
+        body=_body(loop),
+        stack=stack,
+        xs=shape.xs,
+        broadcast=tuple(name for name in shape.broadcast if name != loop.appends_to),
+        ys=(loop.appends_to,) if loop.appends_to else tuple(each.name for each in shape.collections),
+        call=_with_owner(run, fact, stack),
+        taken=run.index.words(module.path),
+        obligations=tuple(dict.fromkeys((*_of_list(run, fact, stack), *fact.obligations))),
+        notes=tuple(dict.fromkeys((*shape.notes, *fact.body.notes, *_told(stack)))),
+        rule=rule,
+        holds=Holds.ARRAY_STACKED if alike else Holds.BLOCK_SEQ,
+        mapped=Mapped(loop.code(loop.element), loop.appends_to) if loop.element is not None else None,
+        folded=_folded(loop),
+        collections=shape.collections,
+        unset=shape.unset,
+        numbers=layers.walk.numbers if layers.walk.order is Order.NUMBERED and not in_call else None,
+        replaced=loop.replaced,
+        ahead=loop.ahead,
+        exits=shape.exit_words,
+    )
+
+
+def _target(loop: Loop, target: ast.expr) -> str:
+    """The target of the layers as it is written; one that lowering has made stands nowhere."""
+    if isinstance(target, ast.Name):
+        return target.id
+    return loop.module.code(target) if hasattr(target, "lineno") else ast.unparse(target)
+
+
+def _container(loop: Loop, layers: Layers, in_call: bool) -> str:
+    walk = layers.walk
+    if walk.order not in (Order.WHOLE, Order.NUMBERED) or len(walk.bases) > 1 or layers.of_dict:
+        return walk.text
+    if walk.order is Order.NUMBERED and in_call:
+        return walk.text
+    return loop.module.code(walk.base)
+
+
+def _folded(loop: Loop) -> Folded | None:
+    if loop.form is not Form.REDUCE or loop.start is None:
+        return None
+    update = loop.body[0]
+    assert isinstance(update, ast.Assign)
+    return Folded(loop.code(update.value), loop.module.code(loop.start))
+
+
+def _of_list(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> Sequence[str]:
+    """What is taken of layers that the source does not show: a list of unknown origin may hold anything at all."""
+    layers = fact.layers
+    what = fact.loop.code(layers.walk.base)
+    if not layers.known:
+        return (f"the elements of `{what}` are Equinox modules, and applying one has no side effects",)
+    if may_be_empty(layers):
+        return (f"there is at least one layer in `{what}`",)
+    if layers.hidden:
+        return (f"what `{what}` holds beside the layers that are shown is applied without side effects",)
+    replaced = assigned_elsewhere(run, layers)
+    place = (changed_at(layers) or (replaced and replaced[1])) if isinstance(stack, CallStack) else None
+    if place is not None:
+        return (f"applying one of the layers that {place} puts into the list has no side effects",)
+    return ()
+
+
+def _told(stack: InitStack | CallStack) -> Sequence[str]:
+    if isinstance(stack, CallStack) and stack.at is not None:
+        return (f"the list stays one and is stacked in the call, as {stack.reason} ({stack.at})",)
+    return ()
+
+
+def _body(loop: Loop) -> Body:
+    """Where the loop's body stands in the text."""
+    module, node = loop.module, loop.node
+    text = module.text
+    span = loop.place.span
+    if not isinstance(node, ast.For | ast.AsyncFor | ast.While):
+        return Body(span, "", "", inline=True)
+    loop_indent = text[module.line_start(span.line) : span.start]
+    first, last = module.span(node.body[0]), module.span(node.body[-1])
+    if loop.element is not None:
+        inline = first.line == span.line
+        return Body(
+            span, "" if inline else text[module.line_start(first.line) : first.start], loop_indent, inline=inline
+        )
+    head = module.span(node.iter if isinstance(node, ast.For | ast.AsyncFor) else node.test)
+    colon = text.index(":", head.end)
+    if "\n" not in text[colon : first.start] and "\r" not in text[colon : first.start]:
+        return Body(Span(first.start, last.end, first.line, last.end_line), "", loop_indent, inline=True)
+    start = module.line_start(module.line_of(colon) + 1)
+    end = module.line_start(last.end_line + 1)
+    indent = text[module.line_start(first.line) : first.start]
+    return Body(Span(start, end, first.line, last.end_line), indent, loop_indent)
+
+
+# -- the class whose method is called --------------------------------------------------------------------------------
+
+
+def _with_owner(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> LayerCall | None:
+    """Name the class whose method the call runs, where every layer is shown to be of exactly that class."""
+    call, layers, loop = fact.shape.call, fact.layers, fact.loop
+    if call is None or not layers.exact or layers.several:
+        return call
+    if isinstance(stack, CallStack) and (may_be_replaced(layers) or assigned_elsewhere(run, layers)):
+        return call
+    layer = layers.classes[0]
+    if isinstance(layer.cls, Library):
+        return replace(call, owner=_library_name(run, loop, layer)) if call.method == "__call__" else call
+    if call.method != "__call__" and not _plain_method(run, layer.cls, call.method):
+        return call
+    return replace(call, owner=name_for(run, loop, layer.cls))
+
+
+def _plain_method(run: Interpreter, owner: Definition, name: str) -> bool:
+    found = run.classes.method(owner, name)
+    if found is None:
+        return False
+    names = {(dotted(each) or "").rpartition(".")[2] for each in found[1].decorator_list}
+    return not names & {"staticmethod", "classmethod", "property"}
+
+
+def _library_name(run: Interpreter, loop: Loop, layer: Instance) -> str | None:
+    """The name by which the constructor was called, where it means the same in the loop's file."""
+    name = dotted(layer.node.func) if isinstance(layer.node, ast.Call) else None
+    if name is None or loop.scope.binding(name.partition(".")[0]) not in (None, _module_scope(loop)):
+        return None
+    meaning = run.index.resolve(loop.module, name)
+    return name if getattr(meaning, "qualname", None) == layer.name else None
+
+
+def _module_scope(loop: Loop) -> object:
+    scope = loop.scope
+    while scope.parent is not None:
+        scope = scope.parent
+    return scope
+
+
+def name_for(run: Interpreter, loop: Loop, definition: Definition) -> str | None:
+    """A name that stands for a class of the project in the loop's file."""
+    module = loop.module
+    names = [definition.name, *(name for name in module.imports)] if definition.node else []
+    for name in names:
+        if loop.scope.binding(name) not in (None, _module_scope(loop)):
+            continue
+        meaning = run.index.resolve(module, name)
+        if isinstance(meaning, Definition) and meaning.node is definition.node:
+            return name
+    for name in module.imports:
+        dotted_name = f"{name}.{definition.name}"
+        meaning = run.index.resolve(module, dotted_name)
+        if isinstance(meaning, Definition) and meaning.node is definition.node:
+            return dotted_name
+    return None
+
+
+__all__ = ["Choices", "PerLayer", "decide", "refuse"]

@@ -1,0 +1,204 @@
+"""All decisions about a project: loops are found, their functions run, and the decisions brought into line."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from scanify.analysis.index.meaning import Definition
+from scanify.analysis.index.module import Module
+from scanify.analysis.index.project import Index
+from scanify.analysis.loops.fact import LoopFact, fact_of
+from scanify.analysis.lower.loop import Form, Loop
+from scanify.analysis.lower.loops import loops_in
+from scanify.analysis.plan import Called, Holds, InitStack, Plan, Refusal
+from scanify.analysis.planning.decide import Choices, decide
+from scanify.analysis.values.domain import Instance, Listed, Mapped, Unknown, Value, join, options
+from scanify.analysis.values.explore import Code, Explorer
+from scanify.analysis.values.interpreter import Interpreter
+
+_BELOW = frozenset({"equinox", "jax", "jaxtyping"})
+
+
+def decisions(index: Index, paths: Iterable[Path], choices: Choices) -> list[Plan | Refusal]:
+    """A decision for every loop over modules in some files of a project."""
+    run = Interpreter(index)
+    facts = facts_of(run, paths)
+    found = [decision for fact in facts if (decision := decide(run, choices, fact)) is not None]
+    found.sort(key=lambda each: (str(each.place.path), each.place.span.start, each.place.span.end))
+    return in_line(index, found)
+
+
+def facts_of(run: Interpreter, paths: Iterable[Path]) -> list[LoopFact]:
+    """What is known of every loop over modules in some files."""
+    explorer = Explorer(run)
+    loops: list[Loop] = []
+    for path in paths:
+        module = run.index.module_at(path)
+        if module is not None:
+            loops += loops_in(module)
+    if not loops:
+        return []
+    _run_functions(run, explorer, loops)
+    _look_around(run, explorer, loops)
+    return [fact for loop in loops if (fact := fact_of(run, explorer, loop)) is not None]
+
+
+def _run_functions(run: Interpreter, explorer: Explorer, loops: Sequence[Loop]) -> None:
+    """Run the functions that the loops stand in, with probes at the loops."""
+    waiting: list[Code] = []
+    for loop in loops:
+        code = _code_of(explorer, loop)
+        explorer.probe([loop.node], code.node if code is not None else None)
+        run.probed |= {scope.node for scope in loop.scope.chain() if scope.is_function}
+        if code is not None:
+            waiting.append(code)
+    for code in waiting:
+        explorer.run_code(code)
+
+
+def _code_of(explorer: Explorer, loop: Loop) -> Code | None:
+    line = loop.place.span.line
+    for code in explorer.functions(loop.module):
+        if code.node.lineno <= line <= (code.node.end_lineno or 0):
+            return code
+    return None
+
+
+def _look_around(run: Interpreter, explorer: Explorer, loops: Sequence[Loop]) -> None:
+    """Run what else mentions the fields that hold the lists, and what calls functions that are given lists."""
+    words: set[str] = set()
+    made = {loop.node for loop in loops if loop.form is Form.SEQUENTIAL}
+    for model in list(run.models.values()) if made else ():
+        for name, value in getattr(model, "fields", {}).items():
+            for option in options(value):
+                if isinstance(option, Instance) and option.node in made:
+                    words.add(name)
+                    run.guesses.setdefault(name, option)
+    for loop in loops:
+        for walk in loop.walks:
+            for base in walk.bases:
+                attribute = getattr(base, "attr", None)
+                if attribute is not None:
+                    words.add(attribute)
+                    words |= _owner_names(explorer, loop)
+                    _guess(run, explorer, loop, attribute)
+                elif getattr(base, "id", None) in loop.scope.params:
+                    function = loop.scope.function
+                    if function is not None:
+                        words.add(function.name)
+    explorer.explore(words)
+
+
+def _owner_names(explorer: Explorer, loop: Loop) -> set[str]:
+    """The class around a loop, where its constructor may be given the list: those who call it say what it is."""
+    for env in explorer.envs(loop.node):
+        instance = env.lookup(env.self_name) if env.self_name is not None else None
+        if isinstance(instance, Instance) and isinstance(instance.cls, Definition):
+            given = (value for field in instance.fields.values() for value in options(field))
+            if any(isinstance(value, Unknown) or getattr(getattr(value, "cell", None), "given", "") for value in given):
+                return {instance.cls.name}
+    return set()
+
+
+def _guess(run: Interpreter, explorer: Explorer, loop: Loop, attribute: str) -> None:
+    """What an attribute of an object of unknown class may be: the lists that the loops walk under that name."""
+    values: list[Value] = [run.guesses[attribute]] if attribute in run.guesses else []
+    for env in explorer.envs(loop.node):
+        instance = env.lookup(env.self_name) if env.self_name is not None else None
+        fields = getattr(instance, "fields", {})
+        values += list(options(fields[attribute])) if attribute in fields else []
+    lists = [value for value in values if isinstance(value, Listed | Mapped)]
+    if lists:
+        run.guesses[attribute] = join(lists)
+        run.memo.clear()
+
+
+# -- decisions that concern one another ------------------------------------------------------------------------------
+
+
+def in_line(index: Index, found: Sequence[Plan | Refusal]) -> list[Plan | Refusal]:
+    """The decisions, each with regard to the others: loops inside of others, lists inside of lists, shared lists."""
+    apart = list(_not_inside(found))
+    apart = list(_not_in_sites(apart))
+    return list(one_container(_not_below(index, apart)))
+
+
+def refused(plan: Plan, rule: str, reason: str, remedy: str = "") -> Refusal:
+    """The loop of a plan, refused after all."""
+    return Refusal(
+        place=plan.place,
+        rule=rule,
+        reason=reason,
+        kind=plan.kind,
+        container=plan.container,
+        carry=plan.carry,
+        xs=plan.xs,
+        broadcast=plan.broadcast,
+        ys=plan.ys,
+        remedy=remedy,
+    )
+
+
+def _not_inside(found: Sequence[Plan | Refusal]) -> Iterator[Plan | Refusal]:
+    covered: tuple[Path | None, int] = (None, -1)
+    for each in found:
+        if isinstance(each, Plan):
+            if each.place.path == covered[0] and each.place.span.start < covered[1]:
+                remedy = "rewrite the outer loop first, then look at this one again"
+                yield refused(each, "SCN212", "the loop stands inside another one that is rewritten", remedy)
+                continue
+            covered = (each.place.path, each.place.span.end)
+        yield each
+
+
+def _not_in_sites(found: Sequence[Plan | Refusal]) -> Iterator[Plan | Refusal]:
+    """Expressions that stand where a list is built that another plan stacks are refused."""
+    sites = [
+        site.place
+        for each in found
+        if isinstance(each, Plan) and isinstance(each.stack, InitStack)
+        for site in each.stack.sites
+        if not isinstance(site, Called)
+    ]
+    for each in found:
+        expression = isinstance(each, Plan) and (each.mapped is not None or each.folded is not None)
+        span = each.place.span
+        if expression and any(
+            site.path == each.place.path and site.span.start < span.end and span.start < site.span.end for site in sites
+        ):
+            assert isinstance(each, Plan)
+            what = "comprehension" if each.mapped else "loop"
+            yield refused(each, "SCN212", f"the {what} is a part of a list that is built stacked")
+        else:
+            yield each
+
+
+def _not_below(index: Index, found: Sequence[Plan | Refusal]) -> Iterator[Plan | Refusal]:
+    """A loop in a package that scanify is made with can't be rewritten: `import scanify` in it would import itself."""
+    for each in found:
+        module: Module | None = index.module_at(each.place.path)
+        package = module.name.partition(".")[0] if module is not None else ""
+        if isinstance(each, Plan) and package in _BELOW:
+            reason = f"the rewrite imports `scanify`, which imports `{package}` itself"
+            yield refused(each, "SCN212", reason, "leave this loop as it is")
+        else:
+            yield each
+
+
+def one_container(found: Iterable[Plan | Refusal]) -> Iterator[Plan | Refusal]:
+    """A list that two loops walk is held by one container: a `BlockSeq` where either loop needs it."""
+    known = list(found)
+    lists = {
+        site
+        for each in known
+        if isinstance(each, Plan) and each.holds is Holds.BLOCK_SEQ and isinstance(each.stack, InitStack)
+        for site in each.stack.sites
+    }
+    for each in known:
+        if isinstance(each, Plan) and isinstance(each.stack, InitStack) and lists.intersection(each.stack.sites):
+            yield replace(each, holds=Holds.BLOCK_SEQ)
+        else:
+            yield each
+
+
+__all__ = ["LoopFact", "decisions"]

@@ -1,0 +1,325 @@
+"""Calls: what calling a value gives, and what it does besides."""
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from scanify.analysis.values import tables
+from scanify.analysis.values.annotations import parameter
+from scanify.analysis.values.attributes import attribute
+from scanify.analysis.values.domain import (
+    Class,
+    Function,
+    Instance,
+    Key,
+    Library,
+    Listed,
+    Mapped,
+    Method,
+    Number,
+    OneOf,
+    Partial,
+    Text,
+    Unknown,
+    Value,
+    Vary,
+    Walked,
+    join,
+    marked,
+    merged,
+    options,
+    raised,
+)
+from scanify.analysis.values.effects import Act, Effect
+from scanify.analysis.values.environment import Env
+from scanify.analysis.values.expressions import evaluate
+from scanify.analysis.values.heap import Does, Group, ListCell
+from scanify.analysis.values.identity import memo_key
+from scanify.analysis.values.interpreter import MAX_DEPTH, Interpreter
+from scanify.analysis.values.iteration import elements_of
+
+Named = Mapping[str, Value]
+
+
+def call_node(run: Interpreter, env: Env, node: ast.Call) -> Value:
+    """The value of a call as it stands in the source."""
+    if isinstance(node.func, ast.Name) and node.func.id == "super" and env.lookup("super") is None:
+        return _super(run, env, node)
+    function = evaluate(run, env, node.func)
+    positional: list[Value] = []
+    unclear = False
+    for each in node.args:
+        value = evaluate(run, env, each)
+        if not isinstance(each, ast.Starred):
+            positional.append(value)
+            continue
+        spread = elements_of(run, env, value, each)
+        exact = spread.whole and all(group.count == 1 and not group.loops for group in spread.groups)
+        unclear = unclear or not exact
+        positional += [group.element for group in spread.groups]
+    named: dict[str, Value] = {}
+    for keyword in node.keywords:
+        value = evaluate(run, env, keyword.value)
+        if keyword.arg is not None:
+            named[keyword.arg] = value
+        elif isinstance(value, Mapped):
+            named.update({key: one for key, one in value.cell.entries.items() if isinstance(key, str)})
+            named.setdefault("**", Unknown("a part of the keyword arguments is not shown", marks=value.marks))
+        else:
+            given_away(run, env, node, [value], _called_text(env, node))
+            named["**"] = Unknown("the keyword arguments are not shown", marks=value.marks)
+    if unclear:
+        named["*"] = Unknown("the number of arguments is not shown")
+    return call(run, env, node, function, positional, named)
+
+
+def _super(run: Interpreter, env: Env, node: ast.Call) -> Value:
+    run.effect(Act.SUPER, "super()", node, env)
+    around: Env | None = env
+    while around is not None and around.self_name is None:
+        around = around.parent
+    if around is None or around.owner is None:
+        return Unknown("`super()` outside of a method")
+    instance = around.lookup(around.self_name or "")
+    if not isinstance(instance, Instance):
+        return Unknown("`super()` of an unknown object")
+    return _Super(instance, around)
+
+
+def _Super(instance: Instance, env: Env) -> Value:
+    return Partial(instance, through=f"super of {env.owner.name if env.owner else ''}", named=(("owner", _owner(env)),))
+
+
+def _owner(env: Env) -> Value:
+    return Class(env.owner) if env.owner is not None else Unknown("no class")
+
+
+def super_attribute(run: Interpreter, of: Partial, name: str) -> Value:
+    """The method that `super().name` stands for."""
+    instance, owner = of.function, of.named[0][1]
+    if not isinstance(instance, Instance) or isinstance(instance.cls, Library) or not isinstance(owner, Class):
+        return Unknown(f"`super().{name}`")
+    from scanify.analysis.values.attributes import class_env
+
+    lineage = run.classes.lineage(instance.cls)
+    nodes = [each.node for each in lineage]
+    start = nodes.index(owner.definition.node) + 1 if owner.definition.node in nodes else len(nodes)
+    for each in lineage[start:]:
+        function = run.classes.methods(each).get(name)
+        if function is not None:
+            return Function(function, class_env(run, each), instance)
+    if name == "__init__" and run.classes.known_bases(instance.cls):
+        return Library("builtins.object")
+    return Unknown(f"`super().{name}` is defined in another package")
+
+
+def call(
+    run: Interpreter, env: Env, node: ast.AST, function: Value, positional: Sequence[Value], named: Named
+) -> Value:
+    """The value that calling `function` gives."""
+    run.steps += 1
+    match function:
+        case OneOf():
+            made = [call(run, env, node, option, positional, named) for option in options(function)]
+            return marked(join(made), raised(function.marks, Vary.CHOICE))
+        case Function():
+            return marked(call_function(run, env, node, function, positional, named), function.marks)
+        case Class():
+            from scanify.analysis.values.construct import construct
+
+            return marked(construct(run, env, node, function.definition, positional, named), function.marks)
+        case Library():
+            from scanify.analysis.values.library import call_library
+
+            return call_library(run, env, node, function, positional, named)
+        case Partial():
+            return _partial(run, env, node, function, positional, named)
+        case Method():
+            from scanify.analysis.values.methods import call_builtin_method
+
+            return call_builtin_method(run, env, node, function, positional, named)
+        case Instance():
+            return _instance(run, env, node, function, positional, named)
+        case _:
+            return unknown_call(run, env, node, function, positional, named)
+
+
+def _partial(
+    run: Interpreter, env: Env, node: ast.AST, function: Partial, positional: Sequence[Value], named: Named
+) -> Value:
+    arguments = [*function.positional, *positional]
+    keywords = {**dict(function.named), **named}
+    if function.through in tables.VMAPS:
+        made = call(run, env, node, function.function, [_row(one) for one in arguments], keywords)
+        return stacked(made)
+    return call(run, env, node, function.function, arguments, keywords)
+
+
+def _row(value: Value) -> Value:
+    return Key(value.marks) if isinstance(value, Key) and value.many else value
+
+
+def stacked(value: Value) -> Value:
+    """What a function gives under vmap: arrays with one more axis, and layers that are stacked already."""
+    if isinstance(value, Instance):
+        return Instance(value.cls, value.fields, False, value.whole, value.marks, "stacked", value.node)
+    return value
+
+
+def _instance(
+    run: Interpreter, env: Env, node: ast.AST, owner: Instance, positional: Sequence[Value], named: Named
+) -> Value:
+    run.effect(Act.APPLY, owner.name, node, env)
+    if not isinstance(owner.cls, Library):
+        method = attribute(run, env, node, owner, "__call__")
+        return call(run, env, node, method, positional, named)
+    from scanify.analysis.values.library import call_library_instance
+
+    return call_library_instance(run, env, node, owner, positional, named)
+
+
+def unknown_call(
+    run: Interpreter, env: Env, node: ast.AST, function: Value, positional: Sequence[Value], named: Named
+) -> Value:
+    """A call of what the source does not show: it may do anything, also with the lists that it is given."""
+    text = _called_text(env, node)
+    run.effect(Act.UNKNOWN, text, node, env)
+    given_away(run, env, node, [*positional, *named.values()], text)
+    marks = merged(value.marks for value in (function, *positional, *named.values()))
+    return Unknown(f"`{text}(...)` gives what the source does not show", env.place(node), marks)
+
+
+def _called_text(env: Env, node: ast.AST) -> str:
+    return env.code(node.func) if isinstance(node, ast.Call) else env.code(node)
+
+
+def given_away(run: Interpreter, env: Env, node: ast.AST, values: Sequence[Value], text: str) -> None:
+    """Note the lists that a call of something unknown is given."""
+    for value in values:
+        for option in options(value):
+            if isinstance(option, Listed | Mapped):
+                run.use(option.cell, Does.PASS, node, env, text)
+            if isinstance(option, Instance):
+                run.use_of(option, Does.PASS, node, env, text)
+
+
+# -- functions of the project ----------------------------------------------------------------------------------------
+
+
+def call_function(
+    run: Interpreter, env: Env, node: ast.AST, function: Function, positional: Sequence[Value], named: Named
+) -> Value:
+    """Run a function of the project, or remember what it gave and did for the same arguments."""
+    depth = sum(1 for each in run.calling if each is function.node)
+    if depth > 0 or len(run.calling) > MAX_DEPTH or run.exhausted:
+        if depth == 0:
+            run.effect(Act.UNKNOWN, _called_text(env, node), node, env)
+        return Unknown(f"`{function.name}` calls itself" if depth else "calls too deep to be followed")
+    key = memo_key(run, function, positional, named)
+    if key is not None and key in run.memo:
+        value, effects = run.memo[key]
+    else:
+        start = run.tick()
+        with run.recording() as recorded:
+            value = _run_function(run, env, node, function, positional, named)
+        # What a call changes of objects that it made itself is nobody else's matter.
+        writes = (Act.WRITE, Act.COLLECT)
+        effects = tuple(each for each in recorded if each.act not in writes or not run.is_fresh(each.born, start))
+        if key is not None:
+            run.memo[key] = value, effects
+    if isinstance(function.bound, Instance):
+        run.effect(Act.APPLY, function.bound.name, node, env)
+    applied = {effect.what for effect in run.effects if effect.act is Act.APPLY}
+    for effect in effects:
+        if effect.act is Act.APPLY and effect.what in applied:
+            continue
+        applied |= {effect.what} if effect.act is Act.APPLY else set()
+        if effect.act is not Act.SUPER:
+            run.effects.append(_from_inside(effect, function))
+    return value
+
+
+def _from_inside(effect: Effect, function: Function) -> Effect:
+    owner = function.env.owner
+    inside = effect.inside or (f"{owner.name}.{function.name}" if owner is not None else function.name)
+    return Effect(effect.act, effect.what, effect.node, effect.module, inside, effect.born, effect.root)
+
+
+def _run_function(
+    run: Interpreter, env: Env, node: ast.AST, function: Function, positional: Sequence[Value], named: Named
+) -> Value:
+    from scanify.analysis.values.statements import run_body
+
+    inner = Env(function.env.module, function.env, function.node, function.env.owner, call=run.tick())
+    code = function.node
+    arguments = [function.bound, *positional] if function.bound is not None else list(positional)
+    bind_parameters(run, inner, code.args, arguments, named)
+    if function.bound is not None:
+        first = [*code.args.posonlyargs, *code.args.args][:1]
+        inner.self_name = first[0].arg if first else None
+    run.calling.append(code)
+    run.executed.add(code)
+    try:
+        value = evaluate(run, inner, code.body) if isinstance(code, ast.Lambda) else run_body(run, inner, code)
+        return _decorated(run, env, node, function, value)
+    finally:
+        run.calling.pop()
+
+
+def _decorated(run: Interpreter, env: Env, node: ast.AST, function: Function, value: Value) -> Value:
+    """What the decorators of a function make of its calls, as far as they are known to change nothing."""
+    for decorator in getattr(function.node, "decorator_list", ()):
+        inner = decorator.func if isinstance(decorator, ast.Call) else decorator
+        with run.recording():
+            meaning = evaluate(run, function.env, inner)
+        if isinstance(meaning, Library):
+            last = meaning.qualname.rpartition(".")[2]
+            if last in ("lru_cache", "cache"):
+                return marked(value, ())
+            if last == "contextmanager" or meaning.qualname.partition(".")[0] in tables.PURE_PACKAGES | {"builtins"}:
+                continue
+        elif isinstance(meaning, Method | Unknown) and ast.unparse(inner).rpartition(".")[2] in ("setter", "getter"):
+            continue
+        elif isinstance(meaning, Function):
+            call(run, env, node, meaning, [Function(function.node, function.env, None)], {})
+            continue
+        run.effect(Act.UNKNOWN, f"{function.name} through its decorator", node, env)
+    return value
+
+
+def bind_parameters(run: Interpreter, env: Env, args: ast.arguments, positional: Sequence[Value], named: Named) -> None:
+    """Bind the parameters of a function to what it is given, and the others to their defaults."""
+    plain = [*args.posonlyargs, *args.args]
+    defaults = dict(zip([each.arg for each in plain[len(plain) - len(args.defaults) :]], args.defaults, strict=True))
+    defaults |= {
+        each.arg: value for each, value in zip(args.kwonlyargs, args.kw_defaults, strict=True) if value is not None
+    }
+    unclear = "*" in named or "**" in named
+    for position, each in enumerate([*plain, *args.kwonlyargs]):
+        if each.arg in named:
+            value = named[each.arg]
+        elif position < len(plain) and position < len(positional) and "*" not in named:
+            value = positional[position]
+        elif each.arg in defaults and not unclear:
+            value = default_value(run, env, defaults[each.arg])
+        else:
+            value = parameter(run, env, each.arg, each.annotation)
+            if unclear:
+                value = marked(value, merged(one.marks for key, one in named.items() if key.startswith("*")))
+        env.bind(each.arg, value)
+    if args.vararg is not None:
+        cell = ListCell(args.vararg, env.module, run.tick(), function=env.function, is_tuple=True)
+        cell.groups = [Group(value, args.vararg, env.module) for value in positional[len(plain) :]]
+        cell.whole = "*" not in named
+        cell.given = f"the arguments `*{args.vararg.arg}`" if not cell.groups else ""
+        env.bind(args.vararg.arg, Listed(cell))
+    if args.kwarg is not None:
+        env.bind(args.kwarg.arg, Unknown(f"the keyword arguments `**{args.kwarg.arg}`"))
+
+
+def default_value(run: Interpreter, env: Env, node: ast.expr) -> Value:
+    """The value of a default, which is made once, where the function is."""
+    with run.recording(), run.elsewhere():
+        return evaluate(run, env.parent if env.parent is not None else env, node)
+
+
+__all__ = ["Number", "Text", "Walked", "bind_parameters", "call", "call_function", "call_node", "given_away"]

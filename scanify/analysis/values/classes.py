@@ -1,0 +1,233 @@
+"""Classes of the project: what they inherit, which are Equinox modules, and where methods and fields are defined."""
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from scanify.analysis.index.meaning import Definition, External
+from scanify.analysis.index.module import Module
+from scanify.analysis.index.project import Index
+
+# Public names of equinox.nn that are no modules (equinox/nn/__init__.py, 0.13).
+_NOT_MODULES = frozenset({"State", "StateIndex", "inference_mode", "make_with_state"})
+# Packages whose modules are of their own kind.
+_OTHER_MODULES = frozenset("flax torch haiku keras tensorflow sonnet objax lightning pytorch_lightning mlx".split())
+_PLAIN_BASES = frozenset(
+    "builtins.object abc.ABC typing.Generic typing.Protocol enum.Enum typing.NamedTuple builtins.Exception".split()
+)
+_HARMLESS_DECORATORS = frozenset(
+    "dataclasses.dataclass jaxtyping.jaxtyped typing.final functools.total_ordering beartype.beartype "
+    "typeguard.typechecked equinox.module_update_wrapper jax.tree_util.register_pytree_node_class "
+    "flax.struct.dataclass typing.runtime_checkable".split()
+)
+_MAX_DEPTH = 12
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """`name: annotation = default` in the body of a class."""
+
+    name: str
+    owner: Definition
+    statement: ast.AnnAssign
+
+    @property
+    def default(self) -> ast.expr | None:
+        """The default, which may be a call of `field`."""
+        return self.statement.value
+
+
+class Classes:
+    """What the index says of classes, each question answered once."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self._bases: dict[ast.stmt, tuple[Definition | External | None, ...]] = {}
+        self._lineage: dict[ast.stmt, tuple[Definition, ...]] = {}
+        self._methods: dict[ast.stmt, dict[str, FunctionNode]] = {}
+        self._module: dict[ast.stmt, bool] = {}
+
+    def bases(self, definition: Definition) -> tuple[Definition | External | None, ...]:
+        """The base classes, None for those that cannot be shown."""
+        node = definition.node
+        if node not in self._bases:
+            found: list[Definition | External | None] = []
+            for base in node.bases if isinstance(node, ast.ClassDef) else ():
+                value = base.value if isinstance(base, ast.Subscript) else base
+                name = dotted(value)
+                meaning = self.index.resolve(definition.module, name) if name is not None else None
+                if isinstance(meaning, Definition) and not isinstance(meaning.node, ast.ClassDef):
+                    meaning = self._assigned_class(meaning)
+                found.append(meaning if isinstance(meaning, Definition | External) else None)
+            self._bases[node] = tuple(found)
+        return self._bases[node]
+
+    def _assigned_class(self, definition: Definition) -> Definition | External | None:
+        """`Base = eqx.Module`."""
+        node = definition.node
+        name = dotted(node.value) if isinstance(node, ast.Assign) else None
+        meaning = self.index.resolve(definition.module, name) if name is not None else None
+        return meaning if isinstance(meaning, Definition | External) else None
+
+    def lineage(self, definition: Definition, depth: int = 0) -> tuple[Definition, ...]:
+        """A class and the classes of the project that it inherits from, in the order of method resolution.
+
+        Depth first with the last of each kept, which differs from C3 only where C3 finds no order.
+        """
+        if definition.node not in self._lineage:
+            found = [definition]
+            if depth < _MAX_DEPTH:
+                for base in self.bases(definition):
+                    more = self.lineage(base, depth + 1) if isinstance(base, Definition) else ()
+                    nodes = {each.node for each in more}
+                    found = [each for each in found if each.node not in nodes] + list(more)
+            self._lineage[definition.node] = tuple(found)
+        return self._lineage[definition.node]
+
+    def is_module(self, meaning: object, depth: int = 0) -> bool:
+        """Whether a class is an `equinox.Module`, through any number of base classes of the project."""
+        if isinstance(meaning, External):
+            return library_module(meaning.qualname)
+        if not isinstance(meaning, Definition) or not isinstance(meaning.node, ast.ClassDef) or depth > _MAX_DEPTH:
+            return False
+        if meaning.node not in self._module:
+            self._module[meaning.node] = False
+            own = meaning.name == "Module" and meaning.module.name.partition(".")[0] == "equinox"
+            self._module[meaning.node] = own or any(
+                self.is_module(base, depth + 1) or self._like_module(meaning, base) for base in self.bases(meaning)
+            )
+        return self._module[meaning.node]
+
+    def _like_module(self, definition: Definition, base: Definition | External | None) -> bool:
+        """Whether a base from another package is a kind of `equinox.Module`, by its name, in a file that uses equinox.
+
+        What turns out to be none is an error when its layers are stacked.
+        """
+        if not isinstance(base, External) or base.qualname.partition(".")[0] in _OTHER_MODULES:
+            return False
+        if "Module" not in base.qualname.rpartition(".")[2]:
+            return False
+        names = definition.module.imports.values()
+        return any(name == "equinox" or name.startswith("equinox.") for name in names)
+
+    def known_bases(self, definition: Definition) -> bool:
+        """Whether every class that it inherits from is of the project, or one that adds nothing to what it does."""
+        return all(
+            isinstance(base, Definition)
+            or (isinstance(base, External) and (library_module(base.qualname) or base.qualname in _PLAIN_BASES))
+            for owner in self.lineage(definition)
+            for base in self.bases(owner)
+        )
+
+    def methods(self, definition: Definition) -> dict[str, FunctionNode]:
+        """The functions in the body of a class, those under conditions too; of several of one name the last."""
+        node = definition.node
+        if node not in self._methods:
+            body = node.body if isinstance(node, ast.ClassDef) else []
+            self._methods[node] = {each.name: each for each in functions_in(body)}
+        return self._methods[node]
+
+    def method(self, definition: Definition, name: str) -> tuple[Definition, FunctionNode] | None:
+        """The method of that name that an instance of exactly this class has."""
+        for owner in self.lineage(definition):
+            function = self.methods(owner).get(name)
+            if function is not None:
+                return owner, function
+        return None
+
+    def fields(self, definition: Definition) -> dict[str, Field]:
+        """The annotated fields, inherited ones first, as a dataclass has them."""
+        found: dict[str, Field] = {}
+        for owner in reversed(self.lineage(definition)):
+            for statement in owner.node.body if isinstance(owner.node, ast.ClassDef) else ():
+                if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                    if "ClassVar" in ast.unparse(statement.annotation):
+                        continue
+                    found[statement.target.id] = Field(statement.target.id, owner, statement)
+        return found
+
+    def constant(self, definition: Definition, name: str) -> tuple[Definition, ast.expr] | None:
+        """The value of `name = value` in the body of a class or of one it inherits from."""
+        for owner in self.lineage(definition):
+            for statement in owner.node.body if isinstance(owner.node, ast.ClassDef) else ():
+                if isinstance(statement, ast.Assign) and any(dotted(one) == name for one in statement.targets):
+                    return owner, statement.value
+        return None
+
+    def is_assigned(self, definition: Definition, name: str) -> bool:
+        """Whether the file of a class assigns to an attribute of that name, other than of `self`: a counter, say."""
+        pattern = rf"(?<!self)\.{re.escape(name)}\s*([-+*/|&]=|=(?!=))|setattr\(.*[\"']{re.escape(name)}[\"']"
+        return re.search(pattern, definition.module.text) is not None
+
+    @cached_property
+    def _heirs(self) -> dict[ast.stmt, list[Definition]]:
+        found: dict[ast.stmt, list[Definition]] = {}
+        for path in self.index.paths_with("class"):
+            module = self.index.module_at(path)
+            for name, statements in module.definitions.items() if module is not None else ():
+                for node in statements:
+                    if isinstance(node, ast.ClassDef) and node.bases and module is not None:
+                        definition = Definition(module, name, node)
+                        for base in self.lineage(definition)[1:]:
+                            found.setdefault(base.node, []).append(definition)
+        return found
+
+    def heirs(self, definition: Definition) -> Sequence[Definition]:
+        """The classes of the project, at the top level of its files, that inherit from a class."""
+        return self._heirs.get(definition.node, ())
+
+    def oddity(self, definition: Definition) -> str | None:
+        """What makes calling the class more than making an object of it: a metaclass, a decorator, `__new__`."""
+        for owner in self.lineage(definition):
+            node = owner.node
+            if not isinstance(node, ast.ClassDef):
+                continue
+            if any(keyword.arg == "metaclass" for keyword in node.keywords):
+                return f"`{owner.name}` has a metaclass"
+            if "__new__" in self.methods(owner):
+                return f"`{owner.name}` has its own `__new__`"
+            for decorator in node.decorator_list:
+                name = dotted(decorator.func if isinstance(decorator, ast.Call) else decorator)
+                meaning = self.index.resolve(owner.module, name) if name is not None else None
+                if not isinstance(meaning, External) or meaning.qualname not in _HARMLESS_DECORATORS:
+                    return f"`{owner.name}` is made by the decorator `{name or '...'}`"
+        return None
+
+
+def library_module(qualname: str) -> bool:
+    """Whether a class of a library is an `equinox.Module`."""
+    root, _, name = qualname.rpartition(".")
+    if root == "equinox.nn" or root.startswith("equinox.nn._"):
+        return name[:1].isupper() and name not in _NOT_MODULES
+    return qualname in ("equinox.Module", "equinox._module.Module", "equinox.nn.StatefulLayer")
+
+
+def functions_in(body: Sequence[ast.stmt]) -> Iterator[FunctionNode]:
+    """The functions that a block defines, those in branches too."""
+    for statement in body:
+        if isinstance(statement, FunctionNode):
+            yield statement
+        elif isinstance(statement, ast.If | ast.Try | ast.With):
+            yield from functions_in(statement.body)
+            yield from functions_in(getattr(statement, "orelse", []))
+
+
+def dotted(node: ast.AST | None) -> str | None:
+    """`a.b.c` of a chain of attributes of a name; None for anything else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+def module_of(definition: Definition) -> Module:
+    """The file of a class."""
+    return definition.module

@@ -1,0 +1,328 @@
+"""The abstract values: what is known of a Python value without running anything.
+
+Every value may carry marks: how it differs from one iteration of a loop to the next, and through which name.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from scanify.analysis.facts import Place
+
+if TYPE_CHECKING:
+    from scanify.analysis.index.meaning import Definition
+    from scanify.analysis.values.environment import Env
+    from scanify.analysis.values.heap import DictCell, ListCell
+
+_MOST = 8  # alternatives of one value that are kept apart
+
+
+class Vary(IntEnum):
+    """How a value differs between the iterations of a loop, from the most harmless on.
+
+    KEY: as random keys do. NUMBER: a number or a label. CHOICE: one of a few things that a condition picks.
+    SHAPE: the shape of an array. OTHER: in an unknown way.
+    """
+
+    KEY = 1
+    NUMBER = 2
+    CHOICE = 3
+    SHAPE = 4
+    OTHER = 5
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A value differs between the iterations of the loop numbered `loop`, through the name `via`."""
+
+    loop: int
+    how: Vary
+    via: str
+
+
+Marks = tuple[Mark, ...]
+
+
+def merged(groups: Iterable[Marks]) -> Marks:
+    """The marks of several values together: of each loop the worst."""
+    worst: dict[int, Mark] = {}
+    for marks in groups:
+        for mark in marks:
+            known = worst.get(mark.loop)
+            if known is None or known.how < mark.how:
+                worst[mark.loop] = mark
+    return tuple(worst.values())
+
+
+def raised(marks: Marks, how: Vary) -> Marks:
+    """The same marks, each at least as bad as `how`."""
+    return tuple(mark if mark.how >= how else replace(mark, how=how) for mark in marks)
+
+
+def sized(marks: Marks) -> Marks:
+    """The marks of a number that becomes a size: where a condition picks it, sizes repeat, else they need not."""
+    return tuple(replace(mark, how=Vary.SHAPE) if mark.how in (Vary.NUMBER, Vary.OTHER) else mark for mark in marks)
+
+
+@dataclass(frozen=True, eq=False)
+class Unknown:
+    """Nothing is known, and why: `at` is the place that the reason speaks of."""
+
+    why: str
+    at: Place | None = None
+    marks: Marks = ()
+
+
+@dataclass(frozen=True)
+class Const:
+    """A Python constant whose value is known: None, a number, a string, True."""
+
+    value: object
+    marks: Marks = ()
+
+
+@dataclass(frozen=True)
+class Number:
+    """A Python number (an int, a float or a bool) of unknown value. `is_size` says that it is a length or a shape."""
+
+    marks: Marks = ()
+
+
+@dataclass(frozen=True)
+class Text:
+    """A string of unknown value."""
+
+    marks: Marks = ()
+
+
+@dataclass(frozen=True)
+class Key:
+    """A PRNG key, or with `many` an array of keys, of which `count` says how many where that is known."""
+
+    marks: Marks = ()
+    many: bool = False
+    count: int | None = None
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array, of numpy where `numpy` says so. `shape` are the marks of what its shape was made from.
+
+    `rows` is the length of its first axis where that is known, `cast` the dtype that it was last cast to, as written.
+    """
+
+    numpy: bool = False
+    marks: Marks = ()
+    shape: Marks = ()
+    rows: int | None = None
+    born: int = field(default=0, compare=False)
+    cast: str = ""
+
+
+@dataclass(eq=False)
+class Instance:
+    """An object of a class of the project or of a library, with its fields as far as they are known.
+
+    `exact` says that it is of that very class; else it may be of a subclass. `fields` fill while a constructor runs.
+    `whole` says that every field is in `fields`: a missing one does not exist.
+    """
+
+    cls: "Definition | Library"
+    fields: dict[str, "Value"] = field(default_factory=dict)
+    exact: bool = True
+    whole: bool = False
+    marks: Marks = ()
+    origin: str = ""
+    node: ast.AST | None = None
+    born: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name of the class: as defined in the project, or qualified in a library."""
+        return self.cls.name if not isinstance(self.cls, Library) else self.cls.qualname
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """A list or a tuple of the heap; two names for one cell are two names for one object."""
+
+    cell: "ListCell"
+    marks: Marks = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Mapped:
+    """A dict of the heap."""
+
+    cell: "DictCell"
+    marks: Marks = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function of the project with the names around it; `bound` is the instance or class it is a method of.
+
+    `fresh` is the number of the call that made it, 0 for a function of a module or a class.
+    """
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    env: "Env"
+    bound: "Value | None" = None
+    fresh: int = 0
+    marks: Marks = ()
+
+    @property
+    def name(self) -> str:
+        """Its name; `<lambda>` for a lambda."""
+        return getattr(self.node, "name", "<lambda>")
+
+
+@dataclass(frozen=True, eq=False)
+class Partial:
+    """`functools.partial(function, ...)`, or a transformation of a function that calls it with more or fewer axes."""
+
+    function: "Value"
+    positional: tuple["Value", ...] = ()
+    named: tuple[tuple[str, "Value"], ...] = ()
+    through: str = "functools.partial"
+    fresh: int = 0
+    marks: Marks = ()
+
+
+@dataclass(frozen=True)
+class Class:
+    """A class of the project."""
+
+    definition: "Definition"
+    marks: Marks = ()
+
+
+@dataclass(frozen=True)
+class Library:
+    """Something of a library, by its qualified name: a function, a class, a package."""
+
+    qualname: str
+    marks: Marks = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """A method of a value that is no instance of the project's: `x.sum`, `keys.append`, `self.layers.items`."""
+
+    owner: "Value"
+    name: str
+    marks: Marks = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Walked:
+    """What builtins give to be iterated: `zip`, `enumerate`, `range`, `reversed`, the views of a dict.
+
+    `parts` are what is walked, each iterated in step with the others.
+    """
+
+    kind: str
+    parts: tuple["Value", ...] = ()
+    count: int | None = None
+    marks: Marks = ()
+
+
+@dataclass(frozen=True, eq=False)
+class OneOf:
+    """One of several values, as after a branch."""
+
+    options: tuple["Value", ...]
+    marks: Marks = ()
+
+
+Value = (
+    Unknown
+    | Const
+    | Number
+    | Text
+    | Key
+    | Array
+    | Instance
+    | Listed
+    | Mapped
+    | Function
+    | Partial
+    | Class
+    | Library
+    | Method
+    | Walked
+    | OneOf
+)
+
+NONE = Const(None)
+
+
+def marked(value: Value, marks: Marks) -> Value:
+    """The value with these marks beside its own. An instance gets a copy that shares its fields."""
+    if not marks or (value.marks and merged([value.marks, marks]) == value.marks):
+        return value
+    return replace(value, marks=merged([value.marks, marks]))
+
+
+def options(value: Value) -> Iterator[Value]:
+    """Each of the values that it may be."""
+    if isinstance(value, OneOf):
+        for option in value.options:
+            yield from options(option)
+    else:
+        yield value
+
+
+def is_none(value: Value) -> bool:
+    """Whether it is surely None."""
+    return isinstance(value, Const) and value.value is None
+
+
+def join(values: Iterable[Value]) -> Value:
+    """What is known where it may be any of several values."""
+    flat: list[Value] = []
+    for value in values:
+        for option in options(value):
+            if not any(_same(option, known) for known in flat):
+                flat.append(option)
+    if not flat:
+        return Unknown("no value")
+    if len(flat) == 1:
+        return flat[0]
+    marks = merged(value.marks for value in flat)
+    for kind in (Number, Text):
+        if all(isinstance(value, kind) or _is_constant(value, kind) for value in flat):
+            return kind(marks)
+    if all(isinstance(value, Array) for value in flat):
+        arrays = [value for value in flat if isinstance(value, Array)]
+        return Array(any(one.numpy for one in arrays), marks, merged(one.shape for one in arrays))
+    unknown = next((value for value in flat if isinstance(value, Unknown)), None)
+    if len(flat) > _MOST:
+        return unknown or Unknown("one of many values", marks=marks)
+    return OneOf(tuple(flat), marks)
+
+
+def _is_constant(value: Value, kind: type) -> bool:
+    if not isinstance(value, Const):
+        return False
+    return isinstance(value.value, str) if kind is Text else isinstance(value.value, int | float)
+
+
+def _same(mine: Value, other: Value) -> bool:
+    if mine is other:
+        return True
+    if isinstance(mine, Listed) and isinstance(other, Listed):
+        return mine.cell is other.cell
+    if isinstance(mine, Mapped) and isinstance(other, Mapped):
+        return mine.cell is other.cell
+    if isinstance(mine, Function) and isinstance(other, Function):
+        return mine.node is other.node and mine.bound is other.bound
+    if isinstance(mine, Instance) and isinstance(other, Instance):
+        return mine.fields is other.fields and mine.cls == other.cls
+    if isinstance(mine, Const) and isinstance(other, Const):
+        return type(mine.value) is type(other.value) and mine.value == other.value and mine.marks == other.marks
+    return (
+        type(mine) is type(other) and isinstance(mine, Number | Text | Key | Array | Class | Library) and mine == other
+    )

@@ -1,0 +1,62 @@
+"""Effects: what code does besides giving a value. A loop body that does more cannot run once for all layers.
+
+Under `lax.scan` a body is traced once, so whatever Python does beside computing happens once instead of once a layer.
+"""
+
+import ast
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from scanify.analysis.facts import Place, Span
+
+if TYPE_CHECKING:
+    from scanify.analysis.index.module import Module
+
+
+class Act(Enum):
+    """What an effect is.
+
+    WRITE changes an object that lives outside. OUTSIDE is input, output, random state of the process, settings.
+    UNKNOWN calls what the source does not show. CONCRETE needs the value of what is a tracer in a scan. IDENTITY
+    asks which object something is. CALLBACK runs again where a layer is run again. TELLS logs or warns.
+    CHECKPOINT is remat of its own. DEBUG prints through jax, once a layer. SUPER is a zero-argument `super()`.
+    APPLY is a call of a module, or of a method of it, which `what` names the class of.
+    """
+
+    WRITE = "write"
+    COLLECT = "collect"
+    OUTSIDE = "outside"
+    UNKNOWN = "unknown"
+    CONCRETE = "concrete"
+    IDENTITY = "identity"
+    CALLBACK = "callback"
+    TELLS = "tells"
+    CHECKPOINT = "checkpoint"
+    DEBUG = "debug"
+    SUPER = "super"
+    APPLY = "apply"
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """One effect: `what` it is done to or by, as written; `inside` the function that does it, where that is a callee.
+
+    `cell` is the object of the heap that a write changes, where it is known: the caller may have made it.
+    """
+
+    act: Act
+    what: str
+    node: ast.AST
+    module: "Module"
+    inside: str = ""
+    born: int = 0
+    root: ast.AST | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where it stands."""
+        try:
+            return self.module.place(self.node)
+        except (IndexError, ValueError, AttributeError):
+            return Place(self.module.path, Span(0, 0, 1, 1))

@@ -1,0 +1,168 @@
+"""Exploration: running every function of the project that may build, hold or use some list of layers.
+
+Each is run once with what its annotations say of its parameters; functions that are made inside of others and never
+called there are run too. What is seen on the way is noted at the sites of the heap and at the probes.
+"""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from scanify.analysis.index.meaning import Definition
+from scanify.analysis.index.module import Module
+from scanify.analysis.values.attributes import class_env
+from scanify.analysis.values.calls import call_function
+from scanify.analysis.values.classes import FunctionNode, functions_in
+from scanify.analysis.values.construct import any_instance, symbolic
+from scanify.analysis.values.domain import Class, Function, Instance, Listed, Unknown, Value
+from scanify.analysis.values.environment import Env
+from scanify.analysis.values.interpreter import Interpreter, Probe
+from scanify.analysis.values.statements import Flow, execute
+
+_CONSTRUCTORS = frozenset({"__init__", "__post_init__", "__check_init__"})
+
+
+@dataclass(frozen=True, eq=False)
+class Code:
+    """A function of a file, or a method of a class at its top level."""
+
+    module: Module
+    node: FunctionNode
+    owner: Definition | None = None
+
+    def mentions(self, words: re.Pattern[str]) -> bool:
+        """Whether one of some identifiers stands in its text."""
+        first = min([self.node.lineno, *(each.lineno for each in self.node.decorator_list)])
+        start = self.module.line_start(first)
+        end = self.module.line_start((self.node.end_lineno or first) + 1)
+        return words.search(self.module.text, start, end) is not None
+
+
+def functions_of(module: Module) -> Iterator[Code]:
+    """The functions at the top level of a file and the methods of its classes."""
+    for statement in _top_level(module.tree.body):
+        if isinstance(statement, ast.ClassDef):
+            definition = Definition(module, statement.name, statement)
+            for method in functions_in(statement.body):
+                yield Code(module, method, definition)
+        else:
+            yield Code(module, statement)
+
+
+def _top_level(body: Iterable[ast.stmt]) -> Iterator[FunctionNode | ast.ClassDef]:
+    for statement in body:
+        if isinstance(statement, FunctionNode | ast.ClassDef):
+            yield statement
+        elif isinstance(statement, ast.If | ast.Try | ast.With):
+            yield from _top_level([*statement.body, *getattr(statement, "orelse", [])])
+
+
+class Explorer:
+    """Runs functions by what they mention, each once."""
+
+    def __init__(self, run: Interpreter) -> None:
+        self.run = run
+        self._done: set[ast.AST] = set()
+        self._modules: set[object] = set()
+        self._functions: dict[object, tuple[Code, ...]] = {}
+
+    def probe(self, nodes: Iterable[ast.AST], function: ast.AST | None) -> None:
+        """Note what the names stand for wherever some nodes of a function are reached."""
+        for node in nodes:
+            self.run.probes.setdefault(node, Probe([]))
+        if function is not None:
+            self.run.probed.add(function)
+
+    def envs(self, node: ast.AST) -> list[Env]:
+        """What the names stood for where a node was reached."""
+        probe = self.run.probes.get(node)
+        return list(probe.envs) if probe is not None else []
+
+    def functions(self, module: Module) -> tuple[Code, ...]:
+        """The functions and methods of a file."""
+        if module.path not in self._functions:
+            self._functions[module.path] = tuple(functions_of(module))
+        return self._functions[module.path]
+
+    def explore(self, words: Iterable[str]) -> None:
+        """Run every function of the project that mentions one of some identifiers."""
+        for word in sorted(set(words)):
+            pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+            for module in self.run.index.modules_with(word):
+                for code in self.functions(module):
+                    if code.node not in self._done and code.mentions(pattern):
+                        self.run_code(code)
+                self._top_level(module, pattern)
+
+    def run_code(self, code: Code) -> None:
+        """Run one function with what its annotations say of its parameters."""
+        if code.node in self._done:
+            return
+        self._done.add(code.node)
+        run = self.run
+        before = len(run.closures)
+        with run.question(), run.recording():
+            if code.owner is not None and code.node.name in _CONSTRUCTORS:
+                any_instance(run, code.owner, "self")
+            else:
+                self._call(code)
+        self._left_over(before)
+
+    def _call(self, code: Code) -> None:
+        run, args = self.run, code.node.args
+        bound: Value | None = None
+        env = run.module_env(code.module)
+        names = {ast.unparse(each).rpartition(".")[2] for each in code.node.decorator_list}
+        if code.owner is not None:
+            env = class_env(run, code.owner)
+            bound = any_instance(run, code.owner, "self") if "staticmethod" not in names else None
+            bound = Class(code.owner) if "classmethod" in names else bound
+        parameters = [*args.posonlyargs, *args.args][1 if bound is not None else 0 :]
+        home = run.module_env(code.module)
+        named = {each.arg: symbolic(run, home, each, args) for each in (*parameters, *args.kwonlyargs)}
+        call_function(run, env, code.node, Function(code.node, env, bound), [], named)
+
+    def _left_over(self, before: int) -> None:
+        """Run the functions that were made on the way and not called."""
+        run = self.run
+        for _ in range(4):
+            waiting = [each for each in run.closures[before:] if each.node not in run.executed]
+            if not waiting:
+                break
+            for function in waiting:
+                run.executed.add(function.node)
+                args = function.node.args
+                parameters = [*args.posonlyargs, *args.args, *args.kwonlyargs]
+                with run.question(), run.recording():
+                    named = {each.arg: symbolic(run, function.env, each, args) for each in parameters}
+                    call_function(run, function.env, function.node, function, [], named)
+        del run.closures[before:]
+
+    def _top_level(self, module: Module, pattern: re.Pattern[str]) -> None:
+        """Run the statements at the top level of a file that mention a word."""
+        if module.path in self._modules:
+            return
+        statements = [
+            each
+            for each in module.tree.body
+            if not isinstance(each, FunctionNode | ast.ClassDef | ast.Import | ast.ImportFrom)
+        ]
+        if not any(pattern.search(module.code(each)) for each in statements):
+            return
+        self._modules.add(module.path)
+        before = len(self.run.closures)
+        with self.run.question(), self.run.recording():
+            execute(self.run, Env(module), statements, Flow())
+        self._left_over(before)
+
+
+def model_list(run: Interpreter, cls: Definition, attribute: str) -> Value:
+    """What any instance of a class has under an attribute."""
+    model = any_instance(run, cls, "self")
+    if not isinstance(model, Instance):
+        return Unknown(f"`{cls.name}` is not shown")
+    return model.fields.get(attribute, Unknown(f"`{cls.name}` is not shown to have `{attribute}`"))
+
+
+__all__ = ["Code", "Explorer", "Listed", "functions_of", "model_list"]

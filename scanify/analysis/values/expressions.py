@@ -1,0 +1,392 @@
+"""Expressions: each evaluates to an abstract value, and notes the uses and effects that it has."""
+
+import ast
+from collections.abc import Callable, Sequence
+
+from scanify.analysis.values import tables
+from scanify.analysis.values.allocate import keep, new_dict, new_list, spread_dict, store_entry
+from scanify.analysis.values.attributes import attribute
+from scanify.analysis.values.classes import dotted
+from scanify.analysis.values.domain import (
+    Array,
+    Class,
+    Const,
+    Function,
+    Instance,
+    Key,
+    Library,
+    Listed,
+    Mapped,
+    Marks,
+    Number,
+    OneOf,
+    Text,
+    Unknown,
+    Value,
+    Vary,
+    Walked,
+    join,
+    marked,
+    merged,
+    options,
+    raised,
+    sized,
+)
+from scanify.analysis.values.effects import Act
+from scanify.analysis.values.environment import Env
+from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
+from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.iteration import bind_target, elements_of, iterate
+
+Evaluate = Callable[[Interpreter, Env, ast.expr], Value]
+
+
+def evaluate(run: Interpreter, env: Env, node: ast.expr) -> Value:
+    """The abstract value of an expression."""
+    run.steps += 1
+    probe = run.probes.get(node)
+    if probe is not None:
+        probe.note(env)
+    if run.exhausted:
+        return Unknown("the code is too long to be followed")
+    handler = _HANDLERS.get(type(node))
+    return handler(run, env, node) if handler is not None else Unknown("this kind of expression is not followed")
+
+
+def evaluate_all(run: Interpreter, env: Env, nodes: Sequence[ast.expr]) -> list[Value]:
+    """The values of several expressions, in order."""
+    return [evaluate(run, env, node) for node in nodes]
+
+
+# -- names and constants ---------------------------------------------------------------------------------------------
+
+
+def _constant(run: Interpreter, env: Env, node: ast.Constant) -> Value:
+    return Const(node.value) if isinstance(node.value, str | int | float | bool | bytes | complex | None) else Text()
+
+
+def _name(run: Interpreter, env: Env, node: ast.Name) -> Value:
+    value = env.lookup(node.id) if node.id not in env.global_names else None
+    return value if value is not None else run.global_value(env.module, node.id)
+
+
+def _attribute(run: Interpreter, env: Env, node: ast.Attribute) -> Value:
+    name = dotted(node)
+    if name is not None and env.lookup(name.partition(".")[0]) is None:
+        value = run.global_value(env.module, name)
+        if not isinstance(value, Unknown):
+            return value
+    return attribute(run, env, node, evaluate(run, env, node.value), node.attr)
+
+
+# -- displays and comprehensions -------------------------------------------------------------------------------------
+
+
+def _display(run: Interpreter, env: Env, node: ast.List | ast.Tuple | ast.Set) -> Value:
+    groups: list[Group] = []
+    whole, why = True, ""
+    for element in node.elts:
+        if not isinstance(element, ast.Starred):
+            value = evaluate(run, env, element)
+            keep(run, env, value, element, node)
+            groups.append(Group(value, element, env.module))
+            continue
+        spread = elements_of(run, env, evaluate(run, env, element.value), element)
+        whole, why = whole and spread.whole, why or spread.why
+        groups += spread.groups
+    cell = new_list(run, env, node, is_tuple=isinstance(node, ast.Tuple))
+    cell.groups, cell.whole, cell.why = groups, whole, why
+    return Listed(cell, merged(group.element.marks for group in groups))
+
+
+def _dict(run: Interpreter, env: Env, node: ast.Dict) -> Value:
+    cell = new_dict(run, env, node)
+    for key, part in zip(node.keys, node.values, strict=True):
+        value = evaluate(run, env, part)
+        if key is None:
+            spread_dict(cell, value)
+            continue
+        keep(run, env, value, part, node)
+        store_entry(cell, evaluate(run, env, key), value, part, env)
+    return Mapped(cell)
+
+
+Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
+
+
+def _comprehension(run: Interpreter, env: Env, node: Comprehension) -> Value:
+    inner = env.inner(env.function or node, env.call)
+    inner.owner, inner.self_name = env.owner, env.self_name
+    born = run.tick()
+    loops: list[int] = []
+    count: int | None = 1
+    conditional = False
+    lengths: list[Marks] = []
+    regions = len(run.regions)
+    for level in node.generators:
+        walked = evaluate(run, inner, level.iter)
+        lengths.append(sized(walked.marks))
+        loop = run.new_loop()
+        element, times = iterate(run, inner, walked, loop, level.iter, _via(level.target))
+        bind_target(run, inner, level.target, element)
+        loops.append(loop)
+        count = count * times if count is not None and times is not None else None
+        run.regions.append(_loop_region(run, loop, times))
+        for test in level.ifs:
+            evaluate(run, inner, test)
+            conditional, count = True, None
+    if isinstance(node, ast.DictComp):
+        key, value = evaluate(run, inner, node.key), evaluate(run, inner, node.value)
+        del run.regions[regions:]
+        cell = DictCell(node, env.module, born, function=env.function)
+        store_entry(cell, key, value, node.value, env, tuple(loops), count, conditional)
+        return Mapped(cell)
+    value = evaluate(run, inner, node.elt)
+    keep(run, env, value, node.elt, node)
+    del run.regions[regions:]
+    listed = ListCell(node, env.module, born, function=env.function)
+    listed.groups.append(Group(value, node.elt, env.module, tuple(loops), count, conditional=conditional))
+    return Listed(listed, merged(lengths))
+
+
+def _loop_region(run: Interpreter, loop: int, times: int | None):  # type: ignore[no-untyped-def]
+    from scanify.analysis.values.interpreter import Region
+
+    return Region(loop, run.tick(), times)
+
+
+def _via(target: ast.expr) -> str:
+    return ast.unparse(target)
+
+
+# -- operators -------------------------------------------------------------------------------------------------------
+
+
+def _binary(run: Interpreter, env: Env, node: ast.BinOp) -> Value:
+    left, right = evaluate(run, env, node.left), evaluate(run, env, node.right)
+    return combine(run, env, node, left, node.op, right)
+
+
+def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.operator, right: Value) -> Value:
+    """The value of a binary operation."""
+    marks = merged([left.marks, right.marks])
+    for option in (*options(left), *options(right)):
+        if isinstance(option, Instance):
+            run.use_of(option, Does.PASS, node, env, "an operator")
+    lists = [one for side in (left, right) for one in options(side) if isinstance(one, Listed)]
+    if isinstance(op, ast.Add) and lists:
+        return _joined(run, env, node, left, right)
+    if isinstance(op, ast.Mult) and lists and not (isinstance(left, Array) or isinstance(right, Array)):
+        return _repeated(run, env, node, lists[0], right if lists[0] is left else left)
+    if isinstance(left, Mapped) and isinstance(right, Mapped):
+        cell = new_dict(run, env, node)
+        for side in (left, right):
+            spread_dict(cell, side)
+        return Mapped(cell)
+    if isinstance(left, Array | Key) or isinstance(right, Array | Key):
+        return Array(marks=marks, shape=merged(one.shape for one in (left, right) if isinstance(one, Array)))
+    if isinstance(left, Text) or isinstance(right, Text):
+        return Text(marks)
+    if isinstance(left, Const) and isinstance(right, Const):
+        return _folded(left, op, right, marks)
+    if all(isinstance(one, Number | Const) for one in (left, right)):
+        return Number(marks)
+    return Unknown("what an operation on unknown values gives", env.place(node), marks)
+
+
+_FOLD: dict[type[ast.operator], Callable[[object, object], object]] = {
+    ast.Add: lambda a, b: a + b,  # type: ignore[operator]
+    ast.Sub: lambda a, b: a - b,  # type: ignore[operator]
+    ast.Mult: lambda a, b: a * b,  # type: ignore[operator]
+    ast.FloorDiv: lambda a, b: a // b,  # type: ignore[operator]
+    ast.Mod: lambda a, b: a % b,  # type: ignore[operator]
+}
+
+
+def _folded(left: Const, op: ast.operator, right: Const, marks: Marks) -> Value:
+    fold = _FOLD.get(type(op))
+    plain = all(isinstance(one.value, int) and abs(one.value) < 10**9 for one in (left, right))
+    if fold is not None and plain:
+        try:
+            return Const(fold(left.value, right.value), marks)
+        except ArithmeticError:
+            return Number(marks)
+    texts = any(isinstance(one.value, str) for one in (left, right))
+    return Text(marks) if texts else Number(marks)
+
+
+def _joined(run: Interpreter, env: Env, node: ast.AST, left: Value, right: Value) -> Value:
+    cell = new_list(run, env, node)
+    for side in (left, right):
+        for option in options(side):
+            if isinstance(option, Listed):
+                run.use(option.cell, Does.JOIN, node, env)
+                cell.is_tuple = option.cell.is_tuple
+        spread = elements_of(run, env, side, node)
+        cell.groups += spread.groups
+        cell.whole, cell.why = cell.whole and spread.whole, cell.why or spread.why
+    return Listed(cell, merged([left.marks, right.marks]))
+
+
+def _repeated(run: Interpreter, env: Env, node: ast.AST, listed: Listed, times: Value) -> Value:
+    cell = new_list(run, env, node, is_tuple=listed.cell.is_tuple)
+    count = times.value if isinstance(times, Const) and isinstance(times.value, int) else None
+    for group in listed.cell.groups:
+        total = group.count * count if group.count is not None and count is not None else None
+        cell.groups.append(Group(group.element, group.node, group.module, group.loops, total))
+    cell.whole, cell.repeats = listed.cell.whole, node
+    return Listed(cell, times.marks)
+
+
+def _compare(run: Interpreter, env: Env, node: ast.Compare) -> Value:
+    values = [evaluate(run, env, side) for side in (node.left, *node.comparators)]
+    marks = merged(value.marks for value in values)
+    for left, op, right in zip(values, node.ops, values[1:], strict=False):
+        _compared(run, env, node, left, op, right)
+    arrays = any(isinstance(value, Array) for value in values)
+    by_object = all(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops)
+    return Array(marks=marks) if arrays and not by_object else Number(raised(marks, Vary.NUMBER))
+
+
+def _compared(run: Interpreter, env: Env, node: ast.Compare, left: Value, op: ast.cmpop, right: Value) -> None:
+    nothing = any(isinstance(one, Const) and one.value is None for one in (left, right))
+    for one in (*options(left), *options(right)):
+        if isinstance(one, Listed) and not isinstance(op, ast.In | ast.NotIn):
+            run.use(one.cell, Does.TEST if nothing else Does.COMPARE, node, env)
+        by_object = isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn)
+        if isinstance(one, Instance) and not nothing:
+            run.use_of(one, Does.COMPARE, node, env)
+        other = right if any(one is each for each in options(left)) else left
+        if isinstance(other, Class | Const | Library | Function):
+            continue  # no layer is one of these, in a loop or in a scan
+        if isinstance(one, Instance) and not nothing and (by_object or run.classes.is_module(one.cls)):
+            run.effect(Act.IDENTITY, env.code(node), node, env)
+            for option in (*options(left), *options(right)):
+                if isinstance(option, Instance):
+                    run.touch(option, Does.COMPARE, node, env)
+            return
+
+
+def _unary(run: Interpreter, env: Env, node: ast.UnaryOp) -> Value:
+    value = evaluate(run, env, node.operand)
+    if isinstance(node.op, ast.Not):
+        tested(run, env, node.operand, value)
+        return Number(value.marks)
+    if isinstance(value, Const) and isinstance(node.op, ast.USub) and isinstance(value.value, int | float):
+        return Const(-value.value, value.marks)
+    return value if isinstance(value, Number | Array | Unknown) else Number(value.marks)
+
+
+def tested(run: Interpreter, env: Env, node: ast.expr, value: Value) -> None:
+    """Note what a condition asks of a value."""
+    for option in options(value):
+        if isinstance(option, Listed | Mapped):
+            run.use(option.cell, Does.TEST, node, env, "truth")
+
+
+def _boolean(run: Interpreter, env: Env, node: ast.BoolOp) -> Value:
+    values = evaluate_all(run, env, node.values)
+    for part, value in zip(node.values[:-1], values, strict=False):
+        tested(run, env, part, value)
+    return join(values)
+
+
+def _choice(run: Interpreter, env: Env, node: ast.IfExp) -> Value:
+    test = evaluate(run, env, node.test)
+    tested(run, env, node.test, test)
+    value = join([evaluate(run, env, node.body), evaluate(run, env, node.orelse)])
+    return marked(value, raised(test.marks, Vary.CHOICE))
+
+
+# -- subscripts ------------------------------------------------------------------------------------------------------
+
+
+def call_method(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str, positional: list[Value]) -> Value:
+    """The value of `owner.name(...)`."""
+    from scanify.analysis.values.calls import call
+
+    return call(run, env, node, attribute(run, env, node, owner, name), positional, {})
+
+
+# -- the rest --------------------------------------------------------------------------------------------------------
+
+
+def _subscript(run: Interpreter, env: Env, node: ast.Subscript) -> Value:
+    from scanify.analysis.values.subscripts import subscript
+
+    return subscript(run, env, node)
+
+
+def _lambda(run: Interpreter, env: Env, node: ast.Lambda) -> Value:
+    marks = merged(
+        value.marks
+        for each in ast.walk(node.body)
+        if isinstance(each, ast.Name) and (value := env.lookup(each.id)) is not None
+    )
+    made = Function(node, env, fresh=run.tick() if env.function is not None else 0, marks=marks)
+    run.closures.append(made)
+    return made
+
+
+def _call(run: Interpreter, env: Env, node: ast.Call) -> Value:
+    from scanify.analysis.values.calls import call_node
+
+    return call_node(run, env, node)
+
+
+def _walrus(run: Interpreter, env: Env, node: ast.NamedExpr) -> Value:
+    value = evaluate(run, env, node.value)
+    bind_target(run, env, node.target, value)
+    return value
+
+
+def _text(run: Interpreter, env: Env, node: ast.JoinedStr) -> Value:
+    values = [evaluate(run, env, part.value) for part in node.values if isinstance(part, ast.FormattedValue)]
+    return Text(merged(raised(value.marks, Vary.NUMBER) for value in values))
+
+
+def _starred(run: Interpreter, env: Env, node: ast.Starred) -> Value:
+    return evaluate(run, env, node.value)
+
+
+def _yielded(run: Interpreter, env: Env, node: ast.Yield | ast.YieldFrom | ast.Await) -> Value:
+    if node.value is not None:
+        evaluate(run, env, node.value)
+    return Unknown("what a generator or a coroutine is given")
+
+
+def _slice(run: Interpreter, env: Env, node: ast.Slice) -> Value:
+    return Unknown("a slice")
+
+
+_HANDLERS: dict[type[ast.expr], Callable[..., Value]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.List: _display,
+    ast.Tuple: _display,
+    ast.Set: _display,
+    ast.Dict: _dict,
+    ast.ListComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.DictComp: _comprehension,
+    ast.BinOp: _binary,
+    ast.Compare: _compare,
+    ast.UnaryOp: _unary,
+    ast.BoolOp: _boolean,
+    ast.IfExp: _choice,
+    ast.Subscript: _subscript,
+    ast.Lambda: _lambda,
+    ast.Call: _call,
+    ast.NamedExpr: _walrus,
+    ast.JoinedStr: _text,
+    ast.Starred: _starred,
+    ast.Yield: _yielded,
+    ast.YieldFrom: _yielded,
+    ast.Await: _yielded,
+    ast.Slice: _slice,
+}
+
+__all__ = ["OneOf", "Walked", "call_method", "combine", "evaluate", "evaluate_all", "keep", "new_dict", "new_list",
+           "store_entry", "tables", "tested"]  # fmt: skip

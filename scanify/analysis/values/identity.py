@@ -1,0 +1,101 @@
+"""What tells values from others: calls with the same are run once."""
+
+from collections.abc import Mapping, Sequence
+
+from scanify.analysis.values.domain import (
+    Array,
+    Class,
+    Const,
+    Function,
+    Instance,
+    Key,
+    Library,
+    Listed,
+    Mapped,
+    Method,
+    Number,
+    OneOf,
+    Partial,
+    Text,
+    Unknown,
+    Value,
+    Walked,
+)
+from scanify.analysis.values.interpreter import Interpreter
+
+Named = Mapping[str, Value]
+
+
+def memo_key(run: Interpreter, function: Function, positional: Sequence[Value], named: Named) -> object | None:
+    around = id(function.env) if function.env.function is not None else 0
+    coarse = not run.building and (run.coarse or len(run.calling) > 1)
+    parts: list[object] = [function.node, around, coarse]
+    values = [function.bound, *positional, *named.values()]
+    for value in values:
+        part = kind_of(value) if coarse else identity(value)
+        if part is None:
+            return None
+        parts.append(part)
+    return (*parts, tuple(named))
+
+
+def kind_of(value: Value | None, depth: int = 0) -> object | None:
+    """What decides what a call may do, apart from what it gives: classes and functions, not numbers and arrays."""
+    match value:
+        case Instance() if value.whole or value.origin:
+            if depth >= _MAX_IDENTITY:
+                return ("instance", id(value.fields))
+            kept = (field for field in value.fields.items() if not isinstance(field[1], Array | Number | Key | Text))
+            fields = tuple((name, kind_of(field, depth + 1) or id(field)) for name, field in kept)
+            return (id(getattr(value.cls, "node", value.cls)), value.exact, fields)
+        case Const():
+            return ("const", value.value if isinstance(value.value, str) or value.value is None else 0)
+        case Array() | Number() | Text() | Key() | Unknown():
+            return type(value)
+        case Listed() if value.cell.is_tuple:
+            return ("tuple", tuple(kind_of(each.element, depth + 1) or id(each.element) for each in value.cell.groups))
+        case OneOf():
+            return ("one of", tuple(kind_of(each, depth + 1) or id(each) for each in value.options))
+        case Walked():
+            return (value.kind, tuple(kind_of(each, depth + 1) or id(each) for each in value.parts))
+        case Partial():
+            inner = (value.function, *value.positional, *(each for _, each in value.named))
+            return (value.through, tuple(kind_of(each, depth + 1) or id(each) for each in inner))
+        case Method():
+            return (value.name, kind_of(value.owner, depth + 1) or id(value.owner))
+        case _:
+            return identity(value, depth)
+
+
+_MAX_IDENTITY = 4  # objects in objects that are looked into before they are told apart by being others
+
+
+def identity(value: Value | None, depth: int = 0) -> object | None:
+    """What tells a value from others, so that a call need not be run again; None where that is not known."""
+    match value:
+        case None | Const() | Number() | Text() | Key() | Array() | Class() | Library():
+            return (type(value), value, type(getattr(value, "value", None)))
+        case Unknown():
+            return ("unknown", value.marks)
+        case Instance() if value.whole or value.origin:
+            if depth >= _MAX_IDENTITY or len(value.fields) > 40:
+                return ("instance", id(value.fields), value.marks)
+            fields = tuple((name, identity(field, depth + 1) or id(field)) for name, field in value.fields.items())
+            return (id(getattr(value.cls, "node", value.cls)), value.exact, value.marks, fields)
+        case Listed() if value.cell.is_tuple:
+            parts = tuple(identity(group.element, depth + 1) or id(group.element) for group in value.cell.groups)
+            return ("tuple", value.cell.whole, value.marks, parts)
+        case Listed():
+            return ("list", id(value.cell), len(value.cell.groups), value.marks)
+        case Mapped():
+            return ("dict", id(value.cell), len(value.cell.entries), len(value.cell.groups))
+        case Function():
+            return ("function", value.node, id(value.env) if value.env.function is not None else 0,
+                    identity(value.bound, depth + 1) if value.bound is not None else 0, value.marks)  # fmt: skip
+        case OneOf():
+            return ("one of", value.marks, tuple(identity(each, depth + 1) or id(each) for each in value.options))
+        case Walked():
+            parts = tuple(identity(each, depth + 1) or id(each) for each in value.parts)
+            return (value.kind, value.count, value.marks, parts)
+        case _:
+            return None

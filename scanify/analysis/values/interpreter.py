@@ -1,0 +1,281 @@
+"""The interpreter: one run over the code of a project, with its clock, its budget and what it notes on the way."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from scanify.analysis.index.meaning import Definition, External, Package
+from scanify.analysis.index.module import Module
+from scanify.analysis.index.project import Index
+from scanify.analysis.values.classes import Classes
+from scanify.analysis.values.domain import Class, Function, Instance, Key, Library, Mark, Marks, Unknown, Value, Vary
+from scanify.analysis.values.effects import Act, Effect
+from scanify.analysis.values.environment import Env
+from scanify.analysis.values.heap import Cell, Does, Use
+
+MAX_DEPTH = 16  # calls inside of calls
+MAX_STEPS = 40_000  # nodes that one question may visit
+GUESSED = "an attribute of an object of unknown class"
+MAX_ENVS = 6  # ways to a loop that are looked at
+
+
+@dataclass(frozen=True)
+class Region:
+    """A loop or a branch that the run is in: `clock` is when it was entered, `count` how often a loop runs."""
+
+    loop: int
+    clock: int
+    count: int | None = None
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether it is a loop, and no branch."""
+        return self.loop > 0
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """An assignment of an object of the heap: `value` is the expression, `target` what it is assigned to.
+
+    `owner` is the class of the object whose attribute it is, where it is one of `self`.
+    """
+
+    statement: ast.stmt
+    target: ast.expr
+    value: ast.expr
+    module: Module
+    function: ast.AST | None
+    owner: Definition | None
+    attribute: str | None
+    clock: int
+    building: bool
+
+
+@dataclass
+class Probe:
+    """What the names stand for wherever a node is reached; of many ways to it the first few."""
+
+    envs: list[Env]
+
+    def note(self, env: Env) -> None:
+        """Note the names as they are now."""
+        if len(self.envs) < MAX_ENVS:
+            self.envs.append(env.copy())
+
+
+class Interpreter:
+    """Runs functions of one project over abstract values.
+
+    `effects` are those of what runs now. `clock` counts allocations and calls, so that what is made during a call has
+    a higher number than the call. `regions` are the loops and branches around. `probes` are the nodes at which the
+    names are noted.
+    """
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self.classes = Classes(index)
+        self.clock = 0
+        self.effects: list[Effect] = []
+        self.regions: list[Region] = []
+        self.probes: dict[ast.AST, Probe] = {}
+        self.probed: set[ast.AST] = set()
+        self.calling: list[ast.AST] = []
+        self.steps = 0
+        self.replacing: str | None = None
+        self.coarse = False  # whether only effects are asked for, so that calls need not be told apart by numbers
+        self.building = 0  # when the outermost constructor that runs was called
+        self.guesses: dict[str, Value] = {}
+        self.executed: set[ast.AST] = set()
+        self.constructed: dict[ast.AST, list[Instance]] = {}
+        # Uses of instances after they were made that need the object itself, by the identity of its fields.
+        self.touched: dict[int, Use] = {}
+        self.touched_at: dict[ast.AST, Use] = {}  # the same by the calls that make them
+        self.replaced: dict[
+            tuple[ast.AST, str], Use
+        ] = {}  # by the class and the name of a field stored to from outside
+        self.unpacking: ast.AST | None = None
+        self.stores: dict[ast.AST, dict[ast.expr, Stored]] = {}
+        self.closures: list[Function] = []
+        self.unknown_attributes: dict[str, list[Use]] = {}
+        self.models: dict[ast.AST, Value] = {}
+        self.memo: dict[object, tuple[Value, tuple[Effect, ...]]] = {}
+        self._module_envs: dict[object, Env] = {}
+        self._globals: dict[tuple[object, str], Value] = {}
+        self._loops = 0
+        self._windows: list[tuple[int, int]] = []
+        self.loop_clocks: dict[int, int] = {}
+
+    # -- the clock and the budget ------------------------------------------------------------------------------------
+
+    def tick(self) -> int:
+        """The next moment."""
+        self.clock += 1
+        return self.clock
+
+    def new_loop(self) -> int:
+        """The number of a loop that is entered."""
+        self._loops += 1
+        self.loop_clocks[self._loops] = self.tick()
+        return self._loops
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the present question has taken too long: what is left is unknown."""
+        return self.steps > MAX_STEPS
+
+    @contextmanager
+    def question(self) -> Iterator[None]:
+        """A question of its own, with a new budget."""
+        before, self.steps = self.steps, 0
+        regions, self.regions = self.regions, []
+        calling, self.calling = self.calling, []
+        building, self.building = self.building, 0
+        try:
+            yield
+        finally:
+            self.steps, self.regions, self.calling, self.building = before, regions, calling, building
+
+    @contextmanager
+    def for_effects(self) -> Iterator[None]:
+        """Ask for effects alone."""
+        before, self.coarse = self.coarse, True
+        try:
+            yield
+        finally:
+            self.coarse = before
+
+    @contextmanager
+    def elsewhere(self) -> Iterator[None]:
+        """What is made inside was there before: values of a file's names, of defaults, of any instance of a class."""
+        start = self.tick()
+        try:
+            yield
+        finally:
+            self._windows.append((start, self.tick()))
+
+    def is_fresh(self, born: int, since: int) -> bool:
+        """Whether an object was made after a moment, by the code that runs."""
+        return born >= since and not any(start <= born <= end for start, end in reversed(self._windows))
+
+    @contextmanager
+    def recording(self) -> Iterator[list[Effect]]:
+        """Collect the effects of what runs inside, apart from those of what runs around."""
+        before, self.effects = self.effects, []
+        try:
+            yield self.effects
+        finally:
+            self.effects = before
+
+    @contextmanager
+    def region(self, loop: int = 0, count: int | None = None) -> Iterator[None]:
+        """A loop (with its number) or a branch."""
+        self.regions.append(Region(loop, self.clock, count))
+        try:
+            yield
+        finally:
+            self.regions.pop()
+
+    # -- notes ---------------------------------------------------------------------------------------------------------
+
+    def effect(
+        self, act: Act, what: str, node: ast.AST, env: Env, *, born: int = 0, root: ast.AST | None = None
+    ) -> None:
+        """Note an effect of the code that runs in `env`."""
+        self.effects.append(Effect(act, what, node, env.module, born=born, root=root))
+
+    def use(self, cell: Cell, does: Does, node: ast.AST, env: Env, what: str = "") -> None:
+        """Note a use of an object of the heap."""
+        if self.replacing is not None and does in (Does.INDEX, Does.SLICE, Does.WALK, Does.ATTRIBUTE):
+            does, what = Does.REPLACE, self.replacing
+        building = 0 < self.building <= cell.born
+        cell.site.use(Use(does, node, env.place(node), env.function, what, self.tick(), building))
+
+    def ambient(self, via: str) -> Marks:
+        """The marks of a value that is another one whenever it is asked for: it differs in each loop around."""
+        return tuple(Mark(region.loop, Vary.OTHER, via) for region in self.regions if region.is_loop)
+
+    def use_of(self, instance: Instance, does: Does, node: ast.AST, env: Env, what: str = "") -> None:
+        """Note a use of an object that is no list and is used as one: a `Sequential`."""
+        if isinstance(instance.cls, Library) and instance.name.endswith(".Sequential") and instance.node is not None:
+            if self.replacing is not None and does in (Does.INDEX, Does.ATTRIBUTE):
+                does, what = Does.REPLACE, self.replacing
+            elif instance.origin == GUESSED:
+                Cell(instance.node, env.module, 0).site.use(
+                    Use(does, node, env.place(node), env.function, what, self.tick(), guessed=True)
+                )
+                return
+            self.use(Cell(instance.node, env.module, instance.born), does, node, env, what)
+
+    def touch(self, instance: Instance, does: Does, node: ast.AST, env: Env) -> None:
+        """Note a use of an instance that needs the very object: what writes into it, or asks which one it is."""
+        use = Use(does, node, env.place(node), env.function, env.code(node))
+        self.touched.setdefault(id(instance.fields), use)
+        if instance.node is not None:
+            self.touched_at.setdefault(instance.node, use)
+
+    def loops_since(self, born: int) -> tuple[Region, ...]:
+        """The loops around that were entered after a moment."""
+        return tuple(region for region in self.regions if region.is_loop and region.clock >= born)
+
+    def conditional_since(self, born: int) -> bool:
+        """Whether the code runs under a condition that was entered after a moment, inside of the innermost loop."""
+        inner = max([born, *(region.clock for region in self.loops_since(born))])
+        return any(not region.is_loop and region.clock >= inner for region in self.regions)
+
+    # -- names of modules ----------------------------------------------------------------------------------------------
+
+    def module_env(self, module: Module) -> Env:
+        """The names at the top level of a file, which are looked up when they are asked for."""
+        if module.path not in self._module_envs:
+            self._module_envs[module.path] = Env(module)
+        return self._module_envs[module.path]
+
+    def global_value(self, module: Module, name: str) -> Value:
+        """What a (dotted) name at the top level of a file stands for."""
+        key = (module.path, name)
+        if key not in self._globals:
+            self._globals[key] = Unknown(f"`{name}` is defined by itself")
+            self._globals[key] = self._resolved(module, name)
+        return self._globals[key]
+
+    def _resolved(self, module: Module, name: str) -> Value:
+        from scanify.analysis.values.annotations import key_name
+
+        meaning = self.index.resolve(module, name)
+        if isinstance(meaning, External):
+            return Library(meaning.qualname)
+        if isinstance(meaning, Package):
+            return Unknown(f"`{name}` is a module")
+        if isinstance(meaning, Definition):
+            return self.defined(meaning)
+        root, _, rest = name.partition(".")
+        if rest and isinstance(self.index.resolve(module, root), Definition):
+            return Unknown(f"`{name}` is an attribute")
+        if root not in module.definitions and key_name(root) and not rest:
+            return Key(many=root.endswith("s"))  # a name that nothing here binds
+        bound = root in module.rebound or root in module.definitions or root in module.imports
+        return Unknown(f"`{root}` is bound in several ways" if bound else f"`{root}` is not defined in the file")
+
+    def defined(self, definition: Definition) -> Value:
+        """What a name that one statement of a file binds stands for."""
+        from scanify.analysis.values.statements import assigned_value
+
+        node = definition.node
+        env = self.module_env(definition.module)
+        if isinstance(node, ast.ClassDef):
+            return Class(definition)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            return Function(node, env)
+        with self.question(), self.recording(), self.elsewhere():
+            return assigned_value(self, env, node, definition.name)
+
+    def class_value(self, cls: Definition | Library) -> Value:
+        """A class as a value."""
+        return Class(cls) if isinstance(cls, Definition) else cls
+
+
+def without_marks(value: Value, loops: Sequence[int]) -> Value:
+    """A value without the marks of loops that are left."""
+    kept: Marks = tuple(mark for mark in value.marks if mark.loop not in loops)
+    return value if len(kept) == len(value.marks) else replace(value, marks=kept)

@@ -1,0 +1,233 @@
+"""Likeness: whether the layers of a list differ in nothing but arrays, and how they differ where they do."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from scanify.analysis.index.meaning import Definition
+from scanify.analysis.values import tables
+from scanify.analysis.values.domain import (
+    Array,
+    Const,
+    Function,
+    Instance,
+    Key,
+    Library,
+    Listed,
+    Mapped,
+    Mark,
+    Number,
+    OneOf,
+    Partial,
+    Text,
+    Unknown,
+    Value,
+    Vary,
+    options,
+)
+from scanify.analysis.values.heap import Group
+from scanify.analysis.values.interpreter import Interpreter
+
+_MAX_DEPTH = 10
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How layers differ in more than arrays: the worst way, through which name, and in which field.
+
+    `fresh` says that each has a function of its own there, `shared` that all have one and the same module, `odd` is the
+    class of objects there that compare themselves.
+    """
+
+    how: Vary
+    via: str
+    path: str
+    fresh: bool = False
+    shared: bool = False
+    odd: str = ""
+
+
+def difference(run: Interpreter, group: Group) -> Difference | None:
+    """How the elements that one expression makes differ in more than arrays; None where they do not."""
+    return _worst(_differences(run, group.element, group, "", 0, set())) if group.repeated else None
+
+
+def _worst(found: Iterator[Difference]) -> Difference | None:
+    worst: Difference | None = None
+    for each in found:
+        if worst is None or each.how > worst.how:
+            worst = each
+    return worst
+
+
+def _mark(value: Value, group: Group) -> Mark | None:
+    return max((mark for mark in value.marks if mark.loop in group.loops), key=lambda mark: mark.how, default=None)
+
+
+def _differences(
+    run: Interpreter, value: Value, group: Group, path: str, depth: int, seen: set[int]
+) -> Iterator[Difference]:
+    mark = _mark(value, group)
+    match value:
+        case Key():
+            return
+        case Array():
+            shapes = [one for one in value.shape if one.loop in group.loops]
+            worst = max(shapes, key=lambda one: one.how, default=None)
+            if worst is not None and worst.how > Vary.KEY:
+                yield Difference(max(worst.how, Vary.CHOICE), worst.via, path)
+        case Instance():
+            if id(value.fields) in seen or depth > _MAX_DEPTH:
+                return
+            seen.add(id(value.fields))
+            start = run.loop_clocks.get(group.loops[0], 0) if group.loops else 0
+            whole = group.element.born if isinstance(group.element, Instance) else 0
+            if depth and 0 < value.born < start <= whole and is_layer(run, value):
+                yield Difference(Vary.OTHER, value.name, path, shared=True)
+            if mark is not None and mark.how is Vary.CHOICE:
+                yield Difference(mark.how, mark.via, path)
+            inner_path = f"{path}." if path else ""
+            within = [
+                each
+                for name, inner in list(value.fields.items())
+                for each in _differences(run, inner, group, f"{inner_path}{name}", depth + 1, seen)
+            ]
+            yield from within
+            own = isinstance(value.cls, Definition) and run.classes.method(value.cls, "__eq__") is not None
+            if own and within:
+                yield Difference(Vary.OTHER, within[0].via, path, odd=value.name)
+        case OneOf():
+            if mark is not None:
+                yield Difference(mark.how, mark.via, path)
+            for option in value.options:
+                yield from _differences(run, option, group, path, depth + 1, seen)
+        case Listed():
+            if mark is not None and mark.how > Vary.KEY:
+                yield Difference(mark.how, mark.via, path)
+            for inner_group in value.cell.made:
+                yield from _differences(run, inner_group.element, group, f"{path}[]", depth + 1, seen)
+        case Mapped():
+            for inner in (*value.cell.entries.values(), *(each.element for each in value.cell.groups)):
+                yield from _differences(run, inner, group, f"{path}[]", depth + 1, seen)
+        case Function() | Partial() if value.fresh > _start(run, group) > 0:
+            yield Difference(Vary.OTHER, mark.via if mark is not None else "", path, fresh=True)
+        case Number() | Text() | Const() | Function() | Partial():
+            if mark is not None:  # a number that is made of a random key is another one in every layer
+                yield Difference(max(mark.how, Vary.NUMBER), mark.via, path)
+        case _:
+            if mark is not None and mark.how > Vary.KEY:
+                yield Difference(mark.how, mark.via, path)
+
+
+def _start(run: Interpreter, group: Group) -> int:
+    """When the loop that makes the elements was entered; 0 where that is not known."""
+    element = group.element
+    born = [option.born for option in options(element) if isinstance(option, Instance) and option.born]
+    return min(born) if born else 0
+
+
+# -- classes ---------------------------------------------------------------------------------------------------------
+
+
+def instances(value: Value) -> list[Instance]:
+    """The instances that a value may be."""
+    return [option for option in options(value) if isinstance(option, Instance)]
+
+
+def is_layer(run: Interpreter, value: Value) -> bool:
+    """Whether a value is surely an Equinox module."""
+    from scanify.analysis.index.meaning import External
+
+    if not isinstance(value, Instance):
+        return False
+    meaning = External(value.cls.qualname) if isinstance(value.cls, Library) else value.cls
+    if run.classes.is_module(meaning):
+        return True
+    return isinstance(value.cls, Library) and value.cls.qualname.rpartition(".")[2] in tables.STATEFUL_TYPES
+
+
+def same_class(mine: Instance, other: Instance) -> bool:
+    """Whether two instances are of the same class, as far as that is known."""
+    if isinstance(mine.cls, Definition) and isinstance(other.cls, Definition):
+        return mine.cls.node is other.cls.node
+    return isinstance(mine.cls, Library) and isinstance(other.cls, Library) and mine.cls.qualname == other.cls.qualname
+
+
+def distinct(found: Sequence[Instance]) -> list[Instance]:
+    """One instance of each class."""
+    kept: list[Instance] = []
+    for each in found:
+        if not any(same_class(each, other) for other in kept):
+            kept.append(each)
+    return kept
+
+
+def stateful(run: Interpreter, value: Value, depth: int = 0, seen: set[int] | None = None) -> str | None:
+    """The class of equinox in a layer that keeps state outside of it, whose index differs in each."""
+    seen = set() if seen is None else seen
+    if depth > _MAX_DEPTH:
+        return None
+    for option in options(value):
+        parts: list[Value] = []
+        if isinstance(option, Instance):
+            if id(option.fields) in seen:
+                continue
+            seen.add(id(option.fields))
+            last = option.name.rpartition(".")[2]
+            if isinstance(option.cls, Library) and last in tables.STATEFUL_TYPES:
+                return last
+            parts = list(option.fields.values())
+        elif isinstance(option, Listed):
+            parts = [group.element for group in option.cell.made]
+        elif isinstance(option, Mapped):
+            parts = [*option.cell.entries.values(), *(group.element for group in option.cell.groups)]
+        for part in parts:
+            if (held := stateful(run, part, depth + 1, seen)) is not None:
+                return held
+    return None
+
+
+def unlike_pair(first: Group, other: Group) -> str | None:
+    """Why elements that two expressions make may differ in more than arrays, by the arguments as written."""
+    mine, theirs = first.node, other.node
+    if not isinstance(mine, ast.Call) or not isinstance(theirs, ast.Call):
+        return None if ast.dump(mine) == ast.dump(theirs) else f"`{ast.unparse(mine)}` and `{ast.unparse(theirs)}`"
+    if len(mine.args) != len(theirs.args) or len(mine.keywords) != len(theirs.keywords):
+        return f"`{ast.unparse(mine)}` and `{ast.unparse(theirs)}`"
+    keyed = any(keyword.arg == "key" for keyword in mine.keywords)
+    pairs = [(None, a, b) for a, b in zip(mine.args, theirs.args, strict=True)]
+    pairs += [(a.arg, a.value, b.value) for a, b in zip(mine.keywords, theirs.keywords, strict=True)]  # type: ignore[misc]
+    for keyword, a, b in pairs:
+        if ast.dump(a) == ast.dump(b) or keyword == "key":
+            continue
+        if not keyed and _is_key(a) and _is_key(b):
+            continue
+        return f"`{ast.unparse(a)}` and `{ast.unparse(b)}`"
+    return None
+
+
+def _is_key(node: ast.expr) -> bool:
+    from scanify.analysis.values.annotations import key_name
+    from scanify.analysis.values.classes import dotted
+
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    if isinstance(node, ast.Call):
+        return (dotted(node.func) or "").rpartition(".")[2] in ("split", "fold_in", "key", "PRNGKey", "next")
+    name = dotted(node)
+    return name is not None and key_name(name.rpartition(".")[2])
+
+
+__all__ = [
+    "Const",
+    "Number",
+    "Text",
+    "Unknown",
+    "difference",
+    "distinct",
+    "instances",
+    "is_layer",
+    "same_class",
+    "stateful",
+    "unlike_pair",
+]  # fmt: skip

@@ -1,0 +1,81 @@
+"""What is known of libraries and builtins, as data: what is pure, what makes keys or arrays, what calls functions."""
+
+# Functions of these packages compute and do nothing else, but for what `IMPURE` says.
+PURE_PACKAGES = frozenset(
+    "jax equinox numpy math operator functools einops jaxtyping typing typing_extensions dataclasses optax abc "
+    "beartype typeguard contextlib itertools collections copy cmath numbers enum quax chex distrax diffrax lineax "
+    "optimistix ml_dtypes scipy inspect re string types warnings logging".split()
+)
+IMPURE = (
+    "numpy.random.", "random.", "time.", "os.", "sys.", "secrets.", "uuid.", "datetime.", "builtins.print",
+    "builtins.input", "builtins.open", "builtins.exec", "builtins.eval", "builtins.compile", "builtins.breakpoint",
+    "builtins.__import__", "jax.config.update", "jax.experimental.multihost_utils.", "subprocess.", "shutil.",
+    "tempfile.",
+    "pickle.dump", "warnings.simplefilter", "warnings.filterwarnings", "numpy.save", "jax.numpy.save", "gc.",
+    "threading.",
+)  # fmt: skip
+LEVELS = frozenset("debug info warning warn error critical exception log".split())
+LOGS = ("logging.", "warnings.warn")
+# Under remat the backward pass runs a layer again, and its callbacks with it.
+CALLBACKS = frozenset(
+    "jax.debug.callback jax.experimental.io_callback jax.experimental.host_callback.call "
+    "jax.experimental.host_callback.id_tap".split()
+)
+PURE_BUILTINS = frozenset(
+    "abs all any bool bytes callable complex dict divmod enumerate filter float frozenset getattr hasattr hash id int "
+    "isinstance issubclass len list map max min object pow range repr reversed round set slice sorted str sum tuple "
+    "type zip staticmethod classmethod property iter format chr ord ascii bin hex oct bytearray memoryview super "
+    "ValueError TypeError NotImplementedError RuntimeError AssertionError KeyError IndexError Exception "
+    "NotImplemented Ellipsis vars dir".split()
+)
+MUTATORS = frozenset(
+    "append extend insert pop popitem remove discard clear add update setdefault sort reverse write send "
+    "appendleft popleft __next__ __setitem__ __delitem__ move_to_end fill setflags put itemset resize writelines "
+    "rotate extendleft subtract".split()
+)
+GROWERS = frozenset("append extend insert appendleft extendleft".split())  # of lists, and of nothing else
+# Methods of arrays, and those of tuples, dicts and strings, that only give a value.
+PURE_METHODS = frozenset(
+    "all any argmax argmin argpartition argsort astype choose clip compress conj conjugate copy cumprod cumsum "
+    "diagonal dot flatten item max mean min nonzero prod ptp ravel repeat reshape round searchsorted squeeze std sum "
+    "swapaxes take tolist trace transpose var view to_device block_until_ready "
+    "items keys values index count format join startswith endswith lower upper strip split _asdict _replace get "
+    "multiply divide power apply is_integer bit_length real imag mT replace removeprefix removesuffix title isdigit "
+    "at rearrange isidentifier encode decode zfill ljust rjust partition rpartition astuple".split()
+)
+# What asks an array for its value, which a tracer does not have.
+CONCRETE_METHODS = frozenset("item tolist __float__ __int__ __bool__ __index__".split())
+
+KEYS_ONE = frozenset(
+    "jax.random.key jax.random.PRNGKey jax.random.fold_in jax.random.wrap_key_data jax.random.clone "
+    "equinox.internal.GetKey".split()
+)
+KEYS_MANY = frozenset({"jax.random.split"})
+CALLERS = frozenset(
+    "jax.vmap jax.pmap jax.jit jax.checkpoint jax.remat jax.ad_checkpoint.checkpoint jax.named_call jax.grad "
+    "jax.value_and_grad jax.jacfwd jax.jacrev jax.hessian jax.linearize jax.custom_jvp jax.custom_vjp "
+    "equinox.filter_vmap equinox.filter_pmap equinox.filter_jit equinox.filter_checkpoint equinox.filter_grad "
+    "equinox.filter_value_and_grad equinox.filter_custom_vjp equinox.filter_jacfwd equinox.filter_jacrev "
+    "functools.wraps functools.lru_cache functools.cache functools.partial jaxtyping.jaxtyped beartype.beartype "
+    "equinox.filter_closure_convert equinox.filter_custom_jvp equinox.filter_eval_shape jax.eval_shape "
+    "equinox.internal.noinline".split()
+)
+CHECKPOINTS = frozenset(
+    "jax.checkpoint jax.remat equinox.filter_checkpoint jax.ad_checkpoint.checkpoint".split()
+)  # fmt: skip
+VMAPS = frozenset("jax.vmap equinox.filter_vmap jax.pmap equinox.filter_pmap".split())
+# Each instance makes its own StateIndex, a static marker that differs in every layer (equinox/nn/_stateful.py).
+STATEFUL = frozenset({"BatchNorm", "SpectralNorm", "StateIndex", "StatefulLayer", "WeightNorm_"})
+STATEFUL_TYPES = frozenset({"BatchNorm", "SpectralNorm", "StateIndex", "StatefulLayer"})
+# Arguments of equinox.nn's classes that are numbers to compute with, and no part of a shape.
+RATES = frozenset("p eps inference momentum negative_slope init_scale temperature alpha beta theta".split())
+SHAPE_OF_ARRAYS = frozenset(
+    "zeros ones empty full arange eye linspace identity tri normal uniform truncated_normal orthogonal bernoulli "
+    "randint tile repeat reshape broadcast_to choice permutation categorical gumbel glorot_uniform".split()
+)
+MEASURES = frozenset("shape ndim size dtype weak_type itemsize nbytes sharding aval".split())
+NUMBER_TYPES = frozenset("int float bool complex".split())
+LIST_TYPES = frozenset("list List tuple Tuple Sequence Iterable Collection MutableSequence".split())
+DICT_TYPES = frozenset("dict Dict Mapping MutableMapping OrderedDict".split())
+ARRAY_TYPES = frozenset("Array ArrayLike ndarray Float Int Bool Num Inexact Shaped Complex UInt Integer Real".split())
+KEY_TYPES = frozenset("PRNGKeyArray PRNGKey Key KeyArray RNGKey".split())
