@@ -119,11 +119,7 @@ class _Reduction:
         arguments = [self._name(carry, ()), _loaded(item)]
         update = made(ast.Call(function, arguments, []), self.call)
         target: ast.expr = targets[0] if columns is None else made(ast.Tuple(list(targets), ast.Store()), walked)
-        loop = self._made(target, walked, carry, update, start, function)
-        if columns is None:
-            return loop
-        problem = Problem("SCN213", f"`{ast.unparse(function)}` is given a tuple in every iteration", self.call)
-        return replace(loop, problem=loop.problem or problem)
+        return self._made(target, walked, carry, update, start, function)
 
     def _is_partial(self, function: ast.expr) -> bool:
         return isinstance(function, ast.Call) and self.scope.qualified(function.func) == "functools.partial"
