@@ -42,7 +42,7 @@ def _scatter(numbering: Any, equation: Any, inputs: list[int]) -> Any:
 
 
 def _added(numbering: Any, equation: Any, inputs: list[int]) -> Any:
-    numbering.cotangents = range(1)
+    numbering.cotangents, numbering.exact = range(1), False
     return rules_index._scatter(numbering, equation, inputs)
 
 
