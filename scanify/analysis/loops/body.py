@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from scanify.analysis.loops.layer_list import Layers, Reason
 from scanify.analysis.lower.loop import Loop, Order, Walk
-from scanify.analysis.values.domain import Array, Listed, Mapped, Unknown, Value, join, options
+from scanify.analysis.values.domain import Array, Unknown, Value, join
 from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.expressions import evaluate
@@ -137,6 +137,3 @@ def _judge(run: Interpreter, loop: Loop, body: Body, effect: Effect, clock: int,
             body.problems.append(("SCN212", "`super()` does not work in a local function", effect.place))
         case _:
             return
-
-
-__all__ = ["Body", "Listed", "Mapped", "body_of", "element_of", "options"]

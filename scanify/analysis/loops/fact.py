@@ -333,6 +333,3 @@ def _collects_numbers(run: Interpreter, loop: Loop, shape: LoopShape, envs: Sequ
     if shape.collected.keyed:
         return True
     return any(not all(isinstance(value, Key) for value in walked_values(run, walk, envs)) for walk in shape.beside)
-
-
-__all__ = ["Array", "LoopFact", "fact_of"]

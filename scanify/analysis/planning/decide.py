@@ -28,7 +28,6 @@ from scanify.analysis.plan import (
     Kind,
     LayerCall,
     Mapped,
-    PerLayer,
     Plan,
     Refusal,
 )
@@ -280,6 +279,3 @@ def name_for(run: Interpreter, loop: Loop, definition: Definition) -> str | None
         if isinstance(meaning, Definition) and meaning.node is definition.node:
             return dotted_name
     return None
-
-
-__all__ = ["Choices", "PerLayer", "decide", "refuse"]

@@ -199,6 +199,3 @@ def one_container(found: Iterable[Plan | Refusal]) -> Iterator[Plan | Refusal]:
             yield replace(each, holds=Holds.BLOCK_SEQ)
         else:
             yield each
-
-
-__all__ = ["LoopFact", "decisions"]

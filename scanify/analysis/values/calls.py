@@ -15,14 +15,11 @@ from scanify.analysis.values.domain import (
     Listed,
     Mapped,
     Method,
-    Number,
     OneOf,
     Partial,
-    Text,
     Unknown,
     Value,
     Vary,
-    Walked,
     join,
     marked,
     merged,
@@ -82,10 +79,10 @@ def _super(run: Interpreter, env: Env, node: ast.Call) -> Value:
     instance = around.lookup(around.self_name or "")
     if not isinstance(instance, Instance):
         return Unknown("`super()` of an unknown object")
-    return _Super(instance, around)
+    return _super_of(instance, around)
 
 
-def _Super(instance: Instance, env: Env) -> Value:
+def _super_of(instance: Instance, env: Env) -> Value:
     return Partial(instance, through=f"super of {env.owner.name if env.owner else ''}", named=(("owner", _owner(env)),))
 
 
@@ -320,6 +317,3 @@ def default_value(run: Interpreter, env: Env, node: ast.expr) -> Value:
     """The value of a default, which is made once, where the function is."""
     with run.recording(), run.elsewhere():
         return evaluate(run, env.parent if env.parent is not None else env, node)
-
-
-__all__ = ["Number", "Text", "Walked", "bind_parameters", "call", "call_function", "call_node", "given_away"]

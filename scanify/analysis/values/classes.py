@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from scanify.analysis.index.meaning import Definition, External
-from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
 
 # Public names of equinox.nn that are no modules (equinox/nn/__init__.py, 0.13).
@@ -226,8 +225,3 @@ def dotted(node: ast.AST | None) -> str | None:
         return None
     parts.append(node.id)
     return ".".join(reversed(parts))
-
-
-def module_of(definition: Definition) -> Module:
-    """The file of a class."""
-    return definition.module

@@ -8,21 +8,15 @@ from scanify.analysis.values.annotations import annotated, parameter
 from scanify.analysis.values.attributes import class_env
 from scanify.analysis.values.classes import Field, dotted
 from scanify.analysis.values.domain import (
-    Array,
-    Class,
     Function,
     Instance,
     Library,
     Listed,
-    Mapped,
     Unknown,
     Value,
-    join,
-    merged,
     options,
 )
 from scanify.analysis.values.environment import Env
-from scanify.analysis.values.heap import DictCell, ListCell
 from scanify.analysis.values.interpreter import Interpreter
 
 Named = Mapping[str, Value]
@@ -239,12 +233,3 @@ def _default_of(argument: ast.arg, arguments: ast.arguments) -> ast.expr | None:
         {each: value for each, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value}
     )
     return pairs.get(argument)
-
-
-def rebuilt(fields: dict[str, Value]) -> dict[str, Value]:
-    """A copy of fields whose lists are the same objects."""
-    return dict(fields)
-
-
-__all__ = ["Array", "Class", "DictCell", "ListCell", "Listed", "Mapped", "any_instance", "construct", "join", "merged",
-           "symbolic"]  # fmt: skip

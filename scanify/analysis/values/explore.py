@@ -15,7 +15,7 @@ from scanify.analysis.values.attributes import class_env
 from scanify.analysis.values.calls import call_function
 from scanify.analysis.values.classes import FunctionNode, functions_in
 from scanify.analysis.values.construct import any_instance, symbolic
-from scanify.analysis.values.domain import Class, Function, Instance, Listed, Unknown, Value
+from scanify.analysis.values.domain import Class, Function, Instance, Unknown, Value
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.interpreter import Interpreter, Probe
 from scanify.analysis.values.statements import Flow, execute
@@ -163,6 +163,3 @@ def model_list(run: Interpreter, cls: Definition, attribute: str) -> Value:
     if not isinstance(model, Instance):
         return Unknown(f"`{cls.name}` is not shown")
     return model.fields.get(attribute, Unknown(f"`{cls.name}` is not shown to have `{attribute}`"))
-
-
-__all__ = ["Code", "Explorer", "Listed", "functions_of", "model_list"]

@@ -3,7 +3,6 @@
 import ast
 from collections.abc import Callable, Sequence
 
-from scanify.analysis.values import tables
 from scanify.analysis.values.allocate import keep, new_dict, new_list, spread_dict, store_entry
 from scanify.analysis.values.attributes import attribute
 from scanify.analysis.values.classes import dotted
@@ -19,12 +18,10 @@ from scanify.analysis.values.domain import (
     Mapped,
     Marks,
     Number,
-    OneOf,
     Text,
     Unknown,
     Value,
     Vary,
-    Walked,
     join,
     marked,
     merged,
@@ -387,6 +384,3 @@ _HANDLERS: dict[type[ast.expr], Callable[..., Value]] = {
     ast.Await: _yielded,
     ast.Slice: _slice,
 }
-
-__all__ = ["OneOf", "Walked", "call_method", "combine", "evaluate", "evaluate_all", "keep", "new_dict", "new_list",
-           "store_entry", "tables", "tested"]  # fmt: skip

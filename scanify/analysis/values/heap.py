@@ -6,7 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from scanify.analysis.facts import Place
-from scanify.analysis.values.domain import Marks, Value, join
+from scanify.analysis.values.domain import Value, join
 
 if TYPE_CHECKING:
     from scanify.analysis.index.module import Module
@@ -164,8 +164,3 @@ class DictCell(Cell):
     def value(self) -> Value:
         """What any value in it may be."""
         return join([*self.entries.values(), *(group.element for group in self.groups)])
-
-
-def nothing_marked(marks: Marks) -> bool:
-    """Whether a value is the same in every iteration."""
-    return not marks

@@ -17,7 +17,6 @@ from scanify.analysis.values.domain import (
     Listed,
     Mapped,
     Marks,
-    Method,
     Number,
     Partial,
     Unknown,
@@ -258,6 +257,3 @@ def _given(name: str, root: str, last: str, positional: Sequence[Value], marks: 
 
 
 # -- builtins --------------------------------------------------------------------------------------------------------
-
-
-__all__ = ["Method", "call_library", "call_library_instance"]

@@ -20,7 +20,6 @@ from scanify.analysis.values.domain import (
     OneOf,
     Partial,
     Text,
-    Unknown,
     Value,
     Vary,
     options,
@@ -216,18 +215,3 @@ def _is_key(node: ast.expr) -> bool:
         return (dotted(node.func) or "").rpartition(".")[2] in ("split", "fold_in", "key", "PRNGKey", "next")
     name = dotted(node)
     return name is not None and key_name(name.rpartition(".")[2])
-
-
-__all__ = [
-    "Const",
-    "Number",
-    "Text",
-    "Unknown",
-    "difference",
-    "distinct",
-    "instances",
-    "is_layer",
-    "same_class",
-    "stateful",
-    "unlike_pair",
-]  # fmt: skip

@@ -27,7 +27,6 @@ from scanify.analysis.values.domain import (
     Unknown,
     Value,
     Vary,
-    Walked,
     join,
     marked,
     options,
@@ -206,9 +205,6 @@ def _for(run: Interpreter, env: Env, node: ast.For | ast.AsyncFor, flow: Flow) -
     walked = evaluate(run, env, node.iter)
     loop = run.new_loop()
     element, count = iterate(run, env, walked, loop, node.iter, ast.unparse(node.target))
-    for option in options(walked):
-        if isinstance(option, Unknown) or (isinstance(option, Walked) and option.kind == "iter"):
-            pass
     _repeat(run, env, node, loop, count, flow, lambda inner: bind_target(run, inner, node.target, element))
     if node.orelse:
         return _branches(run, env, [node.orelse, []], flow, None)

@@ -1,7 +1,6 @@
 """Stores: what assignments put into attributes, elements and names, and where an object of the heap is kept."""
 
 import ast
-from collections.abc import Callable
 from dataclasses import replace
 
 from scanify.analysis.values.allocate import store_entry
@@ -75,11 +74,9 @@ def store_attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, nam
         if isinstance(option, Listed | Mapped) and not _is_self(env, owner):
             run.use(option.cell, Does.STORE, node, env, name)
     if isinstance(owner, Instance) and not isinstance(owner.cls, Library):
-        converter = _converter(run, owner, name)
-        made = converter(value, node) if converter is not None else value
         own = _is_self(env, owner) or 0 < run.building <= owner.born or run.is_fresh(owner.born, env.call)
         if own or name not in owner.fields:  # what a function stores into its caller's object is noted, and no more
-            owner.fields[name] = made
+            owner.fields[name] = value
         if not _is_self(env, owner) or owner.whole:
             run.effect(Act.WRITE, env.code(node), node, env, born=owner.born)
             if not 0 < run.building <= owner.born:
@@ -90,10 +87,6 @@ def store_attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, nam
     if isinstance(owner, Instance):
         run.touch(owner, Does.CHANGE, node, env)
     run.effect(Act.WRITE, env.code(node), node, env)
-
-
-def _converter(run: Interpreter, owner: Instance, name: str) -> Callable[[Value, ast.AST], Value] | None:
-    return None
 
 
 def _is_self(env: Env, owner: Value) -> bool:
