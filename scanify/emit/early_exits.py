@@ -3,9 +3,9 @@
 import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
 
-from scanify.analysis.exits import Leaving, leaving
 from scanify.analysis.plan import Plan
 from scanify.emit import layout
+from scanify.emit.leaving import Leaving, leaving
 from scanify.emit.loop_text import LoopText
 from scanify.emit.outputs import Outputs
 
@@ -20,7 +20,7 @@ def body_of_function(plan: Plan, loop: LoopText, outputs: Outputs, state: str) -
     statement = wrapper.module.body[0]
     assert isinstance(statement, cst.For)
     text = (head + loop.body).encode()
-    found = [(spans[node], _exit(wrapper.module, node, outputs, state)) for node, _ in leaving(statement.body.body)]
+    found = [(spans[node], _exit(wrapper.module, node, outputs, state)) for node in leaving(statement.body.body)]
     for span, new in sorted(found, key=lambda one: one[0].start, reverse=True):
         text = text[: span.start] + new.encode() + text[span.start + span.length :]
     return text.decode().removeprefix(head)

@@ -4,7 +4,6 @@ import pytest
 from helpers import model, only
 
 from scanify.analysis.plan import Holds, Plan, Refusal
-from scanify.analysis.second_look import second_look
 
 LAYER = """
 class Layer(eqx.Module):
@@ -93,16 +92,3 @@ def test_a_layer_that_is_asked_for_by_identity_elsewhere_needs_the_list():
 def test_a_list_that_another_file_puts_in_place_of_the_first_is_seen():
     text = layered() + "\n\ndef shorter(model: Model):\n    object.__setattr__(model, 'layers', model.layers[:2])\n"
     assert held(text) or only(text).stack.__class__.__name__ == "CallStack"
-
-
-def test_without_plans_nothing_is_looked_at():
-    assert second_look(None, []) == []  # type: ignore[arg-type]
-
-
-def test_a_fault_in_it_makes_every_fix_unsafe(monkeypatch):
-    def fails(run, paths):
-        raise RecursionError("too deep")
-
-    assert only(layered()).safe
-    monkeypatch.setattr("scanify.analysis.second_look.facts_of", fails)
-    assert any("values could not be followed" in text for text in only(layered()).obligations)

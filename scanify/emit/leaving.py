@@ -1,0 +1,30 @@
+"""The statements that end a turn of a loop early: `continue`, `break` and `return`."""
+
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+Leaving = cst.Break | cst.Continue | cst.Return
+
+
+def leaving(statements: Sequence[cst.CSTNode], *, inner: bool = False) -> Iterator[Leaving]:
+    """The statements of a loop's body that end a turn of it early.
+
+    `inner` says that the statements are those of a loop in it, whose `break` and `continue` are its own.
+    """
+    for node in statements:
+        match node:
+            case cst.SimpleStatementLine() | cst.IndentedBlock() | cst.SimpleStatementSuite():
+                yield from leaving(node.body, inner=inner)
+            case cst.Else() | cst.With():
+                yield from leaving([node.body], inner=inner)
+            case cst.Return():
+                yield node
+            case cst.Break() | cst.Continue() if not inner:
+                yield node
+            case cst.If():
+                yield from leaving([node.body, *([node.orelse] if node.orelse else [])], inner=inner)
+            case cst.For():
+                yield from leaving([node.body], inner=True)
+            case _:
+                pass
