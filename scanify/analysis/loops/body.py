@@ -1,16 +1,15 @@
 """What one iteration of a loop does besides computing: its effects, as problems, obligations and notes."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from scanify.analysis.loops.layer_list import Layers, Reason
+from scanify.analysis.loops.layer_list import Layers, Reason, groups_of
 from scanify.analysis.lower.loop import Loop, Order, Walk
 from scanify.analysis.values.domain import Array, Unknown, Value, join
 from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.expressions import evaluate
-from scanify.analysis.values.heap import DictCell, ListCell
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.iteration import bind_target, iterate
 from scanify.analysis.values.statements import Flow, execute
@@ -18,13 +17,17 @@ from scanify.analysis.values.statements import Flow, execute
 
 @dataclass
 class Body:
-    """What speaks against running the body once for all layers, what a run must show, and what should be known."""
+    """What speaks against running the body once for all layers, what a run must show, and what should be known.
+
+    `branches` is a condition on a field that differs between the layers, "" where there is none.
+    """
 
     problems: list[Reason] = field(default_factory=list)
     obligations: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     applied: set[str] = field(default_factory=set)
     unclear: bool = False
+    branches: str = ""
 
     def oblige(self, text: str) -> None:
         """Add an obligation, once."""
@@ -63,11 +66,20 @@ def body_of(
         targets = {each.id for each in ast.walk(layers.walk.target) if isinstance(each, ast.Name)}
         body.unclear = body.unclear or any(effect.act is Act.UNKNOWN for effect in effects)
         body.applied |= {effect.what for effect in effects if effect.act is Act.APPLY}
+        body.branches = body.branches or next(_branches(layers, effects), "")
         for effect in effects:
             unknown_layer = effect.act is Act.UNKNOWN and effect.what.partition(".")[0] in targets and not effect.inside
             if not unknown_layer or layers.known:
                 _judge(run, loop, body, effect, clock, ys)
     return body
+
+
+def _branches(layers: Layers, effects: Sequence[Effect]) -> Iterator[str]:
+    """Conditions on what differs between the layers as they are built."""
+    loops = {loop for cell in layers.cells for group in groups_of(cell) for loop in group.loops}
+    for effect in effects:
+        if effect.act is Act.BRANCH and any(mark.loop in loops for mark in effect.marks):
+            yield effect.what
 
 
 def _begin(run: Interpreter, loop: Loop, layers: Layers, env: Env, number: int) -> None:
@@ -83,12 +95,7 @@ def _begin(run: Interpreter, loop: Loop, layers: Layers, env: Env, number: int) 
 
 def element_of(run: Interpreter, layers: Layers) -> Value:
     """What the layer may be in an iteration."""
-    values: list[Value] = []
-    for cell in layers.cells:
-        groups = cell.made if isinstance(cell, ListCell) else cell.groups
-        values += [group.element for group in groups]
-        if isinstance(cell, DictCell):
-            values += list(cell.entries.values())
+    values = [group.element for cell in layers.cells for group in groups_of(cell)]
     if not values:
         return Unknown(layers.hidden or "an element of a list from elsewhere")
     return join(values)

@@ -15,7 +15,7 @@ from scanify.analysis.loops.layers import layers_of, walked_values
 from scanify.analysis.lower.loop import Form, Loop, Order, Problem
 from scanify.analysis.lower.scope import ancestors
 from scanify.analysis.plan import Kind
-from scanify.analysis.values.annotations import key_name
+from scanify.analysis.values.annotations import key_name, parameter
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import (
     Array,
@@ -93,7 +93,7 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop) -> LoopFact | None
     problems += _walked_beside(run, loop, layers, shape, envs)
     problems += body.problems
     other = _other_layers(run, loop, layers, envs)
-    grouped = _grouped(loop, layers, shape, starts)
+    grouped = _grouped(run, loop, layers, shape, body, starts)
     return LoopFact(
         loop,
         layers,
@@ -221,17 +221,32 @@ def _kind(loop: Loop, layers: Layers, shape: LoopShape, grouped: str | None, pro
 # -- equal in parts --------------------------------------------------------------------------------------------------
 
 
-def _grouped(loop: Loop, layers: Layers, shape: LoopShape, starts: dict[str, list[Value]]) -> str | None:
+def _grouped(
+    run: Interpreter, loop: Loop, layers: Layers, shape: LoopShape, body: Body, starts: dict[str, list[Value]]
+) -> str | None:
     """Why the layers are equal only in parts; None where nothing shows that."""
     threaded = any(_is_state(value) for values in starts.values() for each in values for value in options(each))
-    if threaded:
+    if threaded or (len(shape.carry) > 1 and any(_takes_state(run, each) for each in layers.classes)):
         return "an `equinox.nn.State` goes through the layers"
     branch = _branching(loop, shape)
     if branch is not None:
         return branch
+    if body.branches:
+        return f"the layers branch on `{body.branches}`, which differs between them"
     if layers.grouped is not None and "its own index" in layers.grouped and len(shape.carry) == 1:
         return None
     return layers.grouped
+
+
+def _takes_state(run: Interpreter, layer: Instance) -> bool:
+    """Whether the call of a layer has a parameter that is annotated as an `equinox.nn.State`."""
+    found = run.classes.method(layer.cls, "__call__") if isinstance(layer.cls, Definition) else None
+    if found is None:
+        return False
+    home, arguments = run.module_env(found[0].module), found[1].args
+    given = (each for each in (*arguments.args, *arguments.kwonlyargs) if each.annotation is not None)
+    values = (parameter(run, home, each.arg, each.annotation) for each in given)
+    return any(_is_state(option) for value in values for option in options(value))
 
 
 def _is_state(value: Value) -> bool:

@@ -134,9 +134,9 @@ def _unlike(
         return "the layers are changed after they are built"
     first = groups[0]
     for at, group in enumerate(groups[1:], start=1):
-        text = unlike_pair(first, group)
-        if text is not None:
-            return f"layers 0 and {at} are built with different arguments: {text}"
+        pair = unlike_pair(first, group)
+        if pair is not None:
+            return f"layers 0 and {at} are built with different arguments: {pair.text}"
     if any(group.conditional for group in groups) and len(groups) > 1:
         return "some layers are built only under a condition"
     return None
@@ -151,11 +151,21 @@ def _grouped(
         return None if worst is None else f"each element is built with its own value of `{worst[1].via}`"
     if worst is not None and worst[1].how in (Vary.CHOICE, Vary.SHAPE):
         return f"a condition on `{worst[1].via}` decides what a layer is"
-    if len(layers.classes) > 1:
+    if worst is not None and worst[1].sized:
+        return f"the shapes of a layer depend on `{worst[1].via}`"
+    if worst is not None and worst[1].how is Vary.OTHER and not worst[1].fresh:
+        return f"each layer is built with its own value of `{worst[1].via}`"
+    if len(layers.classes) > 1 and not _chosen_for_all(groups):
         return "the layers are of different classes"
-    if len(groups) > 1 and any(unlike_pair(groups[0], group) is not None for group in groups[1:]):
+    pairs = (unlike_pair(groups[0], group) for group in groups[1:])
+    if any(pair is not None and not pair.in_rates for pair in pairs):
         return "some layers are built apart from the others"
     return None
+
+
+def _chosen_for_all(groups: Sequence[Group]) -> bool:
+    """Whether one expression makes all layers, of a class that is chosen once for all of them."""
+    return len(groups) == 1 and not any(mark.loop in groups[0].loops for mark in groups[0].element.marks)
 
 
 def together(built: Sequence[Layers], base: Layers) -> Layers:

@@ -9,7 +9,7 @@ from scanify.analysis.values.domain import (
     Instance,
     Unknown,
 )
-from scanify.analysis.values.heap import DictCell, ListCell
+from scanify.analysis.values.heap import DictCell, Group, ListCell
 
 FEW = 3  # fewer layers than these gain nothing
 
@@ -55,3 +55,11 @@ class Layers:
     def known(self) -> bool:
         """Whether the class of the layers is shown."""
         return bool(self.classes)
+
+
+def groups_of(cell: ListCell | DictCell) -> list[Group]:
+    """What a list or a dict of layers holds when it is built, in groups."""
+    if isinstance(cell, ListCell):
+        return list(cell.made)
+    made = [Group(value, getattr(value, "node", None) or cell.node, cell.module) for value in cell.entries.values()]
+    return [*made, *cell.groups]

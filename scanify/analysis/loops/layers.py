@@ -7,7 +7,7 @@ from dataclasses import replace
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import applies, calls_itself
 from scanify.analysis.loops.judged import judged, mixed, together
-from scanify.analysis.loops.layer_list import FEW, Layers
+from scanify.analysis.loops.layer_list import FEW, Layers, groups_of
 from scanify.analysis.lower.loop import Form, Loop, Order, Walk
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import (
@@ -35,6 +35,7 @@ from scanify.analysis.values.expressions import evaluate
 from scanify.analysis.values.heap import DictCell, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.likeness import distinct, is_layer
+from scanify.analysis.values.subscripts import cut
 
 
 def layers_of(run: Interpreter, loop: Loop, envs: Sequence[Env]) -> Layers | None:
@@ -90,7 +91,7 @@ def _of_walk(run: Interpreter, loop: Loop, walk: Walk, envs: Sequence[Env]) -> L
     base = Layers(walk, tuple(cells), (), optional=optional, view=view, owner=owner, attribute=attribute, why=unknown)
     if not cells:
         return _unclear(run, loop, base, unknown, envs) if unknown is not None else None
-    full = [cell for cell in cells if _groups(cell) or cell.given or not cell.whole]
+    full = [cell for cell in cells if groups_of(cell) or cell.given or not cell.whole]
     built = [_of_cell(run, loop, base, cell) for cell in full or cells]
     if len(full) < len(cells) and full:
         built = [
@@ -193,7 +194,7 @@ def _unclear(run: Interpreter, loop: Loop, base: Layers, unknown: Unknown, envs:
 
 
 def _of_cell(run: Interpreter, loop: Loop, base: Layers, cell: ListCell | DictCell) -> Layers | None:
-    groups = _groups(cell)
+    groups = _walked(base.walk, groups_of(cell))
     if not groups:
         return _empty(run, loop, base, cell)
     groups, several = _members(groups)
@@ -244,11 +245,11 @@ def _of_callers(run: Interpreter, layers: Layers, cell: ListCell | DictCell) -> 
     return replace(layers, refusal=("SCN215", text, cell.why_at))
 
 
-def _groups(cell: ListCell | DictCell) -> list[Group]:
-    if isinstance(cell, ListCell):
-        return list(cell.made)
-    made = [Group(value, getattr(value, "node", None) or cell.node, cell.module) for value in cell.entries.values()]
-    return [*made, *cell.groups]
+def _walked(walk: Walk, groups: list[Group]) -> list[Group]:
+    """The groups of a list that a walk goes over: `layers[1:-1]` leaves out a first and a last one of their own."""
+    parts = [each for each in ast.walk(walk.source) if isinstance(each, ast.Subscript) and each.value is walk.base]
+    part = parts[0].slice if parts else None
+    return cut(groups, part) if isinstance(part, ast.Slice) else groups
 
 
 def _members(groups: list[Group]) -> tuple[list[Group], bool]:
@@ -283,7 +284,9 @@ def _nothing_shown(
         return None
     if any(each.repeated for each in groups) and not any(_shaped(each) for each in groups):
         why = f"cannot tell which class the layers have: {hidden}"
-        return replace(base, given=cell.given, unlike=why, hidden=why)
+        chosen = next((mark.via for each in groups for mark in each.element.marks if mark.how is Vary.CHOICE), None)
+        grouped = f"a condition on `{chosen}` decides what a layer is" if chosen is not None else None
+        return replace(base, given=cell.given, unlike=why, hidden=why, grouped=grouped)
     at = next((each.element.at for each in groups if isinstance(each.element, Unknown)), None)
     if cell.given:
         return replace(base, given=cell.given, unlike=hidden, hidden=hidden)

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from scanify.analysis.values import tables
 from scanify.analysis.values.annotations import parameter
@@ -238,7 +239,7 @@ def call_function(
 def _from_inside(effect: Effect, function: Function) -> Effect:
     owner = function.env.owner
     inside = effect.inside or (f"{owner.name}.{function.name}" if owner is not None else function.name)
-    return Effect(effect.act, effect.what, effect.node, effect.module, inside, effect.born, effect.root)
+    return replace(effect, inside=inside)
 
 
 def _run_function(

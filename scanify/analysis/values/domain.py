@@ -283,7 +283,10 @@ def is_none(value: Value) -> bool:
 def join(values: Iterable[Value]) -> Value:
     """What is known where it may be any of several values."""
     flat: list[Value] = []
+    chosen: list[Marks] = []  # how it is chosen between those that one of them may be
     for value in values:
+        if isinstance(value, OneOf):
+            chosen.append(value.marks)
         for option in options(value):
             if not any(_same(option, known) for known in flat):
                 flat.append(option)
@@ -291,7 +294,7 @@ def join(values: Iterable[Value]) -> Value:
         return Unknown("no value")
     if len(flat) == 1:
         return flat[0]
-    marks = merged(value.marks for value in flat)
+    marks = merged([*(value.marks for value in flat), *chosen])
     for kind in (Number, Text):
         if all(isinstance(value, kind) or _is_constant(value, kind) for value in flat):
             return kind(marks)

@@ -12,6 +12,7 @@ from scanify.analysis.facts import Place, Span
 
 if TYPE_CHECKING:
     from scanify.analysis.index.module import Module
+    from scanify.analysis.values.domain import Marks
 
 
 class Act(Enum):
@@ -21,7 +22,8 @@ class Act(Enum):
     UNKNOWN calls what the source does not show. CONCRETE needs the value of what is a tracer in a scan. IDENTITY
     asks which object something is. CALLBACK runs again where a layer is run again. TELLS logs or warns.
     CHECKPOINT is remat of its own. DEBUG prints through jax, once a layer. SUPER is a zero-argument `super()`.
-    APPLY is a call of a module, or of a method of it, which `what` names the class of.
+    APPLY is a call of a module, or of a method of it, which `what` names the class of. BRANCH is a condition on a
+    Python value that differs between the iterations of the loops in `marks`.
     """
 
     WRITE = "write"
@@ -36,6 +38,7 @@ class Act(Enum):
     DEBUG = "debug"
     SUPER = "super"
     APPLY = "apply"
+    BRANCH = "branch"
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +55,7 @@ class Effect:
     inside: str = ""
     born: int = 0
     root: ast.AST | None = None
+    marks: "Marks" = ()
 
     @property
     def place(self) -> Place:

@@ -18,10 +18,12 @@ from scanify.analysis.values.domain import (
     Mapped,
     Marks,
     Number,
+    OneOf,
     Text,
     Unknown,
     Value,
     Vary,
+    is_none,
     join,
     marked,
     merged,
@@ -186,8 +188,10 @@ def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.oper
         return Text(marks)
     if isinstance(left, Const) and isinstance(right, Const):
         return _folded(left, op, right, marks)
+    if isinstance(op, ast.Pow) and isinstance(left, Const) and isinstance(left.value, int):
+        return Number(raised(right.marks, Vary.OTHER))  # 2**i is a width or a dilation, which grows
     if all(isinstance(one, Number | Const) for one in (left, right)):
-        return Number(marks)
+        return Number(raised(marks, Vary.CHOICE) if isinstance(op, ast.Mod) else marks)  # a remainder is one of a few
     return Unknown("what an operation on unknown values gives", env.place(node), marks)
 
 
@@ -237,12 +241,19 @@ def _repeated(run: Interpreter, env: Env, node: ast.AST, listed: Listed, times: 
 
 def _compare(run: Interpreter, env: Env, node: ast.Compare) -> Value:
     values = [evaluate(run, env, side) for side in (node.left, *node.comparators)]
-    marks = merged(value.marks for value in values)
+    known = _are_never_none(values, node.ops)
+    marks = merged(value.marks for value in values) if not known else ()
     for left, op, right in zip(values, node.ops, values[1:], strict=False):
         _compared(run, env, node, left, op, right)
     arrays = any(isinstance(value, Array) for value in values)
     by_object = all(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops)
-    return Array(marks=marks) if arrays and not by_object else Number(raised(marks, Vary.NUMBER))
+    return Array(marks=marks) if arrays and not by_object else Number(raised(marks, Vary.CHOICE))
+
+
+def _are_never_none(values: Sequence[Value], ops: Sequence[ast.cmpop]) -> bool:
+    """Whether a comparison asks if something is None that never is: the answer is the same in all iterations."""
+    asks = all(isinstance(op, ast.Is | ast.IsNot) for op in ops) and any(is_none(value) for value in values)
+    return asks and not any(isinstance(value, OneOf | Unknown) for value in values)
 
 
 def _compared(run: Interpreter, env: Env, node: ast.Compare, left: Value, op: ast.cmpop, right: Value) -> None:
@@ -268,7 +279,7 @@ def _unary(run: Interpreter, env: Env, node: ast.UnaryOp) -> Value:
     value = evaluate(run, env, node.operand)
     if isinstance(node.op, ast.Not):
         tested(run, env, node.operand, value)
-        return Number(value.marks)
+        return Number(raised(value.marks, Vary.CHOICE))
     if isinstance(value, Const) and isinstance(node.op, ast.USub) and isinstance(value.value, int | float):
         return Const(-value.value, value.marks)
     return value if isinstance(value, Number | Array | Unknown) else Number(value.marks)
@@ -279,6 +290,8 @@ def tested(run: Interpreter, env: Env, node: ast.expr, value: Value) -> None:
     for option in options(value):
         if isinstance(option, Listed | Mapped):
             run.use(option.cell, Does.TEST, node, env, "truth")
+    if value.marks and not isinstance(value, Array):
+        run.effect(Act.BRANCH, env.code(node), node, env, marks=value.marks)
 
 
 def _boolean(run: Interpreter, env: Env, node: ast.BoolOp) -> Value:

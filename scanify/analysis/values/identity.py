@@ -45,13 +45,14 @@ def kind_of(value: Value | None, depth: int = 0) -> object | None:
         case Instance() if value.whole or value.origin:
             if depth >= _MAX_IDENTITY:
                 return ("instance", id(value.fields))
-            kept = (field for field in value.fields.items() if not isinstance(field[1], Array | Number | Key | Text))
+            plain = (Array, Number, Key, Text)
+            kept = (each for each in value.fields.items() if not isinstance(each[1], plain) or _differs(each[1]))
             fields = tuple((name, kind_of(field, depth + 1) or id(field)) for name, field in kept)
             return (id(getattr(value.cls, "node", value.cls)), value.exact, fields)
         case Const():
             return ("const", value.value if isinstance(value.value, str) or value.value is None else 0)
         case Array() | Number() | Text() | Key() | Unknown():
-            return type(value)
+            return type(value), _differs(value)
         case Listed() if value.cell.is_tuple:
             return ("tuple", tuple(kind_of(each.element, depth + 1) or id(each.element) for each in value.cell.groups))
         case OneOf():
@@ -65,6 +66,11 @@ def kind_of(value: Value | None, depth: int = 0) -> object | None:
             return (value.name, kind_of(value.owner, depth + 1) or id(value.owner))
         case _:
             return identity(value, depth)
+
+
+def _differs(value: Value) -> bool:
+    """Whether a Python value is another one in each layer, so that a condition on it parts them."""
+    return bool(value.marks) and isinstance(value, Number | Text)
 
 
 _MAX_IDENTITY = 4  # objects in objects that are looked into before they are told apart by being others

@@ -179,10 +179,18 @@ class Interpreter:
     # -- notes ---------------------------------------------------------------------------------------------------------
 
     def effect(
-        self, act: Act, what: str, node: ast.AST, env: Env, *, born: int = 0, root: ast.AST | None = None
+        self,
+        act: Act,
+        what: str,
+        node: ast.AST,
+        env: Env,
+        *,
+        born: int = 0,
+        root: ast.AST | None = None,
+        marks: Marks = (),
     ) -> None:
         """Note an effect of the code that runs in `env`."""
-        self.effects.append(Effect(act, what, node, env.module, born=born, root=root))
+        self.effects.append(Effect(act, what, node, env.module, born=born, root=root, marks=marks))
 
     def use(self, cell: Cell, does: Does, node: ast.AST, env: Env, what: str = "") -> None:
         """Note a use of an object of the heap."""

@@ -35,7 +35,7 @@ class Difference:
     """How layers differ in more than arrays: the worst way, through which name, and in which field.
 
     `fresh` says that each has a function of its own there, `shared` that all have one and the same module, `odd` is the
-    class of objects there that compare themselves.
+    class of objects there that compare themselves, `sized` says that it is the shape of an array.
     """
 
     how: Vary
@@ -44,6 +44,7 @@ class Difference:
     fresh: bool = False
     shared: bool = False
     odd: str = ""
+    sized: bool = False
 
 
 def difference(run: Interpreter, group: Group) -> Difference | None:
@@ -74,7 +75,7 @@ def _differences(
             shapes = [one for one in value.shape if one.loop in group.loops]
             worst = max(shapes, key=lambda one: one.how, default=None)
             if worst is not None and worst.how > Vary.KEY:
-                yield Difference(max(worst.how, Vary.CHOICE), worst.via, path)
+                yield Difference(max(worst.how, Vary.CHOICE), worst.via, path, sized=True)
         case Instance():
             if id(value.fields) in seen or depth > _MAX_DEPTH:
                 return
@@ -186,23 +187,42 @@ def stateful(run: Interpreter, value: Value, depth: int = 0, seen: set[int] | No
     return None
 
 
-def unlike_pair(first: Group, other: Group) -> str | None:
+@dataclass(frozen=True)
+class Unlike:
+    """Arguments that differ between two expressions, as written; `in_rates` says that they are fractions alone."""
+
+    text: str
+    in_rates: bool = False
+
+
+def unlike_pair(first: Group, other: Group) -> Unlike | None:
     """Why elements that two expressions make may differ in more than arrays, by the arguments as written."""
     mine, theirs = first.node, other.node
     if not isinstance(mine, ast.Call) or not isinstance(theirs, ast.Call):
-        return None if ast.dump(mine) == ast.dump(theirs) else f"`{ast.unparse(mine)}` and `{ast.unparse(theirs)}`"
+        return None if ast.dump(mine) == ast.dump(theirs) else Unlike(_texts(mine, theirs))
     if len(mine.args) != len(theirs.args) or len(mine.keywords) != len(theirs.keywords):
-        return f"`{ast.unparse(mine)}` and `{ast.unparse(theirs)}`"
+        return Unlike(_texts(mine, theirs))
     keyed = any(keyword.arg == "key" for keyword in mine.keywords)
     pairs = [(None, a, b) for a, b in zip(mine.args, theirs.args, strict=True)]
     pairs += [(a.arg, a.value, b.value) for a, b in zip(mine.keywords, theirs.keywords, strict=True)]  # type: ignore[misc]
+    rates: Unlike | None = None
     for keyword, a, b in pairs:
         if ast.dump(a) == ast.dump(b) or keyword == "key":
             continue
         if not keyed and _is_key(a) and _is_key(b):
             continue
-        return f"`{ast.unparse(a)}` and `{ast.unparse(b)}`"
-    return None
+        if not (_is_fraction(a) and _is_fraction(b)):
+            return Unlike(_texts(a, b))
+        rates = rates or Unlike(_texts(a, b), in_rates=True)
+    return rates
+
+
+def _texts(first: ast.AST, other: ast.AST) -> str:
+    return f"`{ast.unparse(first)}` and `{ast.unparse(other)}`"
+
+
+def _is_fraction(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, float)
 
 
 def _is_key(node: ast.expr) -> bool:

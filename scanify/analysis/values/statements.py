@@ -270,7 +270,8 @@ def _with(run: Interpreter, env: Env, node: ast.With | ast.AsyncWith, flow: Flow
 
 def _try(run: Interpreter, env: Env, node: ast.Try, flow: Flow) -> bool:
     blocks = [[*node.body, *node.orelse], *([*handler.body] for handler in node.handlers)]
-    over = _branches(run, env, blocks, flow, None)
+    test = Unknown("whether an exception is raised", marks=run.ambient("try"))
+    over = _branches(run, env, blocks, flow, test)
     return execute(run, env, node.finalbody, flow) or over
 
 

@@ -1,6 +1,8 @@
 """Subscripts: elements and parts of lists, dicts, keys and arrays."""
 
 import ast
+from collections.abc import Sequence
+from dataclasses import replace
 
 from scanify.analysis.values.allocate import new_list
 from scanify.analysis.values.domain import (
@@ -45,7 +47,9 @@ def _sliced(run: Interpreter, env: Env, node: ast.Subscript, owner: Value) -> Va
         run.use(owner.cell, Does.SLICE, node, env)
         cell = new_list(run, env, node, is_tuple=owner.cell.is_tuple)
         spread = elements_of(run, env, owner, node)
-        cell.groups = [_part_of(group) for group in spread.groups]
+        part = node.slice
+        assert isinstance(part, ast.Slice)
+        cell.groups = [_part_of(group) for group in cut(spread.groups, part)]
         cell.whole, cell.why, cell.copied = spread.whole, spread.why, owner.cell
         return Listed(cell, owner.marks)
     if isinstance(owner, Key):
@@ -53,6 +57,39 @@ def _sliced(run: Interpreter, env: Env, node: ast.Subscript, owner: Value) -> Va
     if isinstance(owner, Instance):
         run.use_of(owner, Does.SLICE, node, env)
     return owner if isinstance(owner, Array | Text | Unknown) else Unknown("a part of a value", marks=owner.marks)
+
+
+def cut(groups: Sequence[Group], part: ast.Slice) -> list[Group]:
+    """What `[...][part]` has of a list's groups: all that may be in it, without those that are surely not."""
+    kept = list(groups)
+    if part.step is not None:
+        return kept
+    lower, upper = _number(part.lower), _number(part.upper)
+    if lower is not None and lower > 0 and (part.upper is None or upper is not None):
+        kept = _without(kept, lower)
+    if upper is not None and upper < 0 and (part.lower is None or lower is not None):
+        kept = _without(kept[::-1], -upper)[::-1]
+    return kept or list(groups)
+
+
+def _number(node: ast.expr | None) -> int | None:
+    match node:
+        case ast.Constant(value=int(number)):
+            return number
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
+            return -number
+        case _:
+            return None
+
+
+def _without(groups: list[Group], first: int) -> list[Group]:
+    """Groups without so many first elements, as far as it is known which those are."""
+    while groups and first and not groups[0].conditional and groups[0].count is not None:
+        if groups[0].count > first:
+            return [replace(groups[0], count=groups[0].count - first), *groups[1:]]
+        first -= groups[0].count
+        groups = groups[1:]
+    return [replace(each, conditional=True) for each in groups] if first else groups
 
 
 def _part_of(group: Group) -> Group:
@@ -65,6 +102,8 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
         case Listed():
             run.use(owner.cell, Does.INDEX, node, env)
             element = element_at(owner.cell, index)
+            if _is_one_value(owner.cell):
+                return element
             numbers = isinstance(element, Number | Const | Array | Unknown) and not _repeats(owner.cell)
             return marked(element, index.marks if numbers else marks)
         case Mapped():
@@ -86,6 +125,13 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
         case _:
             place = env.place(node)
             return Unknown(f"`{env.code(node)}` is not shown", place, merged([owner.marks, index.marks]))
+
+
+def _is_one_value(cell: ListCell) -> bool:
+    """Whether every element of a list is the same number or text: `[8] * depth`."""
+    first = cell.groups[0].element if cell.groups else None
+    plain = isinstance(first, Const | Number | Text) and not first.marks
+    return cell.whole and plain and cell.repeats is not None and len(cell.groups) == 1
 
 
 def _repeats(cell: ListCell) -> bool:
