@@ -7,7 +7,9 @@ from pathlib import Path
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
+from scanify.analysis.loops.applied import calls_itself
 from scanify.analysis.loops.fact import LoopFact, fact_of
+from scanify.analysis.loops.layers import layers_of, walked_values
 from scanify.analysis.lower.loop import Form, Loop
 from scanify.analysis.lower.loops import loops_in
 from scanify.analysis.plan import Called, Holds, InitStack, Plan, Refusal
@@ -39,6 +41,7 @@ def facts_of(run: Interpreter, paths: Iterable[Path]) -> list[LoopFact]:
     if not loops:
         return []
     _run_functions(run, explorer, loops)
+    loops = [loop for loop in loops if _may_be_over_modules(run, explorer, loop)]
     _look_around(run, explorer, loops)
     return [fact for loop in loops if (fact := fact_of(run, explorer, loop)) is not None]
 
@@ -54,6 +57,15 @@ def _run_functions(run: Interpreter, explorer: Explorer, loops: Sequence[Loop]) 
             waiting.append(code)
     for code in waiting:
         explorer.run_code(code)
+
+
+def _may_be_over_modules(run: Interpreter, explorer: Explorer, loop: Loop) -> bool:
+    """Whether a loop may turn out to be over modules when the rest of the project has been looked at."""
+    envs = explorer.envs(loop.node)
+    if not envs or loop.form is Form.SEQUENTIAL or layers_of(run, loop, envs) is not None:
+        return True
+    unclear = (walk for walk in loop.walks if any(isinstance(each, Unknown) for each in walked_values(run, walk, envs)))
+    return any(calls_itself(loop, walk) for walk in unclear)
 
 
 def _code_of(explorer: Explorer, loop: Loop) -> Code | None:

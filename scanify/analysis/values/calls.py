@@ -31,7 +31,7 @@ from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.expressions import evaluate
 from scanify.analysis.values.heap import Does, Group, ListCell
-from scanify.analysis.values.identity import memo_key
+from scanify.analysis.values.identity import generalized, is_coarse, memo_key
 from scanify.analysis.values.interpreter import MAX_DEPTH, Interpreter
 from scanify.analysis.values.iteration import elements_of
 
@@ -212,6 +212,9 @@ def call_function(
         if depth == 0:
             run.effect(Act.UNKNOWN, _called_text(env, node), node, env)
         return Unknown(f"`{function.name}` calls itself" if depth else "calls too deep to be followed")
+    if is_coarse(run):
+        positional = [generalized(value) for value in positional]
+        named = {name: generalized(value) for name, value in named.items()}
     key = memo_key(run, function, positional, named)
     if key is not None and key in run.memo:
         value, effects = run.memo[key]

@@ -1,6 +1,6 @@
 """What tells values from others: calls with the same are run once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from scanify.analysis.values.domain import (
     Array,
@@ -26,9 +26,25 @@ from scanify.analysis.values.interpreter import Interpreter
 Named = Mapping[str, Value]
 
 
+def is_coarse(run: Interpreter) -> bool:
+    """Whether only what a call does is asked for, and not which numbers and sizes it gives."""
+    return not run.building and (run.coarse or len(run.calling) > 1)
+
+
+def generalized(value: Value) -> Value:
+    """An argument for a call of which only the effects are asked: a number or a sentence may be any other one."""
+    if isinstance(value, Const) and not isinstance(value.value, bool):
+        if isinstance(value.value, int | float):
+            return Number(value.marks)
+        if isinstance(value.value, str) and not value.value.isidentifier():
+            return Text(value.marks)
+    return value
+
+
 def memo_key(run: Interpreter, function: Function, positional: Sequence[Value], named: Named) -> object | None:
+    """What tells a call from others of the same function; None where it has to be run anew."""
     around = id(function.env) if function.env.function is not None else 0
-    coarse = not run.building and (run.coarse or len(run.calling) > 1)
+    coarse = is_coarse(run)
     parts: list[object] = [function.node, around, coarse]
     values = [function.bound, *positional, *named.values()]
     for value in values:
@@ -40,7 +56,10 @@ def memo_key(run: Interpreter, function: Function, positional: Sequence[Value], 
 
 
 def kind_of(value: Value | None, depth: int = 0) -> object | None:
-    """What decides what a call may do, apart from what it gives: classes and functions, not numbers and arrays."""
+    """What decides what a call may do, apart from what it gives: classes and functions, not numbers and arrays.
+
+    Lists and dicts are told apart by where they are made and by what they hold.
+    """
     match value:
         case Instance() if value.whole or value.origin:
             if depth >= _MAX_IDENTITY:
@@ -50,13 +69,18 @@ def kind_of(value: Value | None, depth: int = 0) -> object | None:
             fields = tuple((name, kind_of(field, depth + 1) or id(field)) for name, field in kept)
             return (id(getattr(value.cls, "node", value.cls)), value.exact, fields)
         case Const():
-            return ("const", value.value if isinstance(value.value, str) or value.value is None else 0)
+            return ("const", type(value.value), value.value)
         case Array() | Number() | Text() | Key() | Unknown():
             return type(value), _differs(value)
         case Listed() if value.cell.is_tuple:
             return ("tuple", tuple(kind_of(each.element, depth + 1) or id(each.element) for each in value.cell.groups))
+        case Listed():
+            return ("list", value.cell.node, _kinds((each.element for each in value.cell.groups), depth))
+        case Mapped():
+            held = [*value.cell.entries.values(), *(each.element for each in value.cell.groups)]
+            return ("dict", value.cell.node, _kinds(held, depth))
         case OneOf():
-            return ("one of", tuple(kind_of(each, depth + 1) or id(each) for each in value.options))
+            return ("one of", _kinds(value.options, depth))
         case Walked():
             return (value.kind, tuple(kind_of(each, depth + 1) or id(each) for each in value.parts))
         case Partial():
@@ -71,6 +95,10 @@ def kind_of(value: Value | None, depth: int = 0) -> object | None:
 def _differs(value: Value) -> bool:
     """Whether a Python value is another one in each layer, so that a condition on it parts them."""
     return bool(value.marks) and isinstance(value, Number | Text)
+
+
+def _kinds(values: Iterable[Value], depth: int) -> frozenset[object]:
+    return frozenset(kind_of(each, depth + 1) or id(each) for each in values)
 
 
 _MAX_IDENTITY = 4  # objects in objects that are looked into before they are told apart by being others
