@@ -5,7 +5,7 @@ from textwrap import dedent
 import pytest
 from helpers import PRELUDE, decide, model, only
 
-from scanify.analysis.plan import CallStack, Plan
+from scanify.analysis.plan import CallStack, Holds, InitStack, Plan
 
 ZIP = "for layer, k in zip(self.layers, keys):\n    x = layer(x, key=k)"
 KEYS = "for k in jr.split(key, depth):"
@@ -237,8 +237,9 @@ def test_a_method_is_looked_for_in_pythons_order() -> None:
 
 def test_a_subclass_that_builds_other_layers_is_seen() -> None:
     sub = "\n\nclass Sub(Model):\n    def __init__(self):\n        self.layers = [Other() for _ in range(2)]\n"
-    assert not safe(model() + sub)
-    assert not safe(model() + sub, stack="init")
+    both = only(model() + sub)
+    assert isinstance(both, Plan) and isinstance(both.stack, InitStack)
+    assert both.holds is Holds.BLOCK_SEQ and len(both.stack.sites) == 2
     loop = "for layer in self.layers:\n    x = layer(x, mask)"
     plan, alone = only(model(loop) + sub, stack="call"), only(model(loop), stack="call")
     assert isinstance(plan, Plan) and isinstance(plan.stack, CallStack)

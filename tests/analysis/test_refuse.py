@@ -1,9 +1,9 @@
 """Loops over modules that are left as they are, each for its reason; and loops that are not listed at all."""
 
 import pytest
-from helpers import PRELUDE, decide, model, only, refused
+from helpers import MANY, PRELUDE, decide, model, only, refused
 
-from scanify.analysis.plan import CallStack, InitStack, Kind, Plan, Refusal
+from scanify.analysis.plan import CallStack, Holds, InitStack, Kind, Plan, Refusal
 
 
 def body(text: str) -> str:
@@ -38,7 +38,6 @@ def body(text: str) -> str:
         ("SCN212", "with open(mask) as f:\n    x = layer(x)"),
         ("SCN212", "def f(y):\n    return y\nx = [f][0](layer(x))"),
         ("SCN212", "del mask\nx = layer(x)"),
-        ("SCN212", "layer = eqx.filter_jit(layer)\nx = layer(x)"),
         ("SCN212", "x = super().__call__(layer(x))"),
         ("SCN210", "y = layer(x)"),
         ("SCN210", "x, state = layer(x, state)"),
@@ -46,6 +45,12 @@ def body(text: str) -> str:
 )
 def test_what_the_body_may_not_do(rule, text):
     refused(rule, model(body(text), before="outs = [0]"))
+
+
+def test_a_layer_that_is_wrapped_before_it_is_applied_is_a_part_of_the_body():
+    found = only(model(body("layer = eqx.filter_jit(layer)\nx = layer(x)")))
+    assert isinstance(found, Plan)
+    assert (found.carry, found.call, found.safe) == (("x",), None, True)
 
 
 def test_an_exit_on_the_line_of_the_loop():
@@ -134,12 +139,21 @@ def test_carries_that_are_not_yet_arrays(start, rule):
     ("rule", "head"),
     [
         ("SCN213", "for layer, k in zip(self.layers, iter(keys)):"),
-        ("SCN213", "for layer, k in zip(self.layers, keys.values()):"),
+        ("SCN213", "for layer, k in zip(self.layers, iter(mask)):"),
         ("SCN208", "for layer, i, j in zip(self.layers, range(9), range(3)):"),
     ],
 )
 def test_ways_of_walking_that_are_not_plain(rule, head):
     refused(rule, model(f"{head}\n    x = layer(x)"))
+
+
+@pytest.mark.parametrize(
+    ("walked", "before"), [("list(jr.split(x))", "keys = jr.split(x)"), ("keys.values()", ""), ("[1, 2, 3]", "")]
+)
+def test_what_is_walked_beside_the_layers_is_a_sequence(walked, before):
+    found = only(model(f"for layer, k in zip(self.layers, {walked}):\n    x = layer(x, k)", before=before))
+    source = f"list({walked})" if "values" in walked else walked
+    assert isinstance(found, Plan) and [(each.target, each.source) for each in found.xs] == [("k", source)]
 
 
 def test_an_else_of_the_loop():
@@ -167,16 +181,27 @@ def test_layers_taken_by_some_turns():
         ("SCN204", "block = Block(8, key=key)\nself.layers = [block for _ in range(depth)]"),
         ("SCN204", "block = Block(8, key=key)\nself.layers = [block, block]"),
         ("SCN201", "self.layers = load(depth)"),
-        ("SCN203", "self.layers = [make(8 * i) for i in range(depth)]"),
-        (
-            "SCN201",
-            "self.layers = []\nif depth:\n    self.layers = [Block(8, key=key)]\nself.layers.append(Block(8, key=key))",
-        ),
+        ("SCN204", "block = Block(8, key=key)\nself.layers = [block, block, block, Block(8, key=key)]"),
+        ("SCN204", "block = Block(8, key=key)\nself.layers = []\nself.layers.append(block)\nself.layers.append(block)"),
+        ("SCN203", "self.layers = [Block(8, key=key)]\nself.layers.append(Block(8, key=key))"),
         ("SCN201", "self.layers = []"),
     ],
 )
 def test_lists_that_cannot_be_stacked_or_not_be_shown_to_be(rule, init):
     refused(rule, model(init=init))
+
+
+def test_layers_of_a_constructor_that_is_not_shown_are_looked_at_when_they_are_there():
+    found = only(model(init="self.layers = [make(8 * i) for i in range(depth)]"))
+    assert isinstance(found, Plan) and isinstance(found.stack, CallStack)
+    assert found.holds is Holds.BLOCK_SEQ and "Equinox modules" in found.obligations[0]
+
+
+def test_a_list_that_is_filled_in_another_block_than_it_is_made_in():
+    init = f"self.layers = []\nif depth:\n    self.layers = {MANY}\nself.layers.append(Block(8, key=key))"
+    refused("SCN201", model(init=init), stack="init")
+    found = only(model(init=init))
+    assert isinstance(found, Plan) and isinstance(found.stack, CallStack)
 
 
 @pytest.mark.parametrize(
@@ -246,13 +271,15 @@ def test_a_list_built_in_a_file_that_was_not_given():
         + "    def __init__(self, depth, *, key):\n        self.layers = [Block(8, key=k) for k in jr.split(key, depth)]\n"
     }
     text = "from base import Model\nclass Net(Model):\n    def __call__(self, x):\n        for layer in self.layers:\n            x = layer(x)\n        return x\n"
-    assert "base.py" in refused("SCN201", text, files=files).reason
-    assert not isinstance(only(text, files=files, stack="call"), Refusal)
+    assert "base.py" in refused("SCN201", text, files=files, stack="init").reason
+    found = only(text, files=files)
+    assert isinstance(found, Plan) and isinstance(found.stack, CallStack)
+    assert any("base.py" in note for note in found.notes)
 
 
 def test_the_kind_says_what_the_loop_is():
     assert refused("SCN206", model(body("x = layer(x)\nmask.append(x)"))).kind is Kind.SCAN
-    assert refused("SCN206", model(body("y = layer(x)\nouts.append(y)"), before="outs = [0]")).kind is Kind.MAP
+    assert refused("SCN210", model(body("y = layer(x)\nouts.append(y)"), before="outs = [0]")).kind is Kind.MAP
     two = "self.layers = [Block(8, key=key), Block(16, key=key)]"
     assert refused("SCN203", model(init=two)).kind is Kind.GROUP
 
@@ -304,14 +331,27 @@ def test_lists_that_a_layer_fills_for_itself_are_no_side_effect():
     assert not isinstance(only(with_block(call)), Refusal)
 
 
-def test_a_class_inside_a_function_is_not_followed():
+@pytest.mark.parametrize(("parameter", "safe"), [("Block", False), ("width", True)])
+def test_a_class_inside_a_function_sees_the_names_of_the_function(parameter, safe):
     head, rest = model().split("class Model", 1)
     inner = "".join(f"    {line}\n" if line else "\n" for line in ("class Model" + rest).split("\n"))
-    refused("SCN201", f"{head}def build(Block):\n{inner}")
+    found = only(f"{head}def build({parameter}):\n{inner}")
+    assert isinstance(found, Plan) and found.safe == safe
+
+
+TWO_NAMES = f"self.layers = self.blocks = {MANY}"
 
 
 def test_a_list_that_goes_by_two_names():
-    refused("SCN201", model(init="self.layers = self.blocks = [Block(8, key=k) for k in jr.split(key, depth)]"))
+    found = only(model(init=TWO_NAMES))
+    assert isinstance(found, Plan) and isinstance(found.stack, InitStack) and found.safe
+
+
+@pytest.mark.parametrize("use", ["self.blocks + [x]", "isinstance(self.blocks, list)", "self.blocks"])
+@pytest.mark.parametrize("init", [TWO_NAMES, f"self.layers = {MANY}\nself.blocks = self.layers"])
+def test_a_list_that_is_needed_under_its_other_name(init, use):
+    found = only(f"{model(init=init)}\n    def other(self, x):\n        return {use}\n")
+    assert isinstance(found, Plan) and isinstance(found.stack, CallStack)
 
 
 WEIGHTS = """
@@ -330,7 +370,7 @@ def of_model(model: Model):
 def test_a_list_that_the_where_of_a_tree_at_reads_in_a_function_is_stacked_in_the_call(where):
     asks = f"def load(model, values):\n    return eqx.tree_at({where}, model, values)\n"
     plan = next(one for one in decide(model() + WEIGHTS + asks) if isinstance(one, Plan) and one.carry)
-    assert isinstance(plan.stack, CallStack) and "`tree_at` asks" in plan.stack.reason
+    assert isinstance(plan.stack, CallStack) and "tree_at` replaces" in plan.stack.reason
     other = f"def load(model, values):\n    return eqx.tree_at(lambda m: m.norm, model, {where})\n"
     plan = next(
         one
@@ -352,28 +392,3 @@ def test_a_name_that_an_expression_binds_before_the_loop_has_a_value(before):
         model("if mask:\n    for layer in self.layers:\n        x = layer(x) + bias\n        bias = x", before=before)
     )
     assert isinstance(found, Plan), found
-
-
-FIND = """
-
-def is_one(node):
-    return isinstance(node, KIND)
-
-
-def weights(model):
-    return [one.weight for one in jax.tree.leaves(model, is_leaf=is_one) if is_one(one)]
-"""
-
-
-@pytest.mark.parametrize("kind", ["Block", "eqx.nn.Linear", "(eqx.nn.Conv, eqx.nn.Linear)", "eqx.Module"])
-@pytest.mark.parametrize("predicate", ["is_one", "lambda node: isinstance(node, KIND)"])
-def test_a_search_for_what_layers_hold_leaves_the_list_as_it_is(kind, predicate):
-    text = model() + FIND.replace("is_leaf=is_one", f"is_leaf={predicate}").replace("KIND", kind)
-    plan = next(one for one in decide(text) if isinstance(one, Plan) and one.carry)
-    assert isinstance(plan.stack, CallStack) and "is looked for" in plan.stack.reason
-
-
-@pytest.mark.parametrize("kind", ["eqx.nn.Conv", "Model", "jax.Array", "float", "Unknown"])
-def test_a_search_for_anything_else_is_none_of_the_layers(kind):
-    plan = next(one for one in decide(model() + FIND.replace("KIND", kind)) if isinstance(one, Plan) and one.carry)
-    assert isinstance(plan.stack, InitStack)

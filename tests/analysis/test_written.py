@@ -6,6 +6,7 @@ from helpers import model, only
 from scanify.analysis.plan import CallStack, InitStack, Plan
 
 HELP = """\
+import dataclasses
 
 
 def put(layer, w):
@@ -15,19 +16,24 @@ def put(layer, w):
 def show(layer, w):
     return layer.linear.weight + w
 
+"""
 
-class Loaded(eqx.Module):
+
+METHODS = """\
     def load(self, w):
-        object.__setattr__(self, "weight", w)
+        object.__setattr__(self, "linear", w)
 
     def read(self, w):
-        return self.weight + w
+        return self.linear.weight + w
+
+    def attend(
 """
+MODEL = model().replace("    def attend(", METHODS.rstrip(), 1)
 
 
 def stack(use: str):
     lines = "".join(f"    {line}\n" for line in use.split("\n"))
-    found = only(f"{model()}{HELP}\n\ndef use(model, w, i):\n{lines}")
+    found = only(f"{MODEL}{HELP}\n\ndef use(model, w, i):\n{lines}")
     assert isinstance(found, Plan), found
     return found.stack
 

@@ -77,13 +77,27 @@ def test_the_first_places_are_named_and_the_others_are_counted(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("searched", "safe"),
-    [("eqx.nn.Conv", True), ("Norm", True), ("eqx.Module", False), ("list", False), ("(eqx.nn.Conv, list)", False)],
+    [
+        ("eqx.nn.Conv", True),
+        ("Norm", True),
+        ("Model", True),
+        ("Block", False),
+        ("eqx.nn.Linear", False),
+        ("(eqx.nn.Conv, eqx.nn.Linear)", False),
+        ("eqx.Module", False),
+        ("list", False),
+        ("(eqx.nn.Conv, list)", False),
+    ],
 )
-def test_a_search_for_modules_matters_where_the_layers_may_hold_one(tmp_path: Path, searched: str, safe: bool) -> None:
+@pytest.mark.parametrize("predicate", ["lambda x: isinstance(x, KIND)", "is_one"])
+def test_a_search_for_modules_matters_where_the_layers_may_hold_one(
+    tmp_path: Path, searched: str, safe: bool, predicate: str
+) -> None:
     text = (
-        "import equinox as eqx\nimport jax\nfrom model import Norm\n\n\ndef f(m):\n"
-        f"    return [x for x in jax.tree.leaves(m, is_leaf=lambda x: isinstance(x, {searched})) if eqx.is_array(x)]\n"
-    )
+        "import equinox as eqx\nimport jax\nfrom model import Block, Model, Norm\n\n\n"
+        "def is_one(node):\n    return isinstance(node, KIND)\n\n\ndef f(m):\n"
+        f"    return [x for x in jax.tree.leaves(m, is_leaf={predicate}) if eqx.is_array(x)]\n"
+    ).replace("KIND", searched)
     found = plan(tmp_path, "train.py", text)
     assert (found.safe and isinstance(found.stack, InitStack)) == safe
 
@@ -99,7 +113,8 @@ def test_a_search_for_modules_matters_where_the_layers_may_hold_one(tmp_path: Pa
     ],
 )
 def test_a_list_that_is_read_by_its_name(tmp_path: Path, text: str, safe: bool) -> None:
-    assert plan(tmp_path, "train.py", text).safe == safe
+    found = plan(tmp_path, "train.py", text)
+    assert (found.safe and isinstance(found.stack, InitStack)) == safe
 
 
 @pytest.mark.parametrize(("text", "safe"), [("x = jax.tree.map(f, (\n", False), ("print 'hello'\n", True)])

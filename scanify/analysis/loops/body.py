@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from scanify.analysis.facts import Place
 from scanify.analysis.loops.layer_list import Layers, Reason, groups_of
 from scanify.analysis.lower.loop import Loop, Order, Walk
 from scanify.analysis.values.domain import Array, Unknown, Value, join
@@ -106,14 +107,25 @@ def _beside(run: Interpreter, walk: Walk, env: Env, number: int) -> Value:
     return iterate(run, env, evaluate(run, env, source), number, source, ast.unparse(walk.target))[0]
 
 
+def _stands_in(loop: Loop, place: Place) -> bool:
+    """Whether something stands in the loop itself, be it in a function that is made there."""
+    span = loop.place.span
+    return place.path == loop.place.path and span.start <= place.span.start < span.end
+
+
 def _judge(run: Interpreter, loop: Loop, body: Body, effect: Effect, clock: int, ys: frozenset[str]) -> None:
     fresh = run.is_fresh(effect.born, clock)
-    inside = f"`{effect.inside}` has a side effect: " if effect.inside else ""
+    inside = f"`{effect.inside}` has a side effect: " if effect.inside and not _stands_in(loop, effect.place) else ""
     what = f"`{effect.what}`"
     match effect.act:
-        case Act.WRITE | Act.COLLECT if fresh:
-            return
-        case Act.COLLECT if not effect.inside:
+        case Act.OWN:
+            body.oblige(f"{what} changes nothing else than an object that is new in each iteration")
+        case Act.WRITE | Act.COLLECT | Act.AGAIN if fresh:
+            if effect.guess:
+                body.oblige(f"{what} changes nothing else than an object that is new in each iteration")
+        case Act.AGAIN:
+            body.oblige(f"{what} once is as good as once a layer")
+        case Act.COLLECT if not inside:
             root = effect.what.partition(".")[0].partition("[")[0]
             if root not in ys and root != loop.appends_to:
                 reason = f"{what} collects a value from every layer, in a way that no scan gives back"
@@ -130,8 +142,9 @@ def _judge(run: Interpreter, loop: Loop, body: Body, effect: Effect, clock: int,
             reason = f"{what} needs a concrete value; in a scan it is a tracer"
             body.problems.append(("SCN208", reason, effect.place))
         case Act.IDENTITY:
-            reason = f"{what} compares object identity; in a scan every iteration sees the same tracer"
-            body.problems.append(("SCN207", inside + reason, effect.place))
+            where = f" in `{effect.inside}`" if inside else ""
+            reason = f"{what}{where} compares object identity; in a scan every iteration sees the same tracer"
+            body.problems.append(("SCN207", reason, effect.place))
         case Act.CALLBACK:
             body.oblige(f"{what} may run again where the backward pass runs a layer again")
         case Act.TELLS:
@@ -140,7 +153,7 @@ def _judge(run: Interpreter, loop: Loop, body: Body, effect: Effect, clock: int,
             body.note(f"{what} runs again where the backward pass runs a layer again")
         case Act.CHECKPOINT:
             body.note(f"the body has its own {what}, inside the remat of the stack")
-        case Act.SUPER if not effect.inside:
+        case Act.SUPER if not inside:
             body.problems.append(("SCN212", "`super()` does not work in a local function", effect.place))
         case _:
             return

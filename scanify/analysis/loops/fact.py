@@ -22,6 +22,7 @@ from scanify.analysis.values.domain import (
     Const,
     Function,
     Instance,
+    Key,
     Library,
     Listed,
     Mapped,
@@ -142,6 +143,11 @@ def _walked_beside(
             if isinstance(value, Mapped):
                 text = f"the dict `{loop.code(walk.source)}` is walked beside the layers"
                 yield "SCN213", text, _place(loop, walk.source)
+        given = isinstance(walk.base, ast.Name) and walk.base.id in loop.scope.params  # then its name alone says keys
+        kinds = (Listed, Mapped, Array) if given else (Listed, Mapped, Array, Key)
+        if walk.via == "iter" and not all(isinstance(value, kinds) for value in walked_values(run, walk, envs)):
+            text = f"`{loop.code(walk.base)}` may be an iterator, of which other code may take what is left"
+            yield "SCN213", text, _place(loop, walk.source)
     base = layers.walk.base
     if not isinstance(base, ast.Name) or layers.walk.source is not base:
         return
@@ -343,8 +349,6 @@ def _collects_numbers(run: Interpreter, loop: Loop, shape: LoopShape, envs: Sequ
     """Whether equal layers may still collect different things: by name, or numbers that are walked beside them."""
     if not shape.collections:
         return False
-    from scanify.analysis.values.domain import Key
-
     if shape.collected.keyed:
         return True
     return any(not all(isinstance(value, Key) for value in walked_values(run, walk, envs)) for walk in shape.beside)

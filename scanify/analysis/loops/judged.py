@@ -93,10 +93,12 @@ def _shared(run: Interpreter, cell: ListCell | DictCell, groups: Sequence[Group]
     if isinstance(cell, ListCell) and cell.repeats is not None:
         return "the list repeats one layer object with `*`"
     seen: set[int] = set()
-    for group in groups if isinstance(cell, DictCell) else ():
-        if isinstance(group.element, Instance) and not group.repeated:
+    for group in groups:
+        named = isinstance(cell, DictCell) or isinstance(group.node, ast.Name | ast.Attribute)
+        if isinstance(group.element, Instance) and not group.repeated and named:
             if id(group.element.fields) in seen:
-                return "one layer object stands in the dict more than once"
+                kind = "dict" if isinstance(cell, DictCell) else "list"
+                return f"one layer object stands in the {kind} more than once"
             seen.add(id(group.element.fields))
     for group in groups:
         if group.loops and not group.spread and isinstance(group.element, Instance) and group.element.born:

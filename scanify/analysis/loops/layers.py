@@ -9,6 +9,8 @@ from scanify.analysis.loops.applied import applies, calls_itself
 from scanify.analysis.loops.judged import judged, mixed, together
 from scanify.analysis.loops.layer_list import FEW, Layers, groups_of
 from scanify.analysis.lower.loop import Form, Loop, Order, Walk
+from scanify.analysis.values.annotations import annotated
+from scanify.analysis.values.attributes import class_env
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import (
     Array,
@@ -216,6 +218,8 @@ def _of_cell(run: Interpreter, loop: Loop, base: Layers, cell: ListCell | DictCe
                 return None if not found else replace(base, refusal=mixed(run, groups))
     if not found:
         return _nothing_shown(loop, base, cell, groups, hidden)
+    if not cell.whole and not cell.given:
+        hidden = hidden or cell.why or "a part of the list is not shown"
     layers = replace(base, classes=tuple(distinct(found)), several=several, hidden=hidden, given=cell.given)
     if cell.given and base.owner is not None:
         layers = _of_callers(run, layers, cell)
@@ -269,10 +273,30 @@ def _members(groups: list[Group]) -> tuple[list[Group], bool]:
 
 def _empty(run: Interpreter, loop: Loop, base: Layers, cell: ListCell | DictCell) -> Layers | None:
     given = isinstance(cell, ListCell) and cell.given and base.owner is not None and run.classes.is_module(base.owner)
-    if not given or not calls_itself(loop, base.walk):
+    if not calls_itself(loop, base.walk):
         return None
+    if not given:
+        return _never_filled(run, base, cell)
     why = f"cannot tell which class the layers have: {cell.why or cell.given}"
     return _of_callers(run, replace(base, given=cell.given, unlike=why, hidden=why), cell)
+
+
+def _never_filled(run: Interpreter, base: Layers, cell: ListCell | DictCell) -> Layers | None:
+    """A field that is declared to hold modules, and that nothing shown ever fills."""
+    field = run.classes.fields(base.owner).get(base.attribute or "") if base.owner is not None else None
+    if field is None:
+        return None
+    with run.question(), run.recording():
+        said = annotated(run, class_env(run, field.owner), field.statement.annotation, "the field")
+    elements = [group.element for value in options(said or Unknown("")) for group in _groups_of(value)]
+    if not any(is_layer(run, option) for element in elements for option in options(element)):
+        return None
+    text = "cannot tell which class the layers have: the list is made empty, and nothing is shown to fill it"
+    return replace(base, refusal=("SCN201", text, cell.module.place(cell.node)))
+
+
+def _groups_of(value: Value) -> list[Group]:
+    return _groups(value.cell) if isinstance(value, Listed | Mapped) else []
 
 
 def _nothing_shown(

@@ -25,12 +25,13 @@ _WORDS = {
     Does.GROW: "the list grows after it was built",
     Does.CHANGE: "the list is changed by `{what}`",
     Does.PASS: "the list itself is given to `{what}`",
-    Does.JOIN: "the list is joined with another one",
+    Does.TEXT: "`{what}` makes text of the list",
+    Does.JOIN: "another list is made of it with `+` or `*`",
     Does.COMPARE: "the list is compared",
     Does.TYPE: "code asks for the type of the list",
     Does.ATTRIBUTE: "code asks for `.{what}` of the list",
     Does.STORE: "the list is kept under another name, in another object",
-    Does.REPLACE: "a part of the list is replaced",
+    Does.REPLACE: "`{what}` replaces a part of the list",
     Does.RETURN: "the list itself is returned",
 }
 
@@ -127,7 +128,8 @@ def assigned_elsewhere(run: Interpreter, layers: Layers) -> tuple[str, Place] | 
         replaced = run.replaced.get((cls.node, layers.attribute))
         if replaced is not None:
             return f"`{replaced.what}` puts another list in its place", replaced.place
-    return None
+    replaced = run.replaced_by_name.get(layers.attribute)
+    return (f"`{replaced.what}` may put another list in its place", replaced.place) if replaced is not None else None
 
 
 def _needs_list(cell: ListCell | DictCell, use: Use) -> str | None:

@@ -1,6 +1,6 @@
 """All decisions about a project: loops are found, their functions run, and the decisions brought into line."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from scanify.analysis.values.domain import Instance, Listed, Mapped, Unknown, Va
 from scanify.analysis.values.explore import Code, Explorer
 from scanify.analysis.values.interpreter import Interpreter
 
+_ROUNDS = 3  # of following other names of lists, and the callers of functions
 _BELOW = frozenset({"equinox", "jax", "jaxtyping"})
 
 
@@ -98,7 +99,24 @@ def _look_around(run: Interpreter, explorer: Explorer, loops: Sequence[Loop]) ->
                     function = loop.scope.function
                     if function is not None:
                         words.add(function.name)
-    explorer.explore(words)
+    if words:
+        words.add("tree_at")
+    for _ in range(_ROUNDS):
+        explorer.explore(words)
+        words = _other_names(run, words) | run.asked_for - {""}
+
+
+def _other_names(run: Interpreter, words: Collection[str]) -> set[str]:
+    """The fields that hold the same lists as those of some names, which are then the same lists under those names."""
+    found: set[str] = set()
+    for stores in run.stores.values():
+        names = {each.attribute for each in stores.values() if each.attribute is not None}
+        for known in names & set(words) & set(run.guesses) if len(names) > 1 else ():
+            for name in names - set(run.guesses):
+                found.add(name)
+                run.guesses[name] = run.guesses[known]
+                run.memo.clear()
+    return found
 
 
 def _owner_names(explorer: Explorer, loop: Loop) -> set[str]:

@@ -9,6 +9,7 @@ from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import (
     NONE,
     Array,
+    Class,
     Instance,
     Key,
     Library,
@@ -121,6 +122,17 @@ def given_dict(run: Interpreter, env: Env, node: ast.expr, part: ast.expr, what:
     return Mapped(cell)
 
 
+def _meaning(run: Interpreter, env: Env, name: str) -> object:
+    """What a name in an annotation stands for: in the function around, or else in the file."""
+    root, _, rest = name.partition(".")
+    local = env.lookup(root)
+    if local is None:
+        return run.index.resolve(env.module, name)
+    if isinstance(local, Library):
+        return External(f"{local.qualname}.{rest}".rstrip("."))
+    return local.definition if isinstance(local, Class) and not rest else None
+
+
 def _named(run: Interpreter, env: Env, node: ast.expr, what: str) -> Value | None:
     name = dotted(node)
     if name is None:
@@ -134,7 +146,7 @@ def _named(run: Interpreter, env: Env, node: ast.expr, what: str) -> Value | Non
         return given_list(run, env, node, [], last.lower() == "tuple", what)
     if last in tables.DICT_TYPES:
         return Mapped(DictCell(node, env.module, 0, whole=False, given=what, why=f"{what} comes from the caller"))
-    meaning = run.index.resolve(env.module, name)
+    meaning = _meaning(run, env, name)
     if isinstance(meaning, Definition) and isinstance(meaning.node, ast.ClassDef):
         from scanify.analysis.values.construct import any_instance
 

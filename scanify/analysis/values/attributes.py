@@ -86,6 +86,8 @@ def _of_array(owner: Value, name: str) -> Value:
         return Unknown(f"`.{name}` of an array") if name == "shape" else Number()
     if name in ("T", "mT", "real", "imag", "at"):
         return owner
+    if name == "__class__":
+        return Unknown("the class of a value")
     return Method(owner, name)
 
 
@@ -108,7 +110,7 @@ def _of_instance(run: Interpreter, env: Env, node: ast.AST, owner: Instance, nam
     if declared is not None:
         from scanify.analysis.values.annotations import annotated
 
-        home = run.module_env(declared.owner.module)
+        home = class_env(run, declared.owner)
         what = f"the field `{name}` of `{owner.name}`"
         value = annotated(run, home, declared.statement.annotation, what)
         value = value or Unknown(f"{what} is not shown", declared.owner.module.place(declared.statement))
@@ -165,7 +167,7 @@ def of_definition(run: Interpreter, cls: Definition, name: str, bound: Instance 
                 f"`{owner.name}.{name}` changes", owner.module.place(value), run.ambient(f"{owner.name}.{name}")
             )
         with run.recording(), run.elsewhere():
-            made = evaluate(run, run.module_env(owner.module), value)
+            made = evaluate(run, class_env(run, owner), value)
         is_method = isinstance(made, Function) and bound is not None and made.bound is None
         return Function(made.node, made.env, bound) if isinstance(made, Function) and is_method else made
     return None
@@ -173,7 +175,8 @@ def of_definition(run: Interpreter, cls: Definition, name: str, bound: Instance 
 
 def class_env(run: Interpreter, owner: Definition) -> Env:
     """The names around the methods of a class."""
-    return Env(owner.module, run.module_env(owner.module), owner=owner)
+    around = run.inner_classes[owner.node][1] if owner.node in run.inner_classes else run.module_env(owner.module)
+    return Env(owner.module, around, owner=owner)
 
 
 def _property(run: Interpreter, env: Env, node: ast.AST, owner: Instance, value: Value) -> Value:

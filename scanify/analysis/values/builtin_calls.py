@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from scanify.analysis.values.domain import (
     NONE,
@@ -19,6 +20,7 @@ from scanify.analysis.values.domain import (
     Unknown,
     Value,
     Walked,
+    join,
     marked,
     merged,
     options,
@@ -155,6 +157,9 @@ def _number(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Valu
 
 
 def _text(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
+    from scanify.analysis.values.calls import given_away
+
+    given_away(run, env, node, positional, env.code(node.func) if isinstance(node, ast.Call) else "str", Does.TEXT)
     return Text(merged(value.marks for value in positional))
 
 
@@ -172,6 +177,14 @@ def _asked(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value
         if isinstance(option, Instance):
             run.use_of(option, Does.TYPE, node, env)
     return Number(positional[0].marks if positional else ())
+
+
+def _type(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
+    asked = _asked(run, env, node, positional, named)
+    owner = positional[0] if positional else None
+    if isinstance(owner, Instance) and owner.exact:
+        return run.class_value(owner.cls)
+    return Unknown("the class of a value", env.place(node), asked.marks)
 
 
 def _identified(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
@@ -199,21 +212,35 @@ def _get_attribute(run: Interpreter, env: Env, node: ast.AST, positional: Sequen
     if len(positional) >= 2 and isinstance(positional[1], Const) and isinstance(positional[1].value, str):
         return attribute(run, env, node, positional[0], positional[1].value)
     owner = positional[0] if positional else Unknown("no object")
-    if isinstance(owner, Instance) and not isinstance(owner.cls, Library):
-        for value in owner.fields.values():
-            if isinstance(value, Listed):
-                run.use(value.cell, Does.PASS, node, env, "getattr")
-    return Unknown("an attribute by a name that is computed")
+    unknown = Unknown("an attribute by a name that is computed", env.place(node))
+    if not isinstance(owner, Instance) or isinstance(owner.cls, Library):
+        return unknown
+    for value in owner.fields.values():
+        if isinstance(value, Listed):
+            run.use(value.cell, Does.PASS, node, env, "getattr")
+    return join([unknown, *(value for value in owner.fields.values() if isinstance(value, Instance))])
 
 
 def _set_attribute(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
-    if len(positional) == 3 and isinstance(positional[1], Const) and isinstance(positional[0], Instance):
+    if len(positional) == 3 and isinstance(positional[1], Const):
         from scanify.analysis.values.stores import store_attribute
 
-        store_attribute(run, env, node, positional[0], str(positional[1].value), positional[2])
+        for option in options(positional[0]):
+            store_attribute(run, env, node, option, str(positional[1].value), positional[2])
         return NONE
     run.effect(Act.WRITE, env.code(node), node, env)
     return NONE
+
+
+def _replaced(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
+    """`dataclasses.replace(model, layers=...)`: another object of the class, with other values in some fields."""
+    owner = positional[0] if positional else Unknown("no object")
+    for option in options(owner):
+        for name in named:
+            run.replace(option, name, node, env)
+    if isinstance(owner, Instance):
+        return replace(owner, fields={**owner.fields, **named}, origin="dataclasses.replace", node=node)
+    return Unknown("a copy of an object that is not shown", env.place(node))
 
 
 def _new_object(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
@@ -276,7 +303,7 @@ BUILTINS: dict[str, Handler] = {
     "builtins.divmod": _plain_number,
     "builtins.isinstance": _asked,
     "builtins.issubclass": _asked,
-    "builtins.type": _asked,
+    "builtins.type": _type,
     "builtins.callable": _asked,
     "builtins.hasattr": _asked,
     "builtins.id": _identified,
@@ -290,6 +317,7 @@ BUILTINS: dict[str, Handler] = {
     "scanify.get_attributes": _get_attributes,
     "operator.attrgetter": _attribute_getter,
     "builtins.object.__new__": _new_object,
+    "dataclasses.replace": _replaced,
     "dataclasses.field": _made_property,
     "equinox.field": _made_property,
 }

@@ -27,7 +27,7 @@ from scanify.analysis.values.domain import (
     options,
     raised,
 )
-from scanify.analysis.values.effects import Act, Effect
+from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.expressions import evaluate
 from scanify.analysis.values.heap import Does, Group, ListCell
@@ -183,21 +183,23 @@ def unknown_call(
     run.effect(Act.UNKNOWN, text, node, env)
     given_away(run, env, node, [*positional, *named.values()], text)
     marks = merged(value.marks for value in (function, *positional, *named.values()))
-    return Unknown(f"`{text}(...)` gives what the source does not show", env.place(node), marks)
+    return Unknown(f"`{text}(...)` gives what the source does not show", env.place(node), marks, run.tick())
 
 
 def _called_text(env: Env, node: ast.AST) -> str:
     return env.code(node.func) if isinstance(node, ast.Call) else env.code(node)
 
 
-def given_away(run: Interpreter, env: Env, node: ast.AST, values: Sequence[Value], text: str) -> None:
-    """Note the lists that a call of something unknown is given."""
+def given_away(
+    run: Interpreter, env: Env, node: ast.AST, values: Sequence[Value], text: str, does: Does = Does.PASS
+) -> None:
+    """Note the lists that a call of something unknown is given, or that become text."""
     for value in values:
         for option in options(value):
             if isinstance(option, Listed | Mapped):
-                run.use(option.cell, Does.PASS, node, env, text)
+                run.use(option.cell, does, node, env, text)
             if isinstance(option, Instance):
-                run.use_of(option, Does.PASS, node, env, text)
+                run.use_of(option, does, node, env, text)
 
 
 # -- functions of the project ----------------------------------------------------------------------------------------
@@ -224,7 +226,11 @@ def call_function(
             value = _run_function(run, env, node, function, positional, named)
         # What a call changes of objects that it made itself is nobody else's matter.
         writes = (Act.WRITE, Act.COLLECT)
-        effects = tuple(each for each in recorded if each.act not in writes or not run.is_fresh(each.born, start))
+        effects = tuple(
+            replace(each, act=Act.OWN) if each.act in writes and run.is_fresh(each.born, start) else each
+            for each in recorded
+            if each.act not in writes or each.guess or not run.is_fresh(each.born, start)
+        )
         if key is not None:
             run.memo[key] = value, effects
     if isinstance(function.bound, Instance):
@@ -235,56 +241,81 @@ def call_function(
             continue
         applied |= {effect.what} if effect.act is Act.APPLY else set()
         if effect.act is not Act.SUPER:
-            run.effects.append(_from_inside(effect, function))
+            run.effects.append(effect if effect.inside else replace(effect, inside=_called(function)))
     return value
 
 
-def _from_inside(effect: Effect, function: Function) -> Effect:
-    owner = function.env.owner
-    inside = effect.inside or (f"{owner.name}.{function.name}" if owner is not None else function.name)
-    return replace(effect, inside=inside)
+def _called(function: Function) -> str:
+    """The name of a function in messages: `Block.__call__` for a method."""
+    owner = function.env.owner if function.env.function is None else None
+    return f"{owner.name}.{function.name}" if owner is not None else function.name
 
 
 def _run_function(
     run: Interpreter, env: Env, node: ast.AST, function: Function, positional: Sequence[Value], named: Named
 ) -> Value:
+    decorators = [] if function.bare else _decorators(run, env, node, function)
+    if decorators and not any(function.node is each for each in run.calling):
+        return _through_decorators(run, env, node, function, decorators, positional, named)
+    return _run_body(run, function, positional, named)
+
+
+def _run_body(run: Interpreter, function: Function, positional: Sequence[Value], named: Named) -> Value:
     from scanify.analysis.values.statements import run_body
 
     inner = Env(function.env.module, function.env, function.node, function.env.owner, call=run.tick())
     code = function.node
     arguments = [function.bound, *positional] if function.bound is not None else list(positional)
     bind_parameters(run, inner, code.args, arguments, named)
-    if function.bound is not None:
+    method = function.bare and function.env.owner is not None and bool(arguments)
+    if function.bound is not None or (method and isinstance(arguments[0], Instance)):
         first = [*code.args.posonlyargs, *code.args.args][:1]
         inner.self_name = first[0].arg if first else None
     run.calling.append(code)
     run.executed.add(code)
     try:
-        value = evaluate(run, inner, code.body) if isinstance(code, ast.Lambda) else run_body(run, inner, code)
-        return _decorated(run, env, node, function, value)
+        return evaluate(run, inner, code.body) if isinstance(code, ast.Lambda) else run_body(run, inner, code)
     finally:
         run.calling.pop()
 
 
-def _decorated(run: Interpreter, env: Env, node: ast.AST, function: Function, value: Value) -> Value:
-    """What the decorators of a function make of its calls, as far as they are known to change nothing."""
-    for decorator in getattr(function.node, "decorator_list", ()):
+def _decorators(run: Interpreter, env: Env, node: ast.AST, function: Function) -> list[Value]:
+    """The decorators of a function whose bodies the project has, the innermost first; others are noted."""
+    found: list[Value] = []
+    for decorator in reversed(getattr(function.node, "decorator_list", ())):
         inner = decorator.func if isinstance(decorator, ast.Call) else decorator
         with run.recording():
             meaning = evaluate(run, function.env, inner)
         if isinstance(meaning, Library):
             last = meaning.qualname.rpartition(".")[2]
-            if last in ("lru_cache", "cache"):
-                return marked(value, ())
-            if last == "contextmanager" or meaning.qualname.partition(".")[0] in tables.PURE_PACKAGES | {"builtins"}:
+            known = meaning.qualname.partition(".")[0] in tables.PURE_PACKAGES | {"builtins"}
+            if known or last in ("lru_cache", "cache", "contextmanager"):
                 continue
         elif isinstance(meaning, Method | Unknown) and ast.unparse(inner).rpartition(".")[2] in ("setter", "getter"):
             continue
         elif isinstance(meaning, Function):
-            call(run, env, node, meaning, [Function(function.node, function.env, None)], {})
+            found.append(evaluate(run, function.env, decorator) if inner is not decorator else meaning)
             continue
         run.effect(Act.UNKNOWN, f"{function.name} through its decorator", node, env)
-    return value
+    return found
+
+
+def _through_decorators(
+    run: Interpreter,
+    env: Env,
+    node: ast.AST,
+    function: Function,
+    decorators: Sequence[Value],
+    positional: Sequence[Value],
+    named: Named,
+) -> Value:
+    """What calling a decorated function gives: that which its decorators make of it is called."""
+    made: Value = replace(function, bound=None, bare=True)
+    for decorator in decorators:
+        made = call(run, env, node, decorator, [made], {})
+    bound = [function.bound] if function.bound is not None else []
+    values = [call(run, env, node, option, [*bound, *positional], named) for option in options(made)]
+    return join(values)
 
 
 def bind_parameters(run: Interpreter, env: Env, args: ast.arguments, positional: Sequence[Value], named: Named) -> None:

@@ -126,7 +126,7 @@ def _dataclass_init(
         elif field.default is not None and not unclear:
             value = _default(run, field)
         else:
-            home = run.module_env(field.owner.module)
+            home = class_env(run, field.owner)
             value = annotated(run, home, field.statement.annotation, f"the field `{name}`") or Unknown(
                 f"`{name}` comes from the caller", field.owner.module.place(field.statement)
             )
@@ -150,7 +150,7 @@ def _default(run: Interpreter, field: Field) -> Value:
     from scanify.analysis.values.calls import call
     from scanify.analysis.values.expressions import evaluate
 
-    env = run.module_env(field.owner.module)
+    env = class_env(run, field.owner)
     given = _options(field)
     assert field.default is not None
     if "default_factory" in given:
@@ -168,7 +168,7 @@ def _converted(run: Interpreter, env: Env, node: ast.AST, field: Field, converte
     from scanify.analysis.values.calls import call
     from scanify.analysis.values.expressions import evaluate
 
-    home = run.module_env(field.owner.module)
+    home = class_env(run, field.owner)
     return call(run, home, converter, evaluate(run, home, converter), [value], {})
 
 
@@ -199,12 +199,12 @@ def _model(run: Interpreter, cls: Definition) -> Value:
         if found is not None:
             owner, function = found
             arguments = function.args
-            home = run.module_env(owner.module)
+            home = class_env(run, owner)
             parameters = [*arguments.posonlyargs, *arguments.args][1:]
             named = {each.arg: symbolic(run, home, each, arguments) for each in (*parameters, *arguments.kwonlyargs)}
         else:
             for name, field in run.classes.fields(cls).items():
-                home = run.module_env(field.owner.module)
+                home = class_env(run, field.owner)
                 value = annotated(run, home, field.statement.annotation, f"the field `{name}`")
                 place = field.owner.module.place(field.statement)
                 named[name] = value or Unknown(f"`{name}` comes from the caller", place)

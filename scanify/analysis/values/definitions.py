@@ -28,7 +28,10 @@ def function_statement(run: Interpreter, env: Env, node: ast.FunctionDef | ast.A
 def class_statement(run: Interpreter, env: Env, node: ast.ClassDef, flow: object) -> bool:
     from scanify.analysis.index.meaning import Definition
 
-    env.bind(node.name, Class(Definition(env.module, node.name, node)))
+    definition = Definition(env.module, node.name, node)
+    if env.function is not None:
+        run.inner_classes.setdefault(node, (definition, env))
+    env.bind(node.name, Class(definition))
     return False
 
 

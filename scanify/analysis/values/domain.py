@@ -68,11 +68,15 @@ def sized(marks: Marks) -> Marks:
 
 @dataclass(frozen=True, eq=False)
 class Unknown:
-    """Nothing is known, and why: `at` is the place that the reason speaks of."""
+    """Nothing is known, and why: `at` is the place that the reason speaks of.
+
+    `born` is when a call that is not shown gave it, 0 for all else: it may have been made there.
+    """
 
     why: str
     at: Place | None = None
     marks: Marks = ()
+    born: int = 0
 
 
 @dataclass(frozen=True)
@@ -164,7 +168,8 @@ class Mapped:
 class Function:
     """A function of the project with the names around it; `bound` is the instance or class it is a method of.
 
-    `fresh` is the number of the call that made it, 0 for a function of a module or a class.
+    `fresh` is the number of the call that made it, 0 for a function of a module or a class; `bare` is the function
+    itself, as its decorators are given it.
     """
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -172,6 +177,7 @@ class Function:
     bound: "Value | None" = None
     fresh: int = 0
     marks: Marks = ()
+    bare: bool = False
 
     @property
     def name(self) -> str:
@@ -321,7 +327,7 @@ def _same(mine: Value, other: Value) -> bool:
     if isinstance(mine, Mapped) and isinstance(other, Mapped):
         return mine.cell is other.cell
     if isinstance(mine, Function) and isinstance(other, Function):
-        return mine.node is other.node and mine.bound is other.bound
+        return mine.node is other.node and mine.bound is other.bound and mine.bare == other.bare
     if isinstance(mine, Instance) and isinstance(other, Instance):
         return mine.fields is other.fields and mine.cls == other.cls
     if isinstance(mine, Const) and isinstance(other, Const):

@@ -23,7 +23,8 @@ class Act(Enum):
     asks which object something is. CALLBACK runs again where a layer is run again. TELLS logs or warns.
     CHECKPOINT is remat of its own. DEBUG prints through jax, once a layer. SUPER is a zero-argument `super()`.
     APPLY is a call of a module, or of a method of it, which `what` names the class of. BRANCH is a condition on a
-    Python value that differs between the iterations of the loops in `marks`.
+    Python value that differs between the iterations of the loops in `marks`. OWN changes what a call that is not shown
+    gave to the function that changes it. AGAIN does what is done already when it is done once more.
     """
 
     WRITE = "write"
@@ -39,13 +40,16 @@ class Act(Enum):
     SUPER = "super"
     APPLY = "apply"
     BRANCH = "branch"
+    OWN = "own"
+    AGAIN = "again"
 
 
 @dataclass(frozen=True, eq=False)
 class Effect:
     """One effect: `what` it is done to or by, as written; `inside` the function that does it, where that is a callee.
 
-    `cell` is the object of the heap that a write changes, where it is known: the caller may have made it.
+    `root` is the object of the heap that a write changes, where it is known: the caller may have made it. `guess` says
+    that nothing but the call that gave the object says that it is new.
     """
 
     act: Act
@@ -56,6 +60,7 @@ class Effect:
     born: int = 0
     root: ast.AST | None = None
     marks: "Marks" = ()
+    guess: bool = False
 
     @property
     def place(self) -> Place:

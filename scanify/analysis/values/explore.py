@@ -108,6 +108,16 @@ class Explorer:
             else:
                 self._call(code)
         self._left_over(before)
+        if code.owner is None:
+            self._inner_classes(code)
+
+    def _inner_classes(self, code: Code) -> None:
+        """Run the methods of the classes that a function defines."""
+        first, last = code.node.lineno, code.node.end_lineno or code.node.lineno
+        for definition, env in list(self.run.inner_classes.values()):
+            if env.module is code.module and first <= definition.node.lineno <= last:
+                for method in self.run.classes.methods(definition).values():
+                    self.run_code(Code(code.module, method, definition))
 
     def _call(self, code: Code) -> None:
         run, args = self.run, code.node.args
@@ -119,7 +129,7 @@ class Explorer:
             bound = any_instance(run, code.owner, "self") if "staticmethod" not in names else None
             bound = Class(code.owner) if "classmethod" in names else bound
         parameters = [*args.posonlyargs, *args.args][1 if bound is not None else 0 :]
-        home = run.module_env(code.module)
+        home = env if code.owner is not None else run.module_env(code.module)
         named = {each.arg: symbolic(run, home, each, args) for each in (*parameters, *args.kwonlyargs)}
         call_function(run, env, code.node, Function(code.node, env, bound), [], named)
 

@@ -232,6 +232,7 @@ def _joined(run: Interpreter, env: Env, node: ast.AST, left: Value, right: Value
 def _repeated(run: Interpreter, env: Env, node: ast.AST, listed: Listed, times: Value) -> Value:
     cell = new_list(run, env, node, is_tuple=listed.cell.is_tuple)
     count = times.value if isinstance(times, Const) and isinstance(times.value, int) else None
+    run.use(listed.cell, Does.JOIN, node, env)
     for group in listed.cell.groups:
         total = group.count * count if group.count is not None and count is not None else None
         cell.groups.append(Group(group.element, group.node, group.module, group.loops, total))
@@ -351,7 +352,10 @@ def _walrus(run: Interpreter, env: Env, node: ast.NamedExpr) -> Value:
 
 
 def _text(run: Interpreter, env: Env, node: ast.JoinedStr) -> Value:
+    from scanify.analysis.values.calls import given_away
+
     values = [evaluate(run, env, part.value) for part in node.values if isinstance(part, ast.FormattedValue)]
+    given_away(run, env, node, values, "an f-string", Does.TEXT)
     return Text(merged(raised(value.marks, Vary.NUMBER) for value in values))
 
 

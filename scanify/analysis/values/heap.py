@@ -45,6 +45,7 @@ class Does(Enum):
     GROW = "adds to it"
     CHANGE = "changes it"
     PASS = "gives it to a function"
+    TEXT = "makes text of it"
     JOIN = "joins it with another list"
     COMPARE = "compares it"
     TYPE = "asks for its type"

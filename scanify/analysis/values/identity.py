@@ -45,7 +45,7 @@ def memo_key(run: Interpreter, function: Function, positional: Sequence[Value], 
     """What tells a call from others of the same function; None where it has to be run anew."""
     around = id(function.env) if function.env.function is not None else 0
     coarse = is_coarse(run)
-    parts: list[object] = [function.node, around, coarse]
+    parts: list[object] = [function.node, around, coarse, run.replacing, function.bare]
     values = [function.bound, *positional, *named.values()]
     for value in values:
         part = kind_of(value) if coarse else identity(value)
@@ -70,7 +70,9 @@ def kind_of(value: Value | None, depth: int = 0) -> object | None:
             return (id(getattr(value.cls, "node", value.cls)), value.exact, fields)
         case Const():
             return ("const", type(value.value), value.value)
-        case Array() | Number() | Text() | Key() | Unknown():
+        case Unknown():
+            return ("unknown", value.born > 0)
+        case Array() | Number() | Text() | Key():
             return type(value), _differs(value)
         case Listed() if value.cell.is_tuple:
             return ("tuple", tuple(kind_of(each.element, depth + 1) or id(each.element) for each in value.cell.groups))
@@ -110,7 +112,7 @@ def identity(value: Value | None, depth: int = 0) -> object | None:
         case None | Const() | Number() | Text() | Key() | Array() | Class() | Library():
             return (type(value), value, type(getattr(value, "value", None)))
         case Unknown():
-            return ("unknown", value.marks)
+            return ("unknown", value.marks, value.born > 0)
         case Instance() if value.whole or value.origin:
             if depth >= _MAX_IDENTITY or len(value.fields) > 40:
                 return ("instance", id(value.fields), value.marks)
@@ -124,7 +126,7 @@ def identity(value: Value | None, depth: int = 0) -> object | None:
         case Mapped():
             return ("dict", id(value.cell), len(value.cell.entries), len(value.cell.groups))
         case Function():
-            return ("function", value.node, id(value.env) if value.env.function is not None else 0,
+            return ("function", value.node, value.bare, id(value.env) if value.env.function is not None else 0,
                     identity(value.bound, depth + 1) if value.bound is not None else 0, value.marks)  # fmt: skip
         case OneOf():
             return ("one of", value.marks, tuple(identity(each, depth + 1) or id(each) for each in value.options))

@@ -9,7 +9,19 @@ from scanify.analysis.index.meaning import Definition, External, Package
 from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
 from scanify.analysis.values.classes import Classes
-from scanify.analysis.values.domain import Class, Function, Instance, Key, Library, Mark, Marks, Unknown, Value, Vary
+from scanify.analysis.values.domain import (
+    Array,
+    Class,
+    Function,
+    Instance,
+    Key,
+    Library,
+    Mark,
+    Marks,
+    Unknown,
+    Value,
+    Vary,
+)
 from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Cell, Does, Use
@@ -94,9 +106,13 @@ class Interpreter:
         self.replaced: dict[
             tuple[ast.AST, str], Use
         ] = {}  # by the class and the name of a field stored to from outside
+        self.replaced_by_name: dict[str, Use] = {}  # by the name alone: fields of objects of unknown class
+        self.asked_for: set[str] = set()  # functions whose callers say what they do with lists
         self.unpacking: ast.AST | None = None
         self.stores: dict[ast.AST, dict[ast.expr, Stored]] = {}
         self.closures: list[Function] = []
+        # Classes that functions define, with the names around them.
+        self.inner_classes: dict[ast.AST, tuple[Definition, Env]] = {}
         self.unknown_attributes: dict[str, list[Use]] = {}
         self.models: dict[ast.AST, Value] = {}
         self.memo: dict[object, tuple[Value, tuple[Effect, ...]]] = {}
@@ -188,9 +204,12 @@ class Interpreter:
         born: int = 0,
         root: ast.AST | None = None,
         marks: Marks = (),
+        owner: Value | None = None,
     ) -> None:
-        """Note an effect of the code that runs in `env`."""
-        self.effects.append(Effect(act, what, node, env.module, born=born, root=root, marks=marks))
+        """Note an effect of the code that runs in `env`; `owner` is what a write changes, if it is no known object."""
+        guess = isinstance(owner, Unknown) and owner.born > 0
+        born = owner.born if isinstance(owner, Unknown | Array) else born
+        self.effects.append(Effect(act, what, node, env.module, born=born, root=root, marks=marks, guess=guess))
 
     def use(self, cell: Cell, does: Does, node: ast.AST, env: Env, what: str = "") -> None:
         """Note a use of an object of the heap."""
@@ -221,6 +240,14 @@ class Interpreter:
         self.touched.setdefault(id(instance.fields), use)
         if instance.node is not None:
             self.touched_at.setdefault(instance.node, use)
+
+    def replace(self, owner: Value, name: str, node: ast.AST, env: Env) -> None:
+        """Note that a field of an object is given another value from outside of its class."""
+        use = Use(Does.CHANGE, node, env.place(node), env.function, env.code(node))
+        if isinstance(owner, Instance) and not isinstance(owner.cls, Library):
+            self.replaced.setdefault((owner.cls.node, name), use)
+        elif isinstance(owner, Unknown):
+            self.replaced_by_name.setdefault(name, use)
 
     def loops_since(self, born: int) -> tuple[Region, ...]:
         """The loops around that were entered after a moment."""

@@ -110,7 +110,9 @@ def _tree_at(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Val
             if isinstance(target, Listed):
                 run.use(target.cell, Does.REPLACE, node, env, "equinox.tree_at")
     run.replacing = before
-    if isinstance(where, Unknown) or (isinstance(where, Partial) and isinstance(where.function, Unknown)):
+    if isinstance(where, Unknown) and "comes from the caller" in where.why:
+        run.asked_for.add(getattr(env.function, "name", ""))
+    elif isinstance(where, Unknown) or (isinstance(where, Partial) and isinstance(where.function, Unknown)):
         for guess in run.guesses.values():  # it may reach into any list
             for option in options(guess):
                 if isinstance(option, Listed):
@@ -194,12 +196,14 @@ def _other(
     values: Sequence[Value],
     marks: Marks,
 ) -> Value:
-    from scanify.analysis.values.calls import call, unknown_call
+    from scanify.analysis.values.calls import call, given_away, unknown_call
 
     root, last = name.partition(".")[0], name.rpartition(".")[2]
     code = env.code(node.func) if isinstance(node, ast.Call) else name
     if name == "logging.getLogger":
         return Instance(Library("logging.Logger"), {}, True, True, node=node)
+    if name.startswith((*tables.LOGS, *tables.IMPURE)):
+        given_away(run, env, node, values, code, Does.TEXT if name.startswith(tables.WRITES) else Does.PASS)
     if name.startswith(tables.LOGS):
         run.effect(Act.TELLS, code, node, env)
         return NONE

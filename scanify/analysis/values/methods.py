@@ -133,7 +133,8 @@ def _of_list(
         changed(run, env, cell, node, code)
         return element
     elif name in ("add", "update", "discard", "difference_update"):
-        run.effect(Act.WRITE, code, node, env, born=cell.born, root=cell.node)
+        again = _is_set(cell) and name in ("add", "discard") and all(_is_fixed(value) for value in positional)
+        run.effect(Act.AGAIN if again else Act.WRITE, code, node, env, born=cell.born, root=cell.node)
     elif name in ("union", "intersection", "difference", "issubset", "issuperset", "isdisjoint"):
         return Unknown(f"`{code}(...)` of a set")
     elif name == "copy":
@@ -148,6 +149,17 @@ def _of_list(
         run.use(cell, Does.ATTRIBUTE, node, env, name)
         return Unknown(f"`{code}(...)`")
     return Const(None)
+
+
+def _is_set(cell: ListCell) -> bool:
+    made = cell.node
+    called = isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id == "set"
+    return called or isinstance(made, ast.Set | ast.SetComp)
+
+
+def _is_fixed(value: Value) -> bool:
+    """Whether a value is the same constant in every iteration."""
+    return isinstance(value, Const) and not value.marks
 
 
 def copied(run: Interpreter, env: Env, node: ast.AST, cell: ListCell, *, is_tuple: bool = False) -> Listed:
@@ -214,6 +226,8 @@ def _of_array(
     if name in tables.CONCRETE_METHODS:
         run.effect(Act.CONCRETE, env.code(node), node, env)
         return Number(marks)
+    if name not in tables.PURE_METHODS and name not in _OF_ARRAYS:
+        return _of_unknown(run, env, node, Method(array, name), positional, named)
     if name == "astype" and positional and isinstance(node, ast.Call) and node.args:
         return Array(array.numpy, marks, array.shape, array.rows, array.born, env.code(node.args[0]))
     if name in ("fill", "sort", "put", "itemset", "resize", "setflags") and array.numpy:
@@ -242,8 +256,10 @@ def _of_unknown(
         run.effect(Act.TELLS if method.name in tables.LEVELS else Act.WRITE, code, node, env)
     elif method.name in tables.MUTATORS and not isinstance(method.owner, Walked):
         given_away(run, env, node, values, code)
-        run.effect(Act.COLLECT if method.name in tables.GROWERS else Act.WRITE, code, node, env)
+        act = Act.COLLECT if method.name in tables.GROWERS else Act.WRITE
+        run.effect(act, code, node, env, owner=method.owner if isinstance(method.owner, Unknown) else None)
     elif method.name not in tables.PURE_METHODS:
         run.effect(Act.UNKNOWN, code, node, env)
         given_away(run, env, node, values, code)
-    return Unknown(f"`{code}(...)` gives what the source does not show", env.place(node), marks)
+    born = run.tick() if method.name not in tables.PURE_METHODS else 0
+    return Unknown(f"`{code}(...)` gives what the source does not show", env.place(node), marks, born)

@@ -19,7 +19,7 @@ from scanify.analysis.values.domain import (
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.expressions import evaluate
-from scanify.analysis.values.heap import Does, Group, Use
+from scanify.analysis.values.heap import Does, Group
 from scanify.analysis.values.interpreter import Interpreter, Stored
 
 
@@ -63,9 +63,24 @@ def store(run: Interpreter, env: Env, target: ast.Attribute | ast.Subscript, val
         for option in options(owner):
             store_attribute(run, env, target, option, target.attr, value)
         return
+    _touch_holder(run, env, target)
     key = evaluate(run, env, target.slice) if not isinstance(target.slice, ast.Slice) else Unknown("a slice")
     for option in options(owner):
         _store_element(run, env, target, option, key, value)
+
+
+def _touch_holder(run: Interpreter, env: Env, target: ast.Subscript) -> None:
+    """Note that an array of an object is written into in place: `layer.weight[0] = w`."""
+    inner = target.value
+    while isinstance(inner, ast.Subscript):
+        inner = inner.value
+    if isinstance(inner, ast.Attribute):
+        for option in options(evaluate(run, env, inner)):
+            if not isinstance(option, Array | Unknown):
+                return
+        for option in options(evaluate(run, env, inner.value)):
+            if isinstance(option, Instance) and not _is_self(env, option):
+                run.touch(option, Does.CHANGE, target, env)
 
 
 def store_attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str, value: Value) -> None:
@@ -81,12 +96,12 @@ def store_attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, nam
             run.effect(Act.WRITE, env.code(node), node, env, born=owner.born)
             if not 0 < run.building <= owner.born:
                 run.touch(owner, Does.CHANGE, node, env)
-                use = Use(Does.CHANGE, node, env.place(node), env.function, env.code(node))
-                run.replaced.setdefault((owner.cls.node, name), use)
+                run.replace(owner, name, node, env)
         return
+    run.replace(owner, name, node, env)
     if isinstance(owner, Instance):
         run.touch(owner, Does.CHANGE, node, env)
-    run.effect(Act.WRITE, env.code(node), node, env)
+    run.effect(Act.WRITE, env.code(node), node, env, owner=owner)
 
 
 def _is_self(env: Env, owner: Value) -> bool:
@@ -119,8 +134,7 @@ def _store_element(run: Interpreter, env: Env, target: ast.Subscript, owner: Val
 
         call_method(run, env, target, owner, "__setitem__", [key, value])
     else:
-        born = owner.born if isinstance(owner, Array) else 0
-        run.effect(Act.COLLECT, env.code(target.value) if code else code, target, env, born=born)
+        run.effect(Act.COLLECT, env.code(target.value) if code else code, target, env, owner=owner)
 
 
 def _placed(run: Interpreter, env: Env, target: ast.Subscript, owner: Listed, value: Value) -> None:

@@ -15,6 +15,7 @@ IMPURE = (
     "threading.",
 )  # fmt: skip
 LEVELS = frozenset("debug info warning warn error critical exception log".split())
+WRITES = ("builtins.print", "logging.", "warnings.warn")  # what they are given becomes text
 LOGS = ("logging.", "warnings.warn")
 # Under remat the backward pass runs a layer again, and its callbacks with it.
 CALLBACKS = frozenset(
