@@ -288,15 +288,15 @@ def _never_filled(run: Interpreter, base: Layers, cell: ListCell | DictCell) -> 
         return None
     with run.question(), run.recording():
         said = annotated(run, class_env(run, field.owner), field.statement.annotation, "the field")
-    elements = [group.element for value in options(said or Unknown("")) for group in _groups_of(value)]
+    elements = [group.element for value in options(said or Unknown("")) for group in _declared_groups(value)]
     if not any(is_layer(run, option) for element in elements for option in options(element)):
         return None
     text = "cannot tell which class the layers have: the list is made empty, and nothing is shown to fill it"
     return replace(base, refusal=("SCN201", text, cell.module.place(cell.node)))
 
 
-def _groups_of(value: Value) -> list[Group]:
-    return _groups(value.cell) if isinstance(value, Listed | Mapped) else []
+def _declared_groups(value: Value) -> list[Group]:
+    return groups_of(value.cell) if isinstance(value, Listed | Mapped) else []
 
 
 def _nothing_shown(

@@ -34,11 +34,12 @@ from scanify.analysis.values.domain import (
 )
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
-from scanify.analysis.values.expressions import combine, evaluate, tested
+from scanify.analysis.values.expressions import evaluate, tested
 from scanify.analysis.values.heap import Does
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.iteration import bind_target, iterate
 from scanify.analysis.values.methods import extend
+from scanify.analysis.values.operators import combine
 from scanify.analysis.values.stores import as_loaded, note_stores
 
 
