@@ -1,7 +1,7 @@
 """From source to plans: which loops over modules there are, and what each could become.
 
-    index ── Module ─> lower ── Loop ─> flow ── LoopShape ─┐
-    index ── classes, names ─> values ── Value, Effect ────┴─> loops ── LoopFact ─> planning ── Plan | Refusal
+index ── Module ─> lower ── Loop ─> flow ── LoopShape ─┐
+index ── classes, names ─> values ── Value, Effect ────┴─> loops ── LoopFact ─> planning ── Plan | Refusal
 """
 
 import os

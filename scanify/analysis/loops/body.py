@@ -123,6 +123,8 @@ def _judge(run: Interpreter, loop: Loop, body: Body, effect: Effect, clock: int,
         case Act.WRITE | Act.COLLECT | Act.AGAIN if fresh:
             if effect.guess:
                 body.oblige(f"{what} changes nothing else than an object that is new in each iteration")
+        case Act.CONCRETE if fresh:
+            return
         case Act.AGAIN:
             body.oblige(f"{what} once is as good as once a layer")
         case Act.COLLECT if not inside:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from scanify.analysis.values.arrays import concrete
 from scanify.analysis.values.domain import (
     NONE,
     Array,
@@ -151,8 +152,7 @@ def _is_pair(group: Group) -> bool:
 
 def _number(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
     value = positional[0] if positional else Const(0)
-    if isinstance(value, Array):
-        run.effect(Act.CONCRETE, env.code(node), node, env)
+    concrete(run, env, node, value)
     return Const(value.value, value.marks) if isinstance(value, Const) else Number(value.marks)
 
 

@@ -229,7 +229,7 @@ def call_function(
         effects = tuple(
             replace(each, act=Act.OWN) if each.act in writes and run.is_fresh(each.born, start) else each
             for each in recorded
-            if each.act not in writes or each.guess or not run.is_fresh(each.born, start)
+            if each.act not in (*writes, Act.CONCRETE) or each.guess or not run.is_fresh(each.born, start)
         )
         if key is not None:
             run.memo[key] = value, effects

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from scanify.analysis.values.allocate import keep, new_dict, new_list, spread_dict, store_entry
+from scanify.analysis.values.arrays import concrete, of_arrays
 from scanify.analysis.values.attributes import attribute
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import (
@@ -174,7 +175,7 @@ def _compare(run: Interpreter, env: Env, node: ast.Compare) -> Value:
         _compared(run, env, node, left, op, right)
     arrays = any(isinstance(value, Array) for value in values)
     by_object = all(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops)
-    return Array(marks=marks) if arrays and not by_object else Number(raised(marks, Vary.CHOICE))
+    return of_arrays(values, marks) if arrays and not by_object else Number(raised(marks, Vary.CHOICE))
 
 
 def _are_never_none(values: Sequence[Value], ops: Sequence[ast.cmpop]) -> bool:
@@ -214,6 +215,7 @@ def _unary(run: Interpreter, env: Env, node: ast.UnaryOp) -> Value:
 
 def tested(run: Interpreter, env: Env, node: ast.expr, value: Value) -> None:
     """Note what a condition asks of a value."""
+    concrete(run, env, node, value)
     for option in options(value):
         if isinstance(option, Listed | Mapped):
             run.use(option.cell, Does.TEST, node, env, "truth")

@@ -230,6 +230,9 @@ def _other(
                 run.use(option.cell, Does.PASS, node, env, code)
     for option in (option for value in values for option in options(value) if isinstance(option, Instance)):
         run.use_of(option, Does.PASS, node, env, code)
+    traced = any(isinstance(option, Array) and not option.numpy for value in values for option in options(value))
+    if root == "numpy" and traced and last not in tables.MEASURING:
+        run.effect(Act.CONCRETE, env.code(node), node, env)
     return _given(name, root, last, positional, marks, run.tick())
 
 
@@ -242,9 +245,10 @@ def _arity(function: Value) -> int:
 
 
 def _given(name: str, root: str, last: str, positional: Sequence[Value], marks: Marks, born: int) -> Value:
-    if root in ("jax", "numpy", "einops", "scipy"):
-        if "tree" in name or name in ("jax.eval_shape", "jax.make_jaxpr", "jax.device_put", "jax.device_get"):
-            return Unknown(f"what `{name}` gives", marks=marks)
+    if name.startswith(tables.ARRAY_PACKAGES) and last in tables.MEASURING:
+        known = merged(value.shape for value in positional if isinstance(value, Array))
+        return Unknown(f"what `{name}` gives") if last == "shape" else Number(known)
+    if name.startswith(tables.ARRAY_PACKAGES):
         if name.startswith("jax.lax.") and last in ("scan", "fori_loop", "while_loop", "cond", "switch", "map"):
             return Unknown(f"what `{name}` gives", marks=marks)
         shaped = last in tables.SHAPE_OF_ARRAYS or name.startswith("jax.random.")

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable
 
 from scanify.analysis.values.allocate import new_dict, new_list, spread_dict
+from scanify.analysis.values.arrays import of_arrays
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -44,7 +45,7 @@ def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.oper
             spread_dict(cell, side)
         return Mapped(cell)
     if isinstance(left, Array | Key) or isinstance(right, Array | Key):
-        return Array(marks=marks, shape=merged(one.shape for one in (left, right) if isinstance(one, Array)))
+        return of_arrays([left, right], marks)
     if isinstance(left, Text) or isinstance(right, Text):
         return Text(marks)
     if isinstance(left, Const) and isinstance(right, Const):

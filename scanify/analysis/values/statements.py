@@ -197,8 +197,6 @@ def _join_fields(fields: dict[str, Value], made: Sequence[dict[str, Value]], tes
 def _if(run: Interpreter, env: Env, node: ast.If, flow: Flow) -> bool:
     test = evaluate(run, env, node.test)
     tested(run, env, node.test, test)
-    if isinstance(test, Array):
-        run.effect(Act.CONCRETE, env.code(node.test), node.test, env)
     return _branches(run, env, [node.body, node.orelse], flow, test)
 
 
@@ -213,9 +211,7 @@ def _for(run: Interpreter, env: Env, node: ast.For | ast.AsyncFor, flow: Flow) -
 
 
 def _while(run: Interpreter, env: Env, node: ast.While, flow: Flow) -> bool:
-    test = evaluate(run, env, node.test)
-    if isinstance(test, Array):
-        run.effect(Act.CONCRETE, env.code(node.test), node.test, env)
+    tested(run, env, node.test, evaluate(run, env, node.test))
     _repeat(run, env, node, run.new_loop(), None, flow, lambda inner: None)
     return False
 
@@ -327,8 +323,6 @@ def _jump(run: Interpreter, env: Env, node: ast.stmt, flow: Flow) -> bool:
 def _assert(run: Interpreter, env: Env, node: ast.Assert, flow: Flow) -> bool:
     test = evaluate(run, env, node.test)
     tested(run, env, node.test, test)
-    if isinstance(test, Array):
-        run.effect(Act.CONCRETE, env.code(node.test), node.test, env)
     return False
 
 

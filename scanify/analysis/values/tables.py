@@ -74,6 +74,13 @@ SHAPE_OF_ARRAYS = frozenset(
     "zeros ones empty full arange eye linspace identity tri normal uniform truncated_normal orthogonal bernoulli "
     "randint tile repeat reshape broadcast_to choice permutation categorical gumbel glorot_uniform".split()
 )
+# Packages whose functions give arrays, and those of them that ask only for what a tracer knows of its array.
+ARRAY_PACKAGES = ("jax.numpy.", "jax.lax.", "jax.nn.", "jax.random.", "jax.scipy.", "jax.image.", "jax.ops.",
+                  "numpy.", "scipy.", "einops.")  # fmt: skip
+MEASURING = frozenset(
+    "shape ndim size dtype result_type promote_types issubdtype isdtype can_cast finfo iinfo iscomplexobj isrealobj "
+    "isscalar iterable canonicalize_dtype broadcast_shapes parse_shape".split()
+)
 MEASURES = frozenset("shape ndim size dtype weak_type itemsize nbytes sharding aval".split())
 NUMBER_TYPES = frozenset("int float bool complex".split())
 LIST_TYPES = frozenset("list List tuple Tuple Sequence Iterable Collection MutableSequence".split())
