@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import walks_elements
+from scanify.analysis.loops.gain import no_gain
 from scanify.analysis.loops.layer_list import FEW, Layers, Reason
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.values.domain import (
@@ -41,8 +42,9 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
     worst = max(differences, key=lambda pair: pair[1].how, default=None)
     classes = layers.classes
     repeated = [group for group in groups if group.repeated]
-    if worst is not None and worst[1].how is Vary.SHAPE and not _some_alike(groups, differences) and not layers.several:
-        return replace(layers, refusal=("SCN203", _shapes(worst[0], worst[1]), worst[0].module.place(worst[0].node)))
+    useless = no_gain(groups, differences) if not layers.several else None
+    if useless is not None:
+        return replace(layers, refusal=useless)
     if worst is not None and layers.several and walks_elements(loop, layers.walk):
         through = worst[1].via or worst[1].path
         text = f"each stage is built with its own value of `{through}`: the loops over each of them can be scans"
@@ -66,13 +68,6 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
     return replace(layers, exact=exact and not layers.hidden, unlike=unlike or layers.unlike, grouped=grouped)
 
 
-def _some_alike(groups: Sequence[Group], differences: Sequence[tuple[Group, Difference]]) -> bool:
-    """Whether three layers or more that one expression makes have the same shapes all the same."""
-    bad = {id(group) for group, found in differences if found.how is Vary.SHAPE}
-    layers = [group for group in groups if any(isinstance(option, Instance) for option in options(group.element))]
-    return any(id(group) not in bad and group.repeated for group in layers)
-
-
 def _no_three(groups: Sequence[Group]) -> bool:
     names: dict[str, int] = {}
     for group in groups:
@@ -80,12 +75,6 @@ def _no_three(groups: Sequence[Group]) -> bool:
             if isinstance(option, Instance) and isinstance(option.cls, Definition):
                 names[option.name] = names.get(option.name, 0) + 1
     return not any(count > 1 for count in names.values()) or sum(names.values()) < FEW
-
-
-def _shapes(group: Group, found: Difference) -> str:
-    line = group.module.span(group.node).line
-    through = f" through `{found.via}`" if found.via else ""
-    return f"nothing to scan over: the layers differ in shape{through} (line {line}), so that no two share a body"
 
 
 def _shared(run: Interpreter, cell: ListCell | DictCell, groups: Sequence[Group]) -> str | None:

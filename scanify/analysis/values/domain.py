@@ -307,6 +307,8 @@ def join(values: Iterable[Value]) -> Value:
     if all(isinstance(value, Array) for value in flat):
         arrays = [value for value in flat if isinstance(value, Array)]
         return Array(any(one.numpy for one in arrays), marks, merged(one.shape for one in arrays))
+    if all(isinstance(value, Key) for value in flat):
+        return Key(marks, any(isinstance(value, Key) and value.many for value in flat))
     unknown = next((value for value in flat if isinstance(value, Unknown)), None)
     if len(flat) > _MOST:
         return unknown or Unknown("one of many values", marks=marks)

@@ -121,6 +121,8 @@ def _element(cell: ListCell, loop: int, via: str) -> Value:
     )
     if isinstance(element, Instance | Listed):
         return element
+    if how is Vary.NUMBER and len(cell.groups) > 1 and any(group.repeated for group in cell.groups):
+        how = Vary.CHOICE  # `[first, *others]`: the place in the list decides
     same = len(cell.groups) == 1 and not first.marks and isinstance(first, Const | Number | Text)
     return element if same else marked(element, (Mark(loop, how, via),))
 

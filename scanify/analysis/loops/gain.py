@@ -1,0 +1,85 @@
+"""Whether a scan over some layers would save anything: whether three of them are shown or likely to share a body."""
+
+from collections.abc import Sequence
+
+from scanify.analysis.loops.layer_list import FEW, Reason
+from scanify.analysis.values.domain import Function, Instance, Library, OneOf, Partial, Unknown, Value, Vary, options
+from scanify.analysis.values.heap import Group
+from scanify.analysis.values.likeness import Difference, same_class
+
+Differences = Sequence[tuple[Group, Difference]]
+
+
+def no_gain(groups: Sequence[Group], differences: Differences) -> Reason | None:
+    """Why no three layers are likely to share a body; None where some are.
+
+    Layers that one expression makes are, unless each has its own shapes or is made from something of its own that is
+    no number or key, or others stand between them. Layers that are written out are where three of a class follow one
+    another.
+    """
+    repeated = [group for group in groups if group.repeated]
+    if not repeated or _follow(groups):
+        return None
+    found = {id(group): difference for group, difference in differences}
+    reasons = [_against(group, groups, found.get(id(group))) for group in repeated]
+    return None if any(reason is None for reason in reasons) else reasons[0]
+
+
+def _against(group: Group, groups: Sequence[Group], difference: Difference | None) -> Reason | None:
+    line = group.module.span(group.node).line
+    place = group.module.place(group.node)
+    if difference is not None and not difference.fresh and not difference.shared and not difference.odd:
+        through = f" through `{difference.via}`" if difference.via else ""
+        if difference.how is Vary.SHAPE:
+            text = f"nothing to scan over: the layers differ in shape{through} (line {line})"
+            return "SCN203", f"{text}, so that no two share a body", place
+        if difference.how is Vary.OTHER and difference.via:
+            text = f"nothing shows that three layers share a body: each is built from its own `{difference.via}`"
+            return "SCN203", f"{text} (line {line})", place
+    between = next((each for each in groups if each is not group and _alternates(group, each)), None)
+    if between is not None:
+        text = "nothing to scan over: layers of different classes take turns in the list"
+        return "SCN202", f"{text}, `{_name(group.element)}` and `{_name(between.element)}`", place
+    return None
+
+
+def _alternates(group: Group, other: Group) -> bool:
+    """Whether another expression adds a layer of another kind between any two of a group's."""
+    if not group.loops or not other.loops or group.loops[-1] not in other.loops or other.conditional:
+        return False
+    return not any(_alike(mine, theirs) for mine in options(group.element) for theirs in options(other.element))
+
+
+def _alike(mine: Value, theirs: Value) -> bool:
+    if isinstance(mine, Instance) and isinstance(theirs, Instance):
+        return same_class(mine, theirs)
+    return isinstance(mine, Unknown) and isinstance(theirs, Unknown)
+
+
+def _name(value: Value) -> str:
+    match value:
+        case Instance():
+            return value.name
+        case Function():
+            return value.name
+        case Library():
+            return value.qualname
+        case Partial():
+            return "functools.partial"
+        case OneOf():
+            return _name(value.options[0])
+        case _:
+            return "a function"
+
+
+def _follow(groups: Sequence[Group]) -> bool:
+    """Whether three layers of one class that are written out follow one another."""
+    run = 0
+    before: Value | None = None
+    for group in groups:
+        same = before is not None and not group.repeated and _alike(before, group.element)
+        run = run + 1 if same else 1
+        before = None if group.repeated else group.element
+        if run >= FEW:
+            return True
+    return False
