@@ -1,6 +1,6 @@
 """Whether a scan over some layers would save anything: whether three of them are shown or likely to share a body."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from scanify.analysis.loops.layer_list import FEW, Reason
 from scanify.analysis.values.domain import Function, Instance, Library, OneOf, Partial, Unknown, Value, Vary, options
@@ -21,11 +21,13 @@ def no_gain(groups: Sequence[Group], differences: Differences) -> Reason | None:
     if not repeated or _follow(groups):
         return None
     found = {id(group): difference for group, difference in differences}
-    reasons = [_against(group, groups, found.get(id(group))) for group in repeated]
+    reasons = [_against(group, groups, found) for group in repeated]
     return None if any(reason is None for reason in reasons) else reasons[0]
 
 
-def _against(group: Group, groups: Sequence[Group], difference: Difference | None) -> Reason | None:
+def _against(group: Group, groups: Sequence[Group], found: Mapping[int, Difference]) -> Reason | None:
+    """Why the layers of one expression are not likely to share a body with any next to them."""
+    difference = found.get(id(group))
     line = group.module.span(group.node).line
     place = group.module.place(group.node)
     if difference is not None and not difference.fresh and not difference.shared and not difference.odd:
@@ -37,7 +39,7 @@ def _against(group: Group, groups: Sequence[Group], difference: Difference | Non
             text = f"nothing shows that three layers share a body: each is built from its own `{difference.via}`"
             return "SCN203", f"{text} (line {line})", place
     between = next((each for each in groups if each is not group and _alternates(group, each)), None)
-    if between is not None:
+    if between is not None and (difference is not None or id(between) in found):  # else turns of one length repeat
         text = "nothing to scan over: layers of different classes take turns in the list"
         return "SCN202", f"{text}, `{_name(group.element)}` and `{_name(between.element)}`", place
     return None

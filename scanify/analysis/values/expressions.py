@@ -127,7 +127,7 @@ def _comprehension(run: Interpreter, env: Env, node: Comprehension) -> Value:
         walked = evaluate(run, inner, level.iter)
         lengths.append(sized(walked.marks))
         loop = run.new_loop()
-        element, times = iterate(run, inner, walked, loop, level.iter, _via(level.target))
+        element, times = iterate(run, inner, walked, loop, level.iter, ast.unparse(level.target))
         bind_target(run, inner, level.target, element)
         loops.append(loop)
         count = count * times if count is not None and times is not None else None
@@ -153,10 +153,6 @@ def _loop_region(run: Interpreter, loop: int, times: int | None):  # type: ignor
     from scanify.analysis.values.interpreter import Region
 
     return Region(loop, run.tick(), times)
-
-
-def _via(target: ast.expr) -> str:
-    return ast.unparse(target)
 
 
 # -- operators -------------------------------------------------------------------------------------------------------

@@ -111,7 +111,7 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
             if known is not None:
                 return known
             run.use(owner.cell, Does.INDEX, node, env)
-            return marked(owner.cell.value(), marks)
+            return marked(owner.cell.value(), tuple(replace(mark, how=Vary.CHOICE) for mark in marks))
         case Key():
             return Key(raised(index.marks, Vary.KEY) or owner.marks)
         case Array():
