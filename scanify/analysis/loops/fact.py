@@ -188,7 +188,7 @@ def _start_obligations(loop: Loop, shape: LoopShape, starts: dict[str, list[Valu
         cast = next((each.cast for each in known if isinstance(each, Array) and each.cast), "")
         if cast.rpartition(".")[2].strip("'\"") in _NARROW:
             found.append(f"`{name}` keeps its dtype, though it is cast to `{cast}` before the loop")
-        caller = any(isinstance(each, Unknown) and "comes from the caller" in each.why for each in known)
+        caller = any(isinstance(each, Unknown) and each.given for each in known)
         if caller and name in loop.scope.params and _added_in_place(loop, name):
             found.append(f"`{name}` is no array of numpy, which `+=` would change for the caller too")
     return found

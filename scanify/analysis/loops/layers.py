@@ -185,7 +185,7 @@ def _unclear(run: Interpreter, loop: Loop, base: Layers, unknown: Unknown, envs:
     module = base.owner is not None and run.classes.is_module(base.owner)
     if not of_self or not module or not calls_itself(loop, base.walk):
         return None
-    if "comes from the caller" in unknown.why and base.owner is not None and base.attribute is not None:
+    if unknown.given and base.owner is not None and base.attribute is not None:
         given = replace(base, given=unknown.why, unlike=unknown.why, hidden=unknown.why)
         return _of_callers(run, given, ListCell(base.walk.base, loop.module, 0, given=unknown.why, why_at=unknown.at))
     text = f"cannot tell which class the layers have: {unknown.why}"

@@ -6,6 +6,7 @@ from scanify.analysis.values.domain import (
     Const,
     Listed,
     Mapped,
+    Unknown,
     Value,
     options,
 )
@@ -33,13 +34,22 @@ def keep(run: Interpreter, env: Env, value: Value, node: ast.AST, holder: ast.AS
             run.use(option.cell, Does.STORE, node, env)
 
 
-def spread_dict(cell: DictCell, value: Value) -> None:
+def spread_dict(cell: DictCell, value: Value, node: ast.AST, env: Env) -> None:
+    """Put all that a value holds into a dict."""
     if isinstance(value, Mapped):
         cell.entries.update(value.cell.entries)
         cell.groups += value.cell.groups
         cell.whole = cell.whole and value.cell.whole
     else:
-        cell.whole, cell.why = False, "a part of the dict is not shown"
+        hide(cell, value, node, env)
+
+
+def hide(cell: DictCell, value: Value, node: ast.AST, env: Env) -> None:
+    """Note that a dict holds parts of something of which nothing is known."""
+    cell.whole, cell.why = False, value.why if isinstance(value, Unknown) else "a part of the dict is not shown"
+    cell.why_at = env.place(node)
+    cell.groups = [group for group in cell.groups if group.node is not node]
+    cell.groups.append(Group(Unknown(cell.why, cell.why_at), node, env.module, (), None, spread=True))
 
 
 def store_entry(

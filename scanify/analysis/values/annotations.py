@@ -40,7 +40,7 @@ def parameter(run: Interpreter, env: Env, name: str, annotation: ast.expr | None
     if (value is None or isinstance(value, Unknown | Array)) and key_name(name):
         return Key(many=bool(_MANY_KEYS.search(name)))
     place = env.place(annotation) if annotation is not None else None
-    return value if value is not None else Unknown(f"`{name}` comes from the caller", place)
+    return value if value is not None else Unknown(f"`{name}` comes from the caller", place, given=True)
 
 
 def annotated(run: Interpreter, env: Env, node: ast.expr, what: str) -> Value | None:

@@ -118,7 +118,7 @@ def _filter(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Valu
 
 
 def _dict(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
-    from scanify.analysis.values.allocate import store_entry
+    from scanify.analysis.values.allocate import hide, store_entry
 
     cell = DictCell(node, env.module, run.tick(), function=env.function)
     cell.entries.update({key: value for key, value in named.items() if not key.startswith("*")})
@@ -141,7 +141,7 @@ def _dict(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value]
         if len(parts) == 2:
             cell.groups.append(Group(parts[1].element, node, env.module, (loop,), count))
         else:
-            cell.whole, cell.why = False, "the parts of the dict are not shown"
+            hide(cell, value, node, env)
     return Mapped(cell)
 
 

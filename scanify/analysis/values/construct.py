@@ -128,7 +128,7 @@ def _dataclass_init(
         else:
             home = class_env(run, field.owner)
             value = annotated(run, home, field.statement.annotation, f"the field `{name}`") or Unknown(
-                f"`{name}` comes from the caller", field.owner.module.place(field.statement)
+                f"`{name}` comes from the caller", field.owner.module.place(field.statement), given=True
             )
         if "converter" in given:
             value = _converted(run, env, node, field, given["converter"], value)
@@ -160,7 +160,8 @@ def _default(run: Interpreter, field: Field) -> Value:
         return evaluate(run, env, given["default"])
     if given or (isinstance(field.default, ast.Call) and (dotted(field.default.func) or "").endswith("field")):
         home = annotated(run, env, field.statement.annotation, f"the field `{field.name}`")
-        return home or Unknown(f"`{field.name}` comes from the caller", field.owner.module.place(field.statement))
+        place = field.owner.module.place(field.statement)
+        return home or Unknown(f"`{field.name}` comes from the caller", place, given=True)
     return evaluate(run, env, field.default)
 
 
@@ -207,7 +208,7 @@ def _model(run: Interpreter, cls: Definition) -> Value:
                 home = class_env(run, field.owner)
                 value = annotated(run, home, field.statement.annotation, f"the field `{name}`")
                 place = field.owner.module.place(field.statement)
-                named[name] = value or Unknown(f"`{name}` comes from the caller", place)
+                named[name] = value or Unknown(f"`{name}` comes from the caller", place, given=True)
                 if _says(_options(field).get("init"), False):
                     del named[name]
         return construct(run, env, cls.node, cls, [], named)

@@ -71,12 +71,14 @@ class Unknown:
     """Nothing is known, and why: `at` is the place that the reason speaks of.
 
     `born` is when a call that is not shown gave it, 0 for all else: it may have been made there.
+    `given` says that it is a parameter, or a part of one, for which any caller may give what it likes.
     """
 
     why: str
     at: Place | None = None
     marks: Marks = ()
     born: int = 0
+    given: bool = False
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ def _dict(run: Interpreter, env: Env, node: ast.Dict) -> Value:
     for key, part in zip(node.keys, node.values, strict=True):
         value = evaluate(run, env, part)
         if key is None:
-            spread_dict(cell, value)
+            spread_dict(cell, value, part, env)
             continue
         keep(run, env, value, part, node)
         store_entry(cell, evaluate(run, env, key), value, part, env)

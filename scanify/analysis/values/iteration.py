@@ -40,7 +40,7 @@ def elements_of(run: Interpreter, env: Env, value: Value, node: ast.AST) -> Spre
     """What `[*value]` holds."""
     match value:
         case Listed():
-            return Spread(list(value.cell.groups), value.cell.whole, value.cell.why)
+            return _spread_of(value.cell, node, env)
         case Key() if value.many:
             return Spread([Group(Key(value.marks), node, env.module, (run.new_loop(),), value.count)])
         case Walked(kind="reversed" | "values", parts=[inner]):
@@ -62,7 +62,26 @@ def elements_of(run: Interpreter, env: Env, value: Value, node: ast.AST) -> Spre
             )
             groups = [replace(group, conditional=True, count=None) for choice in choices for group in choice.groups]
             whole = bool(choices) and all(choice.whole for choice in choices)
+            if not choices:
+                groups = [_hidden_group(run, why, value, node, env)]
             return Spread(groups, whole, "" if whole else why)
+
+
+def _spread_of(cell: ListCell, node: ast.AST, env: Env) -> Spread:
+    """The elements of a list; of one from elsewhere whose annotation says nothing of them, they are unknown."""
+    groups = list(cell.groups)
+    if cell.given and not groups:
+        groups = [Group(Unknown(cell.why, cell.why_at, given=True), node, env.module, (), None, True)]
+    return Spread(groups, cell.whole, cell.why)
+
+
+def _hidden_group(run: Interpreter, why: str, value: Value, node: ast.AST, env: Env) -> Group:
+    """The elements of a value of which nothing is known: any number of them, of any kind."""
+    loop = run.new_loop()
+    given = isinstance(value, Unknown) and value.given
+    at = value.at if isinstance(value, Unknown) else None
+    element = Unknown(why, at, (*value.marks, Mark(loop, Vary.OTHER, "an element")), given)
+    return Group(element, node, env.module, (loop,), None, True)
 
 
 def iterate(run: Interpreter, env: Env, value: Value, loop: int, node: ast.AST, via: str) -> tuple[Value, int | None]:

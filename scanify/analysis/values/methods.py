@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from scanify.analysis.values import tables
+from scanify.analysis.values.allocate import hide, store_entry
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -180,9 +181,10 @@ def _of_dict(
     if name in ("get", "setdefault"):
         key = positional[0] if positional else Unknown("no key")
         known = cell.entries.get(key.value) if isinstance(key, Const) else None
+        default = positional[1] if len(positional) > 1 else Const(None)
         if name == "setdefault" and known is None:
             changed(run, env, cell, node, code)
-        default = positional[1] if len(positional) > 1 else Const(None)
+            store_entry(cell, Unknown("a key"), default, node, env, conditional=True)
         value = known if known is not None else cell.value() if cell.entries or cell.groups else default
         return marked(value, raised(key.marks, Vary.CHOICE))
     if name == "copy":
@@ -214,6 +216,8 @@ def _of_dict(
     if name in tables.MUTATORS:
         value = cell.value() if cell.entries or cell.groups else Unknown("a value of an empty dict")
         changed(run, env, cell, node, code)
+        if name == "update":
+            hide(cell, next((one for one in positional if not isinstance(one, Mapped)), Unknown(code)), node, env)
         return value
     return Unknown(f"`{code}(...)`")
 

@@ -42,7 +42,7 @@ def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.oper
     if isinstance(left, Mapped) and isinstance(right, Mapped):
         cell = new_dict(run, env, node)
         for side in (left, right):
-            spread_dict(cell, side)
+            spread_dict(cell, side, node, env)
         return Mapped(cell)
     if isinstance(left, Array | Key) or isinstance(right, Array | Key):
         return of_arrays([left, right], marks)
