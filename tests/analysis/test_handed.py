@@ -66,11 +66,6 @@ def test_a_class_method_counts_too(made):
         ((FIELDS, INIT, CALL, build("Model(norm, [Block(8, key=key)])")), "another call hands in a list"),
         ((FIELDS, CALL, build(f"Model(norm, {MANY})")), "it is built elsewhere"),
         ((FIELDS.replace("eqx.Module", "hax.Module"), INIT, CALL), "what the base class does is not shown"),
-        (
-            (FIELDS, INIT.replace("return Model(", "m = Model(") + "        layers.append(m)\n", CALL),
-            "the list changes",
-        ),
-        ((FIELDS, INIT, CALL, "\n    def rest(self):\n        return self.layers + [1]\n"), "it is needed as a list"),
     ],
 )
 def test_elsewhere_it_is_stacked_in_the_call(parts, why):
@@ -80,20 +75,73 @@ def test_elsewhere_it_is_stacked_in_the_call(parts, why):
 
 
 @pytest.mark.parametrize(
+    ("parts", "safe"),
+    [
+        pytest.param(
+            (FIELDS, INIT.replace("return Model(", "m = Model(") + "        layers.append(m)\n", CALL),
+            False,
+            id="it grows after it is handed in",
+        ),
+        pytest.param(
+            (FIELDS, INIT, CALL, "\n    def grow(self, more):\n        self.layers.append(more)\n"),
+            False,
+            id="it grows elsewhere",
+        ),
+        pytest.param(
+            (FIELDS, INIT, CALL, "\n    def rest(self):\n        return self.layers + [1]\n"),
+            True,
+            id="it is needed as a list",
+        ),
+        pytest.param(
+            (FIELDS, INIT, CALL, "\n\ndef rest(model: Model):\n    return isinstance(model.layers, list)\n"),
+            True,
+            id="it is asked for its type",
+        ),
+    ],
+)
+def test_a_list_of_the_classs_own_that_stays_one_is_stacked_in_the_call(parts, safe):
+    plan = found(*parts)
+    assert isinstance(plan, Plan) and isinstance(plan.stack, CallStack)
+    assert plan.safe is safe and plan.stack.at is not None
+
+
+@pytest.mark.parametrize(
+    "escape",
+    [
+        pytest.param("\n\nMAKERS = {'model': Model}\n", id="a table"),
+        pytest.param("\n\ndef copy(make, parts):\n    return make(Model, *parts)\n", id="it is given to a call"),
+        pytest.param("\n\ndef again(model: Model, parts):\n    return type(model)(None, parts)\n", id="its type"),
+        pytest.param(
+            "\n\ndef other(model: Model, parts):\n    return dataclasses.replace(model, layers=parts)\n", id="replace"
+        ),
+        pytest.param("\n\nclass Heir(Model):\n    pass\n\n\nh = Heir(None, load())\n", id="an heir"),
+    ],
+)
+def test_a_class_that_others_may_call_holds_what_they_give(escape):
+    plan = only("import dataclasses\n" + HEAD + FIELDS + INIT + CALL + escape)
+    assert isinstance(plan, Plan) and isinstance(plan.stack, CallStack)
+    assert not plan.safe
+
+
+@pytest.mark.parametrize(
     ("calls", "kind", "safe"),
     [
         pytest.param([f"Model(norm, {MANY})"], Kind.FOLD, True, id="one list"),
         pytest.param([f"Model(norm, layers={MANY})", f"Model(norm, ({MANY}))"], Kind.FOLD, True, id="two lists"),
         pytest.param([f"Model(norm, [Block(3, key=key), *{MANY}])"], Kind.GROUP, True, id="a first one of its own"),
         pytest.param([f"Model(norm, {MANY})", "Model(norm, load(key))"], Kind.FOLD, False, id="one is not shown"),
-        pytest.param([f"Model(*norm, {MANY})"], Kind.FOLD, False, id="a star"),
-        pytest.param([f"Other(norm, {MANY})"], Kind.FOLD, False, id="none"),
     ],
 )
 def test_what_all_calls_hand_in_shows_the_layers(calls, kind, safe):
     plan = found(FIELDS, CALL, build(*calls))
     assert isinstance(plan, Plan)
     assert (plan.kind, plan.safe, plan.holds) == (kind, safe, Holds.BLOCK_SEQ)
+
+
+@pytest.mark.parametrize("call", [f"Model(*norm, {MANY})", f"Other(norm, {MANY})"])
+def test_where_no_call_shows_a_list_the_caller_may_compose_it_of_anything(call):
+    refusal = found(FIELDS, CALL, build(call))
+    assert isinstance(refusal, Refusal) and refusal.rule == "SCN215"
 
 
 def test_parts_of_different_classes_that_are_handed_in_are_no_layers():
@@ -115,10 +163,26 @@ def test_what_a_subclass_gives_to_super_counts():
     sub = f"\n\nclass Model(Base):\n    def __init__(self, depth, *, key):\n        super().__init__({MANY})\n"
     plan = found(base, CALL, sub)
     assert isinstance(plan, Plan) and plan.safe
-    assert isinstance(plan.stack, CallStack)
+    assert isinstance(plan.stack, InitStack)
     other = "\n\nclass Second(Base):\n    def __init__(self, layers):\n        super().__init__(list(layers))\n"
     plan = found(base, CALL, sub, other)
     assert isinstance(plan, Plan) and not plan.safe
+
+
+@pytest.mark.parametrize(
+    ("calls", "safe"),
+    [
+        ((f"run({MANY}, 1)",), True),
+        ((f"run({MANY}, 1)", f"run([Block(3, key=key), *{MANY}], 2)"), True),
+        ((f"run({MANY}, 1)", "run(load(), 1)"), False),
+        ((f"run({MANY}, 1)", "register(run)"), False),
+        ((f"run({MANY}, 1)", "functools.partial(run, x=1)"), False),
+    ],
+)
+def test_a_function_is_safe_where_every_call_of_it_is_seen(calls, safe):
+    run = "def run(layers, x):\n    for layer in layers:\n        x = layer(x)\n    return x\n"
+    (plan,) = decide(HEAD + run + f"\n\ndef use(depth, key):\n    return {', '.join(calls)}\n")
+    assert isinstance(plan, Plan) and plan.safe is safe
 
 
 @pytest.mark.parametrize(("call", "listed"), [(f"run({MANY}, 1)", True), ("run(depth, 1)", False), ("go(1)", False)])

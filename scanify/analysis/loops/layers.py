@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import applies, calls_itself
+from scanify.analysis.loops.given import composed, held, may_be_called_elsewhere
 from scanify.analysis.loops.judged import judged, mixed, together
-from scanify.analysis.loops.layer_list import FEW, Layers, groups_of
+from scanify.analysis.loops.layer_list import Layers, groups_of
 from scanify.analysis.lower.loop import Form, Loop, Order, Walk
 from scanify.analysis.values.annotations import annotated
 from scanify.analysis.values.attributes import class_env
@@ -21,6 +22,7 @@ from scanify.analysis.values.domain import (
     Library,
     Listed,
     Mapped,
+    Method,
     Number,
     OneOf,
     Partial,
@@ -32,10 +34,9 @@ from scanify.analysis.values.domain import (
     options,
 )
 from scanify.analysis.values.environment import Env
-from scanify.analysis.values.explore import model_list
 from scanify.analysis.values.expressions import evaluate
 from scanify.analysis.values.heap import DictCell, Group, ListCell
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.interpreter import Handed, Interpreter
 from scanify.analysis.values.likeness import distinct, is_layer
 from scanify.analysis.values.subscripts import cut
 
@@ -59,23 +60,61 @@ def layers_of(run: Interpreter, loop: Loop, envs: Sequence[Env]) -> Layers | Non
 
 def walked_values(run: Interpreter, walk: Walk, envs: Sequence[Env]) -> list[Value]:
     """What the container of a walk may be, where the loop is reached; of several callers each."""
+    values = _all_values(run, walk, envs)
+    known: list[Value] = [value for value in values if not isinstance(value, Unknown)]
+    return known or values
+
+
+def _all_values(run: Interpreter, walk: Walk, envs: Sequence[Env]) -> list[Value]:
     values: list[Value] = []
     with run.question(), run.recording():
         for env in envs:
             for base in walk.bases:
                 values += options(evaluate(run, env.copy(), base))
-    known: list[Value] = [value for value in values if not isinstance(value, Unknown)]
-    return known or values
+    return [value for value in values if not _of_none(value)]
+
+
+def _of_none(value: Value) -> bool:
+    """An attribute of None, where an object may be None: code that is reached has another one."""
+    return isinstance(value, Method) and isinstance(value.owner, Const)
+
+
+def _held(
+    run: Interpreter, loop: Loop, walk: Walk, envs: Sequence[Env], owner: Definition | None, attribute: str | None
+) -> Handed:
+    """What the container of a walk may be, by all that the project shows of who gives it."""
+    values = _all_values(run, walk, envs)
+    if owner is not None and attribute is not None and isinstance(walk.base, ast.Attribute):
+        return held(run, owner, attribute, values)
+    shown = [value for value in values if not (isinstance(value, Unknown) and value.given)]
+    if not shown or len(shown) == len(values):
+        return Handed(tuple(values))
+    function = loop.scope.function
+    probe = run.probes.get(loop.node)
+    seen = probe is not None and not probe.missed
+    if seen and function is not None and not may_be_called_elsewhere(run, loop.module, function.node):
+        return Handed(tuple(shown))
+    return Handed(tuple(values))
+
+
+def fields_walked(
+    run: Interpreter, loop: Loop, envs: Sequence[Env]
+) -> Iterator[tuple[Definition, str, Sequence[Value]]]:
+    """The fields of classes of the project that a loop walks, with what they may be where it is reached."""
+    for walk in loop.walks:
+        owner, attribute = _holder(run, walk, envs)
+        if owner is not None and attribute is not None:
+            yield owner, attribute, _all_values(run, walk, envs)
 
 
 def _of_walk(run: Interpreter, loop: Loop, walk: Walk, envs: Sequence[Env]) -> Layers | None:
     if loop.form is not Form.SEQUENTIAL and not all(_has_name(base) for base in walk.bases):
         return None
-    values = walked_values(run, walk, envs)
+    owner, attribute = _holder(run, walk, envs)
+    handed = _held(run, loop, walk, envs, owner, attribute)
+    values = list(handed.values)
     if walk.element is not None and values and any(isinstance(value, Instance) for value in values):
         return None
-    owner, attribute = _holder(run, walk, envs)
-    values += _of_heirs(run, walk, owner, attribute, values)
     optional = any(isinstance(value, Const) and value.value is None for value in values)
     values = [value for value in values if not (isinstance(value, Const) and value.value is None)]
     cells = list(_cells(run, values))
@@ -91,8 +130,15 @@ def _of_walk(run: Interpreter, loop: Loop, walk: Walk, envs: Sequence[Env]) -> L
     if walk.order is Order.VALUES and any(isinstance(cell, ListCell) for cell in cells):
         return None
     base = Layers(walk, tuple(cells), (), optional=optional, view=view, owner=owner, attribute=attribute, why=unknown)
+    if cells and unknown is not None:
+        base = replace(base, hidden=unknown.why, unlike=f"some of the lists are not shown: {unknown.why}")
+    if cells and handed.by_callers:
+        base = replace(base, given=f"the field `{attribute}`, which the callers of the class hand in")
     if not cells:
         return _unclear(run, loop, base, unknown, envs) if unknown is not None else None
+    if any(cell.given for cell in cells) and owner is not None and not _keeps_modules(run, owner):
+        return None
+    base, cells = _shown_of(base, cells)
     full = [cell for cell in cells if groups_of(cell) or cell.given or not cell.whole]
     built = [_of_cell(run, loop, base, cell) for cell in full or cells]
     if len(full) < len(cells) and full:
@@ -102,6 +148,25 @@ def _of_walk(run: Interpreter, loop: Loop, walk: Walk, envs: Sequence[Env]) -> L
     if not built or any(each is None for each in built):
         return None
     return together([each for each in built if each is not None], base)
+
+
+def _keeps_modules(run: Interpreter, owner: Definition) -> bool:
+    """Whether a field of a class holds what it is declared to hold: not in a module of another framework."""
+    return run.classes.is_module(owner) or run.classes.known_bases(owner)
+
+
+def _shown_of(base: Layers, cells: list[ListCell | DictCell]) -> tuple[Layers, list[ListCell | DictCell]]:
+    """Of several lists those that the source shows something of; the others are layers that are not shown."""
+    blank = [cell for cell in cells if groups_of(cell) and all(_is_blank(group) for group in groups_of(cell))]
+    if not blank or len(blank) == len(cells):
+        return base, cells
+    why = next(option.why for option in options(groups_of(blank[0])[0].element) if isinstance(option, Unknown))
+    kept = [cell for cell in cells if cell not in blank]
+    return replace(base, hidden=why, unlike=f"some of the lists are not shown: {why}"), kept
+
+
+def _is_blank(group: Group) -> bool:
+    return all(isinstance(option, Unknown) for option in options(group.element))
 
 
 def _is_part(cell: ListCell | DictCell, walk: Walk) -> bool:
@@ -125,22 +190,6 @@ def _takes_values(source: ast.expr) -> bool:
 def _viewed(values: Sequence[Value]) -> bool:
     """Whether it is walked through a view of a dict: `for layer in values` where `values = self.blocks.values()`."""
     return any(isinstance(value, Walked) and value.kind == "values" for value in values)
-
-
-def _of_heirs(
-    run: Interpreter, walk: Walk, owner: Definition | None, attribute: str | None, known: Sequence[Value]
-) -> list[Value]:
-    """The lists that classes which inherit from the loop's own build in its field."""
-    if owner is None or attribute is None or not isinstance(walk.base, ast.Attribute):
-        return []
-    sites = {value.cell.node for value in known if isinstance(value, Listed | Mapped)}
-    found: list[Value] = []
-    for heir in run.classes.heirs(owner):
-        for option in options(model_list(run, heir, attribute)):
-            if isinstance(option, Listed | Mapped) and option.cell.node not in sites and option.cell.groups:
-                sites.add(option.cell.node)
-                found.append(option)
-    return found
 
 
 def _has_name(base: ast.expr) -> bool:
@@ -187,7 +236,7 @@ def _unclear(run: Interpreter, loop: Loop, base: Layers, unknown: Unknown, envs:
         return None
     if unknown.given and base.owner is not None and base.attribute is not None:
         given = replace(base, given=unknown.why, unlike=unknown.why, hidden=unknown.why)
-        return _of_callers(run, given, ListCell(base.walk.base, loop.module, 0, given=unknown.why, why_at=unknown.at))
+        return composed(run, given, ListCell(base.walk.base, loop.module, 0, given=unknown.why, why_at=unknown.at))
     text = f"cannot tell which class the layers have: {unknown.why}"
     return replace(base, refusal=("SCN201", text, unknown.at))
 
@@ -201,7 +250,7 @@ def _of_cell(run: Interpreter, loop: Loop, base: Layers, cell: ListCell | DictCe
         return _empty(run, loop, base, cell)
     groups, several = _members(groups)
     found: list[Instance] = []
-    hidden = ""
+    hidden = base.hidden
     for group in groups:
         for option in options(group.element):
             if isinstance(option, Instance) and is_layer(run, option):
@@ -220,33 +269,12 @@ def _of_cell(run: Interpreter, loop: Loop, base: Layers, cell: ListCell | DictCe
         return _nothing_shown(loop, base, cell, groups, hidden)
     if not cell.whole and not cell.given:
         hidden = hidden or cell.why or "a part of the list is not shown"
-    layers = replace(base, classes=tuple(distinct(found)), several=several, hidden=hidden, given=cell.given)
+    layers = replace(
+        base, classes=tuple(distinct(found)), several=several, hidden=hidden, given=cell.given or base.given
+    )
     if cell.given and base.owner is not None:
-        layers = _of_callers(run, layers, cell)
+        layers = composed(run, layers, cell)
     return layers if layers.refusal is not None else judged(run, loop, layers, cell, groups)
-
-
-def _of_callers(run: Interpreter, layers: Layers, cell: ListCell | DictCell) -> Layers:
-    """Layers that the caller of a constructor gives: what is known of them by those who call it in the project.
-
-    Where the class may be any of several and nobody builds a list of three that are alike, nothing shows a gain.
-    """
-    assert layers.owner is not None and layers.attribute is not None
-    built = [each.fields.get(layers.attribute) for each in run.constructed.get(layers.owner.node, ())]
-    lists = [
-        option.cell for value in built if value is not None for option in options(value) if isinstance(option, Listed)
-    ]
-    shown = [group for each in lists if not each.given for group in each.made]
-    alike = any(group.repeated for group in shown) or len(shown) >= FEW
-    heirs = [
-        heir for each in layers.classes if isinstance(each.cls, Definition) for heir in run.classes.heirs(each.cls)
-    ]
-    abstract = any(isinstance(each.cls, Library) and each.name == "equinox.Module" for each in layers.classes)
-    if alike or (layers.known and len(heirs) < 2 and not abstract):
-        return layers
-    what = f"`{layers.owner.name}` is given its layers by its caller, who may compose them of any"
-    text = f"{what}: nothing shows that three of them share a body"
-    return replace(layers, refusal=("SCN215", text, cell.why_at))
 
 
 def _walked(walk: Walk, groups: list[Group]) -> list[Group]:
@@ -278,7 +306,7 @@ def _empty(run: Interpreter, loop: Loop, base: Layers, cell: ListCell | DictCell
     if not given:
         return _never_filled(run, base, cell)
     why = f"cannot tell which class the layers have: {cell.why or cell.given}"
-    return _of_callers(run, replace(base, given=cell.given, unlike=why, hidden=why), cell)
+    return composed(run, replace(base, given=cell.given, unlike=why, hidden=why), cell)
 
 
 def _never_filled(run: Interpreter, base: Layers, cell: ListCell | DictCell) -> Layers | None:

@@ -190,7 +190,7 @@ def _sites(run: Interpreter, loop: Loop, layers: Layers, given: frozenset[object
 
 def _stores(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell) -> list[Stored]:
     """The assignments at which a list can be stacked: those to the field that holds it, or to the loop's own name."""
-    known = list(run.stores.get(cell.node, {}).values())
+    known = [each for each in run.stores.get(cell.node, {}).values() if _is_all_that_is_given(run, each)]
     fields = [each for each in known if each.attribute is not None and each.owner is not None]
     if layers.attribute is not None:
         return [each for each in fields if each.attribute == layers.attribute]
@@ -198,6 +198,14 @@ def _stores(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell) -> lis
         return fields
     names = [each for each in known if isinstance(each.target, ast.Name) and each.function is _function(loop)]
     return sorted(names, key=lambda each: each.clock)[:1] if names else []
+
+
+def _is_all_that_is_given(run: Interpreter, stored: Stored) -> bool:
+    """Whether an assignment is one; an argument of a constructor is one where all those are seen, and their uses."""
+    if stored.target is not stored.value or stored.owner is None or stored.attribute is None:
+        return True
+    handed = run.handed.get((stored.owner.node, stored.attribute))
+    return handed is not None and not handed.by_callers
 
 
 def _function(loop: Loop) -> ast.AST | None:

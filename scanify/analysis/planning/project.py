@@ -9,7 +9,8 @@ from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
 from scanify.analysis.loops.applied import calls_itself
 from scanify.analysis.loops.fact import LoopFact, fact_of
-from scanify.analysis.loops.layers import layers_of, walked_values
+from scanify.analysis.loops.given import hand_in
+from scanify.analysis.loops.layers import fields_walked, layers_of, walked_values
 from scanify.analysis.lower.loop import Form, Loop
 from scanify.analysis.lower.loops import loops_in
 from scanify.analysis.plan import Called, Holds, InitStack, Plan, Refusal
@@ -93,7 +94,7 @@ def _look_around(run: Interpreter, explorer: Explorer, loops: Sequence[Loop]) ->
                 attribute = getattr(base, "attr", None)
                 if attribute is not None:
                     words.add(attribute)
-                    words |= _owner_names(explorer, loop)
+                    words |= _owner_names(run, explorer, loop)
                     _guess(run, explorer, loop, attribute)
                 elif getattr(base, "id", None) in loop.scope.params:
                     function = loop.scope.function
@@ -104,6 +105,7 @@ def _look_around(run: Interpreter, explorer: Explorer, loops: Sequence[Loop]) ->
     for _ in range(_ROUNDS):
         explorer.explore(words)
         words = _other_names(run, words) | run.asked_for - {""}
+    _hand_in(run, explorer, loops)
 
 
 def _other_names(run: Interpreter, words: Collection[str]) -> set[str]:
@@ -119,14 +121,31 @@ def _other_names(run: Interpreter, words: Collection[str]) -> set[str]:
     return found
 
 
-def _owner_names(explorer: Explorer, loop: Loop) -> set[str]:
+def _hand_in(run: Interpreter, explorer: Explorer, loops: Sequence[Loop]) -> None:
+    """Let fields that callers give hold what they give, and run again what uses them."""
+    words = {
+        attribute
+        for loop in loops
+        for owner, attribute, values in fields_walked(run, loop, explorer.envs(loop.node))
+        if hand_in(run, owner, attribute, values)
+    }
+    if words:
+        run.memo.clear()
+        explorer.explore_again(words)
+
+
+def _owner_names(run: Interpreter, explorer: Explorer, loop: Loop) -> set[str]:
     """The class around a loop, where its constructor may be given the list: those who call it say what it is."""
     for env in explorer.envs(loop.node):
         instance = env.lookup(env.self_name) if env.self_name is not None else None
         if isinstance(instance, Instance) and isinstance(instance.cls, Definition):
             given = (value for field in instance.fields.values() for value in options(field))
             if any(isinstance(value, Unknown) or getattr(getattr(value, "cell", None), "given", "") for value in given):
-                return {instance.cls.name}
+                for cls in (instance.cls, *run.classes.heirs(instance.cls)):
+                    for code in explorer.functions(cls.module):
+                        if code.owner is not None and code.owner.node is cls.node:
+                            explorer.run_code(code)
+                return {instance.cls.name, *(heir.name for heir in run.classes.heirs(instance.cls))}
     return set()
 
 

@@ -29,7 +29,7 @@ from scanify.analysis.values.domain import (
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.interpreter import Interpreter, Made
 from scanify.analysis.values.iteration import elements_of, iterate
 from scanify.analysis.values.methods import copied
 
@@ -184,6 +184,9 @@ def _type(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value]
     owner = positional[0] if positional else None
     if isinstance(owner, Instance) and owner.exact:
         return run.class_value(owner.cls)
+    for option in options(owner) if owner is not None else ():
+        if isinstance(option, Instance):
+            run.typed.add(option.cls.qualname if isinstance(option.cls, Library) else option.cls.node)
     return Unknown("the class of a value", env.place(node), asked.marks)
 
 
@@ -239,7 +242,12 @@ def _replaced(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Va
         for name in named:
             run.replace(option, name, node, env)
     if isinstance(owner, Instance):
-        return replace(owner, fields={**owner.fields, **named}, origin="dataclasses.replace", node=node)
+        fields = {**owner.fields, **named}
+        fields = dict.fromkeys(fields, named["**"]) if "**" in named else fields
+        made = replace(owner, fields=fields, origin="dataclasses.replace", node=node)
+        if not isinstance(owner.cls, Library):
+            run.constructed.setdefault(owner.cls.node, []).append(Made(made, env.owner, env.function))
+        return made
     return Unknown("a copy of an object that is not shown", env.place(node))
 
 

@@ -17,7 +17,7 @@ from scanify.analysis.values.domain import (
     options,
 )
 from scanify.analysis.values.environment import Env
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.interpreter import Interpreter, Made, Stored
 
 Named = Mapping[str, Value]
 
@@ -73,7 +73,7 @@ def construct(
             if isinstance(option, Listed) and option.cell.built is None:
                 option.cell.built = tuple(option.cell.groups)
     if exact and node is not cls.node:
-        run.constructed.setdefault(cls.node, []).append(instance)
+        run.constructed.setdefault(cls.node, []).append(Made(instance, env.owner, env.function))
     instance.whole = run.classes.known_bases(cls)
     if not instance.whole and not instance.origin:
         instance.origin = f"`{cls.name}` inherits from a class that the source does not show"
@@ -111,7 +111,7 @@ def _dataclass_init(
     """The constructor that a dataclass is given: a parameter for each field."""
     assert not isinstance(instance.cls, Library)
     fields = run.classes.fields(instance.cls)
-    rest = list(positional)
+    rest = list(positional) if "*" not in named else []
     unclear = "*" in named or "**" in named
     for name, field in fields.items():
         given = _options(field)
@@ -121,8 +121,10 @@ def _dataclass_init(
             continue
         if name in named:
             value = named[name]
+            _note_given(run, env, node, instance.cls, name, value)
         elif rest and not _says(given.get("kw_only"), True):
             value = rest.pop(0)
+            _note_given(run, env, node, instance.cls, len(positional) - len(rest) - 1, value, name)
         elif field.default is not None and not unclear:
             value = _default(run, field)
         else:
@@ -133,6 +135,25 @@ def _dataclass_init(
         if "converter" in given:
             value = _converted(run, env, node, field, given["converter"], value)
         instance.fields[name] = value
+
+
+def _note_given(
+    run: Interpreter, env: Env, node: ast.AST, cls: Definition, which: str | int, value: Value, name: str = ""
+) -> None:
+    """Note the argument of a call that gives a dataclass a list for one of its fields: there it can be stacked."""
+    if not isinstance(node, ast.Call) or any(isinstance(each, ast.Starred) for each in node.args):
+        return
+    by_name = [keyword.value for keyword in node.keywords if keyword.arg == which]
+    by_name += node.args[which : which + 1] if isinstance(which, int) else []
+    argument = by_name[0] if by_name else None
+    for option in options(value) if argument is not None else ():
+        if isinstance(option, Listed) and argument is not None:
+            statement = ast.copy_location(ast.Expr(node), node)
+            attribute = name or str(which)
+            stored = Stored(
+                statement, argument, argument, env.module, env.function, cls, attribute, run.tick(), building=False
+            )
+            run.stores.setdefault(option.cell.node, {})[argument] = stored
 
 
 def _options(field: Field) -> dict[str, ast.expr]:

@@ -95,6 +95,15 @@ class Explorer:
                         self.run_code(code)
                 self._top_level(module, pattern)
 
+    def explore_again(self, words: Iterable[str]) -> None:
+        """Run every function that mentions one of some identifiers once more: what they stand for is known better."""
+        for word in words:
+            pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+            for module in self.run.index.modules_with(word):
+                self._modules.discard(module.path)
+                self._done -= {code.node for code in self.functions(module) if code.mentions(pattern)}
+        self.explore(words)
+
     def run_code(self, code: Code) -> None:
         """Run one function with what its annotations say of its parameters."""
         if code.node in self._done:

@@ -64,16 +64,42 @@ class Stored:
     building: bool
 
 
+@dataclass(frozen=True, eq=False)
+class Made:
+    """An object that a call of its class makes, with the function that calls it and the class that this is in."""
+
+    instance: Instance
+    owner: Definition | None
+    function: ast.AST | None
+
+
+@dataclass(frozen=True, eq=False)
+class Handed:
+    """What a field may hold: `values` by the class itself, its heirs and those who call their constructors.
+
+    `by_callers` says that some are handed in by code outside of the class, so that the list is not the class's own.
+    """
+
+    values: tuple[Value, ...]
+    by_callers: bool = False
+
+
 @dataclass
 class Probe:
-    """What the names stand for wherever a node is reached; of many ways to it the first few."""
+    """What the names stand for wherever a node is reached; of many ways to it the first few.
+
+    `missed` says that there are more.
+    """
 
     envs: list[Env]
+    missed: bool = False
 
     def note(self, env: Env) -> None:
         """Note the names as they are now."""
         if len(self.envs) < MAX_ENVS:
             self.envs.append(env.copy())
+        else:
+            self.missed = True
 
 
 class Interpreter:
@@ -99,7 +125,9 @@ class Interpreter:
         self.building = 0  # when the outermost constructor that runs was called
         self.guesses: dict[str, Value] = {}
         self.executed: set[ast.AST] = set()
-        self.constructed: dict[ast.AST, list[Instance]] = {}
+        self.constructed: dict[ast.AST, list[Made]] = {}
+        self.typed: set[object] = set()  # classes of which objects were asked for theirs, which code may call
+        self.handed: dict[tuple[ast.AST, str], Handed] = {}  # by the class and the name of a field that callers give
         # Uses of instances after they were made that need the object itself, by the identity of its fields.
         self.touched: dict[int, Use] = {}
         self.touched_at: dict[ast.AST, Use] = {}  # the same by the calls that make them

@@ -1,0 +1,201 @@
+"""Lists that a constructor is given: what the calls of the project hand in, where every one of them is seen."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from scanify.analysis.index.meaning import Definition
+from scanify.analysis.index.module import Module
+from scanify.analysis.loops.layer_list import FEW, Layers
+from scanify.analysis.lower.scope import ancestors, parent_of
+from scanify.analysis.values.classes import dotted
+from scanify.analysis.values.domain import Const, Instance, Library, Listed, Mapped, Unknown, Value, join, options
+from scanify.analysis.values.explore import model_list
+from scanify.analysis.values.heap import DictCell, ListCell
+from scanify.analysis.values.interpreter import Handed, Interpreter, Made
+
+_MOST_CLASSES = 12  # classes whose constructors are followed for one list
+
+
+def is_given(value: Value) -> bool:
+    """Whether a value is what any caller of a constructor may give."""
+    if isinstance(value, Listed | Mapped):
+        return bool(value.cell.given)
+    return isinstance(value, Unknown) and value.given
+
+
+def held(run: Interpreter, owner: Definition, attribute: str, values: Sequence[Value]) -> Handed:
+    """What a field of a class may hold, where the class itself shows `values` of it.
+
+    What a caller may give stays unknown unless every call in the project is seen, and shows its list.
+    """
+    if (owner.node, attribute) in run.handed:
+        return run.handed[owner.node, attribute]
+    heirs = [heir for heir in run.classes.heirs(owner) if _differs(run, owner, heir, attribute)]
+    of_heirs = [option for heir in heirs for option in options(model_list(run, heir, attribute))]
+    every = [*values, *of_heirs]
+    shown = _distinct([value for value in every if not is_given(value)])
+    if len(shown) == len(every):
+        return Handed(tuple(shown))
+    classes = [owner, *run.classes.heirs(owner)]
+    calls = [made for cls in classes for made in run.constructed.get(cls.node, ())]
+    passed = [option for made in calls for option in options(made.instance.fields.get(attribute, _NOTHING))]
+    passed = [value for value in passed if not (isinstance(value, Const) and value.value is None)]
+    known = [value for value in passed if isinstance(value, Listed | Mapped) and not value.cell.given]
+    closed = len(known) == len(passed) and bool(_lists([*shown, *known])) and not _escapes(run, classes, calls)
+    outside = any(not _makes_itself(made, owner) for made in calls) or not run.classes.known_bases(owner)
+    handed = Handed(tuple(_distinct([*shown, *known])), by_callers=outside and bool(passed))
+    return handed if closed else replace(handed, values=tuple(_distinct([*every, *known])), by_callers=True)
+
+
+def _lists(values: Sequence[Value]) -> list[Value]:
+    return [value for value in values if isinstance(value, Listed | Mapped)]
+
+
+_NOTHING = Unknown("the field is not shown")
+
+
+def hand_in(run: Interpreter, owner: Definition, attribute: str, values: Sequence[Value]) -> bool:
+    """Let a field that callers give hold what they are seen to give; whether that is all that it may hold.
+
+    From then on uses of the field are uses of those lists, for all code that is run again.
+    """
+    if (owner.node, attribute) in run.handed or not any(is_given(value) for value in values):
+        return False
+    handed = held(run, owner, attribute, values)
+    if any(isinstance(value, Unknown) or is_given(value) for value in handed.values):
+        return False
+    run.handed[owner.node, attribute] = handed
+    for cls in (owner, *run.classes.heirs(owner)):
+        model = run.models.get(cls.node)
+        fields = model.fields if isinstance(model, Instance) else {}
+        if attribute in fields and any(is_given(option) for option in options(fields[attribute])):
+            fields[attribute] = join(handed.values)
+    return True
+
+
+def _differs(run: Interpreter, owner: Definition, heir: Definition, attribute: str) -> bool:
+    """Whether a class that inherits from another may put something else into a field."""
+    mine, theirs = run.classes.method(owner, "__init__"), run.classes.method(heir, "__init__")
+    if (mine and mine[1]) is not (theirs and theirs[1]) or not run.classes.known_bases(heir):
+        return True
+    between = [each for each in run.classes.lineage(heir) if each.node is not owner.node]
+    return any(
+        isinstance(node, ast.Attribute) and node.attr == attribute and isinstance(node.ctx, ast.Store)
+        for cls in between
+        for node in (ast.walk(cls.node) if attribute in run.index.words(cls.module.path) else ())
+    )
+
+
+def _distinct(values: Sequence[Value]) -> list[Value]:
+    found: dict[object, Value] = {}
+    for value in values:
+        found.setdefault(id(value.cell) if isinstance(value, Listed | Mapped) else id(value), value)
+    return list(found.values())
+
+
+def _makes_itself(made: Made, owner: Definition) -> bool:
+    """Whether a static or class method of the very class makes the object, or a class that inherits from it."""
+    if isinstance(made.instance.cls, Definition) and made.instance.cls.node is not owner.node:
+        return True
+    if made.owner is None or made.owner.node is not owner.node:
+        return False
+    names = {dotted(each) for each in getattr(made.function, "decorator_list", ())}
+    return bool(names & {"staticmethod", "classmethod"})
+
+
+# -- whether every call is seen --------------------------------------------------------------------------------------
+
+
+def may_be_called_elsewhere(run: Interpreter, module: Module, function: ast.AST) -> bool:
+    """Whether a function of a file may be called by code that the project does not show: it is handed to something."""
+    name = getattr(function, "name", None)
+    definition = Definition(module, name, function) if name is not None and isinstance(function, ast.stmt) else None
+    if definition is None or len(module.definitions.get(definition.name, ())) != 1:
+        return True  # a method, which is found through objects of any kind, or a function inside of another one
+    if getattr(function, "decorator_list", ()):
+        return True
+    return _is_handed_on(run, definition, None)
+
+
+def _escapes(run: Interpreter, classes: Sequence[Definition], calls: Sequence[Made]) -> bool:
+    """Whether code may make an object of one of some classes by a call that was not seen."""
+    seen = {made.instance.node for made in calls}
+    odd = any(cls.node in run.typed or run.classes.oddity(cls) is not None for cls in classes)
+    return odd or len(classes) > _MOST_CLASSES or any(_is_handed_on(run, cls, seen) for cls in classes)
+
+
+def _is_handed_on(run: Interpreter, definition: Definition, seen: set[ast.AST | None] | None) -> bool:
+    """Whether something is named anywhere but where it is called (by a call that was seen) or only spoken of."""
+    name = definition.name
+    for module in run.index.modules_with(name):
+        if any(target.rpartition(".")[2] == name and local != name for local, target in module.imports.items()):
+            return True
+        for node in ast.walk(module.tree):
+            named = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else None
+            if named != name or not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
+                continue
+            if _means(run, module, node, definition) and not _only_mentioned(module, node, seen):
+                return True
+    return False
+
+
+def _means(run: Interpreter, module: Module, node: ast.expr, definition: Definition) -> bool:
+    """Whether a name may stand for a definition: one that stands for something else does not."""
+    name = dotted(node)
+    meaning = run.index.resolve(module, name) if name is not None else None
+    return meaning is None or (isinstance(meaning, Definition) and meaning.node is definition.node)
+
+
+def _only_mentioned(module: Module, node: ast.expr, seen: set[ast.AST | None] | None) -> bool:
+    """Whether a class is named where nobody can call it but by a call that was seen; None where all calls are."""
+    above = parent_of(module, node)
+    if isinstance(above, ast.Call) and above.func is node:
+        return seen is None or above in seen
+    if isinstance(above, ast.Attribute | ast.Compare | ast.MatchClass):
+        return True
+    for below, around in _upwards(module, node):
+        if isinstance(around, ast.ClassDef):
+            return below in around.bases
+        if isinstance(around, ast.arg) or (isinstance(around, ast.AnnAssign) and below is around.annotation):
+            return True
+        if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef):
+            return below is around.returns
+        if isinstance(around, ast.Call):
+            return dotted(around.func) in ("isinstance", "issubclass") and below is not around.func
+        if isinstance(around, ast.stmt):
+            return False
+    return False
+
+
+def _upwards(module: Module, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    below = node
+    for around in ancestors(module, node):
+        yield below, around
+        below = around
+
+
+# -- what shows a gain -----------------------------------------------------------------------------------------------
+
+
+def composed(run: Interpreter, layers: Layers, cell: ListCell | DictCell) -> Layers:
+    """Layers that the caller of a constructor gives: what is known of them by those who call it in the project.
+
+    Where the class may be any of several and nobody builds a list of three that are alike, nothing shows a gain.
+    """
+    assert layers.owner is not None and layers.attribute is not None
+    built = [made.instance.fields.get(layers.attribute) for made in run.constructed.get(layers.owner.node, ())]
+    lists = [
+        option.cell for value in built if value is not None for option in options(value) if isinstance(option, Listed)
+    ]
+    shown = [group for each in lists if not each.given for group in each.made]
+    alike = any(group.repeated for group in shown) or len(shown) >= FEW
+    heirs = [
+        heir for each in layers.classes if isinstance(each.cls, Definition) for heir in run.classes.heirs(each.cls)
+    ]
+    abstract = any(isinstance(each.cls, Library) and each.name == "equinox.Module" for each in layers.classes)
+    if alike or (layers.known and len(heirs) < 2 and not abstract):
+        return layers
+    what = f"`{layers.owner.name}` is given its layers by its caller, who may compose them of any"
+    text = f"{what}: nothing shows that three of them share a body"
+    return replace(layers, refusal=("SCN215", text, cell.why_at))
