@@ -4,14 +4,16 @@ index ── Module ─> lower ── Loop ─> flow ── LoopShape ─┐
 index ── classes, names ─> values ── Value, Effect ────┴─> loops ── LoopFact ─> planning ── Plan | Refusal
 """
 
+import ast
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
+from scanify.analysis.index.parse import Problem, parse
+from scanify.analysis.lower.candidates import candidates
 from scanify.analysis.plan import Analysis, Skipped
 from scanify.source.file import Source
-from scanify.source.gate import may_hold_layer_loop
 
 __all__ = ["analyse"]
 
@@ -33,8 +35,9 @@ def analyse(
             that is not there.
         others: gives the other files of the project, which the answer depends on.
     """
-    candidates = [source for source in sources if may_hold_layer_loop(source.text)]
-    if not candidates:
+    trees = {source.path: parse(source.text) for source in sources}
+    paths = [source.path for source in sources if _may_hold_loop(source.text, trees[source.path])]
+    if not paths:
         return Analysis(len(sources))
     from scanify.analysis.index.project import Index
     from scanify.analysis.planning.decide import Choices
@@ -42,8 +45,7 @@ def analyse(
 
     every = [*sources, *others()]
     root = Path(os.path.commonpath([str(each.path.parent) for each in every]))
-    index = Index(root, every, read)
-    paths = [source.path for source in candidates]
+    index = Index(root, every, read, trees)
     found = decisions(index, paths, Choices(stack, frozenset(each.path for each in every)))
     skipped = [
         Skipped(path, f"syntax error on line {problem.line}: {problem.message}")
@@ -51,3 +53,7 @@ def analyse(
         if path in paths
     ]
     return Analysis(len(sources), tuple(found), tuple(skipped))
+
+
+def _may_hold_loop(text: str, tree: ast.Module | Problem) -> bool:
+    return isinstance(tree, Problem) or next(candidates(text, tree), None) is not None

@@ -4,6 +4,8 @@ import ast
 
 from scanify.emit.enclosing import FUNCTIONS
 
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
 
 def reads(node: ast.AST) -> set[str]:
     """The names that a function, or any statement, reads; those that are local to functions in it are not counted."""
@@ -14,6 +16,8 @@ def reads(node: ast.AST) -> set[str]:
                 found.add(each.id)
         elif isinstance(each, FUNCTIONS):
             found |= reads(each) - own(each)
+        elif isinstance(each, _COMPREHENSIONS):
+            found |= reads(each) - _targets(each) | reads(ast.Expr(each.generators[0].iter))
         elif isinstance(each, ast.Global | ast.Nonlocal):
             found |= set(each.names)
         elif isinstance(each, ast.AugAssign) and isinstance(each.target, ast.Name):
@@ -21,6 +25,12 @@ def reads(node: ast.AST) -> set[str]:
         else:
             found |= reads(each)
     return found
+
+
+def _targets(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> set[str]:
+    """The names that the `for`s of a comprehension bind, which are its own."""
+    parts = [part for level in node.generators for part in ast.walk(level.target)]
+    return {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
 
 
 def own(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:

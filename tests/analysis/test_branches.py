@@ -3,7 +3,7 @@
 import pytest
 from helpers import MANY, model, only, text_of
 
-from scanify.analysis.plan import Holds, Kind, Plan, Refusal
+from scanify.analysis.plan import After, Holds, InitStack, Kind, Plan, Refusal
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,9 @@ def test_a_list_chosen_by_a_condition_is_stacked_on_each_side(second, sites, hol
     assert isinstance(found, Plan)
     assert (len(text_of(found, model(init=init))), found.holds) == (sites, holds)
     grown = only(model(init=f"{init}\nself.layers.append(Other())"))
-    assert isinstance(grown, Refusal) and grown.rule == "SCN201"
+    assert isinstance(grown, Plan) and isinstance(grown.stack, InitStack)
+    assert (grown.holds, grown.kind, grown.safe) == (Holds.BLOCK_SEQ, Kind.GROUP, True)
+    assert [type(site) for site in grown.stack.sites] == [After]  # both lists are stacked when they are complete
 
 
 @pytest.mark.parametrize(
@@ -40,4 +42,7 @@ def test_a_branch_with_an_empty_list_is_stacked_as_an_empty_sequence(init, sites
 
 def test_lists_that_are_empty_in_every_branch_hold_nothing():
     found = only(model(init="self.layers = [] if depth else ()"))
-    assert isinstance(found, Refusal) and (found.rule, found.reason) == ("SCN201", "the list is empty when it is built")
+    assert isinstance(found, Refusal) and (found.rule, found.reason) == (
+        "SCN201",
+        "cannot tell which class the layers have: the list is made empty, and nothing is shown to fill it",
+    )

@@ -170,13 +170,14 @@ def test_what_is_no_fold_is_refused_with_its_reason(name: str) -> None:
     assert found.rule == name.partition(":")[0], found
 
 
-def test_a_function_by_name_that_takes_a_tuple_is_refused() -> None:
+def test_a_function_by_name_that_takes_a_tuple_is_read_as_what_the_tuple_holds() -> None:
     before = "def step(h, pair):\n    return pair[0](h, key=pair[1])"
     text = model(loop="", before=before, after="return functools.reduce(step, zip(self.layers, keys), x)")
     for body in ("return pair[0](h, key=pair[1])", "layer, k = pair\n            return layer(h, key=k)"):
         found = only(text.replace("return pair[0](h, key=pair[1])", body))
-        assert isinstance(found, Refusal)
-        assert found.reason == "`step` is given a tuple in every turn"
+        assert isinstance(found, Plan), found
+        assert [(one.target, one.source) for one in found.xs] == [("key", "keys")]
+        assert (found.rule, found.kind, found.holds) == ("SCN101", Kind.FOLD, Holds.ARRAY_STACKED)
 
 
 @pytest.mark.parametrize("end", ["except ValueError:\n    x = mask", "finally:\n    x = mask"])

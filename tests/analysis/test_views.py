@@ -28,6 +28,7 @@ def text_of(before: str, loop: str = LOOP, init: str = INIT) -> str:
         "layers = list(self.layers)",
         "blocks = self.layers\nlayers = blocks[::-1] if mask else blocks",
         "layers = self.layers if mask else (self.layers[1:] if keys else self.layers[2:])",
+        "layers = self.layers\nlayers = layers[1:]",
     ],
 )
 def test_a_choice_or_a_part_of_a_list_is_stacked_in_the_call(before):
@@ -57,8 +58,19 @@ def test_lists_of_different_classes():
         "layers = list(self.layers)\nlayers.append(mask)",
         "layers = self.layers[1:]\nlayers[0] = mask",
         "layers = self.layers[1:]\nlayers += mask",
+    ],
+)
+def test_a_list_that_holds_something_else_too_is_left_to_a_run(before):
+    plan = only(text_of(before))
+    assert isinstance(plan, Plan), plan
+    assert (plan.holds, plan.safe, type(plan.stack)) == (Holds.BLOCK_SEQ, False, CallStack)
+    assert plan.call is None or plan.call.owner is None
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
         "layers = self.layers if mask else mask",
-        "layers = self.layers\nlayers = layers[1:]",
         "layers = [self.layers[0], mask] if mask else self.layers",
     ],
 )

@@ -8,10 +8,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from scanify.analysis.lower.candidates import may_hold_layer_loop
 from scanify.analysis.plan import Plan, Refusal
 from scanify.pipeline import Project
 from scanify.source.discover import Selection
-from scanify.source.gate import may_hold_layer_loop
 from tests.corpus.labels import read_labels
 from tests.corpus.packages import source_folder
 

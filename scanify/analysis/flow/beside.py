@@ -17,7 +17,7 @@ def is_walked(index: Index, layer: Walk) -> bool:
         return True
     if index.numbers is None:
         return False
-    whole = (f"range(len({layer.counted}))", f"list({layer.counted})")
+    whole = (f"range(len({layer.counted}))", f"list({layer.counted})", _counted_from(index.first, layer))
     return layer.numbers is None and index.numbers_text not in whole
 
 
@@ -25,10 +25,13 @@ def index_text(index: Index, layer: Walk) -> str:
     """The numbers of a loop's index as an expression, counted beside its layers."""
     if index.numbers is not None:
         return index.numbers_text
-    if index.first is None:
+    return _counted_from(index.first, layer)
+
+
+def _counted_from(first: ast.expr | None, layer: Walk) -> str:
+    if first is None:
         return f"range(len({layer.counted}))"
-    first = ast.unparse(index.first)
-    return f"range({first}, {first} + len({layer.counted}))"
+    return f"range({ast.unparse(first)}, {ast.unparse(first)} + len({layer.counted}))"
 
 
 def walked_beside(loop: Loop, index: Index | None, beside: Sequence[Walk], layer: Walk) -> tuple[PerLayer, ...]:

@@ -21,15 +21,21 @@ class Index:
     """The files of one project.
 
     `sources` are those that were read; `read` gives others below `root` where an import leads to them. Files are
-    parsed when they are asked for and kept; `problems` are those that could not be parsed.
+    parsed when they are asked for and kept, `trees` those that are parsed already; `problems` are those that could not
+    be parsed.
     """
 
     def __init__(
-        self, root: Path, sources: Iterable[Source], read: Callable[[Path], Source | None] | None = None
+        self,
+        root: Path,
+        sources: Iterable[Source],
+        read: Callable[[Path], Source | None] | None = None,
+        trees: Mapping[Path, ast.Module | Problem] | None = None,
     ) -> None:
         self.root = root
         self.problems: dict[Path, Problem] = {}
         self._read = read
+        self._trees = trees if trees is not None else {}
         self._sources: dict[Path, Source | None] = {source.path: source for source in sources}
         self._modules: dict[Path, Module | None] = {}
         self._words: dict[Path, frozenset[str]] = {}
@@ -82,7 +88,8 @@ class Index:
         return self._modules[path]
 
     def _parsed(self, source: Source) -> Module | None:
-        tree = parse(source.text)
+        known = self._trees.get(source.path)
+        tree = known if known is not None else parse(source.text)
         if isinstance(tree, Problem):
             self.problems[source.path] = tree
             return None

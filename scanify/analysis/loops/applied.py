@@ -2,14 +2,15 @@
 
 import ast
 
+from scanify.analysis.flow.names import target_names
+from scanify.analysis.flow.statements import given_to
 from scanify.analysis.lower.loop import Loop, Walk
 from scanify.analysis.values.classes import dotted
 
 
 def applies(loop: Loop, walk: Walk) -> bool:
     """Whether the body calls what the target is bound to, a method of it, or hands it to a call."""
-    names = {each.id for each in ast.walk(walk.target) if isinstance(each, ast.Name)}
-    names |= _walked_in(loop, names)
+    names = _names_of(loop, walk)
     for node in loop.body:
         for each in ast.walk(node):
             if isinstance(each, ast.Call):
@@ -24,10 +25,27 @@ def applies(loop: Loop, walk: Walk) -> bool:
 
 def applied_by_name(loop: Loop, walk: Walk) -> bool:
     """Whether the body itself calls what the target is bound to, or a part of it."""
-    names = {each.id for each in ast.walk(walk.target) if isinstance(each, ast.Name)}
-    names |= _walked_in(loop, names)
+    names = _names_of(loop, walk)
     calls = [each for node in loop.body for each in ast.walk(node) if isinstance(each, ast.Call)]
     return any(root_of(each.func) in names for each in calls) or (loop.problem is not None and walk.element is not None)
+
+
+def _names_of(loop: Loop, walk: Walk) -> set[str]:
+    """The names of an element and of its parts in the body: its targets, what is walked in it, what it is assigned to,
+    as in `attn, mlp = layer.attn, layer.mlp`."""
+    names = {each.id for each in ast.walk(walk.target) if isinstance(each, ast.Name)}
+    names |= _walked_in(loop, names)
+    for statement in (each for part in loop.body for each in ast.walk(part)):
+        if isinstance(statement, ast.Assign):
+            pairs = [pair for target in statement.targets for pair in given_to(target, statement.value)]
+            names |= {name for target, value in pairs if _is_part(value, names) for name in target_names(target)}
+    return names
+
+
+def _is_part(value: ast.expr, names: set[str]) -> bool:
+    while isinstance(value, ast.Attribute | ast.Subscript):
+        value = value.value
+    return isinstance(value, ast.Name) and value.id in names
 
 
 def _walked_in(loop: Loop, names: set[str]) -> set[str]:
@@ -62,7 +80,7 @@ def root_of(node: ast.expr) -> str | None:
 
 def calls_itself(loop: Loop, walk: Walk) -> bool:
     """Whether the body calls an element itself, or a method of it with arguments."""
-    names = {each.id for each in ast.walk(walk.target) if isinstance(each, ast.Name)}
+    names = _names_of(loop, walk)
     for node in loop.body:
         for each in ast.walk(node):
             if isinstance(each, ast.Call) and (each.args or each.keywords):

@@ -141,7 +141,8 @@ def _of_walk(run: Interpreter, loop: Loop, walk: Walk, envs: Sequence[Env]) -> L
     base, cells = _shown_of(base, cells)
     full = [cell for cell in cells if groups_of(cell) or cell.given or not cell.whole]
     built = [_of_cell(run, loop, base, cell) for cell in full or cells]
-    if len(full) < len(cells) and full:
+    lacks = any(isinstance(cell, ListCell) and cell.may_lack and not cell.least() for cell in full)
+    if (len(full) < len(cells) and full) or lacks:
         built = [
             replace(each, unlike=each.unlike or "the list may be built empty") for each in built if each is not None
         ]
@@ -235,6 +236,9 @@ def _unclear(run: Interpreter, loop: Loop, base: Layers, unknown: Unknown, envs:
     if not of_self or not module or not calls_itself(loop, base.walk):
         return None
     if unknown.given and base.owner is not None and base.attribute is not None:
+        declared = _declared(run, base)
+        if declared is not None:
+            return _of_cell(run, loop, base, declared)
         given = replace(base, given=unknown.why, unlike=unknown.why, hidden=unknown.why)
         return composed(run, given, ListCell(base.walk.base, loop.module, 0, given=unknown.why, why_at=unknown.at))
     text = f"cannot tell which class the layers have: {unknown.why}"
@@ -305,26 +309,36 @@ def _empty(run: Interpreter, loop: Loop, base: Layers, cell: ListCell | DictCell
         return None
     if not given:
         return _never_filled(run, base, cell)
+    declared = _declared(run, base)
+    if declared is not None:
+        return _of_cell(run, loop, base, declared)
     why = f"cannot tell which class the layers have: {cell.why or cell.given}"
     return composed(run, replace(base, given=cell.given, unlike=why, hidden=why), cell)
 
 
 def _never_filled(run: Interpreter, base: Layers, cell: ListCell | DictCell) -> Layers | None:
     """A field that is declared to hold modules, and that nothing shown ever fills."""
-    field = run.classes.fields(base.owner).get(base.attribute or "") if base.owner is not None else None
-    if field is None:
-        return None
-    with run.question(), run.recording():
-        said = annotated(run, class_env(run, field.owner), field.statement.annotation, "the field")
-    elements = [group.element for value in options(said or Unknown("")) for group in _declared_groups(value)]
-    if not any(is_layer(run, option) for element in elements for option in options(element)):
+    if _declared(run, base) is None:
         return None
     text = "cannot tell which class the layers have: the list is made empty, and nothing is shown to fill it"
     return replace(base, refusal=("SCN201", text, cell.module.place(cell.node)))
 
 
-def _declared_groups(value: Value) -> list[Group]:
-    return groups_of(value.cell) if isinstance(value, Listed | Mapped) else []
+def _declared(run: Interpreter, base: Layers) -> ListCell | DictCell | None:
+    """The list that the annotation of a field says it holds, where that is one of modules."""
+    field = run.classes.fields(base.owner).get(base.attribute or "") if base.owner is not None else None
+    if field is None:
+        return None
+    with run.question(), run.recording():
+        what = f"the field `{field.name}`"
+        said = annotated(run, class_env(run, field.owner), field.statement.annotation, what)
+    cells = [value.cell for value in options(said or Unknown("")) if isinstance(value, Listed | Mapped)]
+    layered = (
+        cell
+        for cell in cells
+        if any(is_layer(run, each) for group in groups_of(cell) for each in options(group.element))
+    )
+    return next(layered, None)
 
 
 def _nothing_shown(

@@ -10,31 +10,21 @@ So are attributes that are taken by a name with a number in it: `getattr(self, f
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from scanify.analysis.flow.definite import bound_once, definitely_evaluated, reads_before_stores
 from scanify.analysis.flow.names import flow, reads, target_names
 from scanify.analysis.flow.statements import given_to
 from scanify.analysis.lower.head import Head, HeadReader
 from scanify.analysis.lower.loop import Index, Loop, Order, Problem, Walk
-from scanify.analysis.lower.nodes import children, mentions, names_in, nodes_in
+from scanify.analysis.lower.nodes import mentions, names_in, nodes_in
 from scanify.analysis.lower.numbers import Numbers, numbers_of
+from scanify.analysis.lower.places import Places, collect
 from scanify.analysis.lower.rebuild import Change, rebuilt
-from scanify.analysis.lower.scope import COMPREHENSIONS, FUNCTIONS, ancestors, parameters, parent_of
-from scanify.analysis.lower.text import arithmetic, called, code, container_text, dotted, label, made, singular, unused
+from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parameters, parent_of
+from scanify.analysis.lower.text import called, code, container_text, dotted, made, singular, unused
 
-_SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef, *COMPREHENSIONS)
 _LAYERS = ("layer", "block")
-
-
-@dataclass
-class _Places:
-    """Where a body reads one element, and where it stores it or something in it."""
-
-    container: ast.expr
-    number: ast.expr
-    reads: list[ast.expr] = field(default_factory=list)
-    stores: list[ast.expr] = field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +41,7 @@ class _Taken:
     """One thing that a loop takes by number: `name` is what stands for it then, `bindings` are statements
     `layer = self.layers[i]` that go. `own_place`: the loop stores into the list at the same number."""
 
-    places: _Places
+    places: Places
     name: str
     bindings: tuple[_Binding, ...]
     own_place: bool
@@ -62,8 +52,10 @@ class _Taken:
 def taken_by_number(loop: Loop, head: Head, reader: HeadReader) -> Loop:
     """The loop with what it takes by number as walks of their own; as it is where it takes nothing."""
     numbers = numbers_of(reader, head)
-    if numbers is None or loop.problem is not None:
+    if loop.problem is not None:
         return loop
+    if numbers is None:
+        return _not_counted(loop, head, reader)
     if head.index is None and numbers.keys_of is not None and _is_used(loop.body, numbers.index.id):
         return loop  # a plain walk, whose elements are no keys
     bound = flow(loop.body).bound
@@ -102,20 +94,38 @@ def _is_used(body: Sequence[ast.AST], name: str) -> bool:
 def _not_taken(loop: Loop, numbers: Numbers, bound: set[str], reader: HeadReader) -> Loop:
     """A loop that applies what it takes by number only under a condition, or changes it: with that as its walk, and the
     reason why it stays."""
-    every: dict[tuple[str, str], _Places] = {}
-    _collect(loop.body, numbers.index.id, bound, every)
+    every: dict[tuple[str, str], Places] = {}
+    collect(loop.body, numbers.index.id, bound - {numbers.index.id}, every)
     for places in every.values() if not any(walk.target is not numbers.index for walk in loop.walks) else ():
-        if not places.reads or not _is_applied(loop, places, _bindings(loop, places)):
+        if not places.reads or not _is_applied(loop, places):
             continue
         place = places.reads[0]
         what = f"`{ast.unparse(place)}`"
         reason = f"the layers are taken by number, and {what} may be beyond the list in some iterations"
         if numbers.keys_of == ast.unparse(places.container):
             reason = f"the layers are taken from a dict by name, and {what} may be missing in some iterations"
+        if numbers.index.id in bound:
+            reason = f"the layers are taken by the number `{numbers.index.id}`, which the body changes"
         name = unused(_name(places, False, True), _used_names(loop))
         loop = _taking(loop, numbers, [_Taken(places, name, (), False, True)], reader)
         return replace(loop, problem=Problem("SCN208", reason, place))
     return loop
+
+
+def _not_counted(loop: Loop, head: Head, reader: HeadReader) -> Loop:
+    """A loop over numbers that may be others when they are asked for again, as the loop that it stays."""
+    index = head.index
+    counts = index.numbers if index is not None and not head.walks else None
+    if index is None or counts is None or not isinstance(index.target, ast.Name):
+        return loop
+    if reader.builtin(counts) != "range":
+        return loop
+    numbers = Numbers(index.target, reader.text(counts), counts)
+    taken = _not_taken(loop, numbers, set(flow(loop.body).bound), reader)
+    if taken is loop:
+        return loop
+    reason = f"the layers are taken by the numbers `{numbers.text}`, which may be others when they are asked for again"
+    return replace(taken, problem=Problem("SCN208", reason, counts))
 
 
 def _taking(loop: Loop, numbers: Numbers, taken: list[_Taken], reader: HeadReader) -> Loop:
@@ -134,7 +144,9 @@ def _taking(loop: Loop, numbers: Numbers, taken: list[_Taken], reader: HeadReade
         numbers = replace(numbers, text=text)
     walks = (*numbers.beside, *(_walk(loop, each, numbers) for each in taken))
     read = numbers.index.id in flow(body).read_first
-    index = Index(numbers.index, reader.numbers_text(numbers.node, numbers.text), numbers=numbers.node, read=read)
+    first = loop.index.first if loop.index is not None else None
+    text = reader.numbers_text(numbers.node, numbers.text)
+    index = Index(numbers.index, text, first=first, numbers=numbers.node, read=read)
     every = tuple(sorted((*replaced, *loop.replaced), key=lambda each: (each.start, each.end)))
     element = body[0].value if loop.element is not None and isinstance(body[0], ast.Expr) else None
     return replace(loop, walks=walks, index=index, body=body, element=element, replaced=every)
@@ -167,8 +179,8 @@ def _walk(loop: Loop, taken: _Taken, numbers: Numbers) -> Walk:
 
 def _taken(loop: Loop, numbers: Numbers, bound: set[str]) -> Iterator[_Taken]:
     """What the body definitely takes in every iteration, and applies; and what it reads of other lists by number."""
-    every: dict[tuple[str, str], _Places] = {}
-    _collect(loop.body, numbers.index.id, bound, every)
+    every: dict[tuple[str, str], Places] = {}
+    collect(loop.body, numbers.index.id, bound, every)
     if not any(places.reads for places in every.values()):
         return
     definite = definitely_evaluated(loop.body)
@@ -181,7 +193,7 @@ def _taken(loop: Loop, numbers: Numbers, bound: set[str]) -> Iterator[_Taken]:
         stores = any(key[0] == container and each.stores for key, each in every.items())
         own_place = stores and _is_own_place(loop, numbers, container, number, every)
         bindings = _bindings(loop, places)
-        applied = own_place or _is_applied(loop, places, bindings)
+        applied = own_place or _is_applied(loop, places)
         if (stores and not own_place) or not (applied or _only_read(loop, container, number, places)):
             continue
         pattern = _only_target(loop, places, bindings)
@@ -194,7 +206,7 @@ def _taken(loop: Loop, numbers: Numbers, bound: set[str]) -> Iterator[_Taken]:
         yield _Taken(places, name, tuple(bindings) if pattern is not None else (), own_place, applied, pattern)
 
 
-def _only_target(loop: Loop, places: _Places, bindings: Sequence[_Binding]) -> ast.expr | None:
+def _only_target(loop: Loop, places: Places, bindings: Sequence[_Binding]) -> ast.expr | None:
     """What one statement binds an element to, for all of the iteration: a name, or a pattern that takes it apart."""
     if len(bindings) != 1 or not all(bound_once(loop.body, name) for name in target_names(bindings[0].target)):
         return None
@@ -204,7 +216,7 @@ def _only_target(loop: Loop, places: _Places, bindings: Sequence[_Binding]) -> a
     return target if apart or isinstance(target, ast.Name) else None
 
 
-def _name(places: _Places, own_place: bool, applied: bool) -> str:
+def _name(places: Places, own_place: bool, applied: bool) -> str:
     otherwise = "old_" if own_place else "" if applied else "this_"
     return singular(ast.unparse(places.container), otherwise) if isinstance(places.reads[0], ast.Subscript) else "layer"
 
@@ -218,7 +230,7 @@ def _pairs(statement: ast.stmt) -> list[tuple[ast.expr, ast.expr]]:
             return []
 
 
-def _bindings(loop: Loop, places: _Places) -> list[_Binding]:
+def _bindings(loop: Loop, places: Places) -> list[_Binding]:
     """The statements of the body's own level that give a name what is taken."""
     return [
         _Binding(statement, target, value)
@@ -244,66 +256,8 @@ def _evaluated_again(loop: Loop, numbers: Numbers, taken: Sequence[_Taken]) -> b
 # -- places ------------------------------------------------------------------------------------------------------------
 
 
-def _collect(nodes: Sequence[ast.AST], index: str, bound: set[str], every: dict[tuple[str, str], _Places]) -> None:
-    """The elements whose number depends on the index and on nothing that the body binds."""
-    for node in nodes:
-        stored = isinstance(node, ast.Subscript | ast.Attribute) and not isinstance(node.ctx, ast.Load)
-        if isinstance(node, ast.Subscript | ast.Attribute) and stored:
-            _stored(node, node, index, bound, every)
-            continue
-        key = _key(node, index, bound)
-        if key is not None and isinstance(node, ast.Subscript | ast.Call):
-            every.setdefault(key[0], _Places(*key[1])).reads.append(node)
-            continue
-        inner = _own_names(node) if isinstance(node, _SCOPES) else set()
-        if index not in inner:  # else the scope has an index of its own, and stays as it is
-            _collect(list(children(node)), index, bound | inner, every)
-
-
-def _stored(
-    target: ast.expr, node: ast.expr, index: str, bound: set[str], every: dict[tuple[str, str], _Places]
-) -> None:
-    """What a target stores into: `self.layers[i]`, an element of it, an attribute of it; and what it reads for that."""
-    while isinstance(node, ast.Subscript | ast.Attribute):
-        key = _key(node, index, bound)
-        if key is not None:
-            every.setdefault(key[0], _Places(*key[1])).stores.append(target)
-            return
-        if isinstance(node, ast.Subscript):
-            name = container_text(node.value)
-            if name is not None:  # by a number that is not understood
-                every.setdefault((name, ""), _Places(node.value, node.slice)).stores.append(target)
-            _collect([node.slice], index, bound, every)
-        node = node.value
-    _collect([node], index, bound, every)
-
-
-def _key(node: ast.AST, index: str, bound: set[str]) -> tuple[tuple[str, str], tuple[ast.expr, ast.expr]] | None:
-    match node:
-        case ast.Subscript(value=owner, slice=number):
-            known = arithmetic(number) or label(number)
-            text = container_text(owner)
-        case ast.Call(func=ast.Name(id="getattr"), args=[owner, number], keywords=[]):
-            known, text = label(number), dotted(owner)
-        case _:
-            return None
-    if text is None or not known:
-        return None
-    names = set(reads(number))
-    if index not in names or names & bound or set(reads(owner)) & (bound | {index}):
-        return None
-    attribute = "." if isinstance(node, ast.Call) else ""
-    return (text + attribute, ast.unparse(number)), (owner, number)
-
-
-def _own_names(node: ast.AST) -> set[str]:
-    """The names that a scope binds for itself, at whatever depth."""
-    bound = {each.id for each in nodes_in(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-    return bound | {arg.arg for each in nodes_in(node) for arg in parameters(each)}
-
-
 def _is_own_place(
-    loop: Loop, numbers: Numbers, container: str, number: str, every: dict[tuple[str, str], _Places]
+    loop: Loop, numbers: Numbers, container: str, number: str, every: dict[tuple[str, str], Places]
 ) -> bool:
     """Whether an iteration reads and stores one element of a list, that of its own number, and reads it first.
 
@@ -326,8 +280,10 @@ def _up_to_loop(loop: Loop, place: ast.AST) -> Iterator[ast.AST]:
         yield above
 
 
-def _is_applied(loop: Loop, places: _Places, bindings: Sequence[_Binding]) -> bool:
-    named = {name for each in bindings for name in target_names(each.target)}
+def _is_applied(loop: Loop, places: Places) -> bool:
+    statements = (each for part in loop.body for each in nodes_in(part) if isinstance(each, ast.Assign | ast.AnnAssign))
+    given_to_names = (pair for statement in statements for pair in _pairs(statement))
+    named = {name for target, value in given_to_names if value in places.reads for name in target_names(target)}
     if any(_is_called(loop, place) for place in places.reads):
         return True
     calls = (each for statement in loop.body for each in nodes_in(statement) if isinstance(each, ast.Call))
@@ -353,7 +309,7 @@ def _is_called(loop: Loop, place: ast.AST) -> bool:
     return False
 
 
-def _only_read(loop: Loop, container: str, number: str, places: _Places) -> bool:
+def _only_read(loop: Loop, container: str, number: str, places: Places) -> bool:
     """Whether a body does nothing else with a list than to read its elements by this number: `keys[i]`."""
     if not all(isinstance(place, ast.Subscript) for place in places.reads):
         return False

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from scanify.analysis.index.module import Module
+from scanify.analysis.index.parse import Problem, parse
 from scanify.analysis.lower.nodes import children, names_in, nodes_in
 from scanify.analysis.lower.text import root
 
@@ -23,19 +23,25 @@ _EXPRESSIONS = (ast.ListComp, ast.GeneratorExp, ast.Call)
 Candidate = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.GeneratorExp | ast.Call
 
 
-def candidates(module: Module) -> Iterator[Candidate]:
+def may_hold_layer_loop(text: str) -> bool:
+    """Whether there are such in a text. One that cannot be parsed passes: the reason why is for those who parse it."""
+    tree = parse(text)
+    return isinstance(tree, Problem) or next(candidates(text, tree), None) is not None
+
+
+def candidates(text: str, tree: ast.Module) -> Iterator[Candidate]:
     """The loops, comprehensions and calls of a file that may go over modules, in source order."""
-    aliases = _ALIASED.findall(module.text) if "reduce as " in module.text or "Sequential as " in module.text else []
+    aliases = _ALIASED.findall(text) if "reduce as " in text or "Sequential as " in text else []
     words = re.compile(rf"{_KEYWORDS.pattern}|\b(?:{'|'.join(aliases)})\b") if aliases else _KEYWORDS
-    lines = _lines_with(words, module)
+    lines = _lines_with(words, text)
     reduces = {"reduce", *aliases}
-    yield from (node for node in _within(module.tree.body, lines) if _may_be_loop(node, reduces))
+    yield from (node for node in _within(tree.body, lines) if _may_be_loop(node, reduces))
 
 
-def _lines_with(words: re.Pattern[str], module: Module) -> list[int]:
+def _lines_with(words: re.Pattern[str], text: str) -> list[int]:
     """The lines on which one of some words stands, comments left out."""
     lines: list[int] = []
-    text, line, at = module.text, 1, 0
+    line, at = 1, 0
     for match in words.finditer(text):
         line += text.count("\n", at, match.start())
         at = match.start()
@@ -124,6 +130,7 @@ def _may_walk(node: ast.Call, reduces: set[str]) -> bool:
 def _applies_its_target(loop: ast.For | ast.AsyncFor | ast.While, targets: set[str]) -> bool:
     nodes = [node for statement in loop.body for node in nodes_in(statement)]
     targets = targets | _taken_by(targets, nodes)
+    targets = targets | _parts_of(targets, nodes)
     for node in nodes:  # `for layer in stage`
         if isinstance(node, ast.For | ast.comprehension) and targets & _names(node.iter):
             targets = targets | _names(node.target)
@@ -152,6 +159,17 @@ def _taken_by(index: set[str], nodes: Sequence[ast.AST]) -> set[str]:
             if any(_is_taken(value, index) for value in values):
                 taken |= {name for target in _targets(node) for name in _names(target)} - index
     return taken
+
+
+def _parts_of(targets: set[str], nodes: Sequence[ast.AST]) -> set[str]:
+    """The names that stand for an element or a part of one: `attn, mlp = layer.attn, layer.mlp`."""
+    parts: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            if any(isinstance(value, ast.Attribute) and root(value) in targets | parts for value in values):
+                parts |= {name for target in _targets(node) for name in _names(target)}
+    return parts
 
 
 def _is_taken(value: ast.expr | None, index: set[str]) -> bool:

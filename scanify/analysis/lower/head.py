@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from scanify.analysis.index.module import Module
 from scanify.analysis.lower.loop import Index, Order, Problem, Walk
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import Scope
 from scanify.analysis.lower.text import called, code, container_text, dotted, made, only_argument
 
@@ -41,6 +42,10 @@ class HeadReader:
     def builtin(self, node: ast.AST | None) -> str | None:
         """The name of Python's own function that a call calls; None for all else."""
         return self.scope.builtin(node)
+
+    def calls_builtins(self, node: ast.expr) -> bool:
+        """Whether all that is called in an expression is Python's own: a file may have its own `len`."""
+        return all(self.builtin(each) is not None for each in nodes_in(node) if isinstance(each, ast.Call))
 
     def text(self, node: ast.expr) -> str:
         """The text of an expression as a part of another: `(a, b)` for a tuple that stands without parentheses."""

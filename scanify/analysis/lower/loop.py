@@ -120,10 +120,7 @@ class Loop:
     element), `function` the expression that is called, where that is no lambda.
 
     `replaced` are stretches of the file with the texts that stand there in the body of one iteration, `ahead` lines
-    that must stand in front of what the loop becomes. `problem` is what speaks against it already.
-    `counter` is the name that a `while` or a `for` counts by hand, `counter_start` the statement that sets it before;
-    `unneeded` are stretches outside of the loop that go with it, as that statement does where nothing else reads it.
-    """
+    that must stand in front of what the loop becomes. `problem` is what speaks against it already."""
 
     module: Module
     scope: Scope
@@ -143,9 +140,6 @@ class Loop:
     replaced: tuple[Replacement, ...] = ()
     ahead: tuple[str, ...] = ()
     ahead_body: tuple[ast.stmt, ...] = ()
-    counter: str | None = None
-    counter_start: ast.stmt | None = None
-    unneeded: tuple[Replacement, ...] = ()
 
     @property
     def is_statement(self) -> bool:

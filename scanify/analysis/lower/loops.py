@@ -22,7 +22,7 @@ from scanify.analysis.lower.head import HeadReader
 from scanify.analysis.lower.iterators import is_own_list, taking_next, walked_at_once
 from scanify.analysis.lower.last_element import carrying_ends
 from scanify.analysis.lower.loop import Form, Index, Loop, Problem
-from scanify.analysis.lower.rebuild import Change, above_in_block, gone, rebuilt
+from scanify.analysis.lower.rebuild import Change, rebuilt
 from scanify.analysis.lower.scope import Scope, adopt, ancestors, parent_of, scope_of
 from scanify.analysis.lower.text import made
 
@@ -35,7 +35,7 @@ def loops_in(module: Module) -> tuple[Loop, ...]:
     kept = getattr(module.tree, _KEPT, None)
     if isinstance(kept, tuple):
         return kept
-    loops = tuple(loop for node in candidates(module) for loop in _lowered(module, node))
+    loops = tuple(loop for node in candidates(module.text, module.tree) for loop in _lowered(module, node))
     setattr(module.tree, _KEPT, loops)
     return loops
 
@@ -98,12 +98,7 @@ def _while(module: Module, scope: Scope, node: ast.While) -> Loop | None:
 def _without_counting(loop: Loop, counter: Counter) -> Loop:
     """The loop without the statement that counts."""
     body, replaced = rebuilt(loop.module, loop.body, [Change(counter.counts, None)])
-    above = above_in_block(loop.module, loop.node) if isinstance(loop.node, ast.stmt) else []
-    between = above[above.index(counter.begins) + 1 :]
-    unneeded = (gone(loop.module, counter.begins),) if counter.name not in reads(*between) else ()
-    return replace(
-        loop, body=body, replaced=replaced, counter=counter.name, counter_start=counter.begins, unneeded=unneeded
-    )
+    return replace(loop, body=body, replaced=replaced)
 
 
 def read_index(index: Index | None, body: tuple[ast.AST, ...]) -> Index | None:

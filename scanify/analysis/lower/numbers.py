@@ -90,7 +90,7 @@ def _counted(reader: HeadReader, index: ast.expr, node: ast.expr) -> Numbers | N
 def _are_numbers(reader: HeadReader, node: ast.expr) -> bool:
     match node:
         case ast.Call(keywords=[]) if reader.builtin(node) == "range":
-            return bool(node.args) and all(map(pure, node.args))
+            return bool(node.args) and all(map(pure, node.args)) and reader.calls_builtins(node)
         case ast.Call() if reader.builtin(node) == "reversed":
             inner = only_argument(node)
             return inner is not None and _are_numbers(reader, inner)

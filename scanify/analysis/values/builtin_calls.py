@@ -64,7 +64,7 @@ def _collected(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[V
         return copied(run, env, node, positional[0].cell, is_tuple=is_tuple)
     spread = elements_of(run, env, positional[0], node)
     cell = ListCell(node, env.module, run.tick(), function=env.function, is_tuple=is_tuple)
-    cell.groups, cell.whole, cell.why = spread.groups, spread.whole, spread.why
+    cell.groups, cell.whole, cell.why, cell.may_lack = spread.groups, spread.whole, spread.why, spread.may_lack
     cell.copied = _walked_cell(positional[0])
     return Listed(cell)
 

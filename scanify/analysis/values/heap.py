@@ -118,6 +118,7 @@ class ListCell(Cell):
 
     `whole` says that the groups are all that it holds: where it is false `why` says what else it may hold.
     `given` is what it is, in words, where the code does not build it: a parameter, the result of a call.
+    `may_lack` says that it is made of several lists of which one is empty.
     """
 
     groups: list[Group] = field(default_factory=list)
@@ -130,6 +131,7 @@ class ListCell(Cell):
     repeats: ast.AST | None = None
     copied: "ListCell | DictCell | None" = None
     built: tuple[Group, ...] | None = None
+    may_lack: bool = False
 
     @property
     def made(self) -> tuple[Group, ...]:

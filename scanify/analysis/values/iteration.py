@@ -29,11 +29,15 @@ from scanify.analysis.values.interpreter import Interpreter
 
 @dataclass
 class Spread:
-    """The elements of a value, as groups; where `whole` is false there may be others, and `why` says why."""
+    """The elements of a value, as groups; where `whole` is false there may be others, and `why` says why.
+
+    `may_lack` says that one of several lists that it may be is made empty.
+    """
 
     groups: list[Group] = field(default_factory=list)
     whole: bool = True
     why: str = ""
+    may_lack: bool = False
 
 
 def elements_of(run: Interpreter, env: Env, value: Value, node: ast.AST) -> Spread:
@@ -64,7 +68,8 @@ def elements_of(run: Interpreter, env: Env, value: Value, node: ast.AST) -> Spre
             whole = bool(choices) and all(choice.whole for choice in choices)
             if not choices:
                 groups = [_hidden_group(run, why, value, node, env)]
-            return Spread(groups, whole, "" if whole else why)
+            lacks = any(not choice.groups for choice in choices)
+            return Spread(groups, whole, "" if whole else why, lacks)
 
 
 def _spread_of(cell: ListCell, node: ast.AST, env: Env) -> Spread:
@@ -72,7 +77,7 @@ def _spread_of(cell: ListCell, node: ast.AST, env: Env) -> Spread:
     groups = list(cell.groups)
     if cell.given and not groups:
         groups = [Group(Unknown(cell.why, cell.why_at, given=True), node, env.module, (), None, True)]
-    return Spread(groups, cell.whole, cell.why)
+    return Spread(groups, cell.whole, cell.why, cell.may_lack)
 
 
 def _hidden_group(run: Interpreter, why: str, value: Value, node: ast.AST, env: Env) -> Group:

@@ -167,7 +167,7 @@ def copied(run: Interpreter, env: Env, node: ast.AST, cell: ListCell, *, is_tupl
     """Another list of the same elements."""
     other = ListCell(node, env.module, run.tick(), function=env.function, is_tuple=is_tuple)
     other.groups, other.whole, other.why, other.why_at = list(cell.groups), cell.whole, cell.why, cell.why_at
-    other.given, other.copied, other.repeats = cell.given, cell, cell.repeats
+    other.given, other.copied, other.repeats, other.may_lack = cell.given, cell, cell.repeats, cell.may_lack
     return Listed(other)
 
 
