@@ -34,7 +34,7 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
     shared = _shared(run, cell, groups)
     if shared is not None and not layers.several:
         return replace(layers, refusal=("SCN204", shared, place))
-    count = (cell.length() if isinstance(cell, ListCell) else entries(cell)) if not layers.several else None
+    count = cell.length() if isinstance(cell, ListCell) else entries(cell)
     if count is not None and count < FEW and not layers.given:
         few = f"the list has {count} {'layer' if count == 1 else 'layers'}: a scan over fewer than three saves nothing"
         layers = replace(layers, few=few)
@@ -49,6 +49,8 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
         through = worst[1].via or worst[1].path
         text = f"each stage is built with its own value of `{through}`: the loops over each of them can be scans"
         return replace(layers, refusal=("SCN203", text, worst[0].module.place(worst[0].node)))
+    if worst is not None and worst[1].how is Vary.SHAPE and layers.several:  # then each element has one that differs
+        return replace(layers, refusal=("SCN203", _shapes(worst[0], worst[1]), worst[0].module.place(worst[0].node)))
     if worst is not None and worst[1].shared:
         text = f"every layer holds the same `{worst[1].via}` in `{worst[1].path}`; pass it to the layer's call instead"
         return replace(layers, refusal=("SCN204", text, worst[0].module.place(worst[0].node)))

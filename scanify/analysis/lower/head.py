@@ -147,16 +147,23 @@ class HeadReader:
 
     def _named(self, pair: _Pair) -> tuple[_Pair, _Pair] | None:
         """`for name, layer in blocks.items()` as `for name, layer in zip(list(blocks), blocks.values())`."""
-        walked = pair.source
-        while isinstance(walked, ast.Call) and self.builtin(walked) in _COPIES and (inner := only_argument(walked)):
+        walked, backwards = pair.source, False
+        while isinstance(walked, ast.Call) and self.builtin(walked) in _THROUGH and (inner := only_argument(walked)):
+            backwards = backwards is not (self.builtin(walked) == "reversed")
             walked = inner
         source = _viewed(walked, "items")
         if source is None or not isinstance(pair.target, ast.Tuple | ast.List) or len(pair.target.elts) != 2:
             return None
         if any(isinstance(each, ast.Starred) for each in pair.target.elts) or self.scope.binding("list") is not None:
             return None
-        names = made(ast.Call(made(ast.Name("list", ast.Load()), walked), [source], []), walked)
-        values = made(ast.Call(made(ast.Attribute(source, "values", ast.Load()), walked), [], []), walked)
+        named: ast.expr = source
+        values: ast.expr = made(ast.Call(made(ast.Attribute(source, "values", ast.Load()), walked), [], []), walked)
+        if backwards:
+            named, values = (
+                made(ast.Call(made(ast.Name("reversed", ast.Load()), walked), [each], []), walked)
+                for each in (source, values)
+            )
+        names = made(ast.Call(made(ast.Name("list", ast.Load()), walked), [named], []), walked)
         return replace(pair, target=pair.target.elts[0], source=names), replace(
             pair, target=pair.target.elts[1], source=values
         )

@@ -38,7 +38,8 @@ def carrying_ends(loop: Loop) -> Loop:
     if loop.problem is not None or loop.form not in (Form.FOR, Form.WHILE) or "[-1]" not in loop.module.text:
         return loop
     used: set[str] | None = None
-    for name, grown in growths(loop.body).items():
+    for name in growths(loop.body):
+        grown = growths(loop.body).get(name, ())  # of the body as it is by now
         tail = _tail(loop, name, grown)
         start = _start(loop, name) if tail is not None else None
         if tail is None or start is None:

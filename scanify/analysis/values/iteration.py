@@ -13,6 +13,7 @@ from scanify.analysis.values.domain import (
     Mapped,
     Mark,
     Number,
+    OneOf,
     Text,
     Unknown,
     Value,
@@ -140,15 +141,25 @@ def _element(cell: ListCell, loop: int, via: str) -> Value:
     if len(constants) == 1 and all(isinstance(group.element, Const) for group in cell.groups):
         return first
     element = cell.element()
-    how = {Key: Vary.KEY, Number: Vary.NUMBER, Text: Vary.NUMBER, Const: Vary.NUMBER, Array: Vary.NUMBER}.get(
-        type(element), Vary.OTHER
-    )
+    how = _HOW.get(type(element), Vary.OTHER)
     if isinstance(element, Instance | Listed):
         return element
     if how is Vary.NUMBER and len(cell.groups) > 1 and any(group.repeated for group in cell.groups):
         how = Vary.CHOICE  # `[first, *others]`: the place in the list decides
     same = len(cell.groups) == 1 and not first.marks and isinstance(first, Const | Number | Text)
+    if how is Vary.NUMBER and len(constants) < sum(isinstance(group.element, Const) for group in cell.groups):
+        how = Vary.CHOICE  # some of them repeat
     return element if same else marked(element, (Mark(loop, how, via),))
+
+
+# How what a table holds differs from one iteration to the next.
+_HOW: dict[type, Vary] = {
+    Key: Vary.KEY,
+    Number: Vary.NUMBER,
+    Text: Vary.NUMBER,
+    Const: Vary.NUMBER,
+    Array: Vary.NUMBER,
+}
 
 
 def _step(run: Interpreter, env: Env, walked: Walked, loop: int, node: ast.AST, via: str) -> tuple[Value, int | None]:
@@ -214,6 +225,10 @@ def unpacked(run: Interpreter, env: Env, node: ast.AST, value: Value, targets: l
             rest.groups = [Group(each, node, env.module) for each in middle]
             rest.copied = value.cell
             return [*parts[:star], Listed(rest), *parts[len(parts) - behind :]]
+    if isinstance(value, OneOf) and star is None:
+        columns = _columns(value, len(targets))
+        if columns is not None:
+            return columns
     if isinstance(value, Key):
         return [Key(value.marks, many=isinstance(each, ast.Starred)) for each in targets]
     loop = run.new_loop()
@@ -230,3 +245,20 @@ def unpacked(run: Interpreter, env: Env, node: ast.AST, value: Value, targets: l
         else:
             parts.append(element)
     return parts
+
+
+def _columns(value: OneOf, width: int) -> list[Value] | None:
+    """What each target is given where a table of tuples is unpacked: `for dim, depth in ((64, 2), (128, 3))`."""
+    rows: list[list[Value]] = []
+    for option in options(value):
+        groups = option.cell.groups if isinstance(option, Listed) and option.cell.whole else []
+        if len(groups) != width or any(group.count != 1 for group in groups):
+            return None
+        rows.append([group.element for group in groups])
+    columns: list[Value] = []
+    for column in zip(*rows, strict=True):
+        joined = join(column)
+        how = _HOW.get(type(joined), Vary.OTHER)
+        marks = tuple(replace(mark, how=how) if mark.how is Vary.OTHER else mark for mark in value.marks)
+        columns.append(joined if isinstance(joined, Const) else marked(joined, marks))
+    return columns
