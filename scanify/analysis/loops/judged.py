@@ -50,7 +50,9 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
         text = f"each stage is built with its own value of `{through}`: the loops over each of them can be scans"
         return replace(layers, refusal=("SCN203", text, worst[0].module.place(worst[0].node)))
     if worst is not None and worst[1].how is Vary.SHAPE and layers.several:  # then each element has one that differs
-        return replace(layers, refusal=("SCN203", _shapes(worst[0], worst[1]), worst[0].module.place(worst[0].node)))
+        useless = no_gain([worst[0]], differences)
+        if useless is not None:
+            return replace(layers, refusal=useless)
     if worst is not None and worst[1].shared:
         text = f"every layer holds the same `{worst[1].via}` in `{worst[1].path}`; pass it to the layer's call instead"
         return replace(layers, refusal=("SCN204", text, worst[0].module.place(worst[0].node)))
