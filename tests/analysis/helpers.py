@@ -63,6 +63,24 @@ def model(
     return PRELUDE + indent(build + call, "    ")
 
 
+# A block that keeps the rate that it is built with, which the one above leaves alone.
+KEPT = (
+    (
+        "    linear: eqx.nn.Linear\n\n    def __init__(self, dim, rate",
+        "    linear: eqx.nn.Linear\n    rate: float\n\n    def __init__(self, dim, rate",
+    ),
+    ("dim, dim, key=key)\n", "dim, dim, key=key)\n        self.rate = rate\n"),
+)
+
+
+def kept(text: str) -> str:
+    """The same model, whose blocks keep their rate."""
+    for before, after in KEPT:
+        assert text.count(before) == 1
+        text = text.replace(before, after)
+    return text
+
+
 def decide(text: str, stack=None, files: dict[str, str] | None = None, path: str = "model.py") -> list[Plan | Refusal]:
     """Analyse one file, with others beside it that can be read but were not given."""
     others = {Path(name): Source(Path(name), dedent(body)) for name, body in (files or {}).items()}

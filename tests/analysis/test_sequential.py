@@ -1,11 +1,15 @@
 """What is said of `equinox.nn.Sequential`."""
 
+from pathlib import Path
 from textwrap import indent
 
 import pytest
-from helpers import PRELUDE, decide, only
+from helpers import PRELUDE, decide, kept, only
 
+from scanify.analysis.index.project import Index
 from scanify.analysis.plan import Called, Holds, InitStack, Kind, Plan, Refusal
+from scanify.analysis.watchers import with_watchers
+from scanify.source.file import Source
 
 COMPREHENSION = "eqx.nn.Sequential([Block(8, key=k) for k in jr.split(key, depth)])"
 CALL = "return self.seq(x)"
@@ -101,6 +105,12 @@ def test_the_line_is_that_of_the_constructor_and_the_body_is_where_it_is_applied
         pytest.param(
             "nn.Sequential([nn.BatchNorm(8, 'batch') for k in range(depth)])", "group", "BlockSeq", id="with state"
         ),
+        pytest.param(
+            loop("blocks.append(Block(8, key=k))\nif depth > 2:\n    blocks.append(Other())"),
+            "group",
+            "BlockSeq",
+            id="two of a kind, one on a condition",
+        ),
         pytest.param("nn.Sequential([nn.MaxPool1d(2) for _ in range(depth)])", "fold", "BlockSeq", id="of equinox"),
         pytest.param(
             "nn.Sequential([Block(8, key=a), Block(8, key=b), Block(8, key=c)])",
@@ -112,8 +122,14 @@ def test_the_line_is_that_of_the_constructor_and_the_body_is_where_it_is_applied
 )
 def test_kinds_and_containers(made, kind, holds):
     given = made.replace("key=a", "key=key").replace("key=b", "key=key").replace("key=c", "key=key")
-    found = plan(given, field="nn.Sequential")
+    found = only(kept(text(given, field="nn.Sequential")))
+    assert isinstance(found, Plan), found
     assert (found.kind.value, found.holds.value) == (kind, holds)
+
+
+def test_what_no_layer_keeps_makes_no_difference():
+    found = plan(loop("blocks.append(Block(8, 0.1 * i / depth, key=k))"), field="nn.Sequential")
+    assert (found.kind, found.holds, found.safe) == (Kind.FOLD, Holds.ARRAY_STACKED, True)
 
 
 def test_layers_that_hold_functions_made_anew_are_looked_at():
@@ -130,13 +146,17 @@ def test_a_list_made_in_each_turn_of_a_loop_is_what_varies_within_it():
     )
     inner, outer = decide(text(made))
     assert isinstance(inner, Plan) and (inner.kind, inner.holds) == (Kind.FOLD, Holds.BLOCK_SEQ)
-    assert inner.obligations == ("applying a layer has no side effects",)
+    assert inner.obligations[0] == "applying a layer has no side effects"
     assert isinstance(outer, Refusal) and outer.rule == "SCN203"
 
 
 def test_a_list_of_them_is_not_stacked_around_them():
     made = "self.seq = [nn.Sequential([Block(8, key=k) for k in jr.split(key, n)]) for n in widths]"
-    inner, around = decide(text(made, "for one in self.seq:\n    x = one(x)\nreturn x", field="list"))
+    call = "for one in self.seq:\n    x = one(x)\nreturn x"
+    inner, around = decide(text(made, call, field="list"))
+    assert isinstance(inner, Plan) and inner.rule == "SCN103"
+    assert isinstance(around, Refusal) and around.rule == "SCN203"
+    inner, around = decide(text(made.replace("jr.split(key, n)", "jr.split(key, 4)"), call, field="list"))
     assert isinstance(inner, Plan) and inner.rule == "SCN103"
     assert isinstance(around, Refusal) and around.rule == "SCN212"
 
@@ -162,16 +182,12 @@ def test_left_alone(made):
 
 REFUSED = {
     "the layers are one object": ("nn.Sequential([self.one for _ in range(4)])", "SCN204"),
-    "the layers come from the caller": ("nn.Sequential(widths)", "SCN201"),
+    "the layers come from the caller": ("nn.Sequential(widths)", "SCN215"),
     "widths that grow": ("nn.Sequential([nn.Linear(n, n + 1, key=key) for n in widths])", "SCN203"),
     "an object of the loop that changes": (loop("c.stride = 1\nblocks.append(Block(c, key=k))"), "SCN203"),
     "sequences of lists that the loop fills": (
-        loop("s = []\ns.append(Other(i))\nblocks.append(nn.Sequential(s))"),
+        loop("s = []\ns.append(nn.Linear(8, i, key=k))\nblocks.append(nn.Sequential(s))"),
         "SCN203",
-    ),
-    "two of a kind, one on a condition": (
-        loop("blocks.append(Block(8, key=k))\nif depth > 2:\n    blocks.append(Other())"),
-        "SCN202",
     ),
 }
 
@@ -195,7 +211,6 @@ USES = {
     "the same beside keys": "for one, k in zip([self.seq], x):\n    x = one.layers[0](x)\nreturn x",
     "it is compared": "return self.seq == x",
     "it is unpacked into a call": "return helper(**self.seq)",
-    "it is a value of a dict": "return {'a': self.seq}['a'](x)",
 }
 
 
@@ -214,8 +229,11 @@ def test_refused_where_a_part_is_replaced():
 def test_a_search_for_layers_is_left_to_a_run():
     more = "def count(model):\n    is_one = lambda node: isinstance(node, Block)\n"
     more += "    return len(jax.tree.leaves(model, is_leaf=is_one))\n"
-    found = [one for one in decide(text(more=more)) if isinstance(one, Plan)]
-    assert any("`Block` in a model" in text for one in found for text in one.obligations)
+    source = Source(Path("model.py"), text(more=more))
+    index = Index(Path(), [source], lambda path: None)
+    (found,) = with_watchers(decide(source.text), index)
+    assert isinstance(found, Plan) and not found.safe
+    assert any("each `Block` in a tree" in one for one in found.watchers)
 
 
 SERVED = {
@@ -228,6 +246,7 @@ SERVED = {
     "asked whether it is stateful": "return self.seq(x, state) if self.seq.is_stateful() else self.seq(x)",
     "an alias": "seq = self.seq\nreturn seq(x)",
     "in a list that is walked": "for one in [self.seq, self.seq]:\n    x = one(x)\nreturn x",
+    "a value of a dict": "return {'a': self.seq}['a'](x)",
     "beside keys": "for k, one in enumerate([self.seq]):\n    x = one(x, key=k)\nreturn x",
     "as layers of another": "return nn.Sequential([self.seq, nn.Lambda(jax.nn.relu)])(x)",
 }

@@ -149,6 +149,9 @@ def _judge(run: Interpreter, loop: Loop, body: Body, effect: Effect, clock: int,
             body.problems.append(("SCN207", reason, effect.place))
         case Act.CALLBACK:
             body.oblige(f"{what} may run again where the backward pass runs a layer again")
+        case Act.IN_PLACE:
+            where = f", in `{effect.inside}`" if effect.inside else ""
+            body.oblige(f"{what} is no array of numpy, which `+=` would change for the caller too{where}")
         case Act.TELLS:
             body.note(f"{what} speaks whenever a layer is traced, which may not be once a layer")
         case Act.DEBUG:

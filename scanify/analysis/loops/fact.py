@@ -10,9 +10,10 @@ from scanify.analysis.flow.starts import may_begin_as_none
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import applied_by_name
 from scanify.analysis.loops.body import Body, body_of
-from scanify.analysis.loops.layer_list import Layers, Reason
+from scanify.analysis.loops.gain import no_gain
+from scanify.analysis.loops.layer_list import Layers, Reason, groups_of
 from scanify.analysis.loops.layers import layers_of, walked_values
-from scanify.analysis.lower.loop import Form, Loop, Order, Problem
+from scanify.analysis.lower.loop import Form, Loop, Order, Problem, Walk
 from scanify.analysis.lower.scope import ancestors
 from scanify.analysis.plan import Kind
 from scanify.analysis.values.annotations import key_name, parameter
@@ -29,7 +30,6 @@ from scanify.analysis.values.domain import (
     Number,
     Partial,
     Text,
-    Unknown,
     Value,
     Walked,
     options,
@@ -39,7 +39,7 @@ from scanify.analysis.values.environment import Env
 from scanify.analysis.values.explore import Explorer
 from scanify.analysis.values.heap import DictCell, ListCell
 from scanify.analysis.values.interpreter import Interpreter
-from scanify.analysis.values.likeness import is_layer
+from scanify.analysis.values.likeness import difference, is_layer
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop) -> LoopFact | None
             ("SCN207", f"the start changes something, `{each.what}`, {changes}", each.place) for each in written[:1]
         ]
     own = [*shape.problems, *_carried_objects(loop, shape, starts)]
-    problems: list[Reason] = [(each.rule, each.reason, _place(loop, each.node)) for each in own]
+    problems: list[Reason] = [(each.rule, _said_of(loop, layers, each), _place(loop, each.node)) for each in own]
     problems += _walked_beside(run, loop, layers, shape, envs)
     problems += body.problems
     other = _other_layers(run, loop, layers, envs)
@@ -129,6 +129,14 @@ def _applies(run: Interpreter, loop: Loop, layers: Layers, body: Body) -> bool:
     return bool(names & body.applied) or unclear or applied_by_name(loop, layers.walk)
 
 
+def _said_of(loop: Loop, layers: Layers, problem: Problem) -> str:
+    """The reason of a problem; layers of a dict are taken by name, which the lowering does not know."""
+    if problem is not loop.problem or not layers.of_dict or problem.rule != "SCN208":
+        return problem.reason
+    what = f"`{loop.module.code(problem.node)}` may be missing in some iterations"
+    return f"the layers are taken from a dict by name, and {what}"
+
+
 _ITERATORS = ("reversed", "iter", "zip", "map", "filter", "enumerate", "product")
 
 
@@ -143,6 +151,8 @@ def _walked_beside(
             if isinstance(value, Mapped):
                 text = f"the dict `{loop.code(walk.source)}` is walked beside the layers"
                 yield "SCN213", text, _place(loop, walk.source)
+        if _is_read(loop, walk):
+            yield from (reason for value in walked_values(run, walk, envs) for reason in _unequal(run, value))
         given = isinstance(walk.base, ast.Name) and walk.base.id in loop.scope.params  # then its name alone says keys
         kinds = (Listed, Mapped, Array) if given else (Listed, Mapped, Array, Key)
         if walk.via == "iter" and not all(isinstance(value, kinds) for value in walked_values(run, walk, envs)):
@@ -158,6 +168,22 @@ def _walked_beside(
             yield "SCN213", f"`{base.id}` may be an iterator, which has no length", place
         elif shape.beside and _read_again(loop, base):
             yield "SCN213", f"`{base.id}` may be an iterator, of which nothing may be left", place
+
+
+def _is_read(loop: Loop, walk: Walk) -> bool:
+    targets = {each.id for each in ast.walk(walk.target) if isinstance(each, ast.Name)}
+    return any(_reads(statement, targets) for statement in loop.body)
+
+
+def _unequal(run: Interpreter, value: Value) -> Iterator[Reason]:
+    """Why layers that are walked beside the others share no body with one another."""
+    cell = getattr(value, "cell", None)
+    groups = groups_of(cell) if isinstance(cell, ListCell | DictCell) else []
+    if groups and all(is_layer(run, option) for group in groups for option in options(group.element)):
+        found = [(group, each) for group in groups if (each := difference(run, group)) is not None]
+        reason = no_gain(groups, found)
+        if reason is not None:
+            yield reason
 
 
 def _read_again(loop: Loop, base: ast.Name) -> bool:
@@ -188,18 +214,7 @@ def _start_obligations(loop: Loop, shape: LoopShape, starts: dict[str, list[Valu
         cast = next((each.cast for each in known if isinstance(each, Array) and each.cast), "")
         if cast.rpartition(".")[2].strip("'\"") in _NARROW:
             found.append(f"`{name}` keeps its dtype, though it is cast to `{cast}` before the loop")
-        caller = any(isinstance(each, Unknown) and each.given for each in known)
-        if caller and name in loop.scope.params and _added_in_place(loop, name):
-            found.append(f"`{name}` is no array of numpy, which `+=` would change for the caller too")
     return found
-
-
-def _added_in_place(loop: Loop, name: str) -> bool:
-    return any(
-        isinstance(each, ast.AugAssign) and isinstance(each.target, ast.Name) and each.target.id == name
-        for statement in loop.body
-        for each in ast.walk(statement)
-    )
 
 
 def _carried_objects(loop: Loop, shape: LoopShape, starts: dict[str, list[Value]]) -> list[Problem]:

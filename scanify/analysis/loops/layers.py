@@ -5,14 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition
-from scanify.analysis.loops.applied import applies, calls_itself
+from scanify.analysis.loops.applied import applies
 from scanify.analysis.loops.given import composed, held, may_be_called_elsewhere
 from scanify.analysis.loops.judged import judged, mixed, together
 from scanify.analysis.loops.layer_list import Layers, groups_of
+from scanify.analysis.loops.unshown import empty, modules_among, nothing_shown, says_no_class, shown_of, unclear
 from scanify.analysis.lower.loop import Form, Loop, Order, Walk
-from scanify.analysis.values.annotations import annotated
-from scanify.analysis.values.attributes import class_env
-from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -29,7 +27,6 @@ from scanify.analysis.values.domain import (
     Text,
     Unknown,
     Value,
-    Vary,
     Walked,
     options,
 )
@@ -135,10 +132,10 @@ def _of_walk(run: Interpreter, loop: Loop, walk: Walk, envs: Sequence[Env]) -> L
     if cells and handed.by_callers:
         base = replace(base, given=f"the field `{attribute}`, which the callers of the class hand in")
     if not cells:
-        return _unclear(run, loop, base, unknown, envs) if unknown is not None else None
+        return _said(run, loop, base, unclear(run, loop, base, unknown, envs)) if unknown is not None else None
     if any(cell.given for cell in cells) and owner is not None and not _keeps_modules(run, owner):
         return None
-    base, cells = _shown_of(base, cells)
+    base, cells = shown_of(base, cells)
     full = [cell for cell in cells if groups_of(cell) or cell.given or not cell.whole]
     built = [_of_cell(run, loop, base, cell) for cell in full or cells]
     lacks = any(isinstance(cell, ListCell) and cell.may_lack and not cell.least() for cell in full)
@@ -154,20 +151,6 @@ def _of_walk(run: Interpreter, loop: Loop, walk: Walk, envs: Sequence[Env]) -> L
 def _keeps_modules(run: Interpreter, owner: Definition) -> bool:
     """Whether a field of a class holds what it is declared to hold: not in a module of another framework."""
     return run.classes.is_module(owner) or run.classes.known_bases(owner)
-
-
-def _shown_of(base: Layers, cells: list[ListCell | DictCell]) -> tuple[Layers, list[ListCell | DictCell]]:
-    """Of several lists those that the source shows something of; the others are layers that are not shown."""
-    blank = [cell for cell in cells if groups_of(cell) and all(_is_blank(group) for group in groups_of(cell))]
-    if not blank or len(blank) == len(cells):
-        return base, cells
-    why = next(option.why for option in options(groups_of(blank[0])[0].element) if isinstance(option, Unknown))
-    kept = [cell for cell in cells if cell not in blank]
-    return replace(base, hidden=why, unlike=f"some of the lists are not shown: {why}"), kept
-
-
-def _is_blank(group: Group) -> bool:
-    return all(isinstance(option, Unknown) for option in options(group.element))
 
 
 def _is_part(cell: ListCell | DictCell, walk: Walk) -> bool:
@@ -226,32 +209,13 @@ def _holder(run: Interpreter, walk: Walk, envs: Sequence[Env]) -> tuple[Definiti
     return None, walk.base.attr
 
 
-def _unclear(run: Interpreter, loop: Loop, base: Layers, unknown: Unknown, envs: Sequence[Env]) -> Layers | None:
-    """A list of which the source does not show what it holds: listed where a module's own field is applied."""
-    if loop.form is Form.SEQUENTIAL or base.walk.order is Order.VALUES:
-        return None
-    root = (dotted(base.walk.base) or "").partition(".")
-    of_self = root[0] == getattr(envs[0], "self_name", None) and bool(root[2]) if envs else False
-    module = base.owner is not None and run.classes.is_module(base.owner)
-    if not of_self or not module or not calls_itself(loop, base.walk):
-        return None
-    if unknown.given and base.owner is not None and base.attribute is not None:
-        declared = _declared(run, base)
-        if declared is not None:
-            return _of_cell(run, loop, base, declared)
-        given = replace(base, given=unknown.why, unlike=unknown.why, hidden=unknown.why)
-        return composed(run, given, ListCell(base.walk.base, loop.module, 0, given=unknown.why, why_at=unknown.at))
-    text = f"cannot tell which class the layers have: {unknown.why}"
-    return replace(base, refusal=("SCN201", text, unknown.at))
-
-
 # -- one list --------------------------------------------------------------------------------------------------------
 
 
 def _of_cell(run: Interpreter, loop: Loop, base: Layers, cell: ListCell | DictCell) -> Layers | None:
     groups = _walked(base.walk, groups_of(cell))
     if not groups:
-        return _empty(run, loop, base, cell)
+        return _said(run, loop, base, empty(run, loop, base, cell))
     groups, several = _members(groups)
     found: list[Instance] = []
     hidden = base.hidden
@@ -267,18 +231,25 @@ def _of_cell(run: Interpreter, loop: Loop, base: Layers, cell: ListCell | DictCe
                 hidden = hidden or "an element may be None"
             elif isinstance(option, Number | Const | Text | Key | Array | Listed | Mapped) and not several:
                 return None
+            elif isinstance(option, Instance) and (modules := modules_among(run, option)):
+                found += modules
+            elif isinstance(option, Instance) and says_no_class(run, option):
+                hidden = hidden or f"`{option.name}` says what an element can do, and not what it is"
             elif isinstance(option, Instance) and not several:
                 return None if not found else replace(base, refusal=mixed(run, groups))
     if not found:
-        return _nothing_shown(loop, base, cell, groups, hidden)
-    if not cell.whole and not cell.given:
-        hidden = hidden or cell.why or "a part of the list is not shown"
+        return nothing_shown(run, loop, base, cell, groups, hidden)
     layers = replace(
         base, classes=tuple(distinct(found)), several=several, hidden=hidden, given=cell.given or base.given
     )
     if cell.given and base.owner is not None:
         layers = composed(run, layers, cell)
     return layers if layers.refusal is not None else judged(run, loop, layers, cell, groups)
+
+
+def _said(run: Interpreter, loop: Loop, base: Layers, said: Layers | ListCell | DictCell | None) -> Layers | None:
+    """The layers of a list that only an annotation speaks of."""
+    return _of_cell(run, loop, base, said) if isinstance(said, ListCell | DictCell) else said
 
 
 def _walked(walk: Walk, groups: list[Group]) -> list[Group]:
@@ -301,64 +272,3 @@ def _members(groups: list[Group]) -> tuple[list[Group], bool]:
         for inner in option.cell.made
     ]
     return found, True
-
-
-def _empty(run: Interpreter, loop: Loop, base: Layers, cell: ListCell | DictCell) -> Layers | None:
-    given = isinstance(cell, ListCell) and cell.given and base.owner is not None and run.classes.is_module(base.owner)
-    if not calls_itself(loop, base.walk):
-        return None
-    if not given:
-        return _never_filled(run, base, cell)
-    declared = _declared(run, base)
-    if declared is not None:
-        return _of_cell(run, loop, base, declared)
-    why = f"cannot tell which class the layers have: {cell.why or cell.given}"
-    return composed(run, replace(base, given=cell.given, unlike=why, hidden=why), cell)
-
-
-def _never_filled(run: Interpreter, base: Layers, cell: ListCell | DictCell) -> Layers | None:
-    """A field that is declared to hold modules, and that nothing shown ever fills."""
-    if _declared(run, base) is None:
-        return None
-    text = "cannot tell which class the layers have: the list is made empty, and nothing is shown to fill it"
-    return replace(base, refusal=("SCN201", text, cell.module.place(cell.node)))
-
-
-def _declared(run: Interpreter, base: Layers) -> ListCell | DictCell | None:
-    """The list that the annotation of a field says it holds, where that is one of modules."""
-    field = run.classes.fields(base.owner).get(base.attribute or "") if base.owner is not None else None
-    if field is None:
-        return None
-    with run.question(), run.recording():
-        what = f"the field `{field.name}`"
-        said = annotated(run, class_env(run, field.owner), field.statement.annotation, what)
-    cells = [value.cell for value in options(said or Unknown("")) if isinstance(value, Listed | Mapped)]
-    layered = (
-        cell
-        for cell in cells
-        if any(is_layer(run, each) for group in groups_of(cell) for each in options(group.element))
-    )
-    return next(layered, None)
-
-
-def _nothing_shown(
-    loop: Loop, base: Layers, cell: ListCell | DictCell, groups: Sequence[Group], hidden: str
-) -> Layers | None:
-    if not hidden or base.owner is None or not calls_itself(loop, base.walk):
-        return None
-    if hidden == "an element is a function":
-        return None
-    if any(each.repeated for each in groups) and not any(_shaped(each) for each in groups):
-        why = f"cannot tell which class the layers have: {hidden}"
-        chosen = next((mark.via for each in groups for mark in each.element.marks if mark.how is Vary.CHOICE), None)
-        grouped = f"a condition on `{chosen}` decides what a layer is" if chosen is not None else None
-        return replace(base, given=cell.given, unlike=why, hidden=why, grouped=grouped)
-    at = next((each.element.at for each in groups if isinstance(each.element, Unknown)), None)
-    if cell.given:
-        return replace(base, given=cell.given, unlike=hidden, hidden=hidden)
-    place = at or groups[0].module.place(groups[0].node)
-    return replace(base, refusal=("SCN201", f"cannot tell which class the layers have: {hidden}", place))
-
-
-def _shaped(group: Group) -> bool:
-    return any(mark.how in (Vary.SHAPE, Vary.OTHER) and mark.loop in group.loops for mark in group.element.marks)

@@ -96,6 +96,8 @@ def _not_taken(loop: Loop, numbers: Numbers, bound: set[str], reader: HeadReader
     reason why it stays."""
     every: dict[tuple[str, str], Places] = {}
     collect(loop.body, numbers.index.id, bound - {numbers.index.id}, every)
+    if not every:
+        collect(loop.body, numbers.index.id, set(), every)  # by what the body computes
     for places in every.values() if not any(walk.target is not numbers.index for walk in loop.walks) else ():
         if not places.reads or not _is_applied(loop, places):
             continue

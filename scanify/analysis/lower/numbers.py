@@ -112,7 +112,7 @@ def _keys(reader: HeadReader, index: ast.expr, node: ast.expr) -> Numbers | None
             return Numbers(index, reader.text(node), node, None, name, True) if name is not None else None
         case ast.Call(func=ast.Attribute(value=owner, attr="keys"), args=[], keywords=[]):
             return _keys(reader, index, owner) if dotted(owner) is not None else None
-        case ast.Call() if reader.builtin(node) in ("list", "tuple"):
+        case ast.Call() if reader.builtin(node) in ("list", "tuple", "iter"):
             inner = only_argument(node)
             return _keys(reader, index, inner) if inner is not None else None
         case ast.Call(args=[inner], keywords=rest) if reader.builtin(node) == "sorted":

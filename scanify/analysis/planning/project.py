@@ -27,7 +27,8 @@ def decisions(index: Index, paths: Iterable[Path], choices: Choices) -> list[Pla
     """A decision for every loop over modules in some files of a project."""
     run = Interpreter(index)
     facts = facts_of(run, paths)
-    found = [decision for fact in facts if (decision := decide(run, choices, fact)) is not None]
+    decided = [(fact, decision) for fact in facts if (decision := decide(run, choices, fact)) is not None]
+    found = list(_not_of_stacks(decided))
     found.sort(key=lambda each: (str(each.place.path), each.place.span.start, each.place.span.end))
     return in_line(index, found)
 
@@ -186,6 +187,17 @@ def refused(plan: Plan, rule: str, reason: str, remedy: str = "") -> Refusal:
         ys=plan.ys,
         remedy=remedy,
     )
+
+
+def _not_of_stacks(decided: Sequence[tuple[LoopFact, Plan | Refusal]]) -> Iterator[Plan | Refusal]:
+    """A list whose elements are each a `Sequential` that becomes a stack stays: no loop is over what it was."""
+    stacked = {fact.loop.node for fact, each in decided if fact.loop.form is Form.SEQUENTIAL and isinstance(each, Plan)}
+    for fact, each in decided:
+        inside = any(layer.node in stacked for layer in fact.layers.classes)
+        if isinstance(each, Plan) and inside:
+            yield refused(each, "SCN212", "what it walks is built of a `Sequential` that is rewritten")
+        else:
+            yield each
 
 
 def _not_inside(found: Sequence[Plan | Refusal]) -> Iterator[Plan | Refusal]:

@@ -23,7 +23,7 @@ def sequential(run: Interpreter, choices: Choices, fact: LoopFact) -> Plan | Ref
     layers, loop = fact.layers, fact.loop
     assert isinstance(loop.node, ast.Call)
     groups = [group for cell in layers.cells if isinstance(cell, ListCell) for group in cell.made]
-    written_out = not any(group.repeated for group in groups)
+    written_out = bool(groups) and not any(group.repeated for group in groups)
     if layers.few is not None:
         return None
     if written_out and (layers.refusal is not None or len(layers.classes) != 1 or layers.unlike or len(groups) < _FEW):
@@ -32,7 +32,7 @@ def sequential(run: Interpreter, choices: Choices, fact: LoopFact) -> Plan | Ref
         return _named(fact, refuse(fact, *fact.problems[0]))
     if layers.refusal is not None:
         return _named(fact, refuse(fact, *layers.refusal))
-    if not layers.known:
+    if not layers.known and not layers.hidden:
         reason = layers.unlike or layers.hidden or "the layers are not shown"
         return _named(fact, refuse(fact, "SCN201", f"cannot tell which class the layers have: {reason}", None))
     if choices.stack == "call":

@@ -15,6 +15,7 @@ from scanify.analysis.values.domain import (
     Library,
     Listed,
     Mapped,
+    Marks,
     Method,
     OneOf,
     Partial,
@@ -167,6 +168,9 @@ def _instance(
     run: Interpreter, env: Env, node: ast.AST, owner: Instance, positional: Sequence[Value], named: Named
 ) -> Value:
     run.effect(Act.APPLY, owner.name, node, env)
+    inherited = run.classes.library_base(owner.cls, "__call__") if not isinstance(owner.cls, Library) else None
+    if inherited is not None:
+        owner = replace(owner, cls=Library(inherited))
     if not isinstance(owner.cls, Library):
         method = attribute(run, env, node, owner, "__call__")
         return call(run, env, node, method, positional, named)
@@ -182,8 +186,17 @@ def unknown_call(
     text = _called_text(env, node)
     run.effect(Act.UNKNOWN, text, node, env)
     given_away(run, env, node, [*positional, *named.values()], text)
-    marks = merged(value.marks for value in (function, *positional, *named.values()))
+    given = node.args if isinstance(node, ast.Call) and len(node.args) == len(positional) else []
+    ordered = [_of_its_own(value, given[at] if given else None) for at, value in enumerate(positional)]
+    marks = merged([function.marks, *ordered, *(value.marks for value in named.values())])
     return Unknown(f"`{text}(...)` gives what the source does not show", env.place(node), marks, run.tick())
+
+
+def _of_its_own(value: Value, node: ast.expr | None) -> Marks:
+    """The marks of an argument: an element of a table that is not shown may be anything, a width too."""
+    taken = isinstance(value, Unknown) and isinstance(node, ast.Subscript)
+    numbered = all(mark.how is Vary.NUMBER for mark in value.marks)
+    return raised(value.marks, Vary.OTHER) if taken and numbered else value.marks
 
 
 def _called_text(env: Env, node: ast.AST) -> str:
@@ -343,6 +356,9 @@ def bind_parameters(run: Interpreter, env: Env, args: ast.arguments, positional:
         cell.groups = [Group(value, args.vararg, env.module) for value in positional[len(plain) :]]
         cell.whole = "*" not in named
         cell.given = f"the arguments `*{args.vararg.arg}`" if not cell.groups else ""
+        if cell.groups and not cell.whole:
+            hidden = Unknown("the number of arguments is not shown", env.place(args.vararg))
+            cell.groups.append(Group(hidden, args.vararg, env.module, (), None, True))
         env.bind(args.vararg.arg, Listed(cell))
     if args.kwarg is not None:
         env.bind(args.kwarg.arg, Unknown(f"the keyword arguments `**{args.kwarg.arg}`"))

@@ -113,6 +113,14 @@ class Classes:
         names = definition.module.imports.values()
         return any(name == "equinox" or name.startswith("equinox.") for name in names)
 
+    def library_base(self, definition: Definition, method: str) -> str | None:
+        """The class of `equinox.nn` that a class inherits a method from, where the project has no other one."""
+        if self.method(definition, method) is not None:
+            return None
+        bases = [base for owner in self.lineage(definition) for base in self.bases(owner)]
+        names = [base.qualname for base in bases if isinstance(base, External) and library_module(base.qualname)]
+        return next((name for name in names if name.startswith("equinox.nn.")), None)
+
     def known_bases(self, definition: Definition) -> bool:
         """Whether every class that it inherits from is of the project, or one that adds nothing to what it does."""
         return all(

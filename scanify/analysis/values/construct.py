@@ -34,6 +34,7 @@ def construct(
 ) -> Value:
     """The object that `cls(...)` makes."""
     from scanify.analysis.values.calls import call_function, unknown_call
+    from scanify.analysis.values.library import library_fields
 
     depth = sum(1 for each in run.calling if each is cls.node)
     if depth:
@@ -54,6 +55,8 @@ def construct(
             owner, function = found
             call_function(run, env, node, Function(function, class_env(run, owner), instance), positional, named)
             _class_defaults(run, instance)
+        elif (library := run.classes.library_base(cls, "__init__")) is not None and not run.classes.fields(cls):
+            instance.fields.update(library_fields(library, positional, named))
         elif run.classes.fields(cls) and (run.classes.is_module(cls) or _is_dataclass(run, lineage)):
             _dataclass_init(run, env, node, instance, positional, named)
         elif not run.classes.known_bases(cls):

@@ -24,7 +24,8 @@ class Act(Enum):
     CHECKPOINT is remat of its own. DEBUG prints through jax, once a layer. SUPER is a zero-argument `super()`.
     APPLY is a call of a module, or of a method of it, which `what` names the class of. BRANCH is a condition on a
     Python value that differs between the iterations of the loops in `marks`. OWN changes what a call that is not shown
-    gave to the function that changes it. AGAIN does what is done already when it is done once more.
+    gave to the function that changes it. IN_PLACE is `x += y` for an `x` of the caller, which an array of numpy would
+    be changed by. AGAIN does what is done already when it is done once more.
     """
 
     WRITE = "write"
@@ -41,6 +42,7 @@ class Act(Enum):
     APPLY = "apply"
     BRANCH = "branch"
     OWN = "own"
+    IN_PLACE = "in place"
     AGAIN = "again"
 
 

@@ -134,7 +134,13 @@ def _targets(run: Interpreter, value: Value, env: Env, node: ast.AST) -> list[Va
 def _library_module(
     run: Interpreter, env: Env, node: ast.AST, name: str, positional: Sequence[Value], named: Named
 ) -> Value:
-    """An object of a class of `equinox.nn`: its arguments stand for its fields."""
+    """An object of a class of `equinox.nn`."""
+    fields = library_fields(name, positional, named)
+    return Instance(Library(name), fields, True, True, node=node, born=run.tick())
+
+
+def library_fields(name: str, positional: Sequence[Value], named: Named) -> dict[str, Value]:
+    """What stands for the fields of an object of a class of `equinox.nn`: its arguments."""
     fields: dict[str, Value] = {f"argument {at}": value for at, value in enumerate(positional)}
     for keyword, value in named.items():
         number = isinstance(value, Number | Const | Unknown) and keyword not in tables.RATES
@@ -150,7 +156,7 @@ def _library_module(
             fields[key] = marked(value, sized(value.marks))
     if last == "Sequential" and positional:
         fields["layers"] = positional[0]
-    return Instance(Library(name), fields, True, True, node=node, born=run.tick())
+    return fields
 
 
 def call_library_instance(

@@ -52,7 +52,7 @@ def call_builtin_method(
             return _of_array(run, env, node, array, method.name, positional, named)
         case Text() | Const() | Number():
             return _of_text(method, positional, named)
-        case Key():
+        case Key() if method.name in tables.PURE_METHODS:
             return Array(marks=method.owner.marks)
         case _:
             return _of_unknown(run, env, node, method, positional, named)

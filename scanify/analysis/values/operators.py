@@ -39,7 +39,7 @@ def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.oper
         return _joined(run, env, node, left, right)
     if isinstance(op, ast.Mult) and lists and not (isinstance(left, Array) or isinstance(right, Array)):
         return _repeated(run, env, node, lists[0], right if lists[0] is left else left)
-    if isinstance(left, Mapped) and isinstance(right, Mapped):
+    if isinstance(op, ast.BitOr) and (isinstance(left, Mapped) or isinstance(right, Mapped)):
         cell = new_dict(run, env, node)
         for side in (left, right):
             spread_dict(cell, side, node, env)

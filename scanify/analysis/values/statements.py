@@ -140,6 +140,8 @@ def _augmented(run: Interpreter, env: Env, node: ast.AugAssign, flow: Flow) -> b
         return False
     if isinstance(before, Unknown) and isinstance(value, Listed):
         run.effect(Act.COLLECT, env.code(node.target), node, env)
+    if any(isinstance(option, Unknown) and option.given for option in options(before)):
+        run.effect(Act.IN_PLACE, env.code(node.target), node, env)
     if isinstance(before, Array) and before.numpy:
         run.effect(Act.WRITE, env.code(node.target), node, env, born=before.born)
     _bind(run, env, node.target, combine(run, env, node, before, node.op, value))
