@@ -2,6 +2,7 @@
 
 import ast
 
+from scanify.analysis.lower.nodes import nodes_below
 from scanify.analysis.values.domain import (
     Const,
     Listed,
@@ -27,7 +28,7 @@ def new_dict(run: Interpreter, env: Env, node: ast.AST) -> DictCell:
 
 def keep(run: Interpreter, env: Env, value: Value, node: ast.AST, holder: ast.AST) -> None:
     """Note that a list becomes a part of another object, which then is one more way to it."""
-    if run.unpacking is not None and any(holder is each for each in ast.walk(run.unpacking)):
+    if run.unpacking is not None and holder in nodes_below(run.unpacking):
         return  # a tuple that is taken apart in the same statement
     for option in options(value):
         if isinstance(option, Listed | Mapped):

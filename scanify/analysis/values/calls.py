@@ -1,7 +1,7 @@
 """Calls: what calling a value gives, and what it does besides."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from scanify.analysis.values import tables
@@ -28,7 +28,7 @@ from scanify.analysis.values.domain import (
     options,
     raised,
 )
-from scanify.analysis.values.effects import Act
+from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.expressions import evaluate
 from scanify.analysis.values.heap import Does, Group, ListCell
@@ -237,24 +237,12 @@ def call_function(
         start = run.tick()
         with run.recording() as recorded:
             value = _run_function(run, env, node, function, positional, named)
-        # What a call changes of objects that it made itself is nobody else's matter.
-        writes = (Act.WRITE, Act.COLLECT)
-        effects = tuple(
-            replace(each, act=Act.OWN) if each.act in writes and run.is_fresh(each.born, start) else each
-            for each in recorded
-            if each.act not in (*writes, Act.CONCRETE) or each.guess or not run.is_fresh(each.born, start)
-        )
+        effects = tuple(_outward(run, function, recorded, start))
         if key is not None:
             run.memo[key] = value, effects
     if isinstance(function.bound, Instance):
         run.effect(Act.APPLY, function.bound.name, node, env)
-    applied = {effect.what for effect in run.effects if effect.act is Act.APPLY}
-    for effect in effects:
-        if effect.act is Act.APPLY and effect.what in applied:
-            continue
-        applied |= {effect.what} if effect.act is Act.APPLY else set()
-        if effect.act is not Act.SUPER:
-            run.effects.append(effect if effect.inside else replace(effect, inside=_called(function)))
+    run.effects.extend(effects)
     return value
 
 
@@ -262,6 +250,31 @@ def _called(function: Function) -> str:
     """The name of a function in messages: `Block.__call__` for a method."""
     owner = function.env.owner if function.env.function is None else None
     return f"{owner.name}.{function.name}" if owner is not None else function.name
+
+
+_WRITES = (Act.WRITE, Act.COLLECT)
+
+
+def _outward(run: Interpreter, function: Function, recorded: Sequence[Effect], start: int) -> Iterator[Effect]:
+    """What a call does as its caller sees it, each once: what it changes of objects of its own is nobody's matter."""
+    name = _called(function)
+    seen: set[object] = set()
+    for effect in recorded:
+        act = effect.act
+        if act is Act.SUPER:
+            continue
+        if (act in _WRITES or act is Act.CONCRETE) and run.is_fresh(effect.born, start):
+            if not effect.guess:
+                continue
+            act = Act.OWN if act in _WRITES else act
+        key: object = act, effect.what
+        if act is not Act.APPLY:
+            born = effect.born if act in _WRITES or act is Act.CONCRETE else 0
+            key = act, effect.what, effect.node, effect.inside, born, effect.root, effect.marks, effect.guess
+        if key not in seen:
+            seen.add(key)
+            same = act is effect.act and effect.inside
+            yield effect if same else replace(effect, act=act, inside=effect.inside or name)
 
 
 def _run_function(

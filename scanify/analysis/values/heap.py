@@ -81,10 +81,14 @@ class Site:
     module: "Module"
     uses: dict[tuple[ast.AST, Does], Use] = field(default_factory=dict)
 
+    def is_new(self, node: ast.AST, does: Does, building: bool) -> bool:
+        """Whether a use says more than what is noted."""
+        known = self.uses.get((node, does))
+        return known is None or (known.building and not building)
+
     def use(self, use: Use) -> None:
         """Note a use; each node once for each thing that it does. A use beside the building of the object stays."""
-        known = self.uses.get((use.node, use.does))
-        if known is None or (known.building and not use.building):
+        if self.is_new(use.node, use.does, use.building):
             self.uses[use.node, use.does] = use
 
 

@@ -1,6 +1,7 @@
 """The interpreter: one run over the code of a project, with its clock, its budget and what it notes on the way."""
 
 import ast
+import bisect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -196,11 +197,16 @@ class Interpreter:
         try:
             yield
         finally:
+            while self._windows and self._windows[-1][0] >= start:
+                self._windows.pop()  # those inside of this one
             self._windows.append((start, self.tick()))
 
     def is_fresh(self, born: int, since: int) -> bool:
         """Whether an object was made after a moment, by the code that runs."""
-        return born >= since and not any(start <= born <= end for start, end in reversed(self._windows))
+        if born < since:
+            return False
+        at = bisect.bisect_left(self._windows, born, key=_end_of)
+        return at == len(self._windows) or self._windows[at][0] > born
 
     @contextmanager
     def recording(self) -> Iterator[list[Effect]]:
@@ -244,6 +250,9 @@ class Interpreter:
         if self.replacing is not None and does in (Does.INDEX, Does.SLICE, Does.WALK, Does.ATTRIBUTE):
             does, what = Does.REPLACE, self.replacing
         building = 0 < self.building <= cell.born
+        if not cell.site.is_new(node, does, building):
+            self.tick()
+            return
         cell.site.use(Use(does, node, env.place(node), env.function, what, self.tick(), building))
 
     def ambient(self, via: str) -> Marks:
@@ -336,6 +345,10 @@ class Interpreter:
     def class_value(self, cls: Definition | Library) -> Value:
         """A class as a value."""
         return Class(cls) if isinstance(cls, Definition) else cls
+
+
+def _end_of(window: tuple[int, int]) -> int:
+    return window[1]
 
 
 def without_marks(value: Value, loops: Sequence[int]) -> Value:

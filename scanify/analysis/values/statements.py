@@ -4,6 +4,8 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from scanify.analysis.index.module import Module
+from scanify.analysis.lower.nodes import children, names_in, nodes_below
 from scanify.analysis.values.annotations import annotated
 from scanify.analysis.values.definitions import (
     class_statement,
@@ -36,6 +38,7 @@ from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.expressions import evaluate, tested
 from scanify.analysis.values.heap import Does
+from scanify.analysis.values.identity import is_coarse, kind_of
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.iteration import bind_target, iterate
 from scanify.analysis.values.methods import extend
@@ -57,22 +60,22 @@ def run_body(run: Interpreter, env: Env, function: ast.FunctionDef | ast.AsyncFu
     ends = execute(run, env, function.body, flow)
     if not ends:
         flow.returned.append(NONE)
-    if _yields(function):
+    if _yields(function, env.module):
         return Unknown(f"what the generator `{function.name}` gives")
     return join(flow.returned)
 
 
-def _yields(function: ast.AST) -> bool:
+def _yields(function: ast.AST, module: Module) -> bool:
     """Whether a function is a generator; asked once for each."""
     known = getattr(function, "_yields", None)
     if known is None:
         known = False
-        waiting = list(ast.iter_child_nodes(function))
+        waiting = children(function) if "yield" in module.text else []
         while waiting and not known:
             node = waiting.pop()
             known = isinstance(node, ast.Yield | ast.YieldFrom)
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-                waiting.extend(ast.iter_child_nodes(node))
+                waiting.extend(children(node))
         function._yields = known  # type: ignore[attr-defined]
     return bool(known)
 
@@ -234,13 +237,14 @@ def _repeat(
         begin(inner)
         execute(run, inner, node.body, flow)
         changing = {name for name, value in inner.names.items() if name in before and value is not before[name]}
-        targets = {each.id for each in ast.walk(getattr(node, "target", node.body[0])) if isinstance(each, ast.Name)}
-        carried = (changing - targets) if not isinstance(node, ast.While) else changing
+        carried = changing if isinstance(node, ast.While) else changing - names_in([node.target])
         if carried:
+            same = is_coarse(run) and all(kind_of(before[name]) == kind_of(inner.names[name]) for name in carried)
             for name in carried:
                 inner.names[name] = _carried(before[name], inner.names[name], loop, name)
-            begin(inner)
-            execute(run, inner, node.body, flow)
+            if not same:  # what acts the same way need not be run again where only effects are asked for
+                begin(inner)
+                execute(run, inner, node.body, flow)
     env.join_with([env.copy(), inner])
 
 
@@ -311,7 +315,7 @@ def _made_in(value: Instance, env: Env) -> bool:
     """Whether an object is made by the function that gives it back."""
     if env.function is None or value.node is None:
         return False
-    return any(each is value.node for each in ast.walk(env.function))
+    return value.node in nodes_below(env.function)
 
 
 def _raise(run: Interpreter, env: Env, node: ast.Raise, flow: Flow) -> bool:
