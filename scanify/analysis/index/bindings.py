@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,12 @@ class Bindings:
 def bindings(tree: ast.Module, package: str, *, walrus: bool) -> Bindings:
     """Collect what `tree` binds. `package` is what relative imports start from; `walrus` that the text holds a `:=`."""
     found = Bindings()
+    scripts = {part for each in tree.body if _runs_as_script(each) for part in each.body}
     for statement, checking in _top_level(tree.body, False):
         if isinstance(statement, ast.Import | ast.ImportFrom):
             for local, imported in imported_names(statement, package, checking=checking):
+                if local == "*" and statement in scripts:
+                    continue  # whoever imports the file never sees what it brings
                 if local == "*":
                     found.stars.append(imported)
                 else:
@@ -85,6 +89,15 @@ def _top_level(body: Iterable[ast.stmt], checking: bool) -> Iterator[tuple[ast.s
                 yield from _top_level([each for case in statement.cases for each in case.body], checking)
             case _:
                 pass
+
+
+def _runs_as_script(statement: ast.stmt) -> TypeGuard[ast.If]:
+    """Whether it is `if __name__ == "__main__":`."""
+    match statement:
+        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"), comparators=[ast.Constant(value="__main__")])):
+            return True
+        case _:
+            return False
 
 
 def _type_checking(test: ast.expr) -> bool:

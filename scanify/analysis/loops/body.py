@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from scanify.analysis.facts import Place
 from scanify.analysis.loops.layer_list import Layers, Reason, groups_of
 from scanify.analysis.lower.loop import Loop, Order, Walk
-from scanify.analysis.values.domain import Array, Unknown, Value, join
+from scanify.analysis.values.domain import Array, Mark, Number, Unknown, Value, Vary, join, marked
 from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.expressions import evaluate
@@ -50,14 +50,13 @@ def body_of(
         with run.question(), run.recording() as effects, run.for_effects():
             inner = env.copy()
             clock = run.tick()
-            number = run.new_loop()
+            number, carried = run.new_loop(), run.new_loop()
             with run.region(number):
                 for _ in range(2):
                     _begin(run, loop, layers, inner, number)
                     for name in carry:
                         value = inner.lookup(name)
-                        if value is None:
-                            inner.bind(name, Array())
+                        inner.bind(name, marked(value or Array(), (Mark(carried, Vary.CARRY, name),)))
                     if loop.element is not None:
                         evaluate(run, inner, loop.element)
                     else:
@@ -88,8 +87,6 @@ def _begin(run: Interpreter, loop: Loop, layers: Layers, env: Env, number: int) 
         value = element_of(run, layers) if walk is layers.walk else _beside(run, walk, env, number)
         bind_target(run, env, walk.target, value)
     if loop.index is not None:
-        from scanify.analysis.values.domain import Mark, Number, Vary
-
         via = ast.unparse(loop.index.target)
         bind_target(run, env, loop.index.target, Number((Mark(number, Vary.NUMBER, via),)))
 
@@ -125,6 +122,9 @@ def _judge(run: Interpreter, loop: Loop, body: Body, effect: Effect, clock: int,
                 body.oblige(f"{what} changes nothing else than an object that is new in each iteration")
         case Act.CONCRETE if fresh:
             return
+        case Act.SHAPED:
+            whose = f" in `{effect.inside}`" if effect.inside else ""
+            body.oblige(f"the carry keeps its shape, which {what}{whose} asks for")
         case Act.AGAIN:
             body.oblige(f"{what} once is as good as once a layer")
         case Act.COLLECT if not inside:

@@ -38,23 +38,27 @@ def _against(group: Group, groups: Sequence[Group], found: Mapping[int, Differen
         if difference.how is Vary.OTHER and difference.via:
             text = f"nothing shows that three layers share a body: each is built from its own `{difference.via}`"
             return "SCN203", f"{text} (line {line})", place
-    between = next((each for each in groups if each is not group and _alternates(group, each)), None)
-    if between is not None and (difference is not None or id(between) in found):  # else turns of one length repeat
+    between = next((each for each in groups if each is not group and _alternates(group, each, found)), None)
+    if between is not None:
         text = "nothing to scan over: layers of different classes take turns in the list"
         return "SCN202", f"{text}, `{_name(group.element)}` and `{_name(between.element)}`", place
     return None
 
 
-def _alternates(group: Group, other: Group) -> bool:
-    """Whether another expression adds a layer of another kind between any two of a group's."""
-    if not group.loops or not other.loops or group.loops[-1] not in other.loops or other.conditional:
+def _alternates(group: Group, other: Group, found: Mapping[int, Difference]) -> bool:
+    """Whether another expression adds a layer of another kind between any two of a group's, and they do not repeat."""
+    if not group.loops or not other.loops or group.loops[-1] not in other.loops:
         return False
-    return not any(_alike(mine, theirs) for mine in options(group.element) for theirs in options(other.element))
+    if any(_alike(mine, theirs) for mine in options(group.element) for theirs in options(other.element)):
+        return False
+    worst = max((found[id(each)].how for each in (group, other) if id(each) in found), default=None)
+    return worst is not None and (worst >= Vary.SHAPE or not other.conditional)
 
 
 def _alike(mine: Value, theirs: Value) -> bool:
     if isinstance(mine, Instance) and isinstance(theirs, Instance):
-        return same_class(mine, theirs)
+        made_apart = mine.name.endswith(".Sequential") and mine.node is not theirs.node
+        return same_class(mine, theirs) and not made_apart
     return isinstance(mine, Unknown) and isinstance(theirs, Unknown)
 
 

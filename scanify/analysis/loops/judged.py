@@ -19,6 +19,8 @@ from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.iteration import entries
 from scanify.analysis.values.likeness import Difference, difference, distinct, stateful, unlike_pair
 
+_NO_GAIN = ("SCN202", "SCN203")
+
 
 def mixed(run: Interpreter, groups: Sequence[Group]) -> Reason:
     names = dict.fromkeys(
@@ -168,12 +170,17 @@ def together(built: Sequence[Layers], base: Layers) -> Layers:
     first = built[0]
     if len(built) == 1:
         return first
-    refused = next((each for each in built if each.refusal is not None), None)
-    if refused is not None:
-        return refused
+    refused = [each for each in built if each.refusal is not None]
+    # Of a list that is built with fewer than three layers it says nothing that they share no body.
+    against = [
+        each for each in refused if each.few is None or (each.refusal is not None and each.refusal[0] not in _NO_GAIN)
+    ]
+    if against or len(refused) == len(built):
+        return (against or refused)[0]
+    first = next(each for each in built if each.refusal is None)
     classes = tuple(distinct([each for one in built for each in one.classes]))
     exact = len(classes) == 1 and all(each.exact for each in built)
-    unlike = next((each.unlike for each in built if each.unlike), None)
+    unlike = next((each.unlike for each in built if each.unlike), refused[0].refusal[1] if refused else None)
     if len(classes) > 1:
         unlike = unlike or "the list is built of different classes in different branches"
     grouped = next((each.grouped for each in built if each.grouped), None)

@@ -25,6 +25,7 @@ _WORDS = {
     Does.GROW: "the list grows after it was built",
     Does.CHANGE: "the list is changed by `{what}`",
     Does.PASS: "the list itself is given to `{what}`",
+    Does.READ: "the list itself is given to `{what}`",
     Does.TEXT: "`{what}` makes text of the list",
     Does.JOIN: "another list is made of it with `+` or `*`",
     Does.COMPARE: "the list is compared",

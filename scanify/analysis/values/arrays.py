@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Sequence
 
-from scanify.analysis.values.domain import Array, Const, Marks, Number, Value, merged
+from scanify.analysis.values.domain import Array, Const, Marks, Number, Value, Vary, merged
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.interpreter import Interpreter
@@ -14,10 +14,46 @@ def of_arrays(values: Sequence[Value], marks: Marks) -> Array:
     arrays = [value for value in values if isinstance(value, Array)]
     plain = all(isinstance(value, Number | Const) or (isinstance(value, Array) and value.numpy) for value in values)
     born = min((one.born for one in arrays), default=0)
-    return Array(plain, marks, merged(one.shape for one in arrays), born=born)
+    return Array(plain, marks, merged(one.shape for one in arrays), born=born, cast=_cast_of(values, arrays))
+
+
+def asks_for_shape(run: Interpreter, env: Env, node: ast.AST, test: Value) -> None:
+    """Note a condition on the shape of what goes from layer to layer: its branches may give it different shapes."""
+    if any(mark.how is Vary.CARRY_SHAPE for mark in test.marks):
+        run.effect(Act.SHAPED, env.code(node), node, env)
 
 
 def concrete(run: Interpreter, env: Env, node: ast.AST, value: Value) -> None:
     """Note that Python asks for the value of an array; one of numpy that was made on the way has it even in a scan."""
     if isinstance(value, Array):
         run.effect(Act.CONCRETE, env.code(node), node, env, born=value.born if value.numpy else 0)
+
+
+_INTEGERS = frozenset("argmax argmin argsort argwhere count_nonzero digitize searchsorted randint bincount".split())
+_DTYPE_SECOND = frozenset("zeros ones empty array asarray astype zeros_like ones_like".split())
+
+
+def dtype_asked(env: Env, node: ast.AST, last: str, positional: Sequence[Value]) -> str:
+    """The dtype that a call of a library asks for, as written; that of integers where it can give nothing else."""
+    if not isinstance(node, ast.Call):
+        return ""
+    named = next((keyword.value for keyword in node.keywords if keyword.arg == "dtype"), None)
+    if named is None and last in _DTYPE_SECOND and len(node.args) > 1:
+        named = node.args[1]
+    if named is not None:
+        return env.code(named)
+    whole = all(isinstance(value, Const) and type(value.value) is int for value in positional)
+    if last in _INTEGERS or (last == "arange" and positional and whole) or last in ("int32", "int64", "bfloat16"):
+        return last if last.startswith(("int", "bfloat")) else "int"
+    return ""
+
+
+def _cast_of(values: Sequence[Value], arrays: Sequence[Array]) -> str:
+    """The dtype that an operation keeps: that of all its arrays, where the numbers beside them do not raise it."""
+    casts = {array.cast for array in arrays}
+    others = [value for value in values if not isinstance(value, Array)]
+    if len(casts) != 1 or not all(isinstance(value, Const | Number) for value in others):
+        return ""
+    cast = casts.pop()
+    fraction = any(not isinstance(value, Const) or isinstance(value.value, float) for value in others)
+    return "" if fraction and "int" in cast else cast

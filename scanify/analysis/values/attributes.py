@@ -21,9 +21,11 @@ from scanify.analysis.values.domain import (
     Text,
     Unknown,
     Value,
+    Vary,
     Walked,
     join,
     options,
+    shape_of,
 )
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does, Use
@@ -72,7 +74,7 @@ def attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str
                 guess = run.guesses[name]
                 return replace(guess, origin=GUESSED) if isinstance(guess, Instance) else guess
             if name in tables.MEASURES:
-                return Number(owner.marks)
+                return Number(shape_of(owner) if name in ("shape", "ndim", "size") else owner.marks)
             known = name in tables.PURE_METHODS or name in tables.GROWERS
             return Method(owner, name) if known else Unknown(owner.why, owner.at, owner.marks, owner.given)
         case _:
@@ -81,9 +83,10 @@ def attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str
 
 def _of_array(owner: Value, name: str) -> Value:
     if name in ("ndim", "size", "itemsize", "nbytes"):
-        return Number(owner.shape if isinstance(owner, Array) else owner.marks)
+        return Number(shape_of(owner))
     if name in tables.MEASURES:
-        return Unknown(f"`.{name}` of an array") if name == "shape" else Number()
+        carried = tuple(mark for mark in shape_of(owner) if mark.how is Vary.CARRY_SHAPE)
+        return Unknown(f"`.{name}` of an array", marks=carried) if name == "shape" else Number()
     if name in ("T", "mT", "real", "imag", "at"):
         return owner
     if name == "__class__":

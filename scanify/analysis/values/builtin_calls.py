@@ -202,11 +202,33 @@ def _identified(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[
 
 
 def _next(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
-    run.effect(Act.OUTSIDE, env.code(node.func) if isinstance(node, ast.Call) else "next", node, env)
+    code = env.code(node.func) if isinstance(node, ast.Call) else "next"
+    if not _made_here(node):
+        run.effect(Act.OUTSIDE, code, node, env)
+    elif positional and isinstance(positional[0], Walked) and _holds_unknown(positional[0]):
+        run.effect(Act.UNKNOWN, code, node, env)
     if not positional:
         return Unknown("what `next` gives")
     value = iterate(run, env, positional[0], run.new_loop(), node, "next")[0]
     return value if isinstance(value, Key | Array) else marked(value, run.ambient("next(...)"))
+
+
+def _made_here(node: ast.AST) -> bool:
+    """Whether what `next(...)` is given is made in its arguments: `next(iter(blocks))`, `next(b for b in blocks)`."""
+    match node:
+        case ast.Call(args=[ast.GeneratorExp(), *_]):
+            return True
+        case ast.Call(args=[ast.Call(func=ast.Name(id="iter" | "reversed" | "enumerate"), args=[_, *_]), *_]):
+            return True
+        case _:
+            return False
+
+
+def _holds_unknown(walked: Walked) -> bool:
+    """Whether an iterator is made of what may be an iterator itself, which then is used up."""
+    inner = walked.parts[0] if walked.parts else walked
+    views = ("values", "items", "keys", "range")
+    return isinstance(inner, Unknown) or (isinstance(inner, Walked) and inner.kind not in views)
 
 
 def _get_attribute(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:

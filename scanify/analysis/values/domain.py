@@ -23,9 +23,12 @@ class Vary(IntEnum):
     """How a value differs between the iterations of a loop, from the most harmless on.
 
     KEY: as random keys do. NUMBER: a number or a label. CHOICE: one of a few things that a condition picks.
-    SHAPE: the shape of an array. OTHER: in an unknown way.
+    SHAPE: the shape of an array. OTHER: in an unknown way. CARRY and CARRY_SHAPE are no differences between layers:
+    they mark what goes from one iteration to the next, and what is read of its shape.
     """
 
+    CARRY = -1
+    CARRY_SHAPE = 0
     KEY = 1
     NUMBER = 2
     CHOICE = 3
@@ -57,8 +60,15 @@ def merged(groups: Iterable[Marks]) -> Marks:
 
 
 def raised(marks: Marks, how: Vary) -> Marks:
-    """The same marks, each at least as bad as `how`."""
-    return tuple(mark if mark.how >= how else replace(mark, how=how) for mark in marks)
+    """The same marks, each at least as bad as `how`; what goes from layer to layer stays what it is."""
+    return tuple(mark if mark.how >= how or mark.how <= Vary.CARRY_SHAPE else replace(mark, how=how) for mark in marks)
+
+
+def shape_of(value: "Value") -> Marks:
+    """The marks of what is read of a value's shape."""
+    own = value.shape if isinstance(value, Array) else value.marks
+    carried = tuple(replace(mark, how=Vary.CARRY_SHAPE) for mark in value.marks if mark.how is Vary.CARRY)
+    return merged([own, carried])
 
 
 def sized(marks: Marks) -> Marks:

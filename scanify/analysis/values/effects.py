@@ -25,7 +25,8 @@ class Act(Enum):
     APPLY is a call of a module, or of a method of it, which `what` names the class of. BRANCH is a condition on a
     Python value that differs between the iterations of the loops in `marks`. OWN changes what a call that is not shown
     gave to the function that changes it. IN_PLACE is `x += y` for an `x` of the caller, which an array of numpy would
-    be changed by. AGAIN does what is done already when it is done once more.
+    be changed by. AGAIN does what is done already when it is done once more. SHAPED is a condition on the shape of what
+    goes from layer to layer.
     """
 
     WRITE = "write"
@@ -44,6 +45,7 @@ class Act(Enum):
     OWN = "own"
     IN_PLACE = "in place"
     AGAIN = "again"
+    SHAPED = "shaped"
 
 
 @dataclass(frozen=True, eq=False)

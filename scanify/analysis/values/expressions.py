@@ -3,8 +3,9 @@
 import ast
 from collections.abc import Callable, Sequence
 
+from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values.allocate import keep, new_dict, new_list, spread_dict, store_entry
-from scanify.analysis.values.arrays import concrete, of_arrays
+from scanify.analysis.values.arrays import asks_for_shape, concrete, of_arrays
 from scanify.analysis.values.attributes import attribute
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import (
@@ -182,6 +183,9 @@ def _are_never_none(values: Sequence[Value], ops: Sequence[ast.cmpop]) -> bool:
 
 def _compared(run: Interpreter, env: Env, node: ast.Compare, left: Value, op: ast.cmpop, right: Value) -> None:
     nothing = any(isinstance(one, Const) and one.value is None for one in (left, right))
+    if isinstance(op, ast.In | ast.NotIn) and _answers_for_itself(run, right):
+        call_method(run, env, node, right, "__contains__", [left])
+        return
     for one in (*options(left), *options(right)):
         if isinstance(one, Listed) and not isinstance(op, ast.In | ast.NotIn):
             run.use(one.cell, Does.TEST if nothing else Does.COMPARE, node, env)
@@ -189,7 +193,7 @@ def _compared(run: Interpreter, env: Env, node: ast.Compare, left: Value, op: as
         if isinstance(one, Instance) and not nothing:
             run.use_of(one, Does.COMPARE, node, env)
         other = right if any(one is each for each in options(left)) else left
-        if isinstance(other, Class | Const | Library | Function):
+        if isinstance(other, Class | Const | Library | Function) or _is_marker(other):
             continue  # no layer is one of these, in a loop or in a scan
         if isinstance(one, Instance) and not nothing and (by_object or run.classes.is_module(one.cls)):
             run.effect(Act.IDENTITY, env.code(node), node, env)
@@ -197,6 +201,17 @@ def _compared(run: Interpreter, env: Env, node: ast.Compare, left: Value, op: as
                 if isinstance(option, Instance):
                     run.touch(option, Does.COMPARE, node, env)
             return
+
+
+def _answers_for_itself(run: Interpreter, value: Value) -> bool:
+    """Whether the class of an object says what is in it."""
+    defined = isinstance(value, Instance) and isinstance(value.cls, Definition)
+    return defined and run.classes.method(value.cls, "__contains__") is not None  # type: ignore[union-attr,arg-type]
+
+
+def _is_marker(value: Value) -> bool:
+    """Whether a value is an `object()`, which stands for nothing but itself."""
+    return isinstance(value, Instance) and isinstance(value.cls, Library) and value.name == "builtins.object"
 
 
 def _unary(run: Interpreter, env: Env, node: ast.UnaryOp) -> Value:
@@ -229,6 +244,7 @@ def _boolean(run: Interpreter, env: Env, node: ast.BoolOp) -> Value:
 def _choice(run: Interpreter, env: Env, node: ast.IfExp) -> Value:
     test = evaluate(run, env, node.test)
     tested(run, env, node.test, test)
+    asks_for_shape(run, env, node.test, test)
     value = join([evaluate(run, env, node.body), evaluate(run, env, node.orelse)])
     return marked(value, raised(test.marks, Vary.CHOICE))
 

@@ -45,6 +45,7 @@ class Does(Enum):
     GROW = "adds to it"
     CHANGE = "changes it"
     PASS = "gives it to a function"
+    READ = "gives it to a function that only reads it"
     TEXT = "makes text of it"
     JOIN = "joins it with another list"
     COMPARE = "compares it"

@@ -19,6 +19,7 @@ from scanify.analysis.values.domain import (
     Text,
     Unknown,
     Value,
+    Vary,
     Walked,
 )
 from scanify.analysis.values.interpreter import Interpreter
@@ -71,7 +72,7 @@ def kind_of(value: Value | None, depth: int = 0) -> object | None:
         case Const():
             return ("const", type(value.value), value.value)
         case Unknown():
-            return ("unknown", value.born > 0)
+            return ("unknown", value.born > 0, _differs(value))
         case Array() | Number() | Text() | Key():
             return type(value), _differs(value)
         case Listed() if value.cell.is_tuple:
@@ -96,6 +97,8 @@ def kind_of(value: Value | None, depth: int = 0) -> object | None:
 
 def _differs(value: Value) -> bool:
     """Whether a Python value is another one in each layer, so that a condition on it parts them."""
+    if any(mark.how <= Vary.CARRY_SHAPE for mark in value.marks):
+        return True  # what goes from layer to layer, of which a condition may ask the shape
     return bool(value.marks) and isinstance(value, Number | Text)
 
 

@@ -2,8 +2,10 @@
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from scanify.analysis.values import tables
+from scanify.analysis.values.arrays import dtype_asked
 from scanify.analysis.values.builtin_calls import BUILTINS, unknown_taker
 from scanify.analysis.values.domain import (
     NONE,
@@ -27,6 +29,7 @@ from scanify.analysis.values.domain import (
     merged,
     options,
     raised,
+    shape_of,
     sized,
 )
 from scanify.analysis.values.effects import Act
@@ -63,6 +66,8 @@ def call_library(
         return _tree_at(run, env, node, positional, named)
     if run.classes.is_module(_external(name)) or name.rpartition(".")[2] in tables.STATEFUL_TYPES:
         return _library_module(run, env, node, name, positional, named)
+    if name == "builtins.object":
+        return Instance(function, {}, True, True, node=node, born=run.tick())
     if name == "functools.reduce" and len(positional) >= 2:
         return _reduce(run, env, node, positional)
     return _other(run, env, node, name, positional, values, marks)
@@ -165,6 +170,8 @@ def call_library_instance(
     """Applying a layer of a library: pure, but for what it calls of the project's."""
     from scanify.analysis.values.calls import call
 
+    if owner.name == "equinox.Module":
+        return Unknown("what a module of any class gives", env.place(node), merged(each.marks for each in positional))
     last = owner.name.rpartition(".")[2]
     if owner.name.startswith("equinox.experimental."):
         run.effect(Act.WRITE, owner.name, node, env)
@@ -233,13 +240,14 @@ def _other(
             if isinstance(option, _CALLABLE) and calls:
                 call(run, env, node, option, [Array()] * _arity(option), {})
             elif isinstance(option, Listed | Mapped):
-                run.use(option.cell, Does.PASS, node, env, code)
+                run.use(option.cell, Does.READ, node, env, code)
     for option in (option for value in values for option in options(value) if isinstance(option, Instance)):
         run.use_of(option, Does.PASS, node, env, code)
     traced = any(isinstance(option, Array) and not option.numpy for value in values for option in options(value))
     if root == "numpy" and traced and last not in tables.MEASURING:
         run.effect(Act.CONCRETE, env.code(node), node, env)
-    return _given(name, root, last, positional, marks, run.tick())
+    given = _given(name, root, last, positional, marks, run.tick())
+    return replace(given, cast=dtype_asked(env, node, last, positional)) if isinstance(given, Array) else given
 
 
 def _arity(function: Value) -> int:
@@ -252,8 +260,8 @@ def _arity(function: Value) -> int:
 
 def _given(name: str, root: str, last: str, positional: Sequence[Value], marks: Marks, born: int) -> Value:
     if name.startswith(tables.ARRAY_PACKAGES) and last in tables.MEASURING:
-        known = merged(value.shape for value in positional if isinstance(value, Array))
-        return Unknown(f"what `{name}` gives") if last == "shape" else Number(known)
+        known = merged(shape_of(value) for value in positional)
+        return Unknown(f"what `{name}` gives", marks=known) if last == "shape" else Number(known)
     if name.startswith(tables.ARRAY_PACKAGES):
         if name.startswith("jax.lax.") and last in ("scan", "fori_loop", "while_loop", "cond", "switch", "map"):
             return Unknown(f"what `{name}` gives", marks=marks)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from scanify.analysis.index.module import Module
 from scanify.analysis.lower.nodes import children, names_in, nodes_below
 from scanify.analysis.values.annotations import annotated
+from scanify.analysis.values.arrays import asks_for_shape
 from scanify.analysis.values.definitions import (
     class_statement,
     delete_statement,
@@ -202,6 +203,8 @@ def _join_fields(fields: dict[str, Value], made: Sequence[dict[str, Value]], tes
 def _if(run: Interpreter, env: Env, node: ast.If, flow: Flow) -> bool:
     test = evaluate(run, env, node.test)
     tested(run, env, node.test, test)
+    if node.orelse or not isinstance(node.body[-1], ast.Raise):
+        asks_for_shape(run, env, node.test, test)
     return _branches(run, env, [node.body, node.orelse], flow, test)
 
 
