@@ -242,7 +242,8 @@ class Index:
         return self._heads[key]
 
     def _first_part(self, head: str, near: Module, relative: bool) -> Package | None:
-        for base in dict.fromkeys([near.base, self.root, self.root / "src", near.path.parent]):
+        above = [self.root.parent] if head == self.root.name else []  # a package without `__init__.py`, given alone
+        for base in dict.fromkeys([near.base, self.root, self.root / "src", near.path.parent, *above]):
             own = relative and base == near.base
             if head in LIBRARIES and not own and not keeps_source(base, self.root):
                 continue
@@ -291,7 +292,7 @@ class Index:
             if path in self._files:
                 module = self.module_at(path)
                 return Package(dotted, place if module is not None else path, module)
-        return Package(dotted, inside, None) if inside in self._all_folders() else None
+        return Package(dotted, inside, None) if inside in self._all_folders() or inside == self.root else None
 
     def _all_folders(self) -> set[Path]:
         if self._folders is None:

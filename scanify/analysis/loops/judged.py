@@ -170,17 +170,15 @@ def together(built: Sequence[Layers], base: Layers) -> Layers:
     first = built[0]
     if len(built) == 1:
         return first
-    refused = [each for each in built if each.refusal is not None]
+    refused = [(each, each.refusal) for each in built if each.refusal is not None]
     # Of a list that is built with fewer than three layers it says nothing that they share no body.
-    against = [
-        each for each in refused if each.few is None or (each.refusal is not None and each.refusal[0] not in _NO_GAIN)
-    ]
+    against = [each for each, refusal in refused if each.few is None or refusal[0] not in _NO_GAIN]
     if against or len(refused) == len(built):
-        return (against or refused)[0]
+        return against[0] if against else refused[0][0]
     first = next(each for each in built if each.refusal is None)
     classes = tuple(distinct([each for one in built for each in one.classes]))
     exact = len(classes) == 1 and all(each.exact for each in built)
-    unlike = next((each.unlike for each in built if each.unlike), refused[0].refusal[1] if refused else None)
+    unlike = next((each.unlike for each in built if each.unlike), refused[0][1][1] if refused else None)
     if len(classes) > 1:
         unlike = unlike or "the list is built of different classes in different branches"
     grouped = next((each.grouped for each in built if each.grouped), None)

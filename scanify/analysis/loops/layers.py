@@ -126,6 +126,8 @@ def _of_walk(run: Interpreter, loop: Loop, walk: Walk, envs: Sequence[Env]) -> L
         return None  # the names of a dict
     if walk.order is Order.VALUES and any(isinstance(cell, ListCell) for cell in cells):
         return None
+    if isinstance(walk.base, ast.Name) and cells and all(cell.given and not groups_of(cell) for cell in cells):
+        owner, attribute = _aliased(walk.base.id, envs)
     base = Layers(walk, tuple(cells), (), optional=optional, view=view, owner=owner, attribute=attribute, why=unknown)
     if cells and unknown is not None:
         base = replace(base, hidden=unknown.why, unlike=f"some of the lists are not shown: {unknown.why}")
@@ -207,6 +209,21 @@ def _holder(run: Interpreter, walk: Walk, envs: Sequence[Env]) -> tuple[Definiti
                 if isinstance(option, Instance) and isinstance(option.cls, Definition):
                     return option.cls, walk.base.attr
     return None, walk.base.attr
+
+
+def _aliased(name: str, envs: Sequence[Env]) -> tuple[Definition | None, str | None]:
+    """The class and the field whose list a local name stands for, be it backwards."""
+    for env in envs:
+        instance = env.lookup(env.self_name) if env.self_name is not None else None
+        value = env.lookup(name)
+        if not isinstance(instance, Instance) or not isinstance(instance.cls, Definition) or value is None:
+            continue
+        parts = [part for one in options(value) for part in (one.parts if isinstance(one, Walked) else (one,))]
+        cells = {id(part.cell) for part in parts if isinstance(part, Listed)}
+        for field, kept in instance.fields.items():
+            if any(isinstance(one, Listed) and id(one.cell) in cells for one in options(kept)):
+                return instance.cls, field
+    return None, None
 
 
 # -- one list --------------------------------------------------------------------------------------------------------

@@ -17,10 +17,25 @@ def of_arrays(values: Sequence[Value], marks: Marks) -> Array:
     return Array(plain, marks, merged(one.shape for one in arrays), born=born, cast=_cast_of(values, arrays))
 
 
-def asks_for_shape(run: Interpreter, env: Env, node: ast.AST, test: Value) -> None:
-    """Note a condition on the shape of what goes from layer to layer: its branches may give it different shapes."""
-    if any(mark.how is Vary.CARRY_SHAPE for mark in test.marks):
+_OF_AXES = frozenset("expand_dims squeeze reshape ravel flatten rearrange atleast_1d atleast_2d atleast_3d".split())
+
+
+def asks_for_shape(run: Interpreter, env: Env, node: ast.AST, test: Value, branches: Sequence[ast.AST]) -> None:
+    """Note a condition on the shape of what goes from layer to layer, where a branch makes other axes."""
+    asked = any(mark.how is Vary.CARRY_SHAPE for mark in test.marks)
+    if asked and any(_makes_axes(part) for branch in branches for part in ast.walk(branch)):
         run.effect(Act.SHAPED, env.code(node), node, env)
+
+
+def _makes_axes(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name)) | ast.Call(func=ast.Name(id=name)):
+            return name in _OF_AXES
+        case ast.Subscript(slice=inner):
+            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+            return any(isinstance(part, ast.Constant) and part.value is not ... for part in parts)
+        case _:
+            return False
 
 
 def concrete(run: Interpreter, env: Env, node: ast.AST, value: Value) -> None:

@@ -24,6 +24,7 @@ from scanify.analysis.values.domain import (
     Vary,
     Walked,
     join,
+    marked,
     options,
     shape_of,
 )
@@ -98,7 +99,8 @@ def _of_instance(run: Interpreter, env: Env, node: ast.AST, owner: Instance, nam
     if name in owner.fields:
         if name == "layers":
             run.use_of(owner, Does.ATTRIBUTE, node, env, name)
-        return owner.fields[name]
+        differs = any(mark.how > Vary.CARRY_SHAPE for mark in owner.marks)
+        return marked(owner.fields[name], owner.marks) if differs else owner.fields[name]
     if isinstance(owner.cls, Library):
         if name not in ("is_stateful", "__call__"):
             run.use_of(owner, Does.ATTRIBUTE, node, env, name)

@@ -244,7 +244,7 @@ def _boolean(run: Interpreter, env: Env, node: ast.BoolOp) -> Value:
 def _choice(run: Interpreter, env: Env, node: ast.IfExp) -> Value:
     test = evaluate(run, env, node.test)
     tested(run, env, node.test, test)
-    asks_for_shape(run, env, node.test, test)
+    asks_for_shape(run, env, node.test, test, [node.body, node.orelse])
     value = join([evaluate(run, env, node.body), evaluate(run, env, node.orelse)])
     return marked(value, raised(test.marks, Vary.CHOICE))
 

@@ -12,6 +12,7 @@ from scanify.analysis.values.domain import (
     Listed,
     Mapped,
     Mark,
+    Marks,
     Number,
     OneOf,
     Text,
@@ -95,7 +96,7 @@ def iterate(run: Interpreter, env: Env, value: Value, loop: int, node: ast.AST, 
     match value:
         case Listed():
             run.use(value.cell, Does.WALK, node, env)
-            return _element(value.cell, loop, via), value.cell.length()
+            return _element(run, value.cell, loop, via), value.cell.length()
         case Mapped():
             return Text((Mark(loop, Vary.NUMBER, via),)), entries(value.cell)
         case Key():
@@ -108,7 +109,7 @@ def iterate(run: Interpreter, env: Env, value: Value, loop: int, node: ast.AST, 
         case Walked():
             return _step(run, env, value, loop, node, via)
         case Instance(cls=Library(), fields={"layers": Listed(cell=cell)}):
-            return _element(cell, loop, via), cell.length()
+            return _element(run, cell, loop, via), cell.length()
         case Instance():
             from scanify.analysis.values.expressions import call_method
 
@@ -132,7 +133,7 @@ def entries(cell: DictCell) -> int | None:
     return len(cell.entries) + sum(one or 0 for one in counts) if cell.whole and None not in counts else None
 
 
-def _element(cell: ListCell, loop: int, via: str) -> Value:
+def _element(run: Interpreter, cell: ListCell, loop: int, via: str) -> Value:
     """An element of a list: what differs between its groups, or within one, differs between the iterations."""
     if not cell.groups:
         return Unknown(cell.why or "an element of an empty list", cell.why_at, (Mark(loop, Vary.OTHER, via),))
@@ -142,7 +143,9 @@ def _element(cell: ListCell, loop: int, via: str) -> Value:
         return first
     element = cell.element()
     how = _HOW.get(type(element), Vary.OTHER)
-    if isinstance(element, Instance | Listed):
+    if isinstance(element, Instance):
+        return marked(element, _own_marks(run, cell, element, loop, via))
+    if isinstance(element, Listed):
         return element
     if how is Vary.NUMBER and len(cell.groups) > 1 and any(group.repeated for group in cell.groups):
         how = Vary.CHOICE  # `[first, *others]`: the place in the list decides
@@ -160,6 +163,17 @@ _HOW: dict[type, Vary] = {
     Const: Vary.NUMBER,
     Array: Vary.NUMBER,
 }
+
+
+def _own_marks(run: Interpreter, cell: ListCell, element: Instance, loop: int, via: str) -> Marks:
+    """How objects that are no modules differ from one to the next: settings of a layer each."""
+    if run.classes.is_module(element.cls) or isinstance(element.cls, Library):
+        return ()
+    if cell.given:
+        return (Mark(loop, Vary.OTHER, via),)
+    around = {each for group in cell.groups for each in group.loops}
+    inside = [mark.how for value in element.fields.values() for mark in value.marks if mark.loop in around]
+    return (Mark(loop, max(inside), via),) if inside else ()
 
 
 def _step(run: Interpreter, env: Env, walked: Walked, loop: int, node: ast.AST, via: str) -> tuple[Value, int | None]:

@@ -84,7 +84,7 @@ def _differences(
             whole = group.element.born if isinstance(group.element, Instance) else 0
             if depth and 0 < value.born < start <= whole and is_layer(run, value):
                 yield Difference(Vary.OTHER, value.name, path, shared=True)
-            if mark is not None and mark.how is Vary.CHOICE:
+            if mark is not None and mark.how > Vary.KEY:
                 yield Difference(mark.how, mark.via, path)
             inner_path = f"{path}." if path else ""
             within = [

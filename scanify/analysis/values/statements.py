@@ -204,7 +204,7 @@ def _if(run: Interpreter, env: Env, node: ast.If, flow: Flow) -> bool:
     test = evaluate(run, env, node.test)
     tested(run, env, node.test, test)
     if node.orelse or not isinstance(node.body[-1], ast.Raise):
-        asks_for_shape(run, env, node.test, test)
+        asks_for_shape(run, env, node.test, test, [*node.body, *node.orelse])
     return _branches(run, env, [node.body, node.orelse], flow, test)
 
 
