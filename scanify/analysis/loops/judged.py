@@ -172,7 +172,7 @@ def together(built: Sequence[Layers], base: Layers) -> Layers:
         return first
     refused = [(each, each.refusal) for each in built if each.refusal is not None]
     # Of a list that is built with fewer than three layers it says nothing that they share no body.
-    against = [each for each, refusal in refused if each.few is None or refusal[0] not in _NO_GAIN]
+    against = [each for each, refusal in refused if each.few is None or each.hidden or refusal[0] not in _NO_GAIN]
     if against or len(refused) == len(built):
         return against[0] if against else refused[0][0]
     first = next(each for each in built if each.refusal is None)

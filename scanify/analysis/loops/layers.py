@@ -126,7 +126,7 @@ def _of_walk(run: Interpreter, loop: Loop, walk: Walk, envs: Sequence[Env]) -> L
         return None  # the names of a dict
     if walk.order is Order.VALUES and any(isinstance(cell, ListCell) for cell in cells):
         return None
-    if isinstance(walk.base, ast.Name) and cells and all(cell.given and not groups_of(cell) for cell in cells):
+    if isinstance(walk.base, ast.Name) and any(cell.given and not groups_of(cell) for cell in cells):
         owner, attribute = _aliased(walk.base.id, envs)
     base = Layers(walk, tuple(cells), (), optional=optional, view=view, owner=owner, attribute=attribute, why=unknown)
     if cells and unknown is not None:
