@@ -10,14 +10,16 @@ from scanify.analysis.index.project import Index
 from scanify.analysis.loops.applied import calls_itself
 from scanify.analysis.loops.fact import LoopFact, fact_of
 from scanify.analysis.loops.given import hand_in
+from scanify.analysis.loops.layer_list import groups_of
 from scanify.analysis.loops.layers import fields_walked, layers_of, walked_values
 from scanify.analysis.lower.loop import Form, Loop
 from scanify.analysis.lower.loops import loops_in
 from scanify.analysis.plan import Called, Holds, InitStack, Plan, Refusal
 from scanify.analysis.planning.decide import Choices, decide
 from scanify.analysis.values.domain import Instance, Listed, Mapped, Unknown, Value, join, options
-from scanify.analysis.values.explore import Code, Explorer
+from scanify.analysis.values.explore import Code, Explorer, model_list
 from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.likeness import is_layer
 
 _ROUNDS = 3  # of following other names of lists, and the callers of functions
 _BELOW = frozenset({"equinox", "jax", "jaxtyping"})
@@ -82,6 +84,7 @@ def _code_of(explorer: Explorer, loop: Loop) -> Code | None:
 def _look_around(run: Interpreter, explorer: Explorer, loops: Sequence[Loop]) -> None:
     """Run what else mentions the fields that hold the lists, and what calls functions that are given lists."""
     words: set[str] = set()
+    fields: set[str] = set()
     made = {loop.node for loop in loops if loop.form is Form.SEQUENTIAL}
     for model in list(run.models.values()) if made else ():
         for name, value in getattr(model, "fields", {}).items():
@@ -96,11 +99,13 @@ def _look_around(run: Interpreter, explorer: Explorer, loops: Sequence[Loop]) ->
                 if attribute is not None:
                     words.add(attribute)
                     words |= _owner_names(run, explorer, loop)
-                    _guess(run, explorer, loop, attribute)
+                    fields.add(attribute)
                 elif getattr(base, "id", None) in loop.scope.params:
                     function = loop.scope.function
                     if function is not None:
                         words.add(function.name)
+    for name in sorted(fields):
+        _guess(run, explorer, name)
     if words:
         words.add("tree_at")
     for _ in range(_ROUNDS):
@@ -150,17 +155,27 @@ def _owner_names(run: Interpreter, explorer: Explorer, loop: Loop) -> set[str]:
     return set()
 
 
-def _guess(run: Interpreter, explorer: Explorer, loop: Loop, attribute: str) -> None:
-    """What an attribute of an object of unknown class may be: the lists that the loops walk under that name."""
-    values: list[Value] = [run.guesses[attribute]] if attribute in run.guesses else []
-    for env in explorer.envs(loop.node):
-        instance = env.lookup(env.self_name) if env.self_name is not None else None
-        fields = getattr(instance, "fields", {})
-        values += list(options(fields[attribute])) if attribute in fields else []
-    lists = [value for value in values if isinstance(value, Listed | Mapped)]
-    if lists:
-        run.guesses[attribute] = join(lists)
+def _guess(run: Interpreter, explorer: Explorer, attribute: str) -> None:
+    """What an attribute of an object of unknown class may be: the lists of layers that modules hold under that name.
+
+    Every module of the project is asked, whichever files are reported.
+    """
+    known = run.guesses.get(attribute)
+    values: list[Value] = [known] if known is not None else []
+    for definition in explorer.classes_with(attribute):
+        held = model_list(run, definition, attribute) if run.classes.is_module(definition) else None
+        values += [each for each in options(held) if _holds_layers(run, each)] if held is not None else []
+    if values:
+        run.guesses[attribute] = join(values)
         run.memo.clear()
+
+
+def _holds_layers(run: Interpreter, value: Value) -> bool:
+    """Whether a list or a dict may hold modules: one of numbers or texts does not."""
+    if not isinstance(value, Listed | Mapped):
+        return False
+    elements = [option for each in groups_of(value.cell) for option in options(each.element)]
+    return not elements or any(isinstance(each, Unknown) or is_layer(run, each) for each in elements)
 
 
 # -- decisions that concern one another ------------------------------------------------------------------------------

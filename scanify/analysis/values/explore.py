@@ -39,6 +39,10 @@ class Code:
         return words.search(self.module.text, start, end) is not None
 
 
+def _whole(word: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+
+
 def functions_of(module: Module) -> Iterator[Code]:
     """The functions at the top level of a file and the methods of its classes."""
     for statement in _top_level(module.tree.body):
@@ -88,7 +92,7 @@ class Explorer:
     def explore(self, words: Iterable[str]) -> None:
         """Run every function of the project that mentions one of some identifiers."""
         for word in sorted(set(words)):
-            pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+            pattern = _whole(word)
             for module in self.run.index.modules_with(word):
                 for code in self.functions(module):
                     if code.node not in self._done and code.mentions(pattern):
@@ -98,11 +102,20 @@ class Explorer:
     def explore_again(self, words: Iterable[str]) -> None:
         """Run every function that mentions one of some identifiers once more: what they stand for is known better."""
         for word in words:
-            pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+            pattern = _whole(word)
             for module in self.run.index.modules_with(word):
                 self._modules.discard(module.path)
                 self._done -= {code.node for code in self.functions(module) if code.mentions(pattern)}
         self.explore(words)
+
+    def classes_with(self, word: str) -> Iterator[Definition]:
+        """The classes at the top level of the project's files that mention an identifier."""
+        pattern = _whole(word)
+        for module in self.run.index.modules_with(word):
+            for name, statements in module.definitions.items():
+                for node in statements:
+                    if isinstance(node, ast.ClassDef) and pattern.search(module.code(node)):
+                        yield Definition(module, name, node)
 
     def run_code(self, code: Code) -> None:
         """Run one function with what its annotations say of its parameters."""
