@@ -73,7 +73,7 @@ FIXTURES = (
     Fixture("encoder", ("encoder",), package="encoder"),
     Fixture("alternating", ("alternating",), kind="group"),
     Fixture("dense_expert", ("dense_expert",), kind="group"),
-    Fixture("drop_path", ("drop_path",)),
+    Fixture("drop_path", ("drop_path",), kind="group"),
     Fixture("hidden_states", ("hidden_states", "last_state"), kind="scan"),
 )
 

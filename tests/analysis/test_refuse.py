@@ -347,6 +347,13 @@ def test_a_list_that_goes_by_two_names():
     assert isinstance(found, Plan) and isinstance(found.stack, InitStack) and found.safe
 
 
+def test_every_field_that_holds_the_list_is_annotated_as_the_stack():
+    text = model("stack = self.layers\nfor layer in stack:\n    x = layer(x)", init=TWO_NAMES)
+    found = only(text.replace("    norm:", "    blocks: 'tuple[Block, ...]'\n    norm:"))
+    assert isinstance(found, Plan) and isinstance(found.stack, InitStack)
+    assert [(each.element, each.quoted) for each in found.stack.annotations] == [("Block", False), ("Block", True)]
+
+
 @pytest.mark.parametrize("use", ["self.blocks + [x]", "isinstance(self.blocks, list)", "self.blocks"])
 @pytest.mark.parametrize("init", [TWO_NAMES, f"self.layers = {MANY}\nself.blocks = self.layers"])
 def test_a_list_that_is_needed_under_its_other_name(init, use):

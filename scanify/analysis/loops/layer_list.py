@@ -26,7 +26,7 @@ class Layers:
     parts, `refusal` why nothing can be done. `cells` are the lists. `given` says where the list comes from where the
     project does not build it; `hidden` that some elements are not shown. `several` says that each is a tuple or a list
     of layers. `view` says that a name stands for a part of a list, or another order of it. `owner` and `attribute` are
-    those of the field that holds the list.
+    those of the field that holds the list; `guessed` is an object of unknown class whose attribute it is.
     """
 
     walk: Walk
@@ -44,6 +44,7 @@ class Layers:
     view: bool = False
     owner: Definition | None = None
     attribute: str | None = None
+    guessed: str = ""
     why: Unknown | None = None
 
     @property

@@ -129,6 +129,8 @@ def _of_walk(run: Interpreter, loop: Loop, walk: Walk, envs: Sequence[Env]) -> L
     if isinstance(walk.base, ast.Name) and any(cell.given and not groups_of(cell) for cell in cells):
         owner, attribute = _aliased(walk.base.id, envs)
     base = Layers(walk, tuple(cells), (), optional=optional, view=view, owner=owner, attribute=attribute, why=unknown)
+    if cells and owner is None and isinstance(walk.base, ast.Attribute) and _is_unknown(run, walk.base.value, envs):
+        base = replace(base, guessed=loop.code(walk.base.value))
     if cells and unknown is not None:
         base = replace(base, hidden=unknown.why, unlike=f"some of the lists are not shown: {unknown.why}")
     if cells and handed.by_callers:
@@ -224,6 +226,13 @@ def _aliased(name: str, envs: Sequence[Env]) -> tuple[Definition | None, str | N
             if any(isinstance(one, Listed) and id(one.cell) in cells for one in options(kept)):
                 return instance.cls, field
     return None, None
+
+
+def _is_unknown(run: Interpreter, node: ast.expr, envs: Sequence[Env]) -> bool:
+    """Whether nothing shows which object an expression is."""
+    with run.question(), run.recording():
+        values = [option for env in envs for option in options(evaluate(run, env.copy(), node))]
+    return all(isinstance(value, Unknown) for value in values)
 
 
 # -- one list --------------------------------------------------------------------------------------------------------

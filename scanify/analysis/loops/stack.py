@@ -7,6 +7,7 @@ from typing import Literal
 
 from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition
+from scanify.analysis.index.module import Module
 from scanify.analysis.loops.layer_list import Layers
 from scanify.analysis.lower.loop import Loop, Order
 from scanify.analysis.plan import After, Annotation, CallStack, InitStack, Wrap
@@ -81,7 +82,7 @@ def choose_stack(
         if choice == "init":
             return Refused("SCN214", use[0], use[1], "use `--stack call`, which leaves the list as it is")
         return CallStack(*use)
-    return InitStack(tuple(dict.fromkeys(sites)), tuple(_annotations(run, loop, layers)))
+    return InitStack(tuple(dict.fromkeys(sites)), tuple(dict.fromkeys(_annotations(run, loop, layers))))
 
 
 # -- other uses ------------------------------------------------------------------------------------------------------
@@ -123,14 +124,27 @@ def _touched(run: Interpreter, value: object, depth: int = 0) -> Use | None:
 
 def assigned_elsewhere(run: Interpreter, layers: Layers) -> tuple[str, Place] | None:
     """An assignment to the field from outside of the class."""
-    if layers.owner is None or layers.attribute is None:
-        return None
-    for cls in (*run.classes.lineage(layers.owner), *run.classes.heirs(layers.owner)):
-        replaced = run.replaced.get((cls.node, layers.attribute))
+    for owner, attribute in _fields(run, layers):
+        for cls in (*run.classes.lineage(owner), *run.classes.heirs(owner)):
+            replaced = run.replaced.get((cls.node, attribute))
+            if replaced is not None:
+                return f"`{replaced.what}` puts another list in its place", replaced.place
+        replaced = run.replaced_by_name.get(attribute)
         if replaced is not None:
-            return f"`{replaced.what}` puts another list in its place", replaced.place
-    replaced = run.replaced_by_name.get(layers.attribute)
-    return (f"`{replaced.what}` may put another list in its place", replaced.place) if replaced is not None else None
+            return f"`{replaced.what}` may put another list in its place", replaced.place
+    return None
+
+
+def _fields(run: Interpreter, layers: Layers) -> list[tuple[Definition, str]]:
+    """The fields that hold the list, under every name."""
+    found = {}
+    if layers.owner is not None and layers.attribute is not None:
+        found[layers.owner.node, layers.attribute] = layers.owner
+    for cell in layers.cells:
+        for stored in run.stores.get(cell.node, {}).values():
+            if stored.owner is not None and stored.attribute is not None:
+                found.setdefault((stored.owner.node, stored.attribute), stored.owner)
+    return [(owner, attribute) for (_, attribute), owner in found.items()]
 
 
 def _needs_list(cell: ListCell | DictCell, use: Use) -> str | None:
@@ -189,7 +203,7 @@ def _sites(run: Interpreter, loop: Loop, layers: Layers, given: frozenset[object
     return sites
 
 
-def _stores(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell) -> list[Stored]:
+def _stores(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCell) -> list[Stored]:
     """The assignments at which a list can be stacked: those to the field that holds it, or to the loop's own name."""
     known = [each for each in run.stores.get(cell.node, {}).values() if _is_all_that_is_given(run, each)]
     fields = [each for each in known if each.attribute is not None and each.owner is not None]
@@ -293,18 +307,16 @@ def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
 
 def _held(run: Interpreter, layers: Layers) -> Refused | None:
     """A field that does not keep what is assigned to it, or hides it from gradients."""
-    if layers.owner is None or layers.attribute is None:
-        return None
-    field = run.classes.fields(layers.owner).get(layers.attribute)
-    if field is None or not isinstance(field.default, ast.Call):
-        return None
-    for keyword in field.default.keywords:
-        static = keyword.arg == "static" and not (
-            isinstance(keyword.value, ast.Constant) and keyword.value.value is False
-        )
-        if keyword.arg == "converter" or static:
-            reason = f"the field `{layers.attribute}` has `{keyword.arg}={ast.unparse(keyword.value)}`"
-            return Refused("SCN214", reason, field.owner.module.place(field.default))
+    for owner, attribute in _fields(run, layers):
+        field = run.classes.fields(owner).get(attribute)
+        for keyword in field.default.keywords if field is not None and isinstance(field.default, ast.Call) else ():
+            static = keyword.arg == "static" and not (
+                isinstance(keyword.value, ast.Constant) and keyword.value.value is False
+            )
+            if keyword.arg == "converter" or static:
+                assert field is not None and field.default is not None
+                reason = f"the field `{attribute}` has `{keyword.arg}={ast.unparse(keyword.value)}`"
+                return Refused("SCN214", reason, field.owner.module.place(field.default))
     return None
 
 
@@ -323,14 +335,16 @@ def _annotations(run: Interpreter, loop: Loop, layers: Layers) -> Iterator[Annot
         yield Annotation(module.place(annotation), text, quoted)
 
 
-def _declared(run: Interpreter, loop: Loop, layers: Layers) -> Iterator[tuple]:  # type: ignore[type-arg]
-    if layers.owner is not None and layers.attribute is not None:
-        owners: Sequence[Definition] = run.classes.lineage(layers.owner)
-        for owner in owners:
+def _declared(run: Interpreter, loop: Loop, layers: Layers) -> Iterator[tuple[Module, ast.expr]]:
+    """The annotations of the fields that hold the list, and of the loop's own name for it."""
+    for holder, attribute in _fields(run, layers):
+        for owner in run.classes.lineage(holder):
             for statement in owner.node.body if isinstance(owner.node, ast.ClassDef) else ():
-                if isinstance(statement, ast.AnnAssign) and dotted(statement.target) == layers.attribute:
+                if isinstance(statement, ast.AnnAssign) and dotted(statement.target) == attribute:
                     yield owner.module, statement.annotation
     for cell in layers.cells:
         for stored in run.stores.get(cell.node, {}).values():
-            if isinstance(stored.statement, ast.AnnAssign) and stored in _stores(run, loop, layers, cell):  # type: ignore[arg-type]
+            local = stored.owner is None and isinstance(stored.statement, ast.AnnAssign)
+            if local and stored in _stores(run, loop, layers, cell):
+                assert isinstance(stored.statement, ast.AnnAssign)
                 yield stored.module, stored.statement.annotation

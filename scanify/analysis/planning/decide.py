@@ -180,6 +180,9 @@ def _of_list(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> 
     what = fact.loop.code(layers.walk.base)
     if not layers.known:
         return (f"the elements of `{what}` are Equinox modules, and applying one has no side effects",)
+    if layers.guessed:
+        attribute = layers.attribute
+        return (f"`{layers.guessed}` is one of the project's modules that hold their layers in `{attribute}`",)
     if may_be_empty(layers):
         return (f"there is at least one layer in `{what}`",)
     if layers.hidden:
