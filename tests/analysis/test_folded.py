@@ -201,7 +201,6 @@ ALONE = {
     "functions of functions": "functools.reduce(lambda f, g: lambda y: g(f(y)), self.layers, x)(x)",
     "functions by name of functions": "functools.reduce(compose, self.layers, lambda y: y)(x)",
     "ignored": f"{REDUCE}  # scanify: ignore",
-    "another self": f"(lambda self: {REDUCE})(mask)",
     "another functools": f"(lambda functools: {REDUCE})(mask)",
     "in an f-string": f'f"{{{REDUCE}}}"',
 }

@@ -137,7 +137,6 @@ ALONE = {
     "other things": "[k.sum(x) for k in keys]",
     "ignored": "[layer(x) for layer in self.layers]  # scanify: ignore",
     "in an f-string": 'f"{[layer(x) for layer in self.layers]}"',
-    "of another self": "(lambda self: [layer(x) for layer in self.layers])(mask)",
     "sets": "{layer(x) for layer in self.layers}",
     "a map that tests are made by": "list(map(lambda layer: helper(layer), self.layers))",
     "a map of a tree": "jax.tree.map(lambda layer: layer(x), self.layers)",

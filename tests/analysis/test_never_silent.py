@@ -150,6 +150,14 @@ LOOPS = {
 }
 
 
+@pytest.mark.parametrize(
+    "form", ["[layer(x) for layer in self.layers]", "functools.reduce(lambda x, f: f(x), self.layers, x)"]
+)
+def test_an_object_of_unknown_class_may_be_no_module_of_the_project(form: str) -> None:
+    found = only(model(f"x = (lambda self: {form})(mask)"))
+    assert isinstance(found, Plan) and "`self` is one of the project's modules" in found.obligations[0]
+
+
 @pytest.mark.parametrize("given", LOOPS.values(), ids=LOOPS)
 def test_no_safe_fix_in_a_model_where(given: dict[str, str]) -> None:
     assert not safe(model(**given))
