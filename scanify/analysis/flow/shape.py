@@ -21,7 +21,7 @@ from scanify.analysis.flow.heads import head_problems
 from scanify.analysis.flow.last_values import LastValues, last_values
 from scanify.analysis.flow.names import Names, flow, target_names
 from scanify.analysis.flow.starts import Starts, concretized, reduce_problems, start_obligations, start_problems
-from scanify.analysis.flow.unsupported import identity_problems, texts, unsupported
+from scanify.analysis.flow.unsupported import identity_problems, unsupported
 from scanify.analysis.lower.loop import Form, Index, Loop, Problem, Walk
 from scanify.analysis.plan import Collection, LayerCall, PerLayer
 
@@ -189,7 +189,6 @@ def _problems(
     problems += gathered.problems
     kept = (*carry, *gathered.names)
     if loop.element is not None:
-        problems += texts(loop, loop.element)
         if loop.is_statement:
             problems += lost_values(loop, after, (), (), targets)
             problems += captures(loop, names, (), set(targets))

@@ -24,7 +24,6 @@ _WORDS = {
     "TypeAlias": "a type alias",
 }
 _NUMBER_TYPES = frozenset("int float bool complex Number Integral Real ndarray generic".split())
-_TEXTS = frozenset("str repr format ascii".split())
 # Managers that mean the same when they are entered once, while the body of a scan is traced.
 MANAGERS = frozenset(
     "jax.named_scope jax.profiler.annotate_function jax.default_matmul_precision jax.profiler.TraceAnnotation".split()
@@ -146,10 +145,3 @@ def _number_type(node: ast.expr) -> bool:
     if isinstance(node, ast.BinOp):
         return _number_type(node.left) or _number_type(node.right)
     return (dotted(node) or "").rpartition(".")[2] in _NUMBER_TYPES
-
-
-def texts(loop: Loop, element: ast.expr) -> Iterator[Problem]:
-    """Strings that are made in an element: of an array that is traced they would say that it is."""
-    for node in nodes_in(element):
-        if loop.scope.builtin(node) in _TEXTS or isinstance(node, ast.JoinedStr):
-            yield Problem("SCN207", f"`{loop.code(node)}` makes a string of what may be a traced array", node)

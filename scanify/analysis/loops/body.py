@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from scanify.analysis.facts import Place
 from scanify.analysis.loops.layer_list import Layers, Reason, groups_of
 from scanify.analysis.lower.loop import Loop, Order, Walk
-from scanify.analysis.values.domain import Array, Mark, Number, Unknown, Value, Vary, join, marked
+from scanify.analysis.values.domain import Array, Mark, Number, Unknown, Value, Vary, join, marked, options
 from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.expressions import evaluate
@@ -55,8 +55,8 @@ def body_of(
                 for _ in range(2):
                     _begin(run, loop, layers, inner, number)
                     for name in carry:
-                        value = inner.lookup(name)
-                        inner.bind(name, marked(value or Array(), (Mark(carried, Vary.CARRY, name),)))
+                        value = _carried(inner.lookup(name))
+                        inner.bind(name, marked(value, (Mark(carried, Vary.CARRY, name),)))
                     if loop.element is not None:
                         evaluate(run, inner, loop.element)
                     else:
@@ -67,11 +67,19 @@ def body_of(
         body.unclear = body.unclear or any(effect.act is Act.UNKNOWN for effect in effects)
         body.applied |= {effect.what for effect in effects if effect.act is Act.APPLY}
         body.branches = body.branches or next(_branches(layers, effects), "")
+        told = {each for effect in effects if effect.act in (Act.TELLS, Act.DEBUG) for each in ast.walk(effect.node)}
         for effect in effects:
+            if effect.act is Act.TEXT and not _matters(effect, told, (number, carried)):
+                continue
             unknown_layer = effect.act is Act.UNKNOWN and effect.what.partition(".")[0] in targets and not effect.inside
             if not unknown_layer or layers.known:
                 _judge(run, loop, body, effect, clock, ys)
     return body
+
+
+def _matters(effect: Effect, told: set[ast.AST], loops: Sequence[int]) -> bool:
+    """Whether a string that is made of what may be a tracer is for more than to be said, and of an iteration's own."""
+    return effect.node not in told and (not effect.marks or any(mark.loop in loops for mark in effect.marks))
 
 
 def _branches(layers: Layers, effects: Sequence[Effect]) -> Iterator[str]:
@@ -80,6 +88,14 @@ def _branches(layers: Layers, effects: Sequence[Effect]) -> Iterator[str]:
     for effect in effects:
         if effect.act is Act.BRANCH and any(mark.loop in loops for mark in effect.marks):
             yield effect.what
+
+
+def _carried(value: Value | None) -> Value:
+    """What a carry is in a scan: what is an array after a layer is one before it."""
+    if value is None:
+        return Array()
+    known = [option for option in options(value) if not isinstance(option, Unknown)]
+    return join(known) if any(isinstance(option, Array) for option in known) else value
 
 
 def _begin(run: Interpreter, loop: Loop, layers: Layers, env: Env, number: int) -> None:
@@ -143,6 +159,9 @@ def _judge(run: Interpreter, loop: Loop, body: Body, effect: Effect, clock: int,
         case Act.CONCRETE:
             reason = f"{what} needs a concrete value; in a scan it is a tracer"
             body.problems.append(("SCN208", reason, effect.place))
+        case Act.TEXT:
+            reason = f"{what} makes a string of an array or a module; in a scan it is a tracer"
+            body.problems.append(("SCN207", reason, effect.place))
         case Act.IDENTITY:
             where = f" in `{effect.inside}`" if inside else ""
             reason = f"{what}{where} compares object identity; in a scan every iteration sees the same tracer"

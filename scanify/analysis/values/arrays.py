@@ -1,9 +1,21 @@
 """Arrays: what operations on them give, and where Python asks for their values."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from scanify.analysis.values.domain import Array, Const, Marks, Number, Value, Vary, merged
+from scanify.analysis.values.domain import (
+    Array,
+    Const,
+    Instance,
+    Key,
+    Marks,
+    Number,
+    Unknown,
+    Value,
+    Vary,
+    merged,
+    options,
+)
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.interpreter import Interpreter
@@ -36,6 +48,17 @@ def _makes_axes(node: ast.AST) -> bool:
             return any(isinstance(part, ast.Constant) and part.value is not ... for part in parts)
         case _:
             return False
+
+
+def written(run: Interpreter, env: Env, node: ast.AST, values: Iterable[Value]) -> None:
+    """Note that a string is made of an array, or of a module: in a scan it would say that it is a tracer."""
+    for option in (option for value in values for option in options(value)):
+        array = isinstance(option, Key) or (isinstance(option, Array) and not option.numpy)
+        if array or (isinstance(option, Instance) and run.classes.is_module(option.cls)):
+            run.effect(Act.TEXT, env.code(node), node, env)
+            return
+        if isinstance(option, Unknown) and option.marks:
+            run.effect(Act.TEXT, env.code(node), node, env, marks=option.marks)
 
 
 def concrete(run: Interpreter, env: Env, node: ast.AST, value: Value) -> None:

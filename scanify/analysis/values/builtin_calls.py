@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from scanify.analysis.values.arrays import concrete
+from scanify.analysis.values.arrays import concrete, written
 from scanify.analysis.values.domain import (
     NONE,
     Array,
@@ -160,6 +160,7 @@ def _text(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value]
     from scanify.analysis.values.calls import given_away
 
     given_away(run, env, node, positional, env.code(node.func) if isinstance(node, ast.Call) else "str", Does.TEXT)
+    written(run, env, node, positional)
     return Text(merged(value.marks for value in positional))
 
 

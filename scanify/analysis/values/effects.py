@@ -26,7 +26,8 @@ class Act(Enum):
     Python value that differs between the iterations of the loops in `marks`. OWN changes what a call that is not shown
     gave to the function that changes it. IN_PLACE is `x += y` for an `x` of the caller, which an array of numpy would
     be changed by. AGAIN does what is done already when it is done once more. SHAPED is a condition on the shape of what
-    goes from layer to layer.
+    goes from layer to layer. TEXT makes a string of what is a tracer in a scan, or where it has `marks` of what may be
+    one in a scan over those loops.
     """
 
     WRITE = "write"
@@ -41,6 +42,7 @@ class Act(Enum):
     DEBUG = "debug"
     SUPER = "super"
     APPLY = "apply"
+    TEXT = "text"
     BRANCH = "branch"
     OWN = "own"
     IN_PLACE = "in place"

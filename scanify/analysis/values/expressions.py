@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values.allocate import keep, new_dict, new_list, spread_dict, store_entry
-from scanify.analysis.values.arrays import asks_for_shape, concrete, of_arrays
+from scanify.analysis.values.arrays import asks_for_shape, concrete, of_arrays, written
 from scanify.analysis.values.attributes import attribute
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import (
@@ -296,6 +296,7 @@ def _text(run: Interpreter, env: Env, node: ast.JoinedStr) -> Value:
 
     values = [evaluate(run, env, part.value) for part in node.values if isinstance(part, ast.FormattedValue)]
     given_away(run, env, node, values, "an f-string", Does.TEXT)
+    written(run, env, node, values)
     return Text(merged(raised(value.marks, Vary.NUMBER) for value in values))
 
 
