@@ -7,6 +7,7 @@ from dataclasses import replace
 from scanify.analysis.facts import Place
 from scanify.analysis.loops.fact import LoopFact
 from scanify.analysis.loops.stack import touched_layer
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import Annotation, Body, Called, Holds, InitStack, Kind, Plan, Refusal
 from scanify.analysis.planning.decide import Choices, refuse
 from scanify.analysis.values.classes import dotted
@@ -128,7 +129,9 @@ def _plan(run: Interpreter, fact: LoopFact, annotations: tuple[Annotation, ...])
 def _asked_for(run: Interpreter) -> Iterator[Place]:
     """Where the project asks `isinstance(..., Sequential)`: of what, only a run can tell."""
     for module in run.index.modules_with("Sequential"):
-        for call in ast.walk(module.tree):
+        if "isinstance" not in module.text and "issubclass" not in module.text:
+            continue
+        for call in nodes_in(module.tree):
             if not isinstance(call, ast.Call) or dotted(call.func) not in ("isinstance", "issubclass"):
                 continue
             if any(True for each in call.args[1:] for _ in _named_parts(run, module, each)):

@@ -109,7 +109,7 @@ def _differences(
         case Mapped():
             for inner in (*value.cell.entries.values(), *(each.element for each in value.cell.groups)):
                 yield from _differences(run, inner, group, f"{path}[]", depth + 1, seen)
-        case Function() | Partial() if value.fresh > run.loop_clocks.get(group.loops[0], 0) > 0:
+        case Function() | Partial() if group.loops and value.fresh > run.loop_clocks.get(group.loops[0], 0) > 0:
             yield Difference(Vary.OTHER, mark.via if mark is not None else "", path, fresh=True)
         case Number() | Text() | Const() | Function() | Partial():
             if mark is not None:  # a number that is made of a random key is another one in every layer
