@@ -16,7 +16,7 @@ from scanify.analysis.flow.statements import assignments, value_given
 from scanify.analysis.lower.loop import Loop, Problem
 from scanify.analysis.lower.nodes import mentions, nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
-from scanify.analysis.lower.text import called, dotted
+from scanify.analysis.lower.text import dotted
 from scanify.analysis.plan import Adds, Collection
 
 _NONE = "None"
@@ -62,7 +62,7 @@ def collected(loop: Loop, names: Names, layers: frozenset[str]) -> Collected:
             collections.append(answer)
             values[name] = tuple(value for each in grown for value in each.values)
             keyed = keyed or any(each.key is not None and reads(each.key) for each in grown)
-            if name in loop.scope.params:
+            if finder.of_caller(name):
                 obligations.append(f"nothing else reads `{name}`, which is the caller's, while the loop runs")
     return Collected(tuple(collections), tuple(problems), keyed, tuple(obligations), values)
 
@@ -94,6 +94,10 @@ class _Finder:
                 return f"`{what}` is a function or a module, which no scan collects"
         return Collection(name, adds, surely=_NONE not in kinds and name in flow(path_to(self.loop)).definite)
 
+    def of_caller(self, name: str) -> bool:
+        """Whether a name may stand for what the caller gave: a parameter that is not certainly assigned before."""
+        return name in self.scope.params and name not in flow(path_to(self.loop)).definite
+
     def _mentions(self, name: str) -> list[ast.Name]:
         return mentions(name, *self.loop.body, *(walk.source for walk in self.loop.walks))
 
@@ -104,7 +108,7 @@ class _Finder:
         if isinstance(self.scope.node, ast.Module):
             return "it is a global name"
         kinds: set[str] = set()
-        if name in self.scope.params:
+        if self.of_caller(name):
             if any(each.how is not How.ENTRY for each in grown):
                 return "it belongs to the caller"
             kinds.add("list")  # or a dict: entries are stored into either alike
@@ -173,7 +177,10 @@ class _Finder:
             case ast.Subscript(value=value, slice=index, ctx=ast.Load()):
                 return value is use and not isinstance(index, ast.Slice)
             case ast.Call() as call:
-                return called(call) == "len" and any(each is use for each in call.args)
+                copied = self.scope.builtin(call) in (*_MAKERS, "len")  # a copy keeps the elements alone
+                return copied and any(each is use for each in call.args)
+            case ast.Starred() as star:
+                return isinstance(parent_of(module, star), ast.List | ast.Tuple)
             case ast.Compare(ops=ops):
                 return all(isinstance(each, ast.Is | ast.IsNot) for each in ops)
             case _:

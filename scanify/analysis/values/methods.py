@@ -34,7 +34,7 @@ from scanify.analysis.values.iteration import elements_of
 Named = Mapping[str, Value]
 
 # What changes a list or a dict, and of an array is another thing: numpy's are looked at below.
-_OF_ARRAYS = frozenset("add fill sort put itemset resize setflags reverse".split())
+_OF_ARRAYS = frozenset("add set mul subtract fill sort put itemset resize setflags reverse".split())
 
 
 def call_builtin_method(
