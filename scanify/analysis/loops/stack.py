@@ -49,9 +49,17 @@ class Refused:
 
 
 def choose_stack(
-    run: Interpreter, loop: Loop, layers: Layers, choice: StackChoice, given: frozenset[object]
+    run: Interpreter,
+    loop: Loop,
+    layers: Layers,
+    choice: StackChoice,
+    given: frozenset[object],
+    stays: Place | None = None,
 ) -> InitStack | CallStack | Refused:
-    """Where the layers of a loop are stacked. `given` are the files that may be changed."""
+    """Where the layers of a loop are stacked.
+
+    `given` are the files that may be changed, `stays` is another loop over the list that is not rewritten.
+    """
     if choice == "call":
         return CallStack("asked for")
     base = loop.module.code(layers.walk.base) if not layers.walk.element else layers.walk.text
@@ -78,6 +86,8 @@ def choose_stack(
     if held is not None:
         return held
     use = other_use(run, layers) or assigned_elsewhere(run, layers)
+    if use is None and stays is not None:
+        use = "another loop over it stays as it is", stays  # and would take a stack apart in each call
     if use is not None:
         if choice == "init":
             return Refused("SCN214", use[0], use[1], "use `--stack call`, which leaves the list as it is")

@@ -120,7 +120,8 @@ class Loop:
     element), `function` the expression that is called, where that is no lambda.
 
     `replaced` are stretches of the file with the texts that stand there in the body of one iteration, `ahead` lines
-    that must stand in front of what the loop becomes. `problem` is what speaks against it already."""
+    that must stand in front of what the loop becomes. `problem` is what speaks against it already. `ignored` says that
+    a comment asks for it to be left alone."""
 
     module: Module
     scope: Scope
@@ -140,6 +141,7 @@ class Loop:
     replaced: tuple[Replacement, ...] = ()
     ahead: tuple[str, ...] = ()
     ahead_body: tuple[ast.stmt, ...] = ()
+    ignored: bool = False
 
     @property
     def is_statement(self) -> bool:

@@ -52,8 +52,8 @@ def _lowered(module: Module, node: Candidate) -> Iterator[Loop]:
             loop = _comprehension(module, scope, node)
         case ast.Call():
             loop = call_lowered(module, scope, node)
-    if loop is not None and not _ignored(module, loop.node) and not _in_text(module, loop.node):
-        yield loop
+    if loop is not None and not _in_text(module, loop.node):
+        yield replace(loop, ignored=True) if _ignored(module, loop.node) else loop
 
 
 def _for(module: Module, scope: Scope, node: ast.For | ast.AsyncFor) -> Loop:

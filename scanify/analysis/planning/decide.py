@@ -51,13 +51,15 @@ class Choices:
     given: frozenset[Path]
 
 
-def decide(run: Interpreter, choices: Choices, fact: LoopFact) -> Plan | Refusal | None:
-    """The decision about one loop; None where it is not worth a word."""
+def decide(run: Interpreter, choices: Choices, fact: LoopFact, stays: Place | None = None) -> Plan | Refusal | None:
+    """The decision about one loop; None where it is not worth a word. `stays` is another loop over its list."""
     layers, loop = fact.layers, fact.loop
+    if loop.ignored:
+        return None
     if loop.form is Form.SEQUENTIAL:
         return decide_sequential(run, choices, fact)
     if fact.kind is Kind.MAP and loop.element is not None:
-        if layers.few is not None or _constructs(loop) or (not layers.known and layers.refusal is None):
+        if layers.few is not None or constructs(loop) or (not layers.known and layers.refusal is None):
             return None
         if loop.is_statement and (fact.problems or layers.refusal is not None):
             return None
@@ -67,13 +69,14 @@ def decide(run: Interpreter, choices: Choices, fact: LoopFact) -> Plan | Refusal
         return refuse(fact, *layers.refusal)
     if layers.few is not None:
         return refuse(fact, "SCN203", layers.few, None)
-    stack = choose_stack(run, loop, layers, choices.stack, choices.given)
+    stack = choose_stack(run, loop, layers, choices.stack, choices.given, stays)
     if isinstance(stack, Refused):
         return refuse(fact, stack.rule, stack.reason, stack.place, stack.remedy)
     return _plan(run, fact, stack)
 
 
-def _constructs(loop: Loop) -> bool:
+def constructs(loop: Loop) -> bool:
+    """Whether a loop runs while an object is made."""
     name = loop.scope.function.name if loop.scope.function is not None else ""
     return name in ("__init__", "__post_init__", "__check_init__", "init")
 

@@ -1,5 +1,6 @@
 """All decisions about a project: loops are found, their functions run, and the decisions brought into line."""
 
+import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from scanify.analysis.lower.loop import Form, Loop
 from scanify.analysis.lower.loops import loops_in
 from scanify.analysis.plan import Called, Holds, InitStack, Plan, Refusal
 from scanify.analysis.planning.decide import Choices, decide
+from scanify.analysis.planning.together import Decided, left_behind
 from scanify.analysis.values.domain import Instance, Listed, Mapped, Unknown, Value, join, options
 from scanify.analysis.values.explore import Code, Explorer, model_list
 from scanify.analysis.values.interpreter import Interpreter
@@ -28,27 +30,58 @@ _BELOW = frozenset({"equinox", "jax", "jaxtyping"})
 def decisions(index: Index, paths: Iterable[Path], choices: Choices) -> list[Plan | Refusal]:
     """A decision for every loop over modules in some files of a project."""
     run = Interpreter(index)
-    facts = facts_of(run, paths)
-    decided = [(fact, decision) for fact in facts if (decision := decide(run, choices, fact)) is not None]
+    asked = set(paths)
+    decided = [(fact, decide(run, choices, fact)) for fact in facts_of(run, sorted(asked))]
+    final = _together(index, decided)
+    for _ in range(_ROUNDS):
+        stays = left_behind(decided, final)
+        if not stays:
+            break
+        decided = [
+            (fact, decide(run, choices, fact, stays[fact.loop.node]) if fact.loop.node in stays else decision)
+            for fact, decision in decided
+        ]
+        final = _together(index, decided)
+    return [each for each in final if each.place.path in asked]
+
+
+def _together(index: Index, decided: Decided) -> list[Plan | Refusal]:
     found = list(_not_of_stacks(decided))
     found.sort(key=lambda each: (str(each.place.path), each.place.span.start, each.place.span.end))
     return in_line(index, found)
 
 
-def facts_of(run: Interpreter, paths: Iterable[Path]) -> list[LoopFact]:
-    """What is known of every loop over modules in some files."""
+def facts_of(run: Interpreter, paths: Collection[Path]) -> list[LoopFact]:
+    """What is known of every loop over modules in some files, and of those in others that walk the same fields."""
     explorer = Explorer(run)
-    loops: list[Loop] = []
-    for path in paths:
-        module = run.index.module_at(path)
-        if module is not None:
-            loops += loops_in(module)
+    loops = [loop for path in paths for loop in _loops_at(run.index, path)]
     if not loops:
         return []
     _run_functions(run, explorer, loops)
     loops = [loop for loop in loops if _may_be_over_modules(run, explorer, loop)]
+    elsewhere = list(_loops_elsewhere(run.index, loops, paths))
+    _run_functions(run, explorer, elsewhere)
+    loops += [loop for loop in elsewhere if _may_be_over_modules(run, explorer, loop)]
     _look_around(run, explorer, loops)
     return [fact for loop in loops if (fact := fact_of(run, explorer, loop)) is not None]
+
+
+def _loops_at(index: Index, path: Path) -> tuple[Loop, ...]:
+    module = index.module_at(path)
+    return loops_in(module) if module is not None else ()
+
+
+def _loops_elsewhere(index: Index, loops: Sequence[Loop], paths: Collection[Path]) -> Iterator[Loop]:
+    """The loops of other files that may walk the fields that some loops walk: what becomes of those is their matter."""
+    fields = {
+        base.attr for loop in loops for walk in loop.walks for base in walk.bases if isinstance(base, ast.Attribute)
+    }
+    others = {path for field in sorted(fields) for path in index.paths_with(field)}.difference(paths)
+    for path in sorted(others):
+        for loop in _loops_at(index, path):
+            bases = [base for walk in loop.walks for base in walk.bases]
+            if any(isinstance(base, ast.Name) or getattr(base, "attr", None) in fields for base in bases):
+                yield loop
 
 
 def _run_functions(run: Interpreter, explorer: Explorer, loops: Sequence[Loop]) -> None:
@@ -204,14 +237,14 @@ def refused(plan: Plan, rule: str, reason: str, remedy: str = "") -> Refusal:
     )
 
 
-def _not_of_stacks(decided: Sequence[tuple[LoopFact, Plan | Refusal]]) -> Iterator[Plan | Refusal]:
+def _not_of_stacks(decided: Decided) -> Iterator[Plan | Refusal]:
     """A list whose elements are each a `Sequential` that becomes a stack stays: no loop is over what it was."""
     stacked = {fact.loop.node for fact, each in decided if fact.loop.form is Form.SEQUENTIAL and isinstance(each, Plan)}
     for fact, each in decided:
         inside = any(layer.node in stacked for layer in fact.layers.classes)
         if isinstance(each, Plan) and inside:
             yield refused(each, "SCN212", "what it walks is built of a `Sequential` that is rewritten")
-        else:
+        elif each is not None:
             yield each
 
 
