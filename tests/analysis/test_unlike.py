@@ -120,7 +120,6 @@ def test_a_second_list_of_layers_is_walked_beside_the_first():
         ("x = x * (rate and 2)", Holds.BLOCK_SEQ),
         ("x = x * (not rate)", Holds.BLOCK_SEQ),
         ("x = x + int(rate)", Holds.BLOCK_SEQ),
-        ("x = helper(x, f'{rate}')", Holds.BLOCK_SEQ),
         ("x = x * rate", Holds.ARRAY_STACKED),
         ("x = jnp.where(rate > 0.5, x, 0)", Holds.ARRAY_STACKED),
         ("if rate is not None:\n        x = x * rate", Holds.ARRAY_STACKED),
@@ -129,9 +128,20 @@ def test_a_second_list_of_layers_is_walked_beside_the_first():
     ],
 )
 def test_python_values_walked_beside_the_layers_that_the_body_branches_on(statement, holds):
-    plan = only(model(f"for layer, rate in zip(self.layers, keys):\n    x = layer(x)\n    {statement}"))
+    loop = f"for layer, rate in zip(self.layers, rates):\n    x = layer(x)\n    {statement}"
+    plan = only(model(loop, parameters="x, mask, rates"))
     assert isinstance(plan, Plan), plan
     assert plan.holds is holds
+
+
+@pytest.mark.parametrize(
+    ("rates", "plain"), [("(0.1, 0.2, 0.3)", True), ("[0.1 * i for i in range(3)]", True), ("rates", False)]
+)
+def test_a_string_is_made_of_a_value_for_each_layer_where_that_is_shown_to_be_pythons_own(rates, plain):
+    loop = f"for layer, rate in zip(self.layers, {rates}):\n    x = layer(x)\n    x = helper(x, f'{{rate}}')"
+    found = only(model(loop, parameters="x, mask, rates"))
+    assert found.holds is Holds.BLOCK_SEQ if isinstance(found, Plan) else found.rule == "SCN207"
+    assert isinstance(found, Plan) is plain
 
 
 def test_of_two_lists_the_one_that_the_body_applies_is_that_of_the_layers():
