@@ -102,4 +102,5 @@ def refused(rule: str, text: str, **given) -> Refusal:
     found = only(text, **given)
     assert isinstance(found, Refusal), found
     assert found.rule == rule, (found.rule, found.reason)
+    assert found.remedy, found.reason
     return found

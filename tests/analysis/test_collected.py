@@ -179,17 +179,17 @@ def test_what_reads_the_list_in_a_loop_around_reads_it_before_the_loop_too():
 @pytest.mark.parametrize(
     ("before", "why"),
     [
-        ("", "it belongs to the caller"),
-        ("outs = mask", "not a new list"),
-        ("outs = helper([])", "not a new list"),
-        ("outs = other = []", "not a new list"),
-        ("outs = [] if mask else keys", "not a new list"),
-        ("for outs in [[], []]:\n    pass", "not a new list"),
+        ("", "it is the caller's"),
+        ("outs = mask", "not shown to be a new list"),
+        ("outs = helper([])", "not shown to be a new list"),
+        ("outs = other = []", "not shown to be a new list"),
+        ("outs = [] if mask else keys", "not shown to be a new list"),
+        ("for outs in [[], []]:\n    pass", "not shown to be a new list"),
         ("global outs\nouts = []", "something else may hold"),
-        ("outs = None", "not a new list"),
-        ("outs = set()", "not a new list"),
-        ("outs = ()", "does not go with"),
-        ("outs = {}", "does not go with"),
+        ("outs = None", "not shown to be a new list"),
+        ("outs = set()", "not shown to be a new list"),
+        ("outs = ()", "another kind of container"),
+        ("outs = {}", "another kind of container"),
     ],
 )
 def test_what_is_not_surely_a_list_of_this_function(before, why):
@@ -213,14 +213,14 @@ def test_lists_that_are_no_local_names():
     ],
 )
 def test_ways_of_adding_that_do_not_go_together(text, before):
-    refused(text, "does not go with", before)
+    refused(text, "another kind of container", before)
 
 
 @pytest.mark.parametrize(
     "text", ["outs[0] = x\nx = layer(x)\nouts[-1] = x", "x = layer(x)\nfor k in keys:\n    outs[k] = x"]
 )
 def test_two_indices_may_be_one_place(text):
-    refused(text, "one layer may store at several indices", "outs = [0]")
+    refused(text, "one iteration may store at several indices", "outs = [0]")
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_two_indices_may_be_one_place(text):
     ],
 )
 def test_modules_are_not_collected(text):
-    refused(text, "is a function or a module, which no scan collects")
+    refused(text, "is a function or a module; a scan collects arrays")
 
 
 def test_effects_in_what_is_collected_are_seen():

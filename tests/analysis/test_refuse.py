@@ -4,6 +4,8 @@ import pytest
 from helpers import MANY, PRELUDE, decide, model, only, refused
 
 from scanify.analysis.plan import CallStack, Holds, InitStack, Kind, Plan, Refusal
+from scanify.analysis.planning.remedies import REMEDIES
+from scanify.rules import RULES
 
 
 def body(text: str) -> str:
@@ -154,6 +156,10 @@ def test_what_is_walked_beside_the_layers_is_a_sequence(walked, before):
     found = only(model(f"for layer, k in zip(self.layers, {walked}):\n    x = layer(x, k)", before=before))
     source = f"list({walked})" if "values" in walked else walked
     assert isinstance(found, Plan) and [(each.target, each.source) for each in found.xs] == [("k", source)]
+
+
+def test_every_rule_that_refuses_says_what_to_do():
+    assert set(REMEDIES) == {rule.id for rule in RULES if rule.id.startswith("SCN2")}
 
 
 def test_an_else_of_the_loop():

@@ -13,6 +13,7 @@ _FRAME_READERS = frozenset("locals vars eval exec".split())
 _CATCHERS = frozenset(("contextlib.suppress", "pytest.raises"))
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _CLOSURES = (*FUNCTIONS, ast.Lambda, ast.GeneratorExp, ast.ClassDef)
+_CATCHES = "around the loop catches its exceptions; a scan raises them before any layer has run"
 _BLOCKS = ("body", "orelse", "finalbody")
 
 
@@ -22,17 +23,19 @@ def caught(loop: Loop, carry: Sequence[str]) -> Iterator[Problem]:
     for above in _up(loop):
         if isinstance(above, ast.Try | ast.TryStar) and any(below is each for each in above.body):
             if above.handlers:
-                yield Problem("SCN212", "an exception in the loop is caught around it", above.handlers[0])
+                yield Problem("SCN212", f"`except` {_CATCHES}", above.handlers[0])
             final = flow(above.finalbody).read_first
             for name in carry:
                 if name in final:
-                    yield Problem("SCN212", f"`finally` reads `{name}`, even after an exception", final[name])
+                    yield Problem(
+                        "SCN212", f"`finally` reads `{name}`, which a scan that raises has not changed", final[name]
+                    )
         if isinstance(above, ast.With | ast.AsyncWith):
             for item in above.items:
                 manager = item.context_expr
                 what = loop.scope.qualified(manager.func) if isinstance(manager, ast.Call) else None
                 if what in _CATCHERS:
-                    yield Problem("SCN212", f"`{what}` around the loop catches exceptions in it", manager)
+                    yield Problem("SCN212", f"`{what}` {_CATCHES}", manager)
         below = above
 
 
@@ -43,7 +46,9 @@ def lost_values(
     temporary = [name for name in dict.fromkeys((*targets, *bound)) if name not in carry]
     for name in temporary:
         if name in after:
-            yield Problem("SCN209", f"`{name}` is read after the loop", after[name])
+            yield Problem(
+                "SCN209", f"`{name}` is read after the loop, and is no array that a scan could carry", after[name]
+            )
     for call in _frame_readers(loop) if temporary else ():
         text = loop.module.code(call)
         yield Problem("SCN209", f"`{text}` sees `{temporary[0]}`, which the loop leaves behind", call)
@@ -146,12 +151,20 @@ def captures(loop: Loop, names: Names, carry: Sequence[str], bound: set[str]) ->
         for name, read in seen.items():
             if name in bound:
                 rule = "SCN211" if name in carry else "SCN209"
-                yield Problem(rule, f"a function defined outside of the loop reads `{name}`", read)
+                yield Problem(
+                    rule,
+                    f"a function defined outside of the loop reads `{name}`, whose values a scan does not show it",
+                    read,
+                )
     for statement in _own(function):
         if isinstance(statement, ast.Global | ast.Nonlocal):
             for name in statement.names:
                 if name in bound:
-                    yield Problem("SCN207", f"`{name}` belongs to a scope around the function", statement)
+                    yield Problem(
+                        "SCN207",
+                        f"`{name}` belongs to the module or to the function around; a scan does not assign it",
+                        statement,
+                    )
 
 
 def _runs_at_once(loop: Loop, closure: ast.AST) -> bool:

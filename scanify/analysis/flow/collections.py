@@ -91,7 +91,7 @@ class _Finder:
         for each in grown:
             what = self._no_array(each)
             if what is not None:
-                return f"`{what}` is a function or a module, which no scan collects"
+                return f"`{what}` is a function or a module; a scan collects arrays"
         return Collection(name, adds, surely=_NONE not in kinds and name in flow(path_to(self.loop)).definite)
 
     def of_caller(self, name: str) -> bool:
@@ -106,11 +106,11 @@ class _Finder:
     def _starts(self, name: str, grown: Sequence[Growth]) -> set[str] | str:
         """What the name may be when the loop begins, of "list", "tuple", "dict" and "None"; or why it is not known."""
         if isinstance(self.scope.node, ast.Module):
-            return "it is a global name"
+            return "it is a name of the module, which other code can see"
         kinds: set[str] = set()
         if self.of_caller(name):
             if any(each.how is not How.ENTRY for each in grown):
-                return "it belongs to the caller"
+                return "it is the caller's, who may see it while the loop runs"
             kinds.add("list")  # or a dict: entries are stored into either alike
         if name in self.scope.globals:
             return f"something else may hold `{name}` while the loop runs"
@@ -118,12 +118,12 @@ class _Finder:
             if not self._runs_before(statement) or isinstance(statement, ast.AugAssign):
                 continue
             if isinstance(statement, ast.Assign) and len(statement.targets) > 1:
-                return "it is not a new list, tuple or dict of this function"
+                return "it is not shown to be a new list, tuple or dict of this function"
             made = [self._kind(value) for value in value_given(statement, name)]
             if not made or None in made:
-                return "it is not a new list, tuple or dict of this function"
+                return "it is not shown to be a new list, tuple or dict of this function"
             kinds |= {kind for each in made if each is not None for kind in each}
-        return kinds if kinds - {_NONE} else "it is not a new list, tuple or dict of this function"
+        return kinds if kinds - {_NONE} else "it is not shown to be a new list, tuple or dict of this function"
 
     def _kind(self, value: ast.expr) -> set[str] | None:
         """What an expression certainly makes anew; None where that is not known."""
@@ -226,14 +226,14 @@ def _adds(kinds: set[str], grown: Sequence[Growth]) -> Adds | str:
     if kinds == {"list"} and how == {How.ENTRY}:
         # 3 and -1 may be one place, where the last one stored is what counts: a dict does not say which that was.
         once = len(grown) == 1 and not grown[0].repeated
-        return Adds.ENTRIES if once else "one layer may store at several indices"
+        return Adds.ENTRIES if once else "one iteration may store at several indices"
     if kinds == {"list"} and How.ENTRY not in how and How.TUPLE not in how:
         return Adds.LIST
     if kinds == {"tuple"} and how <= {How.PLUS, How.TUPLE}:
         return Adds.TUPLE
     if kinds == {"dict"} and how == {How.ENTRY}:
         return Adds.DICT
-    return "what it is before the loop does not go with how the body adds to it"
+    return "the body adds to it as to another kind of container"
 
 
 def _called(node: ast.AST) -> Iterator[ast.expr]:

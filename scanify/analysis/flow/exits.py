@@ -113,7 +113,11 @@ def exit_problems(loop: Loop, exits: Sequence[Exit], traced: Traced, collects: b
     on_one_line = isinstance(node, ast.For) and body.lineno == (node.iter.end_lineno or node.lineno)
     for each in exits:
         if on_one_line:
-            yield Problem("SCN205", f"`{each.word}` stands on the line of the `for`", each.node)
+            yield Problem(
+                "SCN205",
+                f"`{each.word}` stands on the same line as the `for`; put the body on lines of its own",
+                each.node,
+            )
             continue
         if each.word == "continue":
             continue
@@ -122,7 +126,11 @@ def exit_problems(loop: Loop, exits: Sequence[Exit], traced: Traced, collects: b
             reason = f"`{each.word}` depends on `{name}`, which is computed in the loop; a scan cannot stop early"
             yield Problem("SCN205", reason, each.node)
         elif collects:
-            yield Problem("SCN205", f"`{each.word}` ends a loop that also collects values", each.node)
+            yield Problem(
+                "SCN205",
+                f"`{each.word}` ends a loop that also collects values; a scan collects one of every layer",
+                each.node,
+            )
 
 
 def _is_identity(operator: ast.cmpop) -> bool:

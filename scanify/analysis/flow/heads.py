@@ -8,6 +8,7 @@ from scanify.analysis.flow.statements import assignments, value_given
 from scanify.analysis.lower.loop import Loop, Order, Problem, Walk
 from scanify.analysis.lower.text import called, code, container_text, only_argument
 
+_BESIDE = "is walked beside the layers; a scan needs an array or a list there"
 _LAZY = frozenset("iter zip map filter enumerate reversed dict set frozenset str".split())
 _UNORDERED = (ast.Dict, ast.DictComp, ast.Set, ast.SetComp, ast.GeneratorExp)
 _MAX_NAMES = 8  # names that stand for names
@@ -17,29 +18,31 @@ def head_problems(loop: Loop, layer: Walk) -> Iterator[Problem]:
     """The problems of a head, given which of its walks is the layers."""
     if layer.order is Order.OTHER:
         way = f".{layer.via}()" if layer.via in ("items", "keys") else f"{layer.via}(...)"
-        yield Problem("SCN213", f"the layers are walked through `{way}`", layer.source)
+        yield Problem("SCN213", f"the loop walks `{way}`, which does not show the layers as a list", layer.source)
     if loop.scope.function.is_class:
-        yield Problem("SCN212", "the loop stands in a class body, whose names no function in it sees", loop.node)
+        yield Problem("SCN212", "the loop stands in the body of a class, whose names no function sees", loop.node)
     yield from _counter_problems(loop)
     if loop.index is not None and loop.index.read and loop.index.numbers is None:
         again = next((base for base in layer.bases if container_text(base) is None), None)
         if again is not None:
-            what = f"`{code(loop.module, again)}` would be evaluated again to count the layers"
+            what = f"`{code(loop.module, again)}` is evaluated again to count the layers, and may give others"
             yield Problem("SCN208", what, again)
     names = [name for walk in loop.walks for name in target_names(walk.target)]
     names += target_names(loop.index.target) if loop.index is not None else []
     twice = next((name for name in target_names(layer.target) if names.count(name) > 1), None)
     if twice is not None:
-        yield Problem("SCN213", f"`{twice}` is bound twice by the loop", layer.target)
+        yield Problem("SCN213", f"the loop assigns `{twice}` twice in each iteration", layer.target)
     for walk in loop.walks:
         if not _binds_names(walk.target):
             text = code(loop.module, walk.target)
-            yield Problem("SCN207", f"`{text}` is assigned in every iteration of the loop", walk.target)
+            yield Problem("SCN207", f"the loop assigns `{text}` in every iteration; a scan does it once", walk.target)
         if walk is not layer:
             yield from _beside_problems(loop, walk)
         if loop.element is not None and not isinstance(walk.target, ast.Name):
             text = code(loop.module, walk.target)
-            yield Problem("SCN213", f"the target `{text}` is more than one name", walk.target)
+            yield Problem(
+                "SCN213", f"each element is taken apart, into `{text}`; only a part of it is a layer", walk.target
+            )
 
 
 def _counter_problems(loop: Loop) -> Iterator[Problem]:
@@ -48,9 +51,13 @@ def _counter_problems(loop: Loop) -> Iterator[Problem]:
         return
     shadowed = [name for name in ("range", "len", "list") if loop.scope.binding(name) is not None]
     if index.read and (shadowed or not isinstance(index.target, ast.Name)):
-        yield Problem("SCN208", f"the body uses the layer's index `{code(loop.module, index.target)}`", index.target)
+        what = code(loop.module, index.target)
+        text = f"the body uses the layer's index `{what}`, and `range` or `len` is another name here"
+        yield Problem("SCN208", text if shadowed else f"the index `{what}` is taken apart", index.target)
     if index.first is not None and not _is_number(index.first):
-        yield Problem("SCN208", f"`enumerate` begins to count at `{code(loop.module, index.first)}`", index.first)
+        what = code(loop.module, index.first)
+        text = f"`enumerate` counts from `{what}`, which may be another number when it is asked again"
+        yield Problem("SCN208", text, index.first)
 
 
 def _is_number(node: ast.expr) -> bool:
@@ -85,20 +92,18 @@ def _beside_problems(loop: Loop, walk: Walk) -> Iterator[Problem]:
         return
     name = loop.scope.builtin(walk.source)
     if name == "range":
-        yield Problem("SCN208", "the body uses the layer's index", walk.source)
+        yield Problem("SCN208", "another `range` is walked beside the layers", walk.source)
     elif name in ("zip", "enumerate", "map", "filter") or walk.order is Order.OTHER:
-        yield Problem("SCN213", f"`{name or walk.via}` is walked beside the layers", walk.source)
+        yield Problem("SCN213", f"`{name or walk.via}(...)` {_BESIDE}", walk.source)
     elif walk.beside.startswith("list(") and loop.scope.binding("list") is not None:
-        yield Problem(
-            "SCN213", f"`{walk.via}` is walked beside the layers, and `list` is another name here", walk.source
-        )
+        yield Problem("SCN213", f"`{walk.via}(...)` {_BESIDE}, and `list` is another name here", walk.source)
     else:
         listed = walk.beside.startswith("list(")
         for value in _values(loop, walk.source if not listed else walk.base):
             if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                yield Problem("SCN213", "a string is walked beside the layers", walk.source)
+                yield Problem("SCN213", f"a string {_BESIDE}", walk.source)
             elif isinstance(value, _UNORDERED) or (not listed and _is_iterated_once(loop, value)):
-                reason = "what is walked beside the layers is not an array or a list"
+                reason = f"something without an order, or an iterator, {_BESIDE}"
                 yield Problem("SCN213", reason, walk.source)
 
 

@@ -214,7 +214,11 @@ def _walruses(loop: Loop) -> list[Problem]:
     parts: list[ast.AST] = [loop.element] if loop.element is not None else [loop.body[0]]
     bound = flow(parts).bound
     return [
-        Problem("SCN212", f"`{name}` is bound by `:=` in the {'element' if loop.element is not None else 'call'}", node)
+        Problem(
+            "SCN212",
+            f"`{name}` is assigned by `:=` for code around the {'element' if loop.element is not None else 'call'}",
+            node,
+        )
         for name, node in bound.items()
         if name != loop.carry
     ]

@@ -12,6 +12,7 @@ from scanify.analysis.lower.nodes import children, nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parameters
 from scanify.analysis.lower.text import called, dotted
 
+_GROWS = "starts empty and grows with every layer; what a scan carries keeps its shape"
 _CONVERSIONS = frozenset("bool int float str range round".split())
 _NUMBER_TYPES = frozenset("int float bool complex".split())
 _NUMBER_MAKERS = frozenset("len int float bool complex abs round sum ord".split())
@@ -149,9 +150,9 @@ def start_problems(loop: Loop, starts: Starts, read: Sequence[str], names: Names
     for name in read:
         node = names.read_first[name]
         if not starts.defined(name):
-            yield Problem("SCN210", f"`{name}` has no value before the loop", node)
+            yield Problem("SCN210", f"the first layer needs `{name}`, which has no value before the loop", node)
         elif any(map(_is_empty, starts.values(name)[-1:])):
-            yield Problem("SCN206", f"`{name}` starts empty and grows with every layer", node)
+            yield Problem("SCN206", f"`{name}` {_GROWS}", node)
     for name, test in concretized(loop):
         if name in read and starts.is_number(name):
             reason = (
@@ -162,7 +163,9 @@ def start_problems(loop: Loop, starts: Starts, read: Sequence[str], names: Names
         if isinstance(statement, ast.AugAssign) and dotted(statement.target) in read:
             name = dotted(statement.target) or ""
             if starts.is_numpy(name):
-                yield Problem("SCN207", f"`{name}` is an array of numpy, which is changed in place", statement)
+                yield Problem(
+                    "SCN207", f"`{name}` is a numpy array that is changed in place; a scan makes new ones", statement
+                )
 
 
 def reduce_problems(loop: Loop, starts: Starts, names: Names) -> Iterator[Problem]:
@@ -172,11 +175,11 @@ def reduce_problems(loop: Loop, starts: Starts, names: Names) -> Iterator[Proble
         yield Problem("SCN210", "no value goes from one layer to the next", loop.node)
     values = starts.begins(carry)
     if any(map(_is_empty, values[-1:])):
-        yield Problem("SCN206", f"`{carry}` starts empty and grows with every layer", loop.start or loop.node)
+        yield Problem("SCN206", f"`{carry}` {_GROWS}", loop.start or loop.node)
     elif _grows(loop, carry):
-        yield Problem("SCN206", f"`{carry}` collects a value from every layer", loop.node)
+        yield Problem("SCN206", f"`{carry}` grows with every layer; what a scan carries keeps its shape", loop.node)
     for name in flow([loop.start]).bound if loop.start is not None else ():
-        yield Problem("SCN212", f"`{name}` is bound by `:=` in the call", loop.start or loop.node)
+        yield Problem("SCN212", f"`{name}` is assigned by `:=` for code around the call", loop.start or loop.node)
     for name, test in concretized(loop):
         if name == carry and any(starts.gives_number(part) for value in values for part in _parts(value)):
             yield Problem("SCN208", f"`{loop.code(test)}` {_needs(name)}", test)

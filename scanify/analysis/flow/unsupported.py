@@ -23,6 +23,7 @@ _WORDS = {
     "AsyncFunctionDef": "an asynchronous function",
     "TypeAlias": "a type alias",
 }
+_PAUSES = "pauses the loop in the middle of an iteration; a scan cannot pause"
 _NUMBER_TYPES = frozenset("int float bool complex Number Integral Real ndarray generic".split())
 # Managers that mean the same when they are entered once, while the body of a scan is traced.
 MANAGERS = frozenset(
@@ -36,23 +37,27 @@ def unsupported(loop: Loop) -> Iterator[Problem]:
         match statement:
             case ast.Global() | ast.Nonlocal():
                 word = type(statement).__name__.lower()
-                yield Problem("SCN207", f"`{word}` makes the body write to names around it", statement)
+                yield Problem(
+                    "SCN207", f"`{word}` assigns a name outside of the loop; a scan does that once", statement
+                )
             case ast.AnnAssign(value=None):
                 # In a local function it would make the name local.
-                yield Problem("SCN212", "an annotation without a value stands in the body", statement)
+                yield Problem("SCN212", "an annotation without a value cannot move into a function", statement)
             case ast.For(orelse=[first, *_]):
-                yield Problem("SCN212", "a `for` with an `else` stands in the body", first)
+                yield Problem("SCN212", "a `for` with an `else` cannot stand in the function of a scan", first)
             case ast.FunctionDef() if not _only_called(loop, statement):
                 yield Problem(
-                    "SCN212", f"`{statement.name}` is defined in the body, and is kept or given away", statement
+                    "SCN212", f"the function `{statement.name}` is kept; a scan makes one, not one per layer", statement
                 )
             case ast.With():
                 yield from _managers(loop, statement)
             case ast.Expr(value=value) if not isinstance(value, ast.Call | ast.Constant | ast.Yield | ast.Await):
                 if loop.element is None and not isinstance(value, ast.YieldFrom):
-                    yield Problem("SCN212", "an expression stands alone in the body", statement)
+                    yield Problem("SCN212", "an expression in the body is computed and not used", statement)
             case _ if type(statement).__name__ in _WORDS:
-                yield Problem("SCN212", f"{_WORDS[type(statement).__name__]} stands in the body", statement)
+                yield Problem(
+                    "SCN212", f"{_WORDS[type(statement).__name__]} cannot stand in the function of a scan", statement
+                )
         yield from _leaving(statement)
 
 
@@ -63,9 +68,9 @@ def _leaving(statement: ast.AST) -> Iterator[Problem]:
         node = waiting.pop()
         if isinstance(node, ast.Yield | ast.YieldFrom | ast.Await):
             word = type(node).__name__.lower().removesuffix("from")
-            yield Problem("SCN205", f"`{word}` leaves the body in the middle", node)
+            yield Problem("SCN205", f"`{word}` {_PAUSES}", node)
         if isinstance(node, ast.comprehension) and node.is_async:
-            yield Problem("SCN205", "`async for` leaves the body in the middle", node.iter)
+            yield Problem("SCN205", f"`async for` {_PAUSES}", node.iter)
         if not isinstance(node, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
             waiting.extend(each for each in children(node) if not isinstance(each, ast.stmt))
 

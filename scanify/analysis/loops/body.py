@@ -142,18 +142,20 @@ def _judge(run: Interpreter, loop: Loop, body: Body, effect: Effect, clock: int,
             whose = f" in `{effect.inside}`" if effect.inside else ""
             body.oblige(f"the carry keeps its shape, which {what}{whose} asks for")
         case Act.AGAIN:
-            body.oblige(f"{what} once is as good as once a layer")
+            body.oblige(f"{what} may run once instead of once per layer")
         case Act.COLLECT if not inside:
             root = effect.what.partition(".")[0].partition("[")[0]
             if root not in ys and root != loop.appends_to:
-                reason = f"{what} collects a value from every layer, in a way that no scan gives back"
+                reason = f"{what} keeps a value of every layer in a way that a scan cannot give back"
                 body.problems.append(("SCN206", reason, effect.place))
         case Act.WRITE | Act.COLLECT:
             reason = f"{what} changes an object that lives outside of the loop"
             body.problems.append(("SCN207", inside + reason, effect.place))
         case Act.OUTSIDE:
             reason = f"{what} has a side effect: a scan would run it once, not once per layer"
-            body.problems.append(("SCN207", reason if not inside else inside + what, effect.place))
+            body.problems.append(
+                ("SCN207", reason if not inside else f"{inside}{what} would run once, not once per layer", effect.place)
+            )
         case Act.UNKNOWN:
             body.oblige(f"calling {what} has no side effects")
         case Act.CONCRETE:
@@ -167,17 +169,19 @@ def _judge(run: Interpreter, loop: Loop, body: Body, effect: Effect, clock: int,
             reason = f"{what}{where} compares object identity; in a scan every iteration sees the same tracer"
             body.problems.append(("SCN207", reason, effect.place))
         case Act.CALLBACK:
-            body.oblige(f"{what} may run again where the backward pass runs a layer again")
+            body.oblige(f"{what} may run again: with remat the backward pass runs each layer once more")
         case Act.IN_PLACE:
             where = f", in `{effect.inside}`" if effect.inside else ""
             body.oblige(f"{what} is no array of numpy, which `+=` would change for the caller too{where}")
         case Act.TELLS:
-            body.note(f"{what} speaks whenever a layer is traced, which may not be once a layer")
+            body.note(f"{what} runs when the layer is traced, not once per layer")
         case Act.DEBUG:
-            body.note(f"{what} runs again where the backward pass runs a layer again")
+            body.note(f"with remat {what} prints once more per layer, in the backward pass")
         case Act.CHECKPOINT:
-            body.note(f"the body has its own {what}, inside the remat of the stack")
+            body.note(f"the body has its own {what}, which then stands inside the remat of the stack")
         case Act.SUPER if not inside:
-            body.problems.append(("SCN212", "`super()` does not work in a local function", effect.place))
+            body.problems.append(
+                ("SCN212", "`super()` without arguments does not work in the function of a scan", effect.place)
+            )
         case _:
             return

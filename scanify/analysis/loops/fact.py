@@ -149,14 +149,14 @@ def _walked_beside(
         plain = walk.element is None and walk.order is Order.WHOLE and not walk.beside.startswith("list(")
         for value in walked_values(run, walk, envs) if plain else ():
             if isinstance(value, Mapped):
-                text = f"the dict `{loop.code(walk.source)}` is walked beside the layers"
+                text = f"the dict `{loop.code(walk.source)}` is walked beside the layers: that gives its keys"
                 yield "SCN213", text, _place(loop, walk.source)
         if _is_read(loop, walk):
             yield from (reason for value in walked_values(run, walk, envs) for reason in _unequal(run, value))
         given = isinstance(walk.base, ast.Name) and walk.base.id in loop.scope.params  # then its name alone says keys
         kinds = (Listed, Mapped, Array) if given else (Listed, Mapped, Array, Key)
         if walk.via == "iter" and not all(isinstance(value, kinds) for value in walked_values(run, walk, envs)):
-            text = f"`{loop.code(walk.base)}` may be an iterator, of which other code may take what is left"
+            text = f"`{loop.code(walk.base)}` may be an iterator: a scan takes all of it, the loop what it needs"
             yield "SCN213", text, _place(loop, walk.source)
     base = layers.walk.base
     if not isinstance(base, ast.Name) or layers.walk.source is not base:

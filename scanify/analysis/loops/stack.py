@@ -65,7 +65,7 @@ def choose_stack(
     base = loop.module.code(layers.walk.base) if not layers.walk.element else layers.walk.text
     if layers.of_dict:
         if choice == "init" and not layers.view:
-            return Refused("SCN214", f"`{base}` is a dict, and stays one", None)
+            return Refused("SCN214", f"`{base}` is a dict, which no stack can replace", None)
         return CallStack(f"the layers are the values of the dict `{base}`")
     if layers.walk.order in (Order.REVERSED, Order.SLICE, Order.OTHER) or len(layers.walk.bases) > 1:
         return CallStack(f"the loop walks a part of the list, or in another order: `{layers.walk.text}`")
@@ -77,7 +77,7 @@ def choose_stack(
         return CallStack(layers.unlike or "the source does not show the list")
     if layers.given:
         if choice == "init":
-            return Refused("SCN201", f"the list is {layers.given}, built by the caller", None)
+            return Refused("SCN201", f"the list is {layers.given}, which the caller builds", None)
         return CallStack(f"the list is {layers.given}")
     sites = _sites(run, loop, layers, given)
     if isinstance(sites, Refused):
@@ -199,7 +199,7 @@ def _sites(run: Interpreter, loop: Loop, layers: Layers, given: frozenset[object
             return Refused("SCN201", f"the source does not show all of the list: {cell.why}", cell.why_at)
         stores = _stores(run, loop, layers, cell)
         if not stores:
-            return Refused("SCN201", "the list is not assigned to a name that could hold a stack", None)
+            return Refused("SCN201", "the list is not assigned to a field or a name that could hold a stack", None)
         for stored in stores:
             site = _site(run, loop, layers, cell, stored)
             if isinstance(site, Refused):
@@ -255,12 +255,16 @@ def _site(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell, stored: 
         return Refused("SCN214", "the list is changed under another name after it is assigned", last.place)
     statement = _beside(stored, last)
     if statement is None:
-        return Refused("SCN201", "the list is filled in another block than the one that makes it", last.place)
+        return Refused(
+            "SCN201",
+            "the list is made in one block and filled in another: there is no one place to stack it",
+            last.place,
+        )
     line = module.span(statement).line
     indent = module.text[module.line_start(line) : module.span(statement).start]
     place = module.place(statement)
     if place.path == loop.place.path and stored.function is _function(loop) and loop.place.span.start < place.span.end:
-        return Refused("SCN214", "the loop runs before the list is complete", place)
+        return Refused("SCN214", "the loop runs while the list is still being filled", place)
     return After(place, target, indent)
 
 

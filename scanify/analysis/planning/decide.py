@@ -31,6 +31,7 @@ from scanify.analysis.plan import (
     Plan,
     Refusal,
 )
+from scanify.analysis.planning.remedies import REMEDIES
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import Instance, Library
 from scanify.analysis.values.interpreter import Interpreter
@@ -68,7 +69,7 @@ def decide(run: Interpreter, choices: Choices, fact: LoopFact, stays: Place | No
     if layers.refusal is not None:
         return refuse(fact, *layers.refusal)
     if layers.few is not None:
-        return refuse(fact, "SCN203", layers.few, None)
+        return refuse(fact, "SCN203", layers.few, None, "keep the loop")
     stack = choose_stack(run, loop, layers, choices.stack, choices.given, stays)
     if isinstance(stack, Refused):
         return refuse(fact, stack.rule, stack.reason, stack.place, stack.remedy)
@@ -95,7 +96,7 @@ def refuse(fact: LoopFact, rule: str, reason: str, at: Place | None, remedy: str
         broadcast=shape.broadcast,
         ys=tuple(each.name for each in shape.collections),
         at=at,
-        remedy=remedy,
+        remedy=remedy or REMEDIES.get(rule, ""),
     )
 
 
@@ -193,13 +194,13 @@ def _of_list(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> 
     replaced = assigned_elsewhere(run, layers)
     place = (changed_at(layers) or (replaced and replaced[1])) if isinstance(stack, CallStack) else None
     if place is not None:
-        return (f"applying one of the layers that {place} puts into the list has no side effects",)
+        return (f"the layers that {place} may put into the list are applied without side effects",)
     return ()
 
 
 def _told(stack: InitStack | CallStack) -> Sequence[str]:
     if isinstance(stack, CallStack) and stack.at is not None:
-        return (f"the list stays one and is stacked in the call, as {stack.reason} ({stack.at})",)
+        return (f"the list is kept and stacked in each call, as {stack.reason} ({stack.at})",)
     return ()
 
 

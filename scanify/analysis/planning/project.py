@@ -17,6 +17,7 @@ from scanify.analysis.lower.loop import Form, Loop
 from scanify.analysis.lower.loops import loops_in
 from scanify.analysis.plan import Called, Holds, InitStack, Plan, Refusal
 from scanify.analysis.planning.decide import Choices, decide
+from scanify.analysis.planning.remedies import REMEDIES
 from scanify.analysis.planning.together import Decided, left_behind
 from scanify.analysis.values.domain import Instance, Listed, Mapped, Unknown, Value, join, options
 from scanify.analysis.values.explore import Code, Explorer, model_list
@@ -233,7 +234,7 @@ def refused(plan: Plan, rule: str, reason: str, remedy: str = "") -> Refusal:
         xs=plan.xs,
         broadcast=plan.broadcast,
         ys=plan.ys,
-        remedy=remedy,
+        remedy=remedy or REMEDIES.get(rule, ""),
     )
 
 
@@ -277,7 +278,7 @@ def _not_in_sites(found: Sequence[Plan | Refusal]) -> Iterator[Plan | Refusal]:
         ):
             assert isinstance(each, Plan)
             what = "comprehension" if each.mapped else "loop"
-            yield refused(each, "SCN212", f"the {what} is a part of a list that is built stacked")
+            yield refused(each, "SCN212", f"the {what} stands where another list is built, which is stacked there")
         else:
             yield each
 
@@ -288,7 +289,7 @@ def _not_below(index: Index, found: Sequence[Plan | Refusal]) -> Iterator[Plan |
         module: Module | None = index.module_at(each.place.path)
         package = module.name.partition(".")[0] if module is not None else ""
         if isinstance(each, Plan) and package in _BELOW:
-            reason = f"the rewrite imports `scanify`, which imports `{package}` itself"
+            reason = f"the rewrite would import `scanify`, which imports `{package}` itself"
             yield refused(each, "SCN212", reason, "leave this loop as it is")
         else:
             yield each

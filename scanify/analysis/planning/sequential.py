@@ -90,7 +90,10 @@ def _bad_uses(uses: Iterable[Use], guessed: bool = False) -> Iterator[tuple[str,
         if use.guessed is not guessed:
             continue
         if use.does is Does.SLICE:
-            yield "a slice of a `Sequential` is a `Sequential`, and that of a stack is a list", use.place
+            yield (
+                "code takes a slice of the `Sequential`, which is a `Sequential`; a slice of a stack is a list",
+                use.place,
+            )
         elif use.does is Does.ATTRIBUTE:
             yield f"`.{use.what}` of the `Sequential` is used", use.place
         elif use.does is Does.TYPE:
@@ -142,9 +145,9 @@ def _obligations(run: Interpreter, fact: LoopFact) -> Iterator[str]:
     if fact.layers.hidden:
         yield "applying a layer has no side effects"
     for reason, place in _bad_uses(_uses(fact), guessed=True):
-        yield f"what {place} speaks of is another one: {reason}"
+        yield f"{place} uses another `Sequential`: {reason}"
     for place in _asked_for(run):
-        yield f"`isinstance(..., Sequential)` is not asked of it, as {place} may do"
+        yield f"`isinstance(..., Sequential)` at {place} is not asked of this one, which becomes another class"
     yield from fact.obligations
 
 

@@ -238,7 +238,7 @@ def _get_attribute(run: Interpreter, env: Env, node: ast.AST, positional: Sequen
     if len(positional) >= 2 and isinstance(positional[1], Const) and isinstance(positional[1].value, str):
         return attribute(run, env, node, positional[0], positional[1].value)
     owner = positional[0] if positional else Unknown("no object")
-    unknown = Unknown("an attribute by a name that is computed", env.place(node))
+    unknown = Unknown(f"`{env.code(node)}` reads a field by a name that is computed", env.place(node))
     if not isinstance(owner, Instance) or isinstance(owner.cls, Library):
         return unknown
     for value in owner.fields.values():

@@ -309,7 +309,7 @@ def join(values: Iterable[Value]) -> Value:
             if not any(_same(option, known) for known in flat):
                 flat.append(option)
     if not flat:
-        return Unknown("no value")
+        return Unknown("nothing shows a value")
     if len(flat) == 1:
         return flat[0]
     marks = merged([*(value.marks for value in flat), *chosen])
@@ -323,7 +323,7 @@ def join(values: Iterable[Value]) -> Value:
         return Key(marks, any(isinstance(value, Key) and value.many for value in flat))
     unknown = next((value for value in flat if isinstance(value, Unknown)), None)
     if len(flat) > _MOST:
-        return unknown or Unknown("one of many values", marks=marks)
+        return unknown or Unknown("it may be one of many values", marks=marks)
     return OneOf(tuple(flat), marks)
 
 

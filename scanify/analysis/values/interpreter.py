@@ -307,7 +307,7 @@ class Interpreter:
         """What a (dotted) name at the top level of a file stands for."""
         key = (module.path, name)
         if key not in self._globals:
-            self._globals[key] = Unknown(f"`{name}` is defined by itself")
+            self._globals[key] = Unknown(f"`{name}` is defined in terms of itself")
             self._globals[key] = self._resolved(module, name)
         return self._globals[key]
 
@@ -323,11 +323,11 @@ class Interpreter:
             return self.defined(meaning)
         root, _, rest = name.partition(".")
         if rest and isinstance(self.index.resolve(module, root), Definition):
-            return Unknown(f"`{name}` is an attribute")
+            return Unknown(f"what `{name}` holds is not shown")
         if root not in module.definitions and key_name(root) and not rest:
             return Key(many=root.endswith("s"))  # a name that nothing here binds
         bound = root in module.rebound or root in module.definitions or root in module.imports
-        return Unknown(f"`{root}` is bound in several ways" if bound else f"`{root}` is not defined in the file")
+        return Unknown(f"`{root}` is assigned in several places" if bound else f"`{root}` is not defined in the file")
 
     def defined(self, definition: Definition) -> Value:
         """What a name that one statement of a file binds stands for."""

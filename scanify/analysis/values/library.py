@@ -115,7 +115,7 @@ def _tree_at(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Val
             if isinstance(target, Listed):
                 run.use(target.cell, Does.REPLACE, node, env, "equinox.tree_at")
     run.replacing = before
-    if isinstance(where, Unknown) and "comes from the caller" in where.why:
+    if isinstance(where, Unknown) and where.given:
         run.asked_for.add(getattr(env.function, "name", ""))
     elif isinstance(where, Unknown) or (isinstance(where, Partial) and isinstance(where.function, Unknown)):
         for guess in run.guesses.values():  # it may reach into any list
@@ -222,7 +222,7 @@ def _other(
         return NONE
     if name.startswith(tables.IMPURE):
         run.effect(Act.OUTSIDE, code, node, env)
-        return Unknown(f"what `{code}` gives", env.place(node), merged([marks, run.ambient(code)]))
+        return Unknown(f"what `{code}(...)` gives is not shown", env.place(node), merged([marks, run.ambient(code)]))
     if name in tables.CALLBACKS:
         run.effect(Act.CALLBACK, code, node, env)
     elif name.startswith("jax.debug."):
@@ -261,10 +261,10 @@ def _arity(function: Value) -> int:
 def _given(name: str, root: str, last: str, positional: Sequence[Value], marks: Marks, born: int) -> Value:
     if name.startswith(tables.ARRAY_PACKAGES) and last in tables.MEASURING:
         known = merged(shape_of(value) for value in positional)
-        return Unknown(f"what `{name}` gives", marks=known) if last == "shape" else Number(known)
+        return Unknown(f"what `{name}(...)` gives is not shown", marks=known) if last == "shape" else Number(known)
     if name.startswith(tables.ARRAY_PACKAGES):
         if name.startswith("jax.lax.") and last in ("scan", "fori_loop", "while_loop", "cond", "switch", "map"):
-            return Unknown(f"what `{name}` gives", marks=marks)
+            return Unknown(f"what `{name}(...)` gives is not shown", marks=marks)
         shaped = last in tables.SHAPE_OF_ARRAYS or name.startswith("jax.random.")
         sizes = merged(value.marks for value in positional if not isinstance(value, Key | Array))
         others = merged(value.shape for value in positional if isinstance(value, Array))
@@ -275,7 +275,7 @@ def _given(name: str, root: str, last: str, positional: Sequence[Value], marks: 
         return Number(marks)
     if name in ("copy.copy", "copy.deepcopy") and positional:
         return positional[0]
-    return Unknown(f"what `{name}` gives", marks=marks)
+    return Unknown(f"what `{name}(...)` gives is not shown", marks=marks)
 
 
 # -- builtins --------------------------------------------------------------------------------------------------------

@@ -130,7 +130,7 @@ def _of_list(
         grow(run, env, cell, positional[1], arguments[1] if len(arguments) == 2 else node, node, front=True)
         run.effect(Act.COLLECT, code, node, env, born=cell.born, root=cell.node)
     elif name in ("pop", "remove", "clear", "reverse", "sort"):
-        element = cell.element() if cell.groups else Unknown("an element of an empty list")
+        element = cell.element() if cell.groups else Unknown("the list is empty")
         changed(run, env, cell, node, code)
         return element
     elif name in ("add", "update", "discard", "difference_update"):

@@ -54,7 +54,7 @@ def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.oper
         return Number(raised(right.marks, Vary.OTHER))  # 2**i is a width or a dilation, which grows
     if all(isinstance(one, Number | Const) for one in (left, right)):
         return Number(raised(marks, Vary.CHOICE) if isinstance(op, ast.Mod) else marks)  # a remainder is one of a few
-    return Unknown("what an operation on unknown values gives", env.place(node), marks)
+    return Unknown(f"the value of `{env.code(node)}` is unknown", env.place(node), marks)
 
 
 _FOLD: dict[type[ast.operator], Callable[[object, object], object]] = {

@@ -62,7 +62,7 @@ def run_body(run: Interpreter, env: Env, function: ast.FunctionDef | ast.AsyncFu
     if not ends:
         flow.returned.append(NONE)
     if _yields(function, env.module):
-        return Unknown(f"what the generator `{function.name}` gives")
+        return Unknown(f"what the generator `{function.name}` yields is not followed")
     return join(flow.returned)
 
 
@@ -287,7 +287,7 @@ def _match(run: Interpreter, env: Env, node: ast.Match, flow: Flow) -> bool:
         for each in ast.walk(case.pattern):
             name = getattr(each, "name", None) or getattr(each, "rest", None)
             if isinstance(name, str):
-                env.bind(name, Unknown("what a pattern binds", marks=subject.marks))
+                env.bind(name, Unknown("a name that `case` binds is not followed", marks=subject.marks))
     return _branches(run, env, [*(case.body for case in node.cases), []], flow, subject)
 
 

@@ -1,0 +1,19 @@
+"""What to do about a refused loop, in one line: the shortest advice of each rule's page."""
+
+REMEDIES = {
+    "SCN201": "build the list in this project, or annotate the field or parameter that it comes from: `list[Block]`",
+    "SCN202": "hold the layers of each class in a list of their own; where each is another one, keep the loop",
+    "SCN203": "build layers that should be alike with equal arguments, in one comprehension; else keep the loop",
+    "SCN204": "build each layer anew, and give what they share to the layer's call",
+    "SCN205": "keep the loop, or run every layer and choose with `jnp.where` which result to keep",
+    "SCN206": "collect in a new list of this function, which the loop only appends to: `outs = []`",
+    "SCN207": "move the effect out of the loop: split keys before it and `zip` them, print with `jax.debug.print`",
+    "SCN208": "walk what the number stands for, `zip(layers, scales)`, and choose with `jnp.where` in place of `if`",
+    "SCN209": "compute the value again after the loop, or assign it an array before the loop",
+    "SCN210": "assign the carry an array before the loop, and what a layer gives to it in the loop",
+    "SCN211": "give the function the value as an argument, or define it inside of the loop",
+    "SCN212": "move the statement into the layer, or out of the loop",
+    "SCN213": "walk the list itself, with `zip` or `enumerate` where something goes with it",
+    "SCN214": "use `--stack call`, which leaves the list as it is",
+    "SCN215": "annotate the argument with one class, `list[Block]`, where its layers are all of that class",
+}
