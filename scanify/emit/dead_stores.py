@@ -83,7 +83,11 @@ def _without(path: Path, parsed: Module, node: ast.Assign, dead: set[str], block
 
 
 def _is_inert(value: ast.expr) -> bool:
-    """Whether computing a value does nothing else: no call, no subscript."""
+    """Whether computing a value does nothing else: no call but that of `len`, no subscript."""
+    if isinstance(value, ast.BinOp):
+        return _is_inert(value.left) and _is_inert(value.right)
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "len":
+        return len(value.args) == 1 and not value.keywords and _is_inert(value.args[0])
     if isinstance(value, _EMPTY):
         return not list(ast.iter_child_nodes(value))[1:] and not getattr(value, "elts", None)
     return all(isinstance(node, _INERT) for node in ast.walk(value))

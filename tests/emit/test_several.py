@@ -91,7 +91,7 @@ def test_of_two_levels_that_collect_skips_the_blocks_are_rewritten():
     assert "for down, blocks in self.layers:" in new and "BlockSeq.of(blocks).fold(x)" in new
 
 
-def test_what_is_not_shown_beside_the_layers_is_left_to_a_run():
+def test_functions_beside_the_layers_are_applied_as_they_are():
     call = "for one, two in self.layers:\n    x = two(one(x))\nreturn x"
     pairs = (
         "def pair(key):\n    block = Block(4, key=key)\n"
@@ -103,7 +103,7 @@ def test_what_is_not_shown_beside_the_layers_is_left_to_a_run():
     _, (plan,) = rewritten(text)
     assert isinstance(plan, Plan)
     assert isinstance(plan.stack, InitStack)
-    assert (plan.holds, plan.safe) == (Holds.BLOCK_SEQ, False)
+    assert (plan.holds, plan.safe) == (Holds.BLOCK_SEQ, True)
 
 
 def test_pairs_of_arrays_and_of_numbers_are_no_layers():

@@ -112,6 +112,8 @@ def _is_iterated_once(loop: Loop, value: ast.expr) -> bool:
     match value:
         case ast.Call(func=ast.Attribute(attr="values" | "items" | "keys"), args=[], keywords=[]):
             return True
+        case ast.Call(func=func) if (loop.scope.qualified(func) or "").startswith("itertools."):
+            return True
         case _:
             return loop.scope.builtin(value) in _LAZY
 

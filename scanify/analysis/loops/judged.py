@@ -71,7 +71,8 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
         option.exact for group in groups for option in options(group.element) if isinstance(option, Instance)
     )
     grouped = _grouped(layers, groups, worst, state)
-    return replace(layers, exact=exact and not layers.hidden, unlike=unlike or layers.unlike, grouped=grouped)
+    exact = exact and not layers.hidden and not layers.functions
+    return replace(layers, exact=exact, unlike=unlike or layers.unlike, grouped=grouped)
 
 
 def _no_three(groups: Sequence[Group]) -> bool:
@@ -118,6 +119,8 @@ def _unlike(
         return "each element is a tuple or a list of layers"
     if len(names) > 1:
         return f"the layers are of different classes: {', '.join(f'`{name}`' for name in names)}"
+    if layers.functions:
+        return "some elements of the list are functions"
     if layers.hidden:
         return f"some elements of the list are not shown: {layers.hidden}"
     if worst is not None:

@@ -11,6 +11,7 @@ from scanify.analysis.values.domain import (
 )
 from scanify.analysis.values.heap import DictCell, Group, ListCell
 
+FUNCTIONS = "an element is a function"
 FEW = 3  # fewer layers than these gain nothing
 
 
@@ -25,8 +26,9 @@ class Layers:
     are of that very class. `unlike` says why they may differ in more than arrays, `grouped` why they are equal only in
     parts, `refusal` why nothing can be done. `cells` are the lists. `given` says where the list comes from where the
     project does not build it; `hidden` that some elements are not shown. `several` says that each is a tuple or a list
-    of layers. `view` says that a name stands for a part of a list, or another order of it. `owner` and `attribute` are
-    those of the field that holds the list; `guessed` is an object of unknown class whose attribute it is.
+    of layers, `functions` that some elements are functions, which are applied as layers are. `view` says that a name
+    stands for a part of a list, or another order of it. `owner` and `attribute` are those of the field that holds the
+    list; `guessed` is an object of unknown class whose attribute it is.
     """
 
     walk: Walk
@@ -40,6 +42,7 @@ class Layers:
     given: str = ""
     hidden: str = ""
     several: bool = False
+    functions: bool = False
     optional: bool = False
     view: bool = False
     owner: Definition | None = None

@@ -8,7 +8,7 @@ from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import applies
 from scanify.analysis.loops.given import composed, held, may_be_called_elsewhere
 from scanify.analysis.loops.judged import judged, mixed, together
-from scanify.analysis.loops.layer_list import Layers, groups_of
+from scanify.analysis.loops.layer_list import FUNCTIONS, Layers, groups_of
 from scanify.analysis.loops.unshown import empty, modules_among, nothing_shown, says_no_class, shown_of, unclear
 from scanify.analysis.lower.loop import Form, Loop, Order, Walk
 from scanify.analysis.values.domain import (
@@ -244,7 +244,7 @@ def _of_cell(run: Interpreter, loop: Loop, base: Layers, cell: ListCell | DictCe
         return _said(run, loop, base, empty(run, loop, base, cell))
     groups, several = _members(groups)
     found: list[Instance] = []
-    hidden = base.hidden
+    hidden, functions = base.hidden, False
     for group in groups:
         for option in options(group.element):
             if isinstance(option, Instance) and is_layer(run, option):
@@ -252,7 +252,7 @@ def _of_cell(run: Interpreter, loop: Loop, base: Layers, cell: ListCell | DictCe
             elif isinstance(option, Unknown):
                 hidden = hidden or option.why
             elif isinstance(option, Function | Partial | Library):
-                hidden = hidden or "an element is a function"
+                functions = True
             elif isinstance(option, Const) and option.value is None:
                 hidden = hidden or "an element may be None"
             elif isinstance(option, Number | Const | Text | Key | Array | Listed | Mapped) and not several:
@@ -264,9 +264,15 @@ def _of_cell(run: Interpreter, loop: Loop, base: Layers, cell: ListCell | DictCe
             elif isinstance(option, Instance) and not several:
                 return None if not found else replace(base, refusal=mixed(run, groups))
     if not found:
+        hidden = hidden or (FUNCTIONS if functions else "")
         return nothing_shown(run, loop, base, cell, groups, hidden)
     layers = replace(
-        base, classes=tuple(distinct(found)), several=several, hidden=hidden, given=cell.given or base.given
+        base,
+        classes=tuple(distinct(found)),
+        several=several,
+        hidden=hidden,
+        given=cell.given or base.given,
+        functions=functions,
     )
     if cell.given and base.owner is not None:
         layers = composed(run, layers, cell)

@@ -102,7 +102,7 @@ def other_use(run: Interpreter, layers: Layers) -> tuple[str, Place] | None:
     """The first use of the list that needs a Python list, in words and with its place."""
     for cell in layers.cells:
         for use in cell.uses:
-            reason = _needs_list(cell, use)
+            reason = _needs_list(run, cell, use)
             if reason is not None:
                 return reason, use.place
         touched = touched_layer(run, cell)
@@ -157,12 +157,21 @@ def _fields(run: Interpreter, layers: Layers) -> list[tuple[Definition, str]]:
     return [(owner, attribute) for (_, attribute), owner in found.items()]
 
 
-def _needs_list(cell: ListCell | DictCell, use: Use) -> str | None:
+def _needs_list(run: Interpreter, cell: ListCell | DictCell, use: Use) -> str | None:
     if use.does in _SERVED:
         return None
-    if use.building and use.does in (Does.GROW, Does.JOIN, Does.RETURN):
+    if _is_built(run, cell, use) and use.does in (Does.GROW, Does.JOIN, Does.RETURN):
         return None  # how it is built is for `_sites`
     return _WORDS[use.does].format(what=use.what)
+
+
+def _is_built(run: Interpreter, cell: ListCell | DictCell, use: Use) -> bool:
+    """Whether a use comes before the list is kept anywhere: in the constructor, or in the function that gives it."""
+    if use.building or not use.making:
+        return use.building
+    stores = run.stores.get(cell.node, {}).values()
+    own = [each for each in stores if each.function is cell.function]
+    return len(own) < len(stores) and all(each.attribute is None for each in own)
 
 
 def may_be_empty(layers: Layers) -> bool:
@@ -170,20 +179,20 @@ def may_be_empty(layers: Layers) -> bool:
     return any(use.does is Does.TEST and use.what == "truth" for cell in layers.cells for use in cell.uses)
 
 
-def changed_at(layers: Layers) -> Place | None:
+def changed_at(run: Interpreter, layers: Layers) -> Place | None:
     """Where other layers may be put into the list than those it was built of."""
-    return _used_at(layers, (Does.GROW, Does.CHANGE, Does.PASS, Does.STORE))
+    return _used_at(run, layers, (Does.GROW, Does.CHANGE, Does.PASS, Does.STORE))
 
 
-def may_be_replaced(layers: Layers) -> bool:
+def may_be_replaced(run: Interpreter, layers: Layers) -> bool:
     """Whether other layers may be in the list by the time that it is walked: then their class is unknown."""
-    return _used_at(layers, (Does.GROW, Does.CHANGE, Does.PASS, Does.STORE, Does.REPLACE)) is not None
+    return _used_at(run, layers, (Does.GROW, Does.CHANGE, Does.PASS, Does.STORE, Does.REPLACE)) is not None
 
 
-def _used_at(layers: Layers, changers: Sequence[Does]) -> Place | None:
+def _used_at(run: Interpreter, layers: Layers, changers: Sequence[Does]) -> Place | None:
     for cell in layers.cells:
         for use in cell.uses:
-            if use.does in changers and not use.building:
+            if use.does in changers and not _is_built(run, cell, use):
                 return use.place
     return None
 
@@ -264,7 +273,7 @@ def _site(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell, stored: 
     indent = module.text[module.line_start(line) : module.span(statement).start]
     place = module.place(statement)
     if place.path == loop.place.path and stored.function is _function(loop) and loop.place.span.start < place.span.end:
-        return Refused("SCN214", "the loop runs while the list is still being filled", place)
+        return Refused("SCN201", "the loop runs while the list is still being filled", place)
     return After(place, target, indent)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.loops.applied import calls_itself
 from scanify.analysis.loops.given import composed
-from scanify.analysis.loops.layer_list import Layers, groups_of
+from scanify.analysis.loops.layer_list import FUNCTIONS, Layers, groups_of
 from scanify.analysis.lower.loop import Form, Loop, Order
 from scanify.analysis.values.annotations import annotated
 from scanify.analysis.values.attributes import class_env
@@ -86,7 +86,7 @@ def nothing_shown(
 ) -> Layers | None:
     """A list of elements of unknown classes: likely to be alike where one expression makes them all."""
     sequential = loop.form is Form.SEQUENTIAL
-    if not hidden or hidden == "an element is a function":
+    if not hidden or hidden == FUNCTIONS:
         return None
     if not sequential and (base.owner is None or not calls_itself(loop, base.walk)):
         return None

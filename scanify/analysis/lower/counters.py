@@ -26,12 +26,21 @@ _CLOSURES = (*FUNCTIONS, ast.Lambda, ast.ClassDef, ast.GeneratorExp)
 
 @dataclass(frozen=True, eq=False)
 class Counter:
-    """A counter: its name, the number that it begins with, the statement that sets it to that, the one that counts."""
+    """A counter: its name, the number that it begins with, the statement that sets it to that, the one that counts.
+
+    `step` is 1, or -1 where it counts down.
+    """
 
     name: str
-    first: int
+    first: ast.expr
     begins: ast.stmt
     counts: ast.stmt
+    step: int = 1
+
+    @property
+    def number(self) -> int | None:
+        """The number that it begins with, where that is written there."""
+        return self.first.value if isinstance(self.first, ast.Constant) and type(self.first.value) is int else None
 
 
 def counter_of(loop: Loop) -> Counter | None:
@@ -40,17 +49,35 @@ def counter_of(loop: Loop) -> Counter | None:
     if not isinstance(node, ast.For | ast.While) or node.orelse or len(loop.body) < 2:
         return None
     counts = loop.body[-1]
-    name = _counted(counts)
+    name, step = _counted(counts)
     start = _start(loop, name) if name is not None else None
     if name is None or start is None:
         return None
     again = any(_continues(statement) for statement in loop.body)
     if again or name in flow(loop.body[:-1]).bound or name in loop.targets or _seen(loop, name):
         return None
-    return Counter(name, start[0], start[1], counts)
+    counter = Counter(name, start[0], start[1], counts, step)
+    plain = step == 1 and counter.number is not None
+    return counter if plain or isinstance(node, ast.While) else None
 
 
-def bound_of(loop: Loop, counter: str) -> ast.expr | None:
+def numbers_counted(loop: Loop, counter: Counter) -> str | None:
+    """What a `while` counts through, as a `range`: `range(n)` for `while i < n`."""
+    first = loop.module.code(counter.first)
+    if counter.step == -1:
+        down = isinstance(loop.node, ast.While) and ast.unparse(loop.node.test) in _to_zero(counter.name)
+        return f"range({first}, -1, -1)" if down else None
+    bound = _bound(loop, counter.name)
+    if bound is None:
+        return None
+    return f"range({f'{first}, ' if counter.number != 0 else ''}{loop.module.code(bound)})"
+
+
+def _to_zero(name: str) -> tuple[str, ...]:
+    return f"{name} >= 0", f"{name} > -1", f"0 <= {name}", f"-1 < {name}", f"{name} != -1"
+
+
+def _bound(loop: Loop, counter: str) -> ast.expr | None:
     """What a `while` counts to: `n` of `while i < n`, where that is the same in every iteration."""
     test = loop.node.test if isinstance(loop.node, ast.While) else None
     match test:
@@ -63,28 +90,43 @@ def bound_of(loop: Loop, counter: str) -> ast.expr | None:
     return bound if pure(bound) and not set(reads(bound)) & set(flow(loop.body).bound) else None
 
 
-def _counted(statement: ast.stmt) -> str | None:
-    """The name in a statement `i += 1` or `i = i + 1`."""
+def _counted(statement: ast.stmt) -> tuple[str | None, int]:
+    """The name in a statement `i += 1` or `i = i + 1`, and the step."""
     match statement:
-        case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=ast.Constant(value=1)):
-            return name
+        case ast.AugAssign(target=ast.Name(id=name), op=ast.Add() | ast.Sub() as op, value=ast.Constant(value=1)):
+            return name, _step(op)
         case ast.Assign(
-            targets=[ast.Name(id=name)], value=ast.BinOp(left=left, op=ast.Add(), right=ast.Constant(value=1))
-        ):
-            return name if dotted(left) == name else None
+            targets=[ast.Name(id=name)],
+            value=ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=ast.Constant(value=1)),
+        ) if dotted(left) == name:
+            return name, _step(op)
         case _:
-            return None
+            return None, 0
 
 
-def _start(loop: Loop, name: str) -> tuple[int, ast.stmt] | None:
-    """The number that a name is given above a loop, in the very block that the loop stands in."""
+def _step(op: ast.operator) -> int:
+    return 1 if isinstance(op, ast.Add) else -1
+
+
+def _start(loop: Loop, name: str) -> tuple[ast.expr, ast.stmt] | None:
+    """The number that a name is given above a loop, in the very block that the loop stands in.
+
+    One that is computed must be the same where the loop begins: nothing in between mentions what it is made of.
+    """
     assert isinstance(loop.node, ast.stmt)
+    between: list[ast.stmt] = []
     for statement in reversed(above_in_block(loop.module, loop.node)):
         match statement:
-            case ast.Assign(targets=[ast.Name(id=given)], value=ast.Constant(value=int() as number)) if given == name:
-                return (number, statement) if type(number) is int else None
+            case ast.Assign(targets=[ast.Name(id=given)], value=value) if given == name:
+                if isinstance(value, ast.Constant):
+                    return (value, statement) if type(value.value) is int else None
+                parts = set(reads(value))
+                same = pure(value) and not parts & set(flow(loop.body).bound)
+                mentioned = any(isinstance(each, ast.Name) and each.id in parts for each in nodes_in(*between))
+                return (value, statement) if same and not mentioned else None
         if name in flow([statement]).bound:
             return None
+        between.append(statement)
     return None
 
 

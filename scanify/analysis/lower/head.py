@@ -72,6 +72,8 @@ class HeadReader:
             return self._head(pairs, counters, walked)
         if name == "range":
             return Head((), Index(target, self.numbers_text(walked), numbers=walked))
+        if (backwards := self._counted_backwards(target, walked)) is not None:
+            return backwards
         named = self._named(_Pair(target, walked))
         if named is None:
             return Head((self.walk(_Pair(target, walked)),))
@@ -80,6 +82,25 @@ class HeadReader:
             index = Index(names.target, self.numbers_text(names.source), numbers=names.source)
             return Head((self.walk(values),), index)
         return Head((self.walk(values), self.walk(names)))
+
+    def _counted_backwards(self, target: ast.expr, walked: ast.expr) -> Head | None:
+        """`reversed(list(enumerate(layers)))` as `zip(reversed(range(len(layers))), reversed(layers))`."""
+        copy = only_argument(walked) if isinstance(walked, ast.Call) and self.builtin(walked) == "reversed" else None
+        pairs = only_argument(copy) if isinstance(copy, ast.Call) and self.builtin(copy) in ("list", "tuple") else None
+        source = only_argument(pairs) if isinstance(pairs, ast.Call) and self.builtin(pairs) == "enumerate" else None
+        if source is None or container_text(source) is None or not isinstance(target, ast.Tuple):
+            return None
+        named = all(isinstance(each, ast.Name) for each in target.elts) and len(target.elts) == 2
+        if not named or any(self.scope.binding(name) is not None for name in ("range", "len")):
+            return None
+        text = self.text(source)
+        numbers = ast.parse(f"reversed(range(len({text})))", mode="eval").body
+        for part in nodes_in(numbers):
+            if isinstance(part, ast.expr):
+                made(part, walked)
+        index = Index(target.elts[0], self.numbers_text(numbers), numbers=numbers)
+        backwards = made(ast.Call(made(ast.Name("reversed", ast.Load()), walked), [source], []), walked)
+        return Head((self.walk(_Pair(target.elts[1], backwards)),), index)
 
     # -- `zip` and `enumerate`, in each other ------------------------------------------------------------------------
 
@@ -104,6 +125,10 @@ class HeadReader:
 
     def _column(self, target: ast.expr, source: ast.expr, cut: bool) -> tuple[list[_Pair], list[Index]]:
         source = self._in_step(source)
+        if isinstance(source, ast.Call) and self.scope.qualified(source.func) == "itertools.count":
+            if len(source.args) > 1 or source.keywords:
+                raise _NotRead("`itertools.count` is given a step")
+            return [], [Index(target, "", first=source.args[0] if source.args else None)]
         if isinstance(source, ast.Call) and self.builtin(source) in ("zip", "enumerate"):
             if not isinstance(target, ast.Tuple | ast.List):
                 return [_Pair(target, source, cut)], []
@@ -199,6 +224,12 @@ class HeadReader:
                 )
         if isinstance(source, ast.Subscript) and isinstance(source.slice, ast.Slice):
             return self._sliced(walk, source, source.slice)
+        if isinstance(source, ast.Call) and self.scope.qualified(source.func) == "itertools.islice" and source.args:
+            below = self.walk(_Pair(walk.target, source.args[0], walk.cut))
+            listed = f"list({text})"
+            known = below.order is not Order.OTHER and self.scope.binding("list") is None
+            order = Order.SLICE if known else Order.OTHER
+            return replace(below, source=source, text=text, beside=listed, counted=listed, order=order, via="islice")
         return walk
 
     def _through(self, walk: Walk, inner: ast.expr, name: str) -> Walk:

@@ -17,7 +17,7 @@ from scanify.analysis.index.module import Module
 from scanify.analysis.lower.by_number import taken_by_number
 from scanify.analysis.lower.calls import call_lowered
 from scanify.analysis.lower.candidates import Candidate, candidates
-from scanify.analysis.lower.counters import Counter, bound_of, counter_of
+from scanify.analysis.lower.counters import Counter, counter_of, numbers_counted
 from scanify.analysis.lower.head import HeadReader
 from scanify.analysis.lower.iterators import is_own_list, taking_next, walked_at_once
 from scanify.analysis.lower.last_element import carrying_ends
@@ -67,7 +67,7 @@ def _for(module: Module, scope: Scope, node: ast.For | ast.AsyncFor) -> Loop:
     place, body = module.place(node), tuple(node.body)
     loop = Loop(module, scope, Form.FOR, node, place, node.target, head.walks, head.index, body, problem=problem)
     if head.index is None and (counter := counter_of(loop)) is not None:
-        first = made(ast.Constant(counter.first), counter.begins) if counter.first else None
+        first = made(ast.Constant(counter.number), counter.begins) if counter.number else None
         name = made(ast.Name(counter.name, ast.Store()), node.target)
         head = replace(head, index=Index(name, first=first))
         loop = _without_counting(loop, counter)
@@ -80,11 +80,10 @@ def _while(module: Module, scope: Scope, node: ast.While) -> Loop | None:
     reader, target = HeadReader(module, scope), node.test
     loop = Loop(module, scope, Form.WHILE, node, module.place(node), target, (), None, tuple(node.body))
     counter = counter_of(loop)
-    count = bound_of(loop, counter.name) if counter is not None else None
-    if counter is None or count is None or scope.binding("range") is not None:
+    numbers = numbers_counted(loop, counter) if counter is not None else None
+    if counter is None or numbers is None or scope.binding("range") is not None:
         return None
     name = made(ast.Name(counter.name, ast.Store()), node.test)
-    numbers = f"range({f'{counter.first}, ' if counter.first else ''}{module.code(count)})"
     head = reader.read(name, made(ast.parse(numbers, mode="eval").body, node.test))
     loop = replace(_without_counting(loop, counter), target=name)
     loop = taken_by_number(replace(loop, index=read_index(head.index, loop.body)), head, reader)

@@ -116,7 +116,7 @@ def _plan(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> Pla
         and not (
             in_call
             and (
-                may_be_replaced(layers)
+                may_be_replaced(run, layers)
                 or assigned_elsewhere(run, layers)
                 or layers.attribute is None
                 or layers.optional
@@ -192,7 +192,7 @@ def _of_list(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> 
     if layers.hidden:
         return (f"what `{what}` holds beside the layers that are shown is applied without side effects",)
     replaced = assigned_elsewhere(run, layers)
-    place = (changed_at(layers) or (replaced and replaced[1])) if isinstance(stack, CallStack) else None
+    place = (changed_at(run, layers) or (replaced and replaced[1])) if isinstance(stack, CallStack) else None
     if place is not None:
         return (f"the layers that {place} may put into the list are applied without side effects",)
     return ()
@@ -236,7 +236,7 @@ def _with_owner(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) 
     call, layers, loop = fact.shape.call, fact.layers, fact.loop
     if call is None or not layers.exact or layers.several:
         return call
-    if isinstance(stack, CallStack) and (may_be_replaced(layers) or assigned_elsewhere(run, layers)):
+    if isinstance(stack, CallStack) and (may_be_replaced(run, layers) or assigned_elsewhere(run, layers)):
         return call
     layer = layers.classes[0]
     if isinstance(layer.cls, Library):

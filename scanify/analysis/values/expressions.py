@@ -304,10 +304,15 @@ def _starred(run: Interpreter, env: Env, node: ast.Starred) -> Value:
     return evaluate(run, env, node.value)
 
 
-def _yielded(run: Interpreter, env: Env, node: ast.Yield | ast.YieldFrom | ast.Await) -> Value:
-    if node.value is not None:
-        evaluate(run, env, node.value)
-    return Unknown("what a generator or a coroutine is given")
+def _yielded(run: Interpreter, env: Env, node: ast.Yield | ast.YieldFrom) -> Value:
+    from scanify.analysis.values.generators import note_yield
+
+    return note_yield(run, env, node, evaluate(run, env, node.value) if node.value is not None else None)
+
+
+def _awaited(run: Interpreter, env: Env, node: ast.Await) -> Value:
+    evaluate(run, env, node.value)
+    return Unknown("what a coroutine gives")
 
 
 def _slice(run: Interpreter, env: Env, node: ast.Slice) -> Value:
@@ -339,6 +344,6 @@ _HANDLERS: dict[type[ast.expr], Callable[..., Value]] = {
     ast.Starred: _starred,
     ast.Yield: _yielded,
     ast.YieldFrom: _yielded,
-    ast.Await: _yielded,
+    ast.Await: _awaited,
     ast.Slice: _slice,
 }

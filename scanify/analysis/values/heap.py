@@ -60,8 +60,8 @@ class Does(Enum):
 class Use:
     """One use of a cell: what it does, where, in which function, and in words what it is given to.
 
-    `clock` is when; `building` says that the constructor that the object is made for is still running, `guessed` that
-    it may be another object.
+    `clock` is when; `building` says that the constructor that the object is made for is still running, `making` that
+    the function that makes it is, `guessed` that it may be another object.
     """
 
     does: Does
@@ -72,6 +72,7 @@ class Use:
     clock: int = 0
     building: bool = False
     guessed: bool = False
+    making: bool = False
 
 
 @dataclass(eq=False)
@@ -82,14 +83,14 @@ class Site:
     module: "Module"
     uses: dict[tuple[ast.AST, Does], Use] = field(default_factory=dict)
 
-    def is_new(self, node: ast.AST, does: Does, building: bool) -> bool:
+    def is_new(self, node: ast.AST, does: Does, building: bool, making: bool = False) -> bool:
         """Whether a use says more than what is noted."""
         known = self.uses.get((node, does))
-        return known is None or (known.building and not building)
+        return known is None or (known.building and not building) or (known.making and not making)
 
     def use(self, use: Use) -> None:
         """Note a use; each node once for each thing that it does. A use beside the building of the object stays."""
-        if self.is_new(use.node, use.does, use.building):
+        if self.is_new(use.node, use.does, use.building, use.making):
             self.uses[use.node, use.does] = use
 
 

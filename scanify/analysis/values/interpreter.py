@@ -25,7 +25,7 @@ from scanify.analysis.values.domain import (
 )
 from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.environment import Env
-from scanify.analysis.values.heap import Cell, Does, Use
+from scanify.analysis.values.heap import Cell, Does, ListCell, Use
 
 MAX_DEPTH = 16  # calls inside of calls
 MAX_STEPS = 40_000  # nodes that one question may visit
@@ -120,6 +120,7 @@ class Interpreter:
         self.probes: dict[ast.AST, Probe] = {}
         self.probed: set[ast.AST] = set()
         self.calling: list[ast.AST] = []
+        self.generating: list[ListCell] = []  # what the generators that run have yielded, the innermost last
         self.steps = 0
         self.replacing: str | None = None
         self.coarse = False  # whether only effects are asked for, so that calls need not be told apart by numbers
@@ -250,10 +251,11 @@ class Interpreter:
         if self.replacing is not None and does in (Does.INDEX, Does.SLICE, Does.WALK, Does.ATTRIBUTE):
             does, what = Does.REPLACE, self.replacing
         building = 0 < self.building <= cell.born
-        if not cell.site.is_new(node, does, building):
+        making = cell.function is not None and cell.function is env.function and 0 < env.call <= cell.born
+        if not cell.site.is_new(node, does, building, making):
             self.tick()
             return
-        cell.site.use(Use(does, node, env.place(node), env.function, what, self.tick(), building))
+        cell.site.use(Use(does, node, env.place(node), env.function, what, self.tick(), building, making=making))
 
     def ambient(self, via: str) -> Marks:
         """The marks of a value that is another one whenever it is asked for: it differs in each loop around."""

@@ -49,7 +49,7 @@ def elements_of(run: Interpreter, env: Env, value: Value, node: ast.AST) -> Spre
             return _spread_of(value.cell, node, env)
         case Key() if value.many:
             return Spread([Group(Key(value.marks), node, env.module, (run.new_loop(),), value.count)])
-        case Walked(kind="reversed" | "values", parts=[inner]):
+        case Walked(kind="reversed" | "values" | "iter", parts=[inner]) if not isinstance(inner, Walked):
             if isinstance(inner, Mapped):
                 groups = [Group(one, node, env.module) for one in inner.cell.entries.values()]
                 return Spread([*groups, *inner.cell.groups], inner.cell.whole, inner.cell.why)

@@ -30,6 +30,7 @@ from scanify.analysis.values.domain import (
     Unknown,
     Value,
     Vary,
+    Walked,
     join,
     marked,
     options,
@@ -38,6 +39,7 @@ from scanify.analysis.values.domain import (
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.expressions import evaluate, tested
+from scanify.analysis.values.generators import generated
 from scanify.analysis.values.heap import Does
 from scanify.analysis.values.identity import is_coarse, kind_of
 from scanify.analysis.values.interpreter import Interpreter
@@ -58,11 +60,14 @@ class Flow:
 def run_body(run: Interpreter, env: Env, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Value:
     """Run a function's body: what it returns."""
     flow = Flow()
+    if _yields(function, env.module):
+        if isinstance(function, ast.AsyncFunctionDef):
+            execute(run, env, function.body, flow)
+            return Unknown(f"what the generator `{function.name}` yields is not followed")
+        return generated(run, env, function, lambda: execute(run, env, function.body, flow))
     ends = execute(run, env, function.body, flow)
     if not ends:
         flow.returned.append(NONE)
-    if _yields(function, env.module):
-        return Unknown(f"what the generator `{function.name}` yields is not followed")
     return join(flow.returned)
 
 
@@ -269,6 +274,8 @@ def _carried(before: Value, after: Value, loop: int, name: str) -> Value:
 def _with(run: Interpreter, env: Env, node: ast.With | ast.AsyncWith, flow: Flow) -> bool:
     for item in node.items:
         value = evaluate(run, env, item.context_expr)
+        if isinstance(value, Walked):  # of a generator that is made a manager
+            value = Unknown("what a context manager gives")
         if item.optional_vars is not None:
             bind_target(run, env, item.optional_vars, value)
     return execute(run, env, node.body, flow)
