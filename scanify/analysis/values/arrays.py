@@ -7,6 +7,7 @@ from scanify.analysis.values.domain import (
     Array,
     Const,
     Instance,
+    Key,
     Marks,
     Number,
     Unknown,
@@ -52,13 +53,12 @@ def _makes_axes(node: ast.AST) -> bool:
 def written(run: Interpreter, env: Env, node: ast.AST, values: Iterable[Value]) -> None:
     """Note that a string is made of an array, or of a module: in a scan it would say that it is a tracer."""
     for option in (option for value in values for option in options(value)):
-        array = isinstance(option, Array) and not option.numpy
+        array = isinstance(option, Key) or (isinstance(option, Array) and not option.numpy)
         if array or (isinstance(option, Instance) and run.classes.is_module(option.cls)):
             run.effect(Act.TEXT, env.code(node), node, env)
             return
-        marks = tuple(mark for mark in option.marks if mark.how is Vary.CARRY)
-        if isinstance(option, Unknown) and marks:
-            run.effect(Act.TEXT, env.code(node), node, env, marks=marks)
+        if isinstance(option, Unknown) and option.marks:
+            run.effect(Act.TEXT, env.code(node), node, env, marks=option.marks)
 
 
 def concrete(run: Interpreter, env: Env, node: ast.AST, value: Value) -> None:
