@@ -60,6 +60,37 @@ def test_a_class_method_counts_too(made):
     assert isinstance(plan, Plan) and isinstance(plan.stack, InitStack)
 
 
+AGAIN = """\
+        for _ in range(2):
+            layers.append(Block(8, key=key))
+            m = Model(None, layers)
+        return m"""
+APPENDED = """\
+
+    @staticmethod
+    def init(depth, *, key):
+        layers = []
+        for k in jr.split(key, depth):
+            layers.append(Block(8, key=k))
+{rest}
+"""
+
+
+@pytest.mark.parametrize(
+    ("rest", "stacked"),
+    [
+        ("        return Model(None, layers)", True),
+        ("        layers += [Block(8, key=key)]\n        return Model(None, layers)", True),
+        ("        m = Model(None, layers)\n        layers.append(Block(8, key=key))\n        return m", False),
+        (AGAIN, False),
+    ],
+)
+def test_a_list_that_is_filled_before_it_is_handed_on_is_stacked_there(rest, stacked):
+    plan = found(FIELDS, APPENDED.format(rest=rest), CALL)
+    assert isinstance(plan, Plan) and isinstance(plan.stack, InitStack) is stacked
+    assert plan.safe is stacked
+
+
 @pytest.mark.parametrize(
     ("parts", "why"),
     [

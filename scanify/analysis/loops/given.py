@@ -11,8 +11,8 @@ from scanify.analysis.lower.scope import ancestors, parent_of
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import Const, Instance, Library, Listed, Mapped, Unknown, Value, join, options
 from scanify.analysis.values.explore import model_list
-from scanify.analysis.values.heap import DictCell, ListCell
-from scanify.analysis.values.interpreter import Handed, Interpreter, Made
+from scanify.analysis.values.heap import DictCell, ListCell, Use
+from scanify.analysis.values.interpreter import Handed, Interpreter, Made, Stored
 
 _MOST_CLASSES = 12  # classes whose constructors are followed for one list
 
@@ -72,6 +72,23 @@ def hand_in(run: Interpreter, owner: Definition, attribute: str, values: Sequenc
         if attribute in fields and any(is_given(option) for option in options(fields[attribute])):
             fields[attribute] = join(handed.values)
     return True
+
+
+def settle(run: Interpreter) -> None:
+    """What a function does with a list that it makes, before it hands it to a constructor, is how the list is built."""
+    cells = [value.cell for handed in run.handed.values() for value in handed.values if isinstance(value, Listed)]
+    for cell in cells:
+        handing = [each for each in run.stores.get(cell.node, {}).values() if each.target is each.value]
+        for key, use in list(cell.site.uses.items()):
+            if handing and use.function is cell.function and all(_precedes(use, each, cell) for each in handing):
+                cell.site.uses[key] = replace(use, building=True)
+
+
+def _precedes(use: Use, handing: Stored, cell: ListCell) -> bool:
+    """Whether a use runs before a list is handed on, and never after: no loop comes back to it with the same list."""
+    loops = (ast.For, ast.AsyncFor, ast.While)
+    around = {each for each in ancestors(handing.module, handing.value) if isinstance(each, loops)}
+    return use.clock < handing.clock and around <= set(ancestors(cell.module, cell.node))
 
 
 def _differs(run: Interpreter, owner: Definition, heir: Definition, attribute: str) -> bool:

@@ -10,7 +10,7 @@ from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
 from scanify.analysis.loops.applied import calls_itself
 from scanify.analysis.loops.fact import LoopFact, fact_of
-from scanify.analysis.loops.given import hand_in
+from scanify.analysis.loops.given import hand_in, settle
 from scanify.analysis.loops.layer_list import groups_of
 from scanify.analysis.loops.layers import fields_walked, layers_of, walked_values
 from scanify.analysis.lower.loop import Form, Loop
@@ -172,6 +172,7 @@ def _hand_in(run: Interpreter, explorer: Explorer, loops: Sequence[Loop]) -> Non
     if words:
         run.memo.clear()
         explorer.explore_again(words)
+        settle(run)
 
 
 def _owner_names(run: Interpreter, explorer: Explorer, loop: Loop) -> set[str]:

@@ -156,7 +156,7 @@ def _note_given(
             stored = Stored(
                 statement, argument, argument, env.module, env.function, cls, attribute, run.tick(), building=False
             )
-            run.stores.setdefault(option.cell.node, {})[argument] = stored
+            run.stores.setdefault(option.cell.node, {}).setdefault(argument, stored)
 
 
 def _options(field: Field) -> dict[str, ast.expr]:
