@@ -250,7 +250,7 @@ def test_what_only_warns_is_a_note(call, refused):
         )
     )
     assert isinstance(found, Refusal) is refused
-    assert refused or "whenever a layer is traced" in found.notes[0]
+    assert refused or "when the layer is traced" in found.notes[0]
 
 
 @pytest.mark.parametrize(("made", "refused"), [("object.__new__(Block)", False), ("x", True)])

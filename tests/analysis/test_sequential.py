@@ -263,7 +263,7 @@ def test_a_use_of_what_may_be_another_one_is_an_obligation():
     more = "def helper2(other):\n    seq = other.seq\n    return seq[1:]\n"
     found = plan(more=more)
     assert not found.safe
-    assert "a slice of a `Sequential`" in found.obligations[0]
+    assert "takes a slice of the `Sequential`" in found.obligations[0]
 
 
 def test_a_question_for_its_class_is_an_obligation():
