@@ -130,8 +130,9 @@ def test_a_loop_that_only_appends_gives_elements():
 
 
 def test_comments_leave_loops_alone():
-    assert not loops_in(
-        source("def f(layers, x):\n    for layer in layers:  # scanify: ignore\n        x = layer(x)\n")
-    )
-    assert not loops_in(source("def f(layers, x):\n    # scanify: ignore\n    return [layer(x) for layer in layers]\n"))
-    assert loops_in(source('def f(layers, x):\n    "scanify: ignore"\n    return [layer(x) for layer in layers]\n'))
+    for text, ignored in (
+        ("    for layer in layers:  # scanify: ignore\n        x = layer(x)\n", True),
+        ("    # scanify: ignore\n    return [layer(x) for layer in layers]\n", True),
+        ('    "scanify: ignore"\n    return [layer(x) for layer in layers]\n', False),
+    ):
+        assert [loop.ignored for loop in loops_in(source(f"def f(layers, x):\n{text}"))] == [ignored]

@@ -14,6 +14,7 @@ _CATCHERS = frozenset(("contextlib.suppress", "pytest.raises"))
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _CLOSURES = (*FUNCTIONS, ast.Lambda, ast.GeneratorExp, ast.ClassDef)
 _CATCHES = "around the loop catches its exceptions; a scan raises them before any layer has run"
+_OUT = "check what may be wrong before the loop, and keep the loop out of the handler"
 _BLOCKS = ("body", "orelse", "finalbody")
 
 
@@ -23,7 +24,7 @@ def caught(loop: Loop, carry: Sequence[str]) -> Iterator[Problem]:
     for above in _up(loop):
         if isinstance(above, ast.Try | ast.TryStar) and any(below is each for each in above.body):
             if above.handlers:
-                yield Problem("SCN212", f"`except` {_CATCHES}", above.handlers[0])
+                yield Problem("SCN212", f"`except` {_CATCHES}", above.handlers[0], _OUT)
             final = flow(above.finalbody).read_first
             for name in carry:
                 if name in final:
@@ -35,7 +36,7 @@ def caught(loop: Loop, carry: Sequence[str]) -> Iterator[Problem]:
                 manager = item.context_expr
                 what = loop.scope.qualified(manager.func) if isinstance(manager, ast.Call) else None
                 if what in _CATCHERS:
-                    yield Problem("SCN212", f"`{what}` {_CATCHES}", manager)
+                    yield Problem("SCN212", f"`{what}` {_CATCHES}", manager, _OUT)
         below = above
 
 

@@ -15,6 +15,7 @@ from scanify.analysis.lower.loop import Loop, Problem
 from scanify.analysis.lower.nodes import children
 from scanify.analysis.lower.text import called, dotted, root
 
+_LINES = "put the body on lines of its own"
 _STATIC_CALLS = frozenset("isinstance issubclass callable hasattr len type".split())
 Leaving = ast.Break | ast.Continue | ast.Return
 
@@ -115,8 +116,9 @@ def exit_problems(loop: Loop, exits: Sequence[Exit], traced: Traced, collects: b
         if on_one_line:
             yield Problem(
                 "SCN205",
-                f"`{each.word}` stands on the same line as the `for`; put the body on lines of its own",
+                f"`{each.word}` stands on the same line as the `for`",
                 each.node,
+                _LINES,
             )
             continue
         if each.word == "continue":

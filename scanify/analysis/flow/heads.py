@@ -9,6 +9,7 @@ from scanify.analysis.lower.loop import Loop, Order, Problem, Walk
 from scanify.analysis.lower.text import called, code, container_text, only_argument
 
 _BESIDE = "is walked beside the layers; a scan needs an array or a list there"
+_MAKE_LIST = "make an array or a list of it before the loop"
 _LAZY = frozenset("iter zip map filter enumerate reversed dict set frozenset str".split())
 _UNORDERED = (ast.Dict, ast.DictComp, ast.Set, ast.SetComp, ast.GeneratorExp)
 _MAX_NAMES = 8  # names that stand for names
@@ -20,7 +21,12 @@ def head_problems(loop: Loop, layer: Walk) -> Iterator[Problem]:
         way = f".{layer.via}()" if layer.via in ("items", "keys") else f"{layer.via}(...)"
         yield Problem("SCN213", f"the loop walks `{way}`, which does not show the layers as a list", layer.source)
     if loop.scope.function.is_class:
-        yield Problem("SCN212", "the loop stands in the body of a class, whose names no function sees", loop.node)
+        yield Problem(
+            "SCN212",
+            "the loop stands in the body of a class, whose names no function sees",
+            loop.node,
+            "move the loop into a function",
+        )
     yield from _counter_problems(loop)
     if loop.index is not None and loop.index.read and loop.index.numbers is None:
         again = next((base for base in layer.bases if container_text(base) is None), None)
@@ -94,17 +100,17 @@ def _beside_problems(loop: Loop, walk: Walk) -> Iterator[Problem]:
     if name == "range":
         yield Problem("SCN208", "another `range` is walked beside the layers", walk.source)
     elif name in ("zip", "enumerate", "map", "filter") or walk.order is Order.OTHER:
-        yield Problem("SCN213", f"`{name or walk.via}(...)` {_BESIDE}", walk.source)
+        yield Problem("SCN213", f"`{name or walk.via}(...)` {_BESIDE}", walk.source, _MAKE_LIST)
     elif walk.beside.startswith("list(") and loop.scope.binding("list") is not None:
         yield Problem("SCN213", f"`{walk.via}(...)` {_BESIDE}, and `list` is another name here", walk.source)
     else:
         listed = walk.beside.startswith("list(")
         for value in _values(loop, walk.source if not listed else walk.base):
             if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                yield Problem("SCN213", f"a string {_BESIDE}", walk.source)
+                yield Problem("SCN213", f"a string {_BESIDE}", walk.source, _MAKE_LIST)
             elif isinstance(value, _UNORDERED) or (not listed and _is_iterated_once(loop, value)):
                 reason = f"something without an order, or an iterator, {_BESIDE}"
-                yield Problem("SCN213", reason, walk.source)
+                yield Problem("SCN213", reason, walk.source, _MAKE_LIST)
 
 
 def _is_iterated_once(loop: Loop, value: ast.expr) -> bool:

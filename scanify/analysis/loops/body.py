@@ -15,6 +15,8 @@ from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.iteration import bind_target, iterate
 from scanify.analysis.values.statements import Flow, execute
 
+_SUPER = "`super()` without arguments does not work in the function of a scan"
+
 
 @dataclass
 class Body:
@@ -160,14 +162,16 @@ def _judge(run: Interpreter, loop: Loop, body: Body, effect: Effect, clock: int,
             body.oblige(f"calling {what} has no side effects")
         case Act.CONCRETE:
             reason = f"{what} needs a concrete value; in a scan it is a tracer"
-            body.problems.append(("SCN208", reason, effect.place))
+            remedy = "compute with `jax.numpy` alone, `jnp.where` in place of `if`, or keep the loop"
+            body.problems.append(("SCN208", reason, effect.place, remedy))
         case Act.TEXT:
             reason = f"{what} makes a string of an array or a module; in a scan it is a tracer"
             body.problems.append(("SCN207", reason, effect.place))
         case Act.IDENTITY:
             where = f" in `{effect.inside}`" if inside else ""
             reason = f"{what}{where} compares object identity; in a scan every iteration sees the same tracer"
-            body.problems.append(("SCN207", reason, effect.place))
+            remedy = "ask for the index: `for i, layer in enumerate(layers)`, `if i == 0`"
+            body.problems.append(("SCN207", reason, effect.place, remedy))
         case Act.CALLBACK:
             body.oblige(f"{what} may run again: with remat the backward pass runs each layer once more")
         case Act.IN_PLACE:
@@ -180,8 +184,6 @@ def _judge(run: Interpreter, loop: Loop, body: Body, effect: Effect, clock: int,
         case Act.CHECKPOINT:
             body.note(f"the body has its own {what}, which then stands inside the remat of the stack")
         case Act.SUPER if not inside:
-            body.problems.append(
-                ("SCN212", "`super()` without arguments does not work in the function of a scan", effect.place)
-            )
+            body.problems.append(("SCN212", _SUPER, effect.place, "call `super()` before the loop"))
         case _:
             return

@@ -90,7 +90,9 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop) -> LoopFact | None
             ("SCN207", f"the start changes something, `{each.what}`, {changes}", each.place) for each in written[:1]
         ]
     own = [*shape.problems, *_carried_objects(loop, shape, starts)]
-    problems: list[Reason] = [(each.rule, _said_of(loop, layers, each), _place(loop, each.node)) for each in own]
+    problems: list[Reason] = [
+        (each.rule, _said_of(loop, layers, each), _place(loop, each.node), each.remedy) for each in own
+    ]
     problems += _walked_beside(run, loop, layers, shape, envs)
     problems += body.problems
     other = _other_layers(run, loop, layers, envs)
@@ -231,7 +233,7 @@ def _carried_objects(loop: Loop, shape: LoopShape, starts: dict[str, list[Value]
 
 
 def _kind(loop: Loop, layers: Layers, shape: LoopShape, grouped: str | None, problems: Sequence[Reason]) -> Kind:
-    rules = {rule for rule, _, _ in problems}
+    rules = {each[0] for each in problems}
     if loop.element is not None or shape.only_sums or not shape.carry:
         return Kind.MAP  # independent layers, whatever is done with what they give
     if grouped is not None or (layers.refusal is not None and layers.refusal[0] in ("SCN202", "SCN203")):

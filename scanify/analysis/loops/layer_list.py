@@ -15,7 +15,7 @@ FUNCTIONS = "an element is a function"
 FEW = 3  # fewer layers than these gain nothing
 
 
-Reason = tuple[str, str, Place | None]
+Reason = tuple[str, str, Place | None] | tuple[str, str, Place | None, str]  # the last is a remedy of its own
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,7 +53,9 @@ def _map(module: Module, scope: Scope, call: ast.Call, reader: HeadReader) -> Lo
     body = (_expression(module, function.body, node),)
     problem = head.problem
     if problem is None and node is call and not walked_at_once(module, scope, node):
-        problem = Problem("SCN213", "the `map` is not shown to be walked at once and to its end", node)
+        problem = Problem(
+            "SCN213", "the `map` may be walked later, or not to its end", node, "make it a list: `list(map(...))`"
+        )
     index = replace(head.index, read=True) if head.index is not None else None
     place = module.place(node)
     return Loop(
@@ -143,7 +145,16 @@ class _Reduction:
         whole = bool(mentions(item, update)) or any(
             isinstance(each, ast.arg) and each.arg == item for each in nodes_in(function.body)
         )
-        problem = Problem("SCN213", f"`{item}` is not only taken apart by number", self.call) if whole else None
+        problem = (
+            Problem(
+                "SCN213",
+                f"`{item}` is used as a whole, and not only by its parts",
+                self.call,
+                "use its parts alone: `item[0]`",
+            )
+            if whole
+            else None
+        )
         return replace(loop, replaced=replaced, problem=loop.problem or problem)
 
     def _made(
@@ -159,7 +170,7 @@ class _Reduction:
         problem = head.problem
         if start is None:
             reason = "`reduce` is given no value to begin with: the first layer would be the carry"
-            problem = Problem("SCN213", reason, self.call)
+            problem = Problem("SCN213", reason, self.call, "give `reduce` a third argument to begin with")
         body = (self._update(carry, update),)
         index = head.index
         if index is not None:

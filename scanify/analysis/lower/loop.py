@@ -47,11 +47,15 @@ class Order(Enum):
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a loop cannot become a scan: the rule, the reason in words, and the node that it points to."""
+    """Why a loop cannot become a scan: the rule, the reason in words, and the node that it points to.
+
+    `remedy` is what to do about this one, where the advice of the rule is too general.
+    """
 
     rule: str
     reason: str
     node: ast.AST
+    remedy: str = ""
 
 
 @dataclass(frozen=True, eq=False)

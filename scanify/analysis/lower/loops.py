@@ -27,6 +27,7 @@ from scanify.analysis.lower.scope import Scope, adopt, ancestors, parent_of, sco
 from scanify.analysis.lower.text import made
 
 IGNORE = "scanify: ignore"
+_ONE_FOR = "flatten what it walks first, or keep the comprehension"
 _KEPT = "_loops"
 
 
@@ -61,9 +62,11 @@ def _for(module: Module, scope: Scope, node: ast.For | ast.AsyncFor) -> Loop:
     head = reader.read(node.target, node.iter)
     problem = head.problem
     if isinstance(node, ast.AsyncFor):
-        problem = Problem("SCN213", "the loop is an `async for`", node)
+        problem = Problem("SCN213", "the loop is an `async for`, which waits between its layers", node, "keep the loop")
     elif node.orelse:
-        problem = Problem("SCN213", "the loop has an `else`", node.orelse[0])
+        problem = Problem(
+            "SCN213", "the loop has an `else`", node.orelse[0], "move the code of the `else` behind the loop"
+        )
     place, body = module.place(node), tuple(node.body)
     loop = Loop(module, scope, Form.FOR, node, place, node.target, head.walks, head.index, body, problem=problem)
     if head.index is None and (counter := counter_of(loop)) is not None:
@@ -133,11 +136,13 @@ def _comprehension(module: Module, scope: Scope, node: ast.ListComp | ast.Genera
     form = Form.COMPREHENSION if isinstance(node, ast.ListComp) else Form.GENERATOR
     problem = head.problem
     if first.is_async:
-        problem = Problem("SCN213", "the comprehension is asynchronous", first.iter)
+        problem = Problem("SCN213", "the comprehension is asynchronous", first.iter, "keep the comprehension")
     elif len(node.generators) > 1:
-        problem = Problem("SCN213", "the comprehension has several `for`s", node.generators[1].target)
+        problem = Problem("SCN213", "the comprehension has several `for`s", node.generators[1].target, _ONE_FOR)
     elif first.ifs:
-        problem = Problem("SCN213", "the comprehension has an `if`", first.ifs[0])
+        problem = Problem(
+            "SCN213", "the comprehension has an `if`", first.ifs[0], "choose the layers where the list is built"
+        )
     body = (ast.copy_location(ast.Expr(node.elt), node.elt),)
     adopt(module, body[0], node)
     place = Place(module.path, own_span(module, node))
@@ -147,7 +152,9 @@ def _comprehension(module: Module, scope: Scope, node: ast.ListComp | ast.Genera
     )
     loop = taken_by_number(loop, head, reader)
     if loop.problem is None and form is Form.GENERATOR and not walked_at_once(module, scope, node):
-        problem = Problem("SCN213", "the generator is not shown to be walked at once and to its end", node)
+        problem = Problem(
+            "SCN213", "the generator may be walked later, or not to its end", node, "make it a list: `[...]`"
+        )
         loop = replace(loop, problem=problem)
     return loop
 

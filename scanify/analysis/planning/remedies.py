@@ -8,7 +8,7 @@ REMEDIES = {
     "SCN205": "keep the loop, or run every layer and choose with `jnp.where` which result to keep",
     "SCN206": "collect in a new list of this function, which the loop only appends to: `outs = []`",
     "SCN207": "move the effect out of the loop: split keys before it and `zip` them, print with `jax.debug.print`",
-    "SCN208": "walk what the number stands for, `zip(layers, scales)`, and choose with `jnp.where` in place of `if`",
+    "SCN208": "count through `range(len(layers))`, and walk what a number stands for: `zip(layers, scales)`",
     "SCN209": "compute the value again after the loop, or assign it an array before the loop",
     "SCN210": "assign the carry an array before the loop, and what a layer gives to it in the loop",
     "SCN211": "give the function the value as an argument, or define it inside of the loop",
