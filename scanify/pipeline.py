@@ -10,6 +10,7 @@ from typing import Literal
 from scanify.analysis.plan import Analysis, InitStack, Plan, Refusal, Skipped
 from scanify.source.discover import Selection, discover, left_out, walk
 from scanify.source.file import Source
+from scanify.source.notebook.text import is_notebook
 from scanify.source.read import decode, encode, read
 from scanify.source.root import normal, project_root
 
@@ -107,6 +108,10 @@ class Project:
 
         found = analyse([current(source) for source in self.sources], stack=stack, read=read_current, others=others)
         loops = self._with_watchers(found.loops, [current(source) for source in self.sources], others, read_current)
+        if any(isinstance(loop, Plan) and any(map(is_notebook, files_of(loop))) for loop in loops):
+            from scanify.analysis.in_cells import in_cells
+
+            loops = in_cells(loops, lambda path: current(self.source(path)).text)
         skipped = sorted((*self.skipped, *found.skipped), key=lambda each: each.path)
         return Analysis(len(self.sources) + len(self.skipped), loops, tuple(skipped))
 

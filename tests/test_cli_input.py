@@ -59,12 +59,6 @@ class TestBadInput:
         code, _, err = tool(command, "docs")
         assert (code, err.split("\n")[0]) == (Exit.OK, "scanify: no Python files under docs")
 
-    def test_a_notebook_is_refused(self, tool: Tool) -> None:
-        tool.write("n.ipynb", "{}")
-        for arguments in (["check", "n.ipynb"], ["check", "-", "--stdin-filename", "n.ipynb"]):
-            code, _, err = tool(*arguments)
-            assert (code, "notebooks are not supported yet" in err) == (Exit.USAGE, True)
-
     @pytest.mark.parametrize(
         "arguments",
         [

@@ -32,7 +32,7 @@ def hooks() -> dict[str, dict[str, str]]:
 
 def test_there_are_two_hooks() -> None:
     assert set(hooks()) == {"scanify-check", "scanify-rewrite"}
-    assert all(hook["language"] == "python" and hook["types"] == "[python]" for hook in hooks().values())
+    assert all(hook["language"] == "python" and hook["types_or"] == "[python, jupyter]" for hook in hooks().values())
 
 
 @pytest.mark.parametrize("hook", hooks())

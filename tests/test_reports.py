@@ -92,6 +92,7 @@ class TestCheckAsJson:
         assert document["skipped"] == [{"path": "bad.py", "reason": "line 3: expected an expression"}]
         assert document["loops"][0] == {
             "path": "model.py",
+            "cell": None,
             "line": 88,
             "end_line": 91,
             "rule": "SCN101",

@@ -174,11 +174,6 @@ class TestDiscovering:
             discover([tree / "link.py"], Selection(tree))
         assert "link.py" not in self.names(tree, ".")
 
-    def test_a_notebook_is_refused_with_what_to_do(self, tree: Path) -> None:
-        (tree / "n.ipynb").write_text("{}")
-        with pytest.raises(ScanifyError, match=r"n\.ipynb: notebooks are not supported yet; export"):
-            discover([tree / "n.ipynb"], Selection(tree))
-
 
 def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}

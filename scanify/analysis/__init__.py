@@ -8,12 +8,16 @@ import ast
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from scanify.analysis.index.parse import Problem, parse
 from scanify.analysis.lower.candidates import candidates
 from scanify.analysis.plan import Analysis, Skipped
 from scanify.source.file import Source
+from scanify.source.notebook.text import Cells, is_notebook
+
+if TYPE_CHECKING:
+    from scanify.analysis.index.project import Index
 
 __all__ = ["analyse"]
 
@@ -48,11 +52,17 @@ def analyse(
     index = Index(root, every, read, trees)
     found = decisions(index, paths, Choices(stack, frozenset(each.path for each in every)))
     skipped = [
-        Skipped(path, f"syntax error on line {problem.line}: {problem.message}")
+        Skipped(path, f"syntax error {_where(index, path, problem.line)}: {problem.message}")
         for path, problem in index.problems.items()
         if path in paths
     ]
     return Analysis(len(sources), tuple(found), tuple(skipped))
+
+
+def _where(index: "Index", path: Path, line: int) -> str:
+    source = index.source(path)
+    cell = Cells(source.text).at(line, line) if source is not None and is_notebook(path) else None
+    return f"on line {line}" if cell is None else f"on line {cell.line} of cell {cell.number}"
 
 
 def _may_hold_loop(text: str, tree: ast.Module | Problem) -> bool:

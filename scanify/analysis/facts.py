@@ -15,14 +15,34 @@ class Span:
 
 
 @dataclass(frozen=True)
+class Cell:
+    """Lines of a cell of a notebook. `number` counts all cells from 1, those of text too; lines count from 1 in it."""
+
+    number: int
+    line: int
+    end_line: int
+
+
+@dataclass(frozen=True)
 class Place:
-    """A span in a named file."""
+    """A span in a named file; in a notebook, whose text is that of all its code cells, with the cell that it is in."""
 
     path: Path
     span: Span
+    cell: Cell | None = None
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.span.line}"
+        return f"{self.path}:{self.line}"
+
+    @property
+    def line(self) -> str:
+        """The line as it follows the name of the file: `12`, or in a notebook `cell 3:12`."""
+        return f"{self.span.line}" if self.cell is None else f"cell {self.cell.number}:{self.cell.line}"
+
+    @property
+    def named(self) -> str:
+        """The line in a sentence about the file: `line 12`, or in a notebook `cell 3:12`."""
+        return f"line {self.line}" if self.cell is None else self.line
 
 
 @dataclass(frozen=True, order=True)

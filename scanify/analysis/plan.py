@@ -263,10 +263,11 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A file that was not read, and why."""
+    """A file that was not read, and why. `fails`: whether that is a finding, and not just how it is."""
 
     path: Path
     reason: str
+    fails: bool = True
 
 
 @dataclass(frozen=True)
@@ -276,3 +277,8 @@ class Analysis:
     files: int
     loops: tuple[Plan | Refusal, ...] = ()
     skipped: tuple[Skipped, ...] = field(default=())
+
+    @property
+    def failed(self) -> bool:
+        """Whether a file is skipped that should not have to be."""
+        return any(each.fails for each in self.skipped)

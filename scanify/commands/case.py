@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scanify.analysis.plan import Plan
+from scanify.commands.cases import demand_importable
 from scanify.commands.common import STDIN, load_project
 from scanify.errors import Exit, ScanifyError
 from scanify.report.sentences import shown
@@ -50,7 +51,7 @@ def command(
     loops = () if classes else given.project.analyse().loops
     plans = [loop for loop in loops if isinstance(loop, Plan)]
     if not classes and not plans:
-        reasons = "; ".join(f"line {loop.place.span.line}: {loop.rule}" for loop in loops) or "it has none"
+        reasons = "; ".join(f"{loop.place.named}: {loop.rule}" for loop in loops) or "it has none"
         click.echo(
             f"scanify: no layer loop of {file} would be rewritten ({reasons}); name a class with --class", err=True
         )
@@ -65,6 +66,7 @@ def _check_paths(file: str, output: str | None, *, force: bool) -> None:
     path = Path(file)
     if not path.is_file():
         raise ScanifyError(f"expected a Python file, got {file}, which {_what_it_is(path)}")
+    demand_importable(path)
     if output is None:
         if force:
             raise ScanifyError("--force goes with --output, the file to overwrite")

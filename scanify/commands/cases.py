@@ -12,8 +12,9 @@ from scanify.analysis.facts import Place
 from scanify.analysis.plan import Plan
 from scanify.config import REMATS, Config
 from scanify.errors import ScanifyError
-from scanify.pipeline import Outcome, Project
+from scanify.pipeline import Outcome, Project, files_of
 from scanify.report.sentences import shown
+from scanify.source.notebook.text import is_notebook
 from scanify.source.read import encode
 
 if TYPE_CHECKING:
@@ -96,10 +97,27 @@ def choose_run(
     return CaseRun(cases, limits, abstract, Cache.of(config.root))
 
 
+def verifiable(outcome: Outcome) -> dict[Path, tuple[bytes, bytes]]:
+    """The changes that a case can verify: not those of notebooks, which cannot be imported."""
+    return {path: change for path, change in outcome.changes.items() if not is_notebook(path)}
+
+
+def demand_importable(path: Path) -> None:
+    """Raises ScanifyError for a notebook."""
+    if is_notebook(path):
+        raise ScanifyError(
+            f"{path}: a notebook cannot be imported, so no case can be made for it or verify it; move the model to a "
+            "Python file (.py), or rewrite without a case"
+        )
+
+
 def reached_loops(plans: Sequence[Plan], project: Project, run: CaseRun) -> frozenset[Place]:
     """The places of the loops whose bodies the cases run. What a case does not reach, it cannot verify."""
     from scanify.verify.run import verify
 
+    plans = [plan for plan in plans if not any(map(is_notebook, files_of(plan)))]
+    if not plans:
+        return frozenset()
     sources = [project.source(path) for path in sorted({plan.place.path for plan in plans})]
     original = {source.path: encode(source, source.text) for source in sources}
     done = verify(
@@ -140,7 +158,7 @@ def verify_outcome(
 
     with progress(Console(stderr=True)) as notify:
         return verify(
-            outcome.changes,
+            verifiable(outcome),
             run.cases,
             policies=tuple(dict.fromkeys([*policies, *([requested] if requested else [])])),
             requested=requested,
@@ -193,7 +211,7 @@ def _target(plans: Sequence[Plan], project: Project) -> Path:
     """
     if len(project.sources) == 1:
         return project.sources[0].path
-    files = sorted({plan.place.path for plan in plans})
+    files = sorted({plan.place.path for plan in plans if not is_notebook(plan.place.path)})
     if len(files) == 1:
         return files[0]
     names = ", ".join(shown(path, Path.cwd()) for path in files)

@@ -54,4 +54,4 @@ def _report(given: Given, form: str) -> Report:
     else:
         from scanify.report.check_text import render
     rewritable = any(isinstance(loop, Plan) for loop in analysis.loops)
-    return Report(render(analysis, Path.cwd()), Exit.FINDINGS if rewritable or analysis.skipped else Exit.OK)
+    return Report(render(analysis, Path.cwd()), Exit.FINDINGS if rewritable or analysis.failed else Exit.OK)

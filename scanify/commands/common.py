@@ -121,8 +121,6 @@ def _from_stdin(
     if len(paths) > 1:
         raise ScanifyError(f"`{STDIN}` reads one file from standard input; got other paths too: {', '.join(paths)}")
     name = Path(stdin_filename or "stdin.py")
-    if name.suffix == ".ipynb":
-        raise ScanifyError(f"{name}: notebooks are not supported yet; export the cells to a .py file")
     config = load_config([name])
     data = sys.stdin.buffer.read()
     if stdin_filename is None:

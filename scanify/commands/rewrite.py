@@ -12,7 +12,7 @@ import click
 from scanify.analysis.plan import Plan
 from scanify.commands.advice import advice_on
 from scanify.commands.auto import budget_bytes, choose_and_rewrite, demand_case
-from scanify.commands.cases import CaseRun, choose_run, limit_options, reached_loops, verify_outcome
+from scanify.commands.cases import CaseRun, choose_run, limit_options, reached_loops, verifiable, verify_outcome
 from scanify.commands.common import (
     Given,
     advise_option,
@@ -116,7 +116,7 @@ def _by_name(
 ) -> tuple[Outcome, _Verified | None]:
     """The rewrite under the policy that was named, verified where there are cases and changes."""
     outcome = _rewritten(given, policy, run, unsafe=unsafe)
-    if run is None or not outcome.changes:
+    if run is None or not verifiable(outcome):
         return outcome, None
     verified = verify_outcome(outcome, given.project, run, requested=policy, measure=measure)
     return outcome, _Verified((verified,), failed="" if verified.good else _FAILED)
@@ -127,6 +127,8 @@ def _by_choice(given: Given, run: CaseRun, budget: int | None, *, unsafe: bool) 
     outcome = _rewritten(given, None, run, unsafe=unsafe)
     if not outcome.changes:
         return outcome, None
+    if not verifiable(outcome):
+        raise ScanifyError("remat auto chooses by what a case measures, and none can import a notebook; name a policy")
     chosen = choose_and_rewrite(outcome, given, run, budget)
     if chosen.verified is None:
         return chosen.outcome, _Verified((chosen.measured,), (chosen.choice.why,), "no remat policy was chosen")
@@ -179,7 +181,7 @@ def _finish(
     elif write:
         write_all(outcome.changes)
     click.echo(summary, nl=False, err=True)
-    return Exit.FINDINGS if outcome.changes or outcome.analysis.skipped else Exit.OK
+    return Exit.FINDINGS if outcome.changes or outcome.analysis.failed else Exit.OK
 
 
 def _print(verified: _Verified) -> None:

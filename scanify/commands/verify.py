@@ -9,7 +9,7 @@ import click
 
 from scanify.commands.advice import advice_on
 from scanify.commands.by_hand import ByHand, demand_file, since, two_files
-from scanify.commands.cases import CaseRun, choose_run, limit_options, verify_by_hand, verify_outcome
+from scanify.commands.cases import CaseRun, choose_run, demand_importable, limit_options, verify_by_hand, verify_outcome
 from scanify.commands.common import REMAT_CHOICE, STDIN, Given, advise_option, load_project, stack_option
 from scanify.commands.proposed import proposed_run
 from scanify.config import REMATS, SYNONYMS, load_config
@@ -142,6 +142,7 @@ def _check_mode(
         if file is None:
             raise ScanifyError("expected a FILE to rewrite and verify, or --before A.py --after B.py, or --against REV")
         demand_file(file)
+        demand_importable(Path(file))
 
 
 def _rewritten(given: Given, run: CaseRun, policies: tuple[str, ...], *, measure: bool, advise: bool) -> "Verification":
@@ -179,7 +180,7 @@ def _demand_changes(outcome: Outcome, given: Given) -> None:
     if outcome.changes:
         return
     folder = Path.cwd()
-    reasons = [f"line {loop.place.span.line}: {loop.rule} {loop.reason}" for loop in outcome.refused]
+    reasons = [f"{loop.place.named}: {loop.rule} {loop.reason}" for loop in outcome.refused]
     reasons += [f"{shown(each.path, folder)} was skipped: {each.reason}" for each in outcome.analysis.skipped]
     why = "; ".join(reasons) or "it has no loop over layers, or was rewritten already"
     paths = [*(each.path for each in given.project.sources), *(each.path for each in given.project.skipped)]

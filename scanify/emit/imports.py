@@ -12,6 +12,7 @@ from scanify.emit.apply import apply_edits
 from scanify.emit.edits import Edit
 from scanify.emit.fresh_name import fresh
 from scanify.emit.newlines import newline_of
+from scanify.source.notebook.text import is_notebook
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ def _inserted(path: Path, tree: cst.Module, text: str, module: str, name: str, l
     newline = newline_of(text)
     line = f"from {module} import {name}{f' as {local}' if local != name else ''}{newline}"
     offsets = _offsets(tree, text)
-    block = _leading_imports(tree)
+    block = _leading_imports(tree, in_notebook=is_notebook(path))
     first = 1 if tree.get_docstring() is not None else 0
     futures = [i for i in block if _module_of(tree.body[i]) == "__future__"]
     rest = [i for i in block if i not in futures]
@@ -238,15 +239,18 @@ def _blank_lead(tree: cst.Module, index: int) -> int:
     return sum(len(tree.code_for_node(line)) for line in lines[: last_blank + 1])
 
 
-def _leading_imports(tree: cst.Module) -> list[int]:
-    """The import lines of the file's first block. Conditional imports and dunder assignments may stand among them."""
+def _leading_imports(tree: cst.Module, *, in_notebook: bool) -> list[int]:
+    """The import lines of the file's first block. Conditional imports and dunder assignments may stand among them.
+
+    In a notebook other statements may stand above them, in cells that install packages or set options.
+    """
     found = []
     for index, statement in enumerate(tree.body):
         if _module_of(statement) is not None:
             found.append(index)
         elif index == 0 and tree.get_docstring() is not None:
             continue
-        elif not isinstance(statement, cst.If | cst.Try) and not _dunder(statement):
+        elif not isinstance(statement, cst.If | cst.Try) and not _dunder(statement) and (found or not in_notebook):
             break
     return found
 

@@ -10,6 +10,7 @@ from scanify.emit.edits import Edit
 from scanify.emit.enclosing import Module, module
 from scanify.emit.house_style import house_style
 from scanify.emit.newlines import LINE_END, line_start, next_line
+from scanify.source.notebook.magics import names_in_magics
 
 _Import = ast.Import | ast.ImportFrom
 _NOQA = re.compile(r"#\s*(noqa|type:\s*ignore|isort:|pylint:|ruff:|pyright:)", re.IGNORECASE)
@@ -34,7 +35,7 @@ def unused_imports(path: Path, texts: Mapping[Path, str], after: str) -> list[Ed
     before, new = module(texts[path]), module(after)
     if before is None or new is None or path.name == "__init__.py" or _has_star(before.tree):
         return []
-    used, still = used_names(before.tree), used_names(new.tree)
+    used, still = used_names(before.tree), used_names(new.tree) | names_in_magics(after)
     others = {other: text for other, text in texts.items() if other != path}
     dropped: dict[_Import, list[ast.alias]] = {}
     blocks: dict[_Import, list[ast.stmt]] = {}

@@ -25,10 +25,12 @@ def render(analysis: Analysis, folder: Path) -> str:
 
 def _loop(loop: Plan | Refusal, folder: Path) -> dict[str, Any]:
     rewritable = isinstance(loop, Plan)
+    lines = loop.place.cell or loop.place.span
     return {
         "path": shown(loop.place.path, folder),
-        "line": loop.place.span.line,
-        "end_line": loop.place.span.end_line,
+        "cell": loop.place.cell.number if loop.place.cell is not None else None,
+        "line": lines.line,
+        "end_line": lines.end_line,
         "rule": loop.rule,
         "status": "rewritable" if rewritable else "refused",
         "kind": loop.kind.value,

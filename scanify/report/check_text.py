@@ -3,20 +3,20 @@
 from pathlib import Path
 
 from scanify.analysis.plan import Analysis, Plan, Refusal
-from scanify.report.sentences import found, plural, refused, shorten, shown
+from scanify.report.sentences import found, plural, refused, shorten, shown, where
 
 
 def render(analysis: Analysis, folder: Path) -> str:
     """The report, with paths relative to `folder`; every line ends with a newline."""
     lines: list[str] = []
     for loop in analysis.loops:
-        where = f"{shown(loop.place.path, folder)}:{loop.place.span.line}: {loop.rule}"
+        head = f"{where(loop.place, folder)}: {loop.rule}"
         if isinstance(loop, Plan):
-            lines.append(f"{where} {found(loop)}")
+            lines.append(f"{head} {found(loop)}")
             lines += [f"    unsafe: {shorten(each, folder)}" for each in loop.obligations]
             lines += [f"    note: {shorten(each, folder)}" for each in loop.notes]
         else:
-            lines.append(f"{where} {refused(loop, folder)}")
+            lines.append(f"{head} {refused(loop, folder)}")
             lines += [f"    help: {shorten(loop.remedy, folder)}"] if loop.remedy else []
     lines += [f"{shown(each.path, folder)}: skipped: {shorten(each.reason, folder)}" for each in analysis.skipped]
     lines.append(_summary(analysis))

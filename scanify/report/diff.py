@@ -1,12 +1,13 @@
-"""A unified diff of changed files, as `git apply` and `patch -p0` read it."""
+"""A unified diff of changed files, as `git apply` and `patch -p0` read it. Of a notebook it shows the changed cells."""
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
 from scanify.report.sentences import shown
+from scanify.source.notebook.text import Cells, is_notebook
 
 _NO_LINE_END = "\\ No newline at end of file\n"
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -28,8 +29,18 @@ def render(
     for path in sorted(after):
         if after[path] == before[path]:
             continue
+        if is_notebook(path):
+            parts += _cells(shown(path, folder), Cells(before[path]), Cells(after[path]))
+            continue
         names = shown(path, folder), shown(renamed.get(path, path), folder)
         # str.splitlines also breaks at form feeds, which are no line ends in Python source.
         lines = difflib.unified_diff(_LINE.findall(before[path]), _LINE.findall(after[path]), *names)
         parts += [line if line.endswith(("\n", "\r")) else f"{line}\n{_NO_LINE_END}" for line in lines]
     return "".join(parts)
+
+
+def _cells(path: str, before: Cells, after: Cells) -> Iterator[str]:
+    """The diff of each cell that changes. The last line of a cell has no end, as in the notebook."""
+    for number, old, new in zip(before.numbers, before.lines(), after.lines(), strict=True):
+        name = f"{path}:cell {number}"
+        yield from (f"{line}\n" for line in difflib.unified_diff(old, new, name, name, lineterm=""))

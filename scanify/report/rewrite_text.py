@@ -4,9 +4,11 @@ from pathlib import Path
 
 from scanify.analysis.plan import CallStack, Plan
 from scanify.pipeline import Outcome, files_of
-from scanify.report.sentences import listed, plural, refused, shorten, shown
+from scanify.report.sentences import listed, plural, refused, shorten, shown, where
+from scanify.source.notebook.text import is_notebook
 
 _DISCHARGE = "verify it with --case FILE:FUNCTION, or take it unverified with --unsafe"
+_NOTEBOOK = "no case can import a notebook; take it unverified with --unsafe"
 _UNREACHED = "no case reaches this loop; give one that does, or take it unverified with --unsafe"
 
 
@@ -18,19 +20,24 @@ def render(outcome: Outcome, folder: Path, *, written: bool, verified: bool = Fa
     for plan in outcome.held:
         lines.append(f"{_where(plan, folder)} the loop over {plan.container} can be rewritten, but the fix is unsafe")
         lines += [f"    unsafe: {shorten(each, folder)}" for each in plan.obligations]
-        lines.append(f"    help: {_UNREACHED if verified else _DISCHARGE}")
+        lines.append(f"    help: {_advice(plan, verified=verified)}")
     for plan, files in outcome.beyond:
         others = listed(shown(path, folder) for path in files)
         lines.append(f"{_where(plan, folder)} the loop over {plan.container} can be rewritten together with {others}")
         lines.append(f"    help: name {others} too, or leave the list as it is with --stack call")
     for refusal in outcome.refused:
-        where = f"{shown(refusal.place.path, folder)}:{refusal.place.span.line}: {refusal.rule}"
-        lines.append(f"{where} {refused(refusal, folder)}")
+        lines.append(f"{where(refusal.place, folder)}: {refusal.rule} {refused(refusal, folder)}")
         lines += [f"    help: {shorten(refusal.remedy, folder)}"] if refusal.remedy else []
     for skipped in outcome.analysis.skipped:
         lines.append(f"{shown(skipped.path, folder)}: skipped: {shorten(skipped.reason, folder)}")
     lines.append(_counts(outcome, written))
     return "".join(f"{line}\n" for line in lines)
+
+
+def _advice(plan: Plan, *, verified: bool) -> str:
+    if any(map(is_notebook, files_of(plan))):
+        return _NOTEBOOK
+    return _UNREACHED if verified else _DISCHARGE
 
 
 def _applied(plan: Plan, folder: Path, verb: str, *, verified: bool) -> list[str]:
@@ -42,13 +49,14 @@ def _applied(plan: Plan, folder: Path, verb: str, *, verified: bool) -> list[str
     # Where the reason has a place, the plan's own notes tell it.
     if isinstance(plan.stack, CallStack) and plan.stack.reason and plan.stack.at is None:
         lines.append(f"    note: {shorten(plan.stack.reason, folder)}")
+    verified = verified and not any(map(is_notebook, files_of(plan)))  # no case imports a notebook
     obligations = plan.watchers if verified else plan.obligations
     lines += [f"    {'not shown by a case' if verified else 'unsafe'}: {shorten(each, folder)}" for each in obligations]
     return lines + [f"    note: {shorten(each, folder)}" for each in plan.notes]
 
 
 def _where(plan: Plan, folder: Path) -> str:
-    return f"{shown(plan.place.path, folder)}:{plan.place.span.line}: {plan.rule}"
+    return f"{where(plan.place, folder)}: {plan.rule}"
 
 
 def _counts(outcome: Outcome, written: bool) -> str:

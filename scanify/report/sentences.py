@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from scanify.analysis.facts import Place
 from scanify.analysis.plan import Kind, Plan, Refusal
 
 _FORMS = {
@@ -19,6 +20,11 @@ _SUM = "can be a sum over stacked layers"
 def shown(path: Path, folder: Path) -> str:
     """`path` as it is shown: relative to `folder` where it lies below it."""
     return str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)
+
+
+def where(place: Place, folder: Path) -> str:
+    """A place as it is shown: `model.py:12`, in a notebook `model.ipynb:cell 3:12`."""
+    return f"{shown(place.path, folder)}:{place.line}"
 
 
 def shorten(text: str, folder: Path) -> str:
@@ -60,8 +66,7 @@ def refused(refusal: Refusal, folder: Path) -> str:
     reason = shorten(refusal.reason, folder)
     at = refusal.at
     if at is not None:
-        place = f"{shown(at.path, folder)}:{at.span.line}"
-        line = f"line {at.span.line}"
+        place, line = where(at, folder), at.named
         said = place in reason or (at.path == refusal.place.path and line in reason)
         if not said:
             reason += f" ({line if at.path == refusal.place.path else place})"

@@ -8,7 +8,10 @@ from pathlib import Path
 
 from scanify.errors import ScanifyError
 from scanify.source.ignore import Ignore, ignore_above
+from scanify.source.notebook.text import SUFFIX
 from scanify.source.root import normal
+
+SUFFIXES = (".py", SUFFIX)
 
 # Folders that hold no source of the project's own, or copies of it. Hidden folders are left out as well.
 LEFT_OUT = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages", "venv", "virtualenv"})
@@ -39,12 +42,13 @@ class Selection:
 
 
 def discover(paths: Iterable[Path], selection: Selection) -> tuple[Path, ...]:
-    """The Python files that `paths` stand for, each once, in order of the paths and then by name.
+    """The Python files and notebooks that `paths` stand for, each once, in order of the paths and then by name.
 
-    A file that is named is taken, whatever it is called, unless it is excluded. A folder is walked for `*.py`; hidden
-    folders, those of `LEFT_OUT`, virtual environments and what is excluded or ignored are passed over.
+    A file that is named is taken, whatever it is called, unless it is excluded. A folder is walked for `*.py` and
+    `*.ipynb`; hidden folders, those of `LEFT_OUT`, virtual environments and what is excluded or ignored are not looked
+    into.
 
-    Raises ScanifyError where a path does not exist, or names a notebook.
+    Raises ScanifyError where a path does not exist.
     """
     given = list(paths)
     missing = [str(path) for path in given if not path.exists()]
@@ -63,8 +67,6 @@ def left_out(name: str) -> bool:
 
 
 def _named(path: Path, selection: Selection) -> Iterator[Path]:
-    if path.suffix == ".ipynb":
-        raise ScanifyError(f"{path}: notebooks are not supported yet; export the cells to a .py file")
     if not path.is_file():
         raise ScanifyError(f"{path}: expected a file or a folder, got something else")
     if selection.excluded_by(normal(path)) is None:
@@ -72,7 +74,7 @@ def _named(path: Path, selection: Selection) -> Iterator[Path]:
 
 
 def walk(top: Path, selection: Selection) -> list[Path]:
-    """The Python files below a folder, in order of their paths."""
+    """The Python files and notebooks below a folder, in order of their paths."""
     absolute = normal(top)
     if absolute != normal(selection.root) and selection.excluded_by(absolute) is not None:
         return []
@@ -87,7 +89,7 @@ def walk(top: Path, selection: Selection) -> list[Path]:
             folder = entry.is_dir()
             if folder and (left_out(name) or entry.is_symlink()):
                 continue
-            if not folder and not (name.endswith(".py") and entry.is_file()):
+            if not folder and not (name.endswith(SUFFIXES) and entry.is_file()):
                 continue
             path = full + below
             if any(_matches(path, name, pattern, root) for pattern in selection.exclude):

@@ -13,6 +13,8 @@ from pathlib import Path
 from scanify.analysis.plan import Skipped
 from scanify.errors import ScanifyError
 from scanify.source.file import Source
+from scanify.source.notebook.read import decode_notebook
+from scanify.source.notebook.text import is_notebook
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -28,6 +30,8 @@ def read(path: Path) -> Source | Skipped:
 
 def decode(path: Path, data: bytes) -> Source | Skipped:
     """`data` as text, or why it is not text that can be written back as it was."""
+    if is_notebook(path):
+        return decode_notebook(path, data)
     bom = data.startswith(codecs.BOM_UTF8)
     content = data.removeprefix(codecs.BOM_UTF8)
     try:
@@ -52,10 +56,14 @@ def decode(path: Path, data: bytes) -> Source | Skipped:
 
 
 def encode(source: Source, text: str) -> bytes:
-    """`text` in the encoding of `source`, with its byte order mark.
+    """`text` in the encoding of `source`, with its byte order mark; of a notebook the JSON with `text` in its cells.
 
     Raises ScanifyError where the encoding has no code for a character of `text`.
     """
+    if source.document is not None:
+        from scanify.source.notebook.write import written  # loaded by those that change a notebook
+
+        text = source.document if text == source.text else written(source, text)
     try:
         data = text.encode(source.encoding)
     except UnicodeEncodeError as error:

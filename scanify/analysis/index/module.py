@@ -11,6 +11,7 @@ from pathlib import Path
 
 from scanify.analysis.facts import Place, Span
 from scanify.analysis.index.bindings import Bindings, Import, bindings, imported_names
+from scanify.source.notebook.text import Cells, is_notebook
 
 # str.splitlines also breaks at form feeds and other characters at which Python does not.
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -126,7 +127,15 @@ class Module:
         return Span(first.start, last.end, first.line, last.end_line)
 
     def place(self, node: ast.AST) -> Place:
-        return Place(self.path, self.span(node))
+        return self.place_of(self.span(node))
+
+    def place_of(self, span: Span) -> Place:
+        """A span of the file as a place, with the cell that it is in where the file is a notebook."""
+        return Place(self.path, span, self._cells.at(span.line, span.end_line) if self._cells is not None else None)
+
+    @cached_property
+    def _cells(self) -> Cells | None:
+        return Cells(self.text) if is_notebook(self.path) else None
 
     def code(self, node: ast.AST) -> str:
         """The text of a node as it stands in the file."""

@@ -28,16 +28,15 @@ def no_gain(groups: Sequence[Group], differences: Differences) -> Reason | None:
 def _against(group: Group, groups: Sequence[Group], found: Mapping[int, Difference]) -> Reason | None:
     """Why the layers of one expression are not likely to share a body with any next to them."""
     difference = found.get(id(group))
-    line = group.module.span(group.node).line
     place = group.module.place(group.node)
     if difference is not None and not difference.fresh and not difference.shared and not difference.odd:
         through = f" through `{difference.via}`" if difference.via else ""
         if difference.how is Vary.SHAPE:
-            text = f"nothing to scan over: the layers differ in shape{through} (line {line})"
+            text = f"nothing to scan over: the layers differ in shape{through} ({place.named})"
             return "SCN203", f"{text}, so that no two share a body", place
         if difference.how is Vary.OTHER and difference.via:
             text = f"nothing shows that three layers share a body: each is built from its own `{difference.via}`"
-            return "SCN203", f"{text} (line {line})", place
+            return "SCN203", f"{text} ({place.named})", place
     between = next((each for each in groups if each is not group and _alternates(group, each, found)), None)
     if between is not None:
         text = "nothing to scan over: layers of different classes take turns in the list"

@@ -9,7 +9,6 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from scanify.analysis.facts import Place
 from scanify.analysis.flow.names import flow
 from scanify.analysis.index.module import Module
 from scanify.analysis.lower.head import HeadReader
@@ -262,7 +261,7 @@ def _sequential(module: Module, scope: Scope, call: ast.Call, reader: HeadReader
             made(part, call)
     adopt(module, update, call)
     start = made(ast.Name("x", ast.Load()), call)
-    place = Place(module.path, module.span(call))
+    place = module.place(call)
     index: Index | None = None
     return Loop(
         module, scope, Form.SEQUENTIAL, call, place, layer, walk.walks, index, (update,), carry="x", start=start

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from scanify.analysis.facts import Place, Replacement, Span
+from scanify.analysis.facts import Replacement, Span
 from scanify.analysis.flow.names import flow, reads, target_names
 from scanify.analysis.index.module import Module
 from scanify.analysis.lower.by_number import taken_by_number
@@ -145,7 +145,7 @@ def _comprehension(module: Module, scope: Scope, node: ast.ListComp | ast.Genera
         )
     body = (ast.copy_location(ast.Expr(node.elt), node.elt),)
     adopt(module, body[0], node)
-    place = Place(module.path, own_span(module, node))
+    place = module.place_of(own_span(module, node))
     index = read_index(head.index, body)
     loop = Loop(
         module, scope, form, node, place, first.target, head.walks, index, body, element=node.elt, problem=problem

@@ -1,0 +1,76 @@
+"""What a rewrite of a notebook has to respect: cells that stand by themselves, and magics, which only IPython reads."""
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from scanify.analysis.facts import Cell, Place
+from scanify.analysis.index.parse import Problem, parse
+from scanify.analysis.plan import InitStack, Plan, Refusal
+from scanify.analysis.planning.project import refused
+from scanify.source.notebook.magics import MARK, original, unclear
+from scanify.source.notebook.text import Cells, is_notebook
+
+
+def in_cells(loops: Sequence[Plan | Refusal], text_of: Callable[[Path], str]) -> tuple[Plan | Refusal, ...]:
+    """The decisions, with those that a notebook does not allow refused, and unsafe where a magic may do anything."""
+    known: dict[Path, _Notebook] = {}
+    return tuple(_allowed(loop, known, text_of) if isinstance(loop, Plan) else loop for loop in loops)
+
+
+def _allowed(plan: Plan, known: dict[Path, "_Notebook"], text_of: Callable[[Path], str]) -> Plan | Refusal:
+    places = [plan.place]
+    if isinstance(plan.stack, InitStack):
+        places += [each.place for each in (*plan.stack.sites, *plan.stack.annotations)]
+    asked: tuple[str, ...] = ()
+    for place in places:
+        if not is_notebook(place.path):
+            continue
+        if place.path not in known:
+            known[place.path] = _Notebook(place.path, text_of(place.path))
+        notebook = known[place.path]
+        reason = notebook.against(place)
+        if reason is not None:
+            return refused(plan, "SCN212", reason, "put it into a cell of its own, in plain Python")
+        asked += notebook.unclear
+    return replace(plan, obligations=(*plan.obligations, *dict.fromkeys(asked))) if asked else plan
+
+
+class _Notebook:
+    """One notebook's text: its statements, cells and magics. `unclear`: what must hold of its magics."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.lines = text.split("\n")
+        self.cells = Cells(text)
+        tree = parse(text)
+        self.statements = [] if isinstance(tree, Problem) else [_lines_of(each) for each in tree.body]
+        self.unclear = tuple(self._asked(path))
+
+    def against(self, place: Place) -> str | None:
+        """Why the statement of module level that a place is in must stay as it is."""
+        line = place.span.line
+        first, last = next((each for each in self.statements if each[0] <= line <= each[1]), (line, line))
+        crossed = self.cells.crosses(first, last)
+        if crossed is not None:
+            return f"a statement around it goes on in cell {crossed}"
+        for number in range(first, last + 1):
+            if MARK in self.lines[number - 1]:
+                magic = original(self.lines[number - 1]).strip()
+                return f"`{magic}` stands in the same statement ({self._where(number)}), which only IPython reads"
+        return None
+
+    def _asked(self, path: Path) -> Iterator[str]:
+        for number, line in enumerate(self.lines, start=1):
+            magic = unclear(line)
+            if magic is not None:
+                yield f"`{magic}` ({path}:{self._where(number)}) changes nothing that the loop uses"
+
+    def _where(self, number: int) -> str:
+        cell: Cell | None = self.cells.at(number, number)
+        return f"cell {cell.number}:{cell.line}" if cell is not None else f"{number}"
+
+
+def _lines_of(statement: ast.stmt) -> tuple[int, int]:
+    above = [each.lineno for each in getattr(statement, "decorator_list", ())]
+    return min([statement.lineno, *above]), statement.end_lineno or statement.lineno
