@@ -60,6 +60,11 @@ def _worst(found: Iterator[Difference]) -> Difference | None:
     return worst
 
 
+def _entered(run: Interpreter, group: Group) -> int:
+    """When the loop that makes the elements was entered; 0 where none does."""
+    return run.loop_clocks.get(group.loops[0], 0) if group.loops else 0
+
+
 def _mark(value: Value, group: Group) -> Mark | None:
     return max((mark for mark in value.marks if mark.loop in group.loops), key=lambda mark: mark.how, default=None)
 
@@ -80,7 +85,7 @@ def _differences(
             if id(value.fields) in seen or depth > _MAX_DEPTH:
                 return
             seen.add(id(value.fields))
-            start = run.loop_clocks.get(group.loops[0], 0) if group.loops else 0
+            start = _entered(run, group)
             whole = group.element.born if isinstance(group.element, Instance) else 0
             if depth and 0 < value.born < start <= whole and is_layer(run, value):
                 yield Difference(Vary.OTHER, value.name, path, shared=True)
@@ -109,7 +114,7 @@ def _differences(
         case Mapped():
             for inner in (*value.cell.entries.values(), *(each.element for each in value.cell.groups)):
                 yield from _differences(run, inner, group, f"{path}[]", depth + 1, seen)
-        case Function() | Partial() if group.loops and value.fresh > run.loop_clocks.get(group.loops[0], 0) > 0:
+        case Function() | Partial() if value.fresh > _entered(run, group) > 0:
             yield Difference(Vary.OTHER, mark.via if mark is not None else "", path, fresh=True)
         case Number() | Text() | Const() | Function() | Partial():
             if mark is not None:  # a number that is made of a random key is another one in every layer
