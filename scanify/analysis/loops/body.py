@@ -153,6 +153,8 @@ def _judge(run: Interpreter, loop: Loop, body: Body, effect: Effect, clock: int,
         case Act.WRITE | Act.COLLECT:
             reason = f"{what} changes an object that lives outside of the loop"
             body.problems.append(("SCN207", inside + reason, effect.place))
+        case Act.OUTSIDE if inside and effect.conditional and effect.what == "print":
+            body.oblige(f"{what} in `{effect.inside}`, which stands under a condition, may run once for all layers")
         case Act.OUTSIDE:
             reason = f"{what} has a side effect: a scan would run it once, not once per layer"
             body.problems.append(

@@ -96,7 +96,11 @@ def _differs(run: Interpreter, owner: Definition, heir: Definition, attribute: s
     mine, theirs = run.classes.method(owner, "__init__"), run.classes.method(heir, "__init__")
     if (mine and mine[1]) is not (theirs and theirs[1]) or not run.classes.known_bases(heir):
         return True
-    between = [each for each in run.classes.lineage(heir) if each.node is not owner.node]
+    above = {each.node for each in run.classes.lineage(owner)}
+    between = [each for each in run.classes.lineage(heir) if each.node not in above]
+    used = run.classes.used_by_constructor(owner)
+    if any(name in used for cls in between for name in run.classes.own_names(cls)):
+        return True  # it builds what the constructor puts there
     return any(
         isinstance(node, ast.Attribute) and node.attr == attribute and isinstance(node.ctx, ast.Store)
         for cls in between

@@ -161,7 +161,10 @@ def of_definition(run: Interpreter, cls: Definition, name: str, bound: Instance 
             return Function(function, env)
         if "classmethod" in decorators:
             return Function(function, env, Class(cls))
-        return Function(function, env, bound)
+        made_of_it = Function(function, env, bound)
+        if run.classes.is_patched(name):
+            return join([made_of_it, Unknown(f"`{owner.name}.{name}` is replaced", owner.module.place(function))])
+        return made_of_it
     constant = run.classes.constant(cls, name)
     if constant is not None:
         from scanify.analysis.values.expressions import evaluate

@@ -49,6 +49,7 @@ class Classes:
         self._lineage: dict[ast.stmt, tuple[Definition, ...]] = {}
         self._methods: dict[ast.stmt, dict[str, FunctionNode]] = {}
         self._module: dict[ast.stmt, bool] = {}
+        self._patched: dict[str, bool] = {}
 
     def bases(self, definition: Definition) -> tuple[Definition | External | None, ...]:
         """The base classes, None for those that cannot be shown."""
@@ -169,6 +170,39 @@ class Classes:
         """Whether the file of a class assigns to an attribute of that name, other than of `self`: a counter, say."""
         pattern = rf"(?<!self)\.{re.escape(name)}\s*([-+*/|&]=|=(?!=))|setattr\(.*[\"']{re.escape(name)}[\"']"
         return re.search(pattern, definition.module.text) is not None
+
+    def is_patched(self, name: str) -> bool:
+        """Whether code of the project puts something in the place of a method of that name, in a class."""
+        if name not in self._patched:
+            self._patched[name] = self._looks_patched(name)
+        return self._patched[name]
+
+    def _looks_patched(self, name: str) -> bool:
+        of_class = rf"(\b[A-Z]\w*|\bcls|\bklass|\btype\([^()]*\))\.{re.escape(name)}\s*=(?!=)"
+        pattern = re.compile(rf"{of_class}|setattr\([^()]*[\"']{re.escape(name)}[\"']")
+        modules = (self.index.module_at(path) for path in self.index.paths_with(name))
+        return any(pattern.search(module.text) for module in modules if module is not None)
+
+    def own_names(self, definition: Definition) -> frozenset[str]:
+        """What a class itself defines: methods and constants."""
+        names = set(self.methods(definition))
+        for statement in definition.node.body if isinstance(definition.node, ast.ClassDef) else ():
+            targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+            names |= {each.id for each in targets if isinstance(each, ast.Name)}
+        return frozenset(names)
+
+    def used_by_constructor(self, definition: Definition) -> frozenset[str]:
+        """The names that the constructor of a class reads of its object, in methods that it calls too."""
+        used: set[str] = set()
+        waiting = ["__init__", "__post_init__"]
+        while waiting:
+            found = self.method(definition, waiting.pop())
+            for each in ast.walk(found[1]) if found is not None else ():
+                loaded = isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Load)
+                if loaded and isinstance(each.value, ast.Name) and each.attr not in used:  # type: ignore[attr-defined]
+                    used.add(each.attr)  # type: ignore[attr-defined]
+                    waiting.append(each.attr)  # type: ignore[attr-defined]
+        return frozenset(used)
 
     @cached_property
     def _heirs(self) -> dict[ast.stmt, list[Definition]]:

@@ -55,7 +55,7 @@ class Effect:
     """One effect: `what` it is done to or by, as written; `inside` the function that does it, where that is a callee.
 
     `root` is the object of the heap that a write changes, where it is known: the caller may have made it. `guess` says
-    that nothing but the call that gave the object says that it is new.
+    that nothing but the call that gave the object says that it is new, `conditional` that it stands in a branch.
     """
 
     act: Act
@@ -67,6 +67,7 @@ class Effect:
     root: ast.AST | None = None
     marks: "Marks" = ()
     guess: bool = False
+    conditional: bool = False
 
     @property
     def place(self) -> Place:

@@ -193,7 +193,7 @@ def _compared(run: Interpreter, env: Env, node: ast.Compare, left: Value, op: as
         if isinstance(one, Instance) and not nothing:
             run.use_of(one, Does.COMPARE, node, env)
         other = right if any(one is each for each in options(left)) else left
-        if isinstance(other, Class | Const | Library | Function) or _is_marker(other):
+        if all(_are_never_one(run, one, each) for each in options(other)):
             continue  # no layer is one of these, in a loop or in a scan
         if isinstance(one, Instance) and not nothing and (by_object or run.classes.is_module(one.cls)):
             run.effect(Act.IDENTITY, env.code(node), node, env)
@@ -209,9 +209,12 @@ def _answers_for_itself(run: Interpreter, value: Value) -> bool:
     return defined and run.classes.method(value.cls, "__contains__") is not None  # type: ignore[union-attr,arg-type]
 
 
-def _is_marker(value: Value) -> bool:
-    """Whether a value is an `object()`, which stands for nothing but itself."""
-    return isinstance(value, Instance) and isinstance(value.cls, Library) and value.name == "builtins.object"
+def _are_never_one(run: Interpreter, one: Value, other: Value) -> bool:
+    """Whether two values are surely not one object: a module and something that is none."""
+    if isinstance(other, Instance):
+        marker = isinstance(other.cls, Library) and other.name == "builtins.object"
+        return marker or run.classes.is_module(getattr(one, "cls", None)) is not run.classes.is_module(other.cls)
+    return isinstance(other, Class | Const | Library | Function)
 
 
 def _unary(run: Interpreter, env: Env, node: ast.UnaryOp) -> Value:

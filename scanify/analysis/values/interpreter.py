@@ -244,7 +244,10 @@ class Interpreter:
         """Note an effect of the code that runs in `env`; `owner` is what a write changes, if it is no known object."""
         guess = isinstance(owner, Unknown) and owner.born > 0
         born = owner.born if isinstance(owner, Unknown | Array) else born
-        self.effects.append(Effect(act, what, node, env.module, born=born, root=root, marks=marks, guess=guess))
+        branch = any(not region.is_loop for region in self.regions)
+        self.effects.append(
+            Effect(act, what, node, env.module, born=born, root=root, marks=marks, guess=guess, conditional=branch)
+        )
 
     def use(self, cell: Cell, does: Does, node: ast.AST, env: Env, what: str = "") -> None:
         """Note a use of an object of the heap."""

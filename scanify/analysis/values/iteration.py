@@ -26,7 +26,7 @@ from scanify.analysis.values.domain import (
 )
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.interpreter import Interpreter, without_marks
 
 
 @dataclass
@@ -124,6 +124,8 @@ def iterate(run: Interpreter, env: Env, value: Value, loop: int, node: ast.AST, 
             pairs = [iterate(run, env, option, loop, node, via) for option in options(value) if option is not value]
             counts = {count for _, count in pairs}
             element = join(one for one, _ in pairs) if pairs else Unknown("the elements of a value are not shown")
+            if (number := _as_number(element, loop)) is not None:
+                return marked(number, (Mark(loop, Vary.NUMBER, via),)), None
             mark = (Mark(loop, Vary.OTHER, via),) if isinstance(element, Unknown) else ()
             return marked(element, mark), counts.pop() if len(counts) == 1 else None
 
@@ -143,16 +145,39 @@ def _element(run: Interpreter, cell: ListCell, loop: int, via: str) -> Value:
         return first
     element = cell.element()
     how = _HOW.get(type(element), Vary.OTHER)
+    if (number := _as_number(element, loop)) is not None:
+        element, how = number, Vary.NUMBER
     if isinstance(element, Instance):
         return marked(element, _own_marks(run, cell, element, loop, via))
     if isinstance(element, Listed):
         return element
-    if how is Vary.NUMBER and len(cell.groups) > 1 and any(group.repeated for group in cell.groups):
+    if how is Vary.NUMBER and len(cell.groups) > 1 and _holds_runs(cell):
         how = Vary.CHOICE  # `[first, *others]`: the place in the list decides
     same = len(cell.groups) == 1 and not first.marks and isinstance(first, Const | Number | Text)
     if how is Vary.NUMBER and len(constants) < sum(isinstance(group.element, Const) for group in cell.groups):
         how = Vary.CHOICE  # some of them repeat
     return element if same else marked(element, (Mark(loop, how, via),))
+
+
+def _as_number(element: Value, loop: int) -> Value | None:
+    """An element that is shown to be a number in some places and nowhere to be anything else; else None."""
+    found = list(options(element))
+    shown = [option for option in found if not isinstance(option, Unknown)]
+    if len(shown) == len(found) or not shown or not all(isinstance(option, Number | Const) for option in shown):
+        return None
+    if any(isinstance(option, Const) and not isinstance(option.value, int | float) for option in shown):
+        return None
+    return join([without_marks(option, [loop]) for option in found])
+
+
+def _holds_runs(cell: ListCell) -> bool:
+    """Whether some elements of a table that follow one another may be equal."""
+    if any(group.loops or group.count not in (None, 1) for group in cell.groups):
+        return True
+    if any(group.count is None and not isinstance(group.element, Const) for group in cell.groups):
+        return True
+    values = [group.element.value if isinstance(group.element, Const) else object() for group in cell.groups]
+    return any(first == second == third for first, second, third in zip(values, values[1:], values[2:], strict=False))
 
 
 # How what a table holds differs from one iteration to the next.

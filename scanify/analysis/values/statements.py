@@ -248,16 +248,21 @@ def _repeat(
         carried = changing if isinstance(node, ast.While) else changing - names_in([node.target])
         if carried:
             same = is_coarse(run) and all(kind_of(before[name]) == kind_of(inner.names[name]) for name in carried)
+            swapped = [before[name] for name in carried]  # `cur, next = next, cur`: one of the values before the loop
             for name in carried:
-                inner.names[name] = _carried(before[name], inner.names[name], loop, name)
+                among = any(inner.names[name] is value for value in swapped)
+                inner.names[name] = _carried(before[name], inner.names[name], loop, name, among)
             if not same:  # what acts the same way need not be run again where only effects are asked for
                 begin(inner)
                 execute(run, inner, node.body, flow)
     env.join_with([env.copy(), inner])
 
 
-def _carried(before: Value, after: Value, loop: int, name: str) -> Value:
-    """What a name holds at the beginning of an iteration that the one before has left it."""
+def _carried(before: Value, after: Value, loop: int, name: str, among: bool) -> Value:
+    """What a name holds at the beginning of an iteration that the one before has left it.
+
+    `among` says that the iteration before leaves it one of the values that names had before the loop.
+    """
     from scanify.analysis.values.domain import Key, Text
 
     value = join([before, after])
@@ -266,6 +271,8 @@ def _carried(before: Value, after: Value, loop: int, name: str) -> Value:
     )
     if isinstance(value, Const):
         return value
+    if among and how is not Vary.KEY:
+        return marked(value, (Mark(loop, Vary.CHOICE, name),))
     if isinstance(value, Listed | Mapped | Instance | Function | Class | Library):
         return value
     return marked(value, (Mark(loop, how, name),))
