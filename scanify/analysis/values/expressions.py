@@ -37,6 +37,7 @@ from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.iteration import bind_target, elements_of, iterate
+from scanify.analysis.values.likeness import is_layer
 from scanify.analysis.values.operators import combine
 
 Evaluate = Callable[[Interpreter, Env, ast.expr], Value]
@@ -213,7 +214,7 @@ def _are_never_one(run: Interpreter, one: Value, other: Value) -> bool:
     """Whether two values are surely not one object: a module and something that is none."""
     if isinstance(other, Instance):
         marker = isinstance(other.cls, Library) and other.name == "builtins.object"
-        return marker or run.classes.is_module(getattr(one, "cls", None)) is not run.classes.is_module(other.cls)
+        return marker or is_layer(run, one) is not is_layer(run, other)
     return isinstance(other, Class | Const | Library | Function)
 
 
