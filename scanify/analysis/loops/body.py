@@ -179,13 +179,21 @@ def _judge(run: Interpreter, loop: Loop, body: Body, effect: Effect, clock: int,
         case Act.IN_PLACE:
             where = f", in `{effect.inside}`" if effect.inside else ""
             body.oblige(f"{what} is no array of numpy, which `+=` would change for the caller too{where}")
+        case Act.SUPER if not inside:
+            body.problems.append(("SCN212", _SUPER, effect.place, "call `super()` before the loop"))
+        case _:
+            _tell(body, effect)
+
+
+def _tell(body: Body, effect: Effect) -> None:
+    """Note what does no harm and should be known."""
+    what = f"`{effect.what}`"
+    match effect.act:
         case Act.TELLS:
             body.note(f"{what} runs when the layer is traced, not once per layer")
         case Act.DEBUG:
             body.note(f"with remat {what} prints once more per layer, in the backward pass")
         case Act.CHECKPOINT:
             body.note(f"the body has its own {what}, which then stands inside the remat of the stack")
-        case Act.SUPER if not inside:
-            body.problems.append(("SCN212", _SUPER, effect.place, "call `super()` before the loop"))
         case _:
             return
