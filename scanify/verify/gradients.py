@@ -13,7 +13,7 @@ import functools
 from jax.extend.core import ClosedJaxpr
 
 from scanify.jaxpr.user_rules import has_derivative_rules
-from scanify.verify.judge import Subject, judge
+from scanify.verify.judge import Once, Subject, judge
 from scanify.verify.lost_gradients import lost_gradients
 from scanify.verify.numeric import compare_gradients, compare_second
 from scanify.verify.policy import policy_of
@@ -21,6 +21,9 @@ from scanify.verify.programs import Job
 from scanify.verify.trace import Policy, Traced, differentiated
 from scanify.verify.verdict import Status, Verdict
 from scanify.verify.weakest import first_unless_failed, weakest
+
+# Of more inputs than this not each is differentiated alone.
+_EACH = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,22 +77,42 @@ def _all(subject: Subject, traced: Traced, policy: Policy, untested: str) -> Gra
         if both is not None:
             found.append((f"{words}: ", both if isinstance(both, Verdict) else rule(*both, test)))
     verdict = weakest(found)
-    moves = [f"tangent of {subject.both.found.names[i]}" for i in differentiated(subject.both.avals)]
-    both = _both(subject, Job("second"), policy)
-    if both is None or not verdict.good:
+    again = _second(subject, policy, untested) if verdict.good else None
+    if again is None:
         return Gradients(verdict)
-    more = [*cotangents, *moves]
-    judged = both if isinstance(both, Verdict) else asked(*both, compare_second, more=more, cotangents=len(more))
-    verdict, note = first_unless_failed([("", verdict), ("second derivatives: ", judged)])
+    verdict, note = first_unless_failed([("", verdict), ("second derivatives: ", again)])
     return Gradients(verdict, notes=(note,) if note else ())
 
 
+def second_derivatives(subject: Subject, untested: str) -> Once:
+    """The verdict on Hessian-vector products, of all inexact leaves along all of them."""
+    if subject.original.gradient is None:
+        return Once(None, f"no second derivatives, as the original raises {subject.original.raised}")
+    found = _second(subject, None, untested)
+    return Once(found, "" if found is not None else "no second derivatives: the original has none")
+
+
+def _second(subject: Subject, policy: Policy, untested: str) -> Verdict | None:
+    both = _both(subject, Job("second"), policy)
+    if both is None or isinstance(both, Verdict):
+        return both
+    more = [f"cotangent of {subject.comparison.outputs[i]}" for i in subject.comparison.inexact]
+    more += [f"tangent of {subject.both.found.names[i]}" for i in differentiated(subject.both.avals)]
+    return judge(subject, *both, compare_second, more=more, policy=policy, untested=untested, cotangents=len(more))
+
+
 def parts(subject: Subject) -> list[tuple[str, tuple[int, ...]]]:
-    """The parameters alone and the inputs alone, as leaves that are differentiated; none where one of them has none."""
+    """The parameters alone and the inputs alone, as leaves that are differentiated; none where one of them has none.
+
+    Where nothing is a parameter, each input alone.
+    """
     inputs = set(subject.both.inputs)
     at = differentiated(subject.both.avals)
     given = tuple(i for i in at if i in inputs)
     held = tuple(i for i in at if i not in inputs)
+    if len(inputs) == len(subject.both.avals):
+        names = subject.both.found.names
+        return [(f"of {names[i]} alone", (i,)) for i in given] if 1 < len(given) <= _EACH else []
     return [("of the parameters alone", held), ("of the inputs alone", given)] if given and held else []
 
 

@@ -38,22 +38,22 @@ def pair(before: Built, after: Built) -> Pair | Mismatch:
     Raises ScanifyError where the mapping is wrong, or the arguments of the call differ in more than the values of
     arrays.
     """
-    parameters = _positional(before.tree[0])
+    parameters = positional(before.tree[0])
     found = _matched(before, after)
     if isinstance(found, Mismatch):
-        named = Mismatch(_named(found.path, parameters), found.text)
+        parted = Mismatch(named(found.path, parameters), found.text)
         if not found.path.startswith("[0]"):
-            raise _unlike(named)
-        return named
+            raise _unlike(parted)
+        return parted
     for part in found.statics:
         if not part.path.startswith("[0]"):
-            raise _unlike(Mismatch(_named(part.path, parameters), part.text))
+            raise _unlike(Mismatch(named(part.path, parameters), part.text))
     inputs = tuple(i for i, name in enumerate(found.names) if not name.startswith("[0]"))
     found = dataclasses.replace(
         found,
-        names=tuple(_named(name, parameters) for name in found.names),
+        names=tuple(named(name, parameters) for name in found.names),
         layers=tuple(None if i in inputs else layer for i, layer in enumerate(found.layers)),
-        statics=tuple(Mismatch(_named(part.path, parameters), part.text) for part in found.statics),
+        statics=tuple(Mismatch(named(part.path, parameters), part.text) for part in found.statics),
     )
     leaves = tuple(before.arrays)
     both = Pair(version(before), version(after, found.recipes), found, leaves, tuple(map(struct, leaves)), inputs)
@@ -115,7 +115,7 @@ def _unlike(part: Mismatch) -> ScanifyError:
     return ScanifyError(f"the case must call both versions with the same arguments, but they differ at {part}")
 
 
-def _positional(model: Any) -> list[str]:
+def positional(model: Any) -> list[str]:
     """The names of the parameters that positional arguments of the call go to, as far as the signature shows."""
     try:
         parameters = inspect.signature(model).parameters.values()
@@ -124,7 +124,7 @@ def _positional(model: Any) -> list[str]:
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
-def _named(path: str, parameters: list[str]) -> str:
+def named(path: str, parameters: list[str]) -> str:
     """A key path into `(model, args, kwargs)` as a reader knows it: `layers[3].w`, `tokens`, `mask[0]`."""
     if path.startswith("[0]"):
         return path[3:].lstrip(".")
