@@ -14,7 +14,7 @@ STACKS = ("init", "call")
 REMATS = ("none", "full", "nested", "offload", "save_all", "dots")
 # The other names that ScanCheckpointPolicy has for the same: False and True.
 SYNONYMS = {"false": "none", "true": "full"}
-# In place of a policy: that which `scanify.verify.choose` chooses by what the cases measure.
+# In place of a policy: that which `scanify.verify.measure.choose` chooses by what the cases measure.
 AUTO = "auto"
 KEYS = ("cases", "exclude", "memory-budget", "remat", "stack")
 
@@ -88,7 +88,7 @@ def _memory(table: Mapping[str, Any], where: str) -> int | None:
     value = table.get("memory-budget")
     if value is None:
         return None
-    from scanify.verify.limits import parse_memory
+    from scanify.verify.children.limits import parse_memory
 
     try:
         return parse_memory(value if isinstance(value, str) else "")

@@ -195,12 +195,12 @@ def _report(result: "Verification", form: str, output: str | None) -> None:
     if form == "text" and output is None:
         from rich.console import Console
 
-        from scanify.report.verification_text import print_verification
+        from scanify.report.verification.text import print_verification
 
         print_verification(result, Console())
         return
     if form == "text":
-        from scanify.report.verification_text import verification_text
+        from scanify.report.verification.text import verification_text
 
         text = verification_text(result)
     else:

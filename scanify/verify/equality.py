@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from scanify.verify.compare.weakest import weakest
 from scanify.verify.verdict import Difference, Operation, Status, Verdict
-from scanify.verify.weakest import weakest
 
 # What is compared for each order of derivatives, in words.
 ORDERS = ("values", "values and first derivatives", "values, first and second derivatives")

@@ -15,25 +15,25 @@ import jax.numpy as jnp
 import numpy as np
 
 from scanify.errors import ScanifyError
-from scanify.jaxpr.user_rules import has_batching_rules, has_derivative_rules
-from scanify.verify.arrays import is_traced, struct
-from scanify.verify.attempt import rewritten
-from scanify.verify.batched import batched
-from scanify.verify.build import Built
-from scanify.verify.correspond import Correspondence, correspond
+from scanify.jaxpr.reading.user_rules import has_batching_rules, has_derivative_rules
+from scanify.verify.cases.build import Built
+from scanify.verify.compare.batched import batched
+from scanify.verify.compare.gradients import gradients, second_derivatives
+from scanify.verify.compare.judge import Once, Subject
+from scanify.verify.compare.keys import keys
+from scanify.verify.compare.outputs import outputs
+from scanify.verify.compare.tangents import tangents
 from scanify.verify.equality import ORDERS, Equality
-from scanify.verify.gradients import gradients, second_derivatives
-from scanify.verify.judge import Once, Subject
-from scanify.verify.keys import keys
-from scanify.verify.numeric import Comparison
-from scanify.verify.outputs import outputs
-from scanify.verify.pair import Pair, named, positional
-from scanify.verify.programs import call_digest
-from scanify.verify.project import Project
-from scanify.verify.steps import Steps
-from scanify.verify.tangents import tangents
-from scanify.verify.trace import Traced, trace, version
+from scanify.verify.leaves.correspond import Correspondence, correspond
+from scanify.verify.measure.steps import Steps
+from scanify.verify.programs.pair import Pair, named, positional
+from scanify.verify.programs.programs import call_digest
+from scanify.verify.programs.trace import Traced, trace, version
+from scanify.verify.proof.attempt import rewritten
+from scanify.verify.values.arrays import is_traced, struct
+from scanify.verify.values.numeric import Comparison
 from scanify.verify.verdict import Status, Verdict
+from scanify.verify.versions.project import Project
 
 Function = Callable[..., Any]
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scanify.verify.case import CaseSpec
-from scanify.verify.consulted import Consulted
+from scanify.verify.cache.consulted import Consulted
+from scanify.verify.cases.case import CaseSpec
 from scanify.verify.verdict import CaseResult
 
 
@@ -26,8 +26,8 @@ class Request:
     `policies` are remat policies by their names on the command line (None: as written), `requested` the one that the
     rewrite was asked for.
     `directory` is what file names are shown relative to. `comparer` is the function, `module:name`, that compares the
-    two versions (the signature of `scanify.verify.compare.compare_case`). `data` are files that the original would have
-    to find as they were, and that are there as the rewritten version has them.
+    two versions (the signature of `scanify.verify.compare.compare.compare_case`). `data` are files that the original
+    would have to find as they were, and that are there as the rewritten version has them.
     """
 
     case: CaseSpec
@@ -39,7 +39,7 @@ class Request:
     measure: bool
     directory: Path
     rewritten_target: Path | None = None
-    comparer: str = "scanify.verify.compare:compare_case"
+    comparer: str = "scanify.verify.compare.compare:compare_case"
     data: tuple[Path, ...] = ()
 
 

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import scanify
 from scanify.errors import ScanifyError
-from scanify.verify.cache import Cache
-from scanify.verify.case import CaseSpec
-from scanify.verify.codec import from_json, to_json
-from scanify.verify.limits import Limits, human_bytes
-from scanify.verify.process import Outcome, run_child
-from scanify.verify.project import is_installed
+from scanify.verify.cache.cache import Cache
+from scanify.verify.cases.case import CaseSpec
+from scanify.verify.children.codec import from_json, to_json
+from scanify.verify.children.limits import Limits, human_bytes
+from scanify.verify.children.process import Outcome, run_child
 from scanify.verify.request import Change, Request, Response
 from scanify.verify.verdict import CaseResult, Verification
+from scanify.verify.versions.project import is_installed
 
 Changes = Mapping[Path, tuple[bytes | None, bytes | None]]
 
@@ -38,7 +38,7 @@ def verify(
     rewritten_target: Path | None = None,
     cache: Cache | None = None,
     notify: Callable[[str], None] = lambda step: None,
-    comparer: str = "scanify.verify.compare:compare_case",
+    comparer: str = "scanify.verify.compare.compare:compare_case",
     data: Sequence[Path] = (),
 ) -> Verification:
     """Compare the original and the rewritten files on every case, each case in a process of its own.

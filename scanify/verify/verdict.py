@@ -121,7 +121,7 @@ class CaseResult:
 
     `error` is set, and nothing else, where the case could not be run (it raised, printed nonsense, took too long):
     a message for the user. `output` is what the user's code printed.
-    `reached` are the files and lines that the case ran, where that was what was asked (`scanify.verify.reached`).
+    `reached` are the files and lines that the case ran, where that was what was asked (`scanify.verify.cases.reached`).
     `cached`: the result was kept from an earlier run on the same contents.
     """
 

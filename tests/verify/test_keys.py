@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 
 from scanify.jaxpr.table import Table
-from scanify.verify.key_uses import find_key_uses
+from scanify.verify.proof.key_uses import find_key_uses
 from scanify.verify.verdict import Status
 from tests.verify.loop_model import CALL, REWRITE, SOURCE, changed
 

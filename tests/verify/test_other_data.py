@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from scanify.verify.child import respond
-from scanify.verify.other_data import looked_at
+from scanify.verify.children.child import respond
+from scanify.verify.versions.other_data import looked_at
 from tests.verify.in_turn import proved, request
 
 MODEL = """
@@ -68,7 +68,7 @@ def test_files_that_nobody_looks_at_do_not_matter(tmp_path: Path) -> None:
 
 
 def test_what_a_library_opens_by_itself_may_have_been_looked_at(tmp_path: Path) -> None:
-    from scanify.verify.consulted import Consulted
+    from scanify.verify.cache.consulted import Consulted
 
     assert looked_at((tmp_path / "weights.safetensors",), Consulted()) is not None
     assert looked_at((tmp_path / "README.md",), Consulted()) is None

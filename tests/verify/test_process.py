@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from scanify.verify import group
-from scanify.verify.limits import Limits
-from scanify.verify.process import Outcome, run_child
+from scanify.verify.children import group
+from scanify.verify.children.limits import Limits
+from scanify.verify.children.process import Outcome, run_child
 
 PRELUDE = """
 import os, signal, subprocess, sys, time
@@ -23,7 +23,7 @@ def answer(fd, text):
     os.write(fd, text.encode() + b"\\n")
 def watch(fd):
     import threading
-    from scanify.verify.in_child import end_with_parent
+    from scanify.verify.children.in_child import end_with_parent
     threading.Thread(target=end_with_parent, args=(fd,), daemon=True).start()
 """
 
@@ -243,10 +243,10 @@ def test_the_death_of_the_parent_ends_the_child(tmp_path: Path) -> None:
         "    time.sleep(600)\n"
     )
     code = (
-        "from scanify.verify.process import run_child; from scanify.verify.limits import Limits; "
+        "from scanify.verify.children.process import run_child; from scanify.verify.children.limits import Limits; "
         "run_child(b'', Limits(seconds=60), 'written_child')"
     )
-    root = Path(group.__file__).parents[2]
+    root = Path(group.__file__).parents[3]
     env = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{root}"}
     with subprocess.Popen([sys.executable, "-c", code], env=env) as parent:
         try:

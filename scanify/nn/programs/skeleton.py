@@ -12,8 +12,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from scanify.jaxpr.calls import opened
-from scanify.jaxpr.canonical import Canonical, NotUnderstood
+from scanify.jaxpr.reading.calls import opened
+from scanify.jaxpr.reading.canonical import Canonical, NotUnderstood
 from scanify.nn.programs.derivative_rules import RULES, WITH_RULES, rule_key
 
 # Constants of a program that are larger than this are the same only if they are one object.
