@@ -170,16 +170,17 @@ def verify_by_hand(
 
     with progress(Console(stderr=True)) as notify:
         return verify(
-            change.changes,
+            change.changes if change.tree is None else change.in_two_trees(),
             run.cases,
             policies=policies,
             requested=None,
             abstract=run.abstract,
             measure=measure,
             limits=run.limits,
-            target=change.target,
+            target=change.target if change.tree is None else change.tree.place(change.target),
             rewritten_target=change.rewritten_target,
-            data=change.data,
+            data=change.data if change.tree is not None else (),
+            tree=change.tree,
             cache=run.cache,
             notify=notify,
             comparer=comparer,

@@ -18,7 +18,7 @@ from scanify.verify.cases.case import CaseSpec
 from scanify.verify.children.codec import from_json, to_json
 from scanify.verify.children.limits import Limits, human_bytes
 from scanify.verify.children.process import Outcome, run_child
-from scanify.verify.request import Change, Request, Response
+from scanify.verify.request import Change, Request, Response, Tree
 from scanify.verify.verdict import CaseResult, Verification
 from scanify.verify.versions.project import is_installed
 
@@ -40,6 +40,7 @@ def verify(
     notify: Callable[[str], None] = lambda step: None,
     comparer: str = "scanify.verify.compare.compare:compare_case",
     data: Sequence[Path] = (),
+    tree: Tree | None = None,
 ) -> Verification:
     """Compare the original and the rewritten files on every case, each case in a process of its own.
 
@@ -47,8 +48,8 @@ def verify(
     cases are called with the module of the file `target`, by default the first of `changes`; in a version that was
     written by hand with that of `rewritten_target`. `policies` are the remat policies to verify under, by their names
     on the command line (None: as written), and `requested` the one that the rewrite was asked for. With a `cache`, a
-    case whose results are in it is not run. `notify` is told what is done. `data` are files that are other ones for the
-    original: a case whose code looks at one of them has no verdict.
+    case whose results are in it is not run. `notify` is told what is done. Where the original is in another `tree`,
+    which has `target`, the files `data` are those beside Python's that differ; then nothing is kept.
 
     Raises ScanifyError where jax or equinox is missing, or where there is nothing to verify or no case to do it with.
     """
@@ -65,12 +66,14 @@ def verify(
         rewritten_target=None if rewritten_target is None else _absolute(rewritten_target),
         comparer=comparer,
         data=tuple(_absolute(path) for path in data),
+        tree=tree,
     )
     results: list[CaseResult] = []
     for case in cases:
         notify(f"verifying {case.text}")
         request = replace(base, case=replace(case, path=_absolute(case.path)))
-        results += _cached(request, cache) or _run(request, limits or Limits(), cache, notify)
+        kept = cache if tree is None else None  # its place is another one each time
+        results += _cached(request, kept) or _run(request, limits or Limits(), kept, notify)
     return Verification(tuple(results), versions())
 
 

@@ -5,6 +5,7 @@ Python has hooks for it that, once added, stay for as long as the process lives 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,15 @@ def hearing(hear: Hear) -> Iterator[None]:
         yield
     finally:
         _HEARING.remove(hear)
+
+
+def go_to(folder: str) -> None:
+    """Change the directory, without telling: it is not the user's code that does it."""
+    heard, _HEARING[:] = list(_HEARING), []
+    try:
+        os.chdir(folder)
+    finally:
+        _HEARING[:] = heard
 
 
 def _tell(event: str, arguments: tuple[Any, ...]) -> None:

@@ -14,7 +14,7 @@ import hashlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +35,8 @@ _UNFOLLOWED = {
     "os.forkpty": "another process was started",
     "socket.connect": "something was asked of another machine or process",
 }
+
+_HOOKS = (__name__, hearing.__module__)
 
 # Stands for the names of all variables.
 _ALL = "*"
@@ -72,7 +74,7 @@ class Consulting:
     """Takes down what is consulted. `ignored` says of which files, by their absolute paths, nothing is kept."""
 
     ignored: Callable[[str], bool]
-    is_users: Callable[[FrameType], bool] = lambda frame: False
+    version_of: Callable[[FrameType], str | None] = lambda frame: None
     start: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     files: dict[str, str | None] = field(default_factory=dict)
     variables: dict[str, str | None] = field(default_factory=dict)
@@ -80,7 +82,15 @@ class Consulting:
     asked: dict[str, str | None] = field(default_factory=dict)
     listed: dict[str, str | None] = field(default_factory=dict)
     unfollowed: dict[str, None] = field(default_factory=dict)
+    # Of these files it is kept which version has looked at them, or at the folders that they are in.
+    watched: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    looked_by: set[tuple[str, str]] = field(default_factory=set)
     busy: bool = False
+
+    def watch(self, paths: Iterable[Path]) -> None:
+        """From now on, keep which version looks at these files."""
+        real = [os.path.realpath(path) for path in paths]
+        self.watched = {"asked": frozenset(real), "listed": frozenset(map(os.path.dirname, real))}
 
     def variable(self, name: str) -> None:
         self.variables.setdefault(name, _variable(name, self.start))
@@ -89,6 +99,7 @@ class Consulting:
         if self.busy or not isinstance(given, str | bytes | os.PathLike) or not isinstance(flags, int):
             return
         path = _source_of(str(Path(os.fsdecode(given)).absolute()))
+        self._note_version(path, "asked")
         if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
             self.written.add(path)
         elif path not in self.written and path not in self.files and not self.ignored(path):
@@ -103,6 +114,7 @@ class Consulting:
         if self.busy or not isinstance(given, str | bytes | os.PathLike):
             return
         path = str(Path(os.fsdecode(given)).absolute())
+        self._note_version(path, "listed" if found is self.listed else "asked")
         if path in found or path in self.written or path.startswith(_SYSTEM) or not self._asks():
             return
         self.busy = True
@@ -111,13 +123,40 @@ class Consulting:
         finally:
             self.busy = False
 
+    def _note_version(self, path: str, how: str) -> None:
+        if not self.watched:
+            return
+        self.busy = True
+        try:
+            real = os.path.realpath(path)
+        finally:
+            self.busy = False
+        if real in self.watched[how] and (version := self._version()) is not None:
+            self.looked_by.add((version, real))
+
+    def _version(self) -> str | None:
+        """The version whose code is nearest among those that run, "" where it may be any.
+
+        None for an import statement, and where scanify itself looks.
+        """
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None:
+            version = self.version_of(frame)
+            if version is not None:
+                return version
+            module = frame.f_globals.get("__name__", "")
+            if "importlib" in frame.f_code.co_filename or (module.startswith("scanify.") and module not in _HOOKS):
+                return None
+            frame = frame.f_back
+        return ""
+
     def _asks(self) -> bool:
         """Whether it is the user's code that asks, and no import statement of it."""
         frame: FrameType | None = sys._getframe(2)
         while frame is not None:
             if "importlib" in frame.f_code.co_filename:
                 return False
-            if self.is_users(frame):
+            if self.version_of(frame) is not None:
                 return True
             frame = frame.f_back
         return False
@@ -163,10 +202,10 @@ class _Variables(dict[bytes, bytes]):
 
 @contextmanager
 def consulting(
-    ignored: Callable[[str], bool], is_users: Callable[[FrameType], bool] = lambda frame: False
+    ignored: Callable[[str], bool], version_of: Callable[[FrameType], str | None] = lambda frame: None
 ) -> Iterator[Consulting]:
-    """Inside, what is consulted is taken down; `is_users` says of a frame whether the user's code runs in it."""
-    record = Consulting(ignored, is_users)
+    """Inside, what is consulted is taken down; `version_of` says of a frame whose code it is (None: no version's)."""
+    record = Consulting(ignored, version_of)
     environ: Any = os.environ
     before = environ._data
     watched = _Variables(before, record.variable)

@@ -24,9 +24,15 @@ from scanify.verify.children.telling import listening, tell
 from scanify.verify.request import Request, Response
 from scanify.verify.verdict import CaseResult
 from scanify.verify.versions.loaded import Version
-from scanify.verify.versions.other_data import looked_at
+from scanify.verify.versions.other_data import across_trees
 from scanify.verify.versions.overlay import Overlay
-from scanify.verify.versions.versions import consulted_by, consulting_of, overlay_of, read_of, target_of
+from scanify.verify.versions.versions import (
+    consulted_by,
+    consulting_of,
+    overlay_of,
+    read_of,
+    target_of,
+)
 
 if TYPE_CHECKING:
     from scanify.verify.versions.settings import Settings
@@ -61,23 +67,15 @@ def respond(request: Request, lifeline: int | None = None) -> Response:
     try:
         run = _Run(request, lifeline)
         with consulting_of(run.overlay) as record:
+            record.watch(request.data)
             results = run.results_or_error()
         consulted = consulted_by(run.overlay, record)
-        other = looked_at(request.data, consulted)
-        if other is not None:
-            results = (CaseResult(request.case.text, error=_other_data(request, other)),)
+        odd = across_trees(request, run.overlay, record.looked_by, consulted)
+        if odd is not None:
+            results = (CaseResult(request.case.text, error=f"{request.case.text}: {odd}"),)
         return Response(results, read_of(run.overlay.original), read_of(run.overlay.rewritten), consulted)
     except BaseException as error:
         return Response((CaseResult(request.case.text, error=_message(error)),))
-
-
-def _other_data(request: Request, path: Path) -> str:
-    name = os.path.relpath(path, request.directory)
-    return (
-        f"{request.case.text}: {name} is another file in the revision, and the code looks at it, or may do so; only "
-        "Python files are taken from a revision. Check it out into a folder of its own (git worktree add FOLDER "
-        "REVISION), and give the file there and the one here with --before and --after"
-    )
 
 
 def _message(error: BaseException) -> str:

@@ -40,6 +40,8 @@ class Version:
     # The file whose import statement is being run, last; and by file which one had it imported.
     importing: list[str] = field(default_factory=list)
     importers: dict[str, str] = field(default_factory=dict)
+    # The directory that it is loaded and built in; None: that of the process.
+    folder: str | None = None
 
     @classmethod
     def of(cls, name: str, texts: Mapping[Path, bytes | None], search: Sequence[Path], suffix: str = "") -> "Version":

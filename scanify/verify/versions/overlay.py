@@ -18,6 +18,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import FrameType, ModuleType
 
+from scanify.verify.cache.audit import go_to
 from scanify.verify.versions.loaded import REWRITTEN, Version, VersionLoader, find_in_version, module_files
 from scanify.verify.versions.project import Project, below, module_name
 
@@ -43,6 +44,7 @@ class Overlay(MetaPathFinder):
         self._owned: dict[str, bool] = {}
         self._path = sys.path
         self._shared = sys.path
+        self._folder = os.curdir
         self._loaded: frozenset[str] = frozenset()
         self._libraries: tuple[str, ...] = ()
 
@@ -239,6 +241,7 @@ class Overlay(MetaPathFinder):
     def _switch(self, version: Version | None) -> Version | None:
         previous, self.current = self.current, version
         self._turn_path(previous, version)
+        self._turn_folder(previous, version)
         modules = self._take_modules()
         if previous is not None:
             previous.modules = modules
@@ -259,6 +262,18 @@ class Overlay(MetaPathFinder):
         if version is not None and self.original.search != self.rewritten.search:
             mine = {*self.original.search, *self.rewritten.search}
             sys.path[:] = [*version.search, *(place for place in sys.path if place not in mine)]
+
+    def _turn_folder(self, previous: Version | None, version: Version | None) -> None:
+        """Each version has a directory of its own, where its files lie in a folder of their own."""
+        if previous is not None and previous.folder is not None:
+            previous.folder = str(Path.cwd())
+        if version is None or version.folder is None:
+            if previous is not None and previous.folder is not None:
+                go_to(self._folder)
+        else:
+            if previous is None:
+                self._folder = str(Path.cwd())
+            go_to(version.folder)
 
     def _take_modules(self) -> dict[str, ModuleType]:
         owned = {name: module for name, module in list(sys.modules.items()) if self._owns_module(module)}

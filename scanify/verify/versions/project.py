@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from scanify.verify.request import Tree
+
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 _INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 
@@ -41,17 +43,19 @@ class Project:
     """The user's files: those below `roots` that belong neither to Python, nor to an installed package, nor to scanify.
 
     `search` are the directories to import from before all others, `fallback` those to import from after all others;
-    `directory` is what shown names are relative to.
+    `directory` is what shown names are relative to. Files of another state of the project, in `tree`, are shown as
+    those of here.
     """
 
     roots: tuple[Path, ...]
     search: tuple[Path, ...]
     directory: Path
     fallback: tuple[Path, ...] = ()
+    tree: Tree | None = None
 
     @classmethod
-    def around(cls, files: Iterable[Path], case: Path, directory: Path) -> "Project":
-        """The project that the rewritten `files` and the file of the `case` belong to."""
+    def around(cls, files: Iterable[Path], case: Path, directory: Path, tree: Tree | None = None) -> "Project":
+        """The project of the rewritten `files` and of the file of the `case`; `tree` is another state of it."""
         files = tuple(files)
         search = search_places(files, case)
         marked = [found for file in (*files, case) if (found := _project_directory(file)) is not None]
@@ -62,6 +66,7 @@ class Project:
             search,
             directory,
             tuple(place for place in dict.fromkeys(fallback) if place not in search),
+            tree,
         )
 
     def owns(self, file: str) -> bool:
@@ -78,6 +83,8 @@ class Project:
 
     def display(self, file: str) -> str:
         """The name to show for a file of the project: relative to `directory`, or else to where it is imported from."""
+        if self.tree is not None and below(file, str(self.tree.copy)):
+            return self.display(str(self.tree.here / os.path.relpath(file, self.tree.copy)))
         if below(file, str(self.directory)):
             return os.path.relpath(file, self.directory)
         above = [root for root in self._roots if below(file, root)]

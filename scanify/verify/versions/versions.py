@@ -4,7 +4,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from scanify.verify.cache.consulted import Consulted, Consulting, consulting, is_systems
-from scanify.verify.request import Read, Request
+from scanify.verify.request import Read, Request, Tree
 from scanify.verify.versions.loaded import Version
 from scanify.verify.versions.overlay import Overlay
 from scanify.verify.versions.project import Project, search_places
@@ -15,11 +15,13 @@ def overlay_of(request: Request) -> Overlay:
     targets = [path for path in (request.target, request.rewritten_target) if path is not None]
     changed = [change.path for change in request.changes]
     overlay = Overlay(
-        Project.around([*targets, *changed], request.case.path, request.directory),
+        Project.around([*targets, *changed], request.case.path, request.directory, request.tree),
         {change.path: change.original for change in request.changes},
         {change.path: change.rewritten for change in request.changes},
     )
-    if request.rewritten_target is not None:
+    if request.tree is not None:
+        _in_trees(overlay, request, request.tree)
+    elif request.rewritten_target is not None:
         for version in (overlay.original, overlay.rewritten):
             version.search = _search(request, version)
     return overlay
@@ -41,7 +43,7 @@ def consulting_of(overlay: Overlay) -> AbstractContextManager[Consulting]:
     overlay.project.is_foreign("")  # looks up where Python lies, which must not begin while something else does so
     return consulting(
         lambda path: is_systems(path) or overlay.project.is_foreign(path),
-        lambda frame: overlay.version_of(frame) is not None,
+        lambda frame: None if (version := overlay.version_of(frame)) is None else version.name,
     )
 
 
@@ -49,6 +51,16 @@ def consulted_by(overlay: Overlay, record: Consulting) -> Consulted:
     """What both versions have consulted so far, beside the modules that they imported."""
     sources = [path for version in (overlay.original, overlay.rewritten) for path in version.read]
     return record.found(overlay.is_library, sources)
+
+
+def _in_trees(overlay: Overlay, request: Request, tree: Tree) -> None:
+    """Each version imports from its own tree and runs in it; what lies outside of both is common to them."""
+    own, other = overlay.rewritten, overlay.original
+    found = [*search_places([target_of(request, own)], request.case.path), *map(Path, overlay.project.fallback)]
+    places = [place for place in dict.fromkeys(found) if not place.is_relative_to(tree.copy)]
+    own.search = tuple(map(str, places))
+    other.search = tuple(str(tree.place(place)) for place in places)
+    own.folder, other.folder = str(request.directory), str(tree.place(request.directory))
 
 
 def _search(request: Request, version: Version) -> tuple[str, ...]:
