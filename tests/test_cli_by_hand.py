@@ -120,10 +120,10 @@ class TestAgainst:
             (call,) = stand.calls
             assert "config.json" in [path.name for path in call["data"]]
             assert all(path.suffix != ".py" for path in call["data"])
-            assert call["rewritten_target"] == repository / "loop.py"
-            assert call["target"] == call["tree"].copy / "loop.py" != call["rewritten_target"]
-            assert call["changes"][call["target"]] == (b"x = 1\n",) * 2
-            assert not call["tree"].copy.exists()  # it is gone by now
+            assert call["target"] == call["rewritten_target"] == repository / "loop.py"
+            assert call["changes"] == {repository / "loop.py": (b"x = 1\n", text.encode())}
+            with call["tree"]() as tree:
+                assert tree.place(call["target"]).read_text() == "x = 1\n" and tree.here == repository.resolve()
 
     def test_a_case_file_is_no_part_of_the_change(self, stand: Stand, repository: Path) -> None:
         """It is new here; were it part of the change, the original would have none."""

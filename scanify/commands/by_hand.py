@@ -1,8 +1,9 @@
 """The change that somebody made by hand: two files, or the working tree against a revision of git."""
 
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
 class ByHand:
     """Both versions of every file of the change, and the file whose module the cases are given in each version.
 
-    `data` are files other than Python's that differ; then `tree` is where the first version lies as a whole.
+    `data` are files other than Python's that differ; `tree` gives the first version with its own.
     """
 
     changes: Mapping[Path, tuple[bytes | None, bytes | None]]
     target: Path
     rewritten_target: Path
     data: tuple[Path, ...] = ()
-    tree: "Tree | None" = None
+    tree: "Callable[[], AbstractContextManager[Tree]] | None" = None
 
     def diff(self, folder: Path) -> str:
         """The change as a unified diff, with paths relative to `folder`."""
@@ -40,12 +41,6 @@ class ByHand:
             return render({self.target: texts[0]}, {self.target: texts[1]}, folder, renamed=renamed)
         before, after = ({path: _text(path, texts[at]) for path, texts in self.changes.items()} for at in range(2))
         return render(before, after, folder)
-
-    def in_two_trees(self) -> dict[Path, tuple[bytes | None, bytes | None]]:
-        """The two files that are compared, each as it lies in its own tree."""
-        assert self.tree is not None
-        paths = self.tree.place(self.target), self.rewritten_target
-        return {path: (path.read_bytes(),) * 2 for path in paths}
 
 
 def two_files(before: str, after: str) -> ByHand:
@@ -85,20 +80,17 @@ def since(revision: str, file: str | None, cases: Collection[Path]) -> ByHand:
             f"{shown(path, Path.cwd())} does not exist in {revision}: there is nothing to compare it with; name the "
             "old file and the new one with --before and --after"
         )
-    return ByHand(changes, path, path, data)
+    if not changes:
+        changes = {path: (path.read_bytes(),) * 2}
+    return ByHand(changes, path, path, data, partial(_tree, revision, path.parent))
 
 
 @contextmanager
-def in_its_tree(change: ByHand, revision: str) -> Iterator[ByHand]:
-    """Inside, the change with the whole tree of the revision, where more differs than Python files."""
-    if not change.data:
-        yield change
-        return
+def _tree(revision: str, folder: Path) -> "Iterator[Tree]":
     from scanify.verify.request import Tree
 
-    folder = change.target.parent
     with tree_of(revision, folder) as copy:
-        yield replace(change, tree=Tree(copy, top_of(folder)))
+        yield Tree(copy, top_of(folder))
 
 
 def demand_file(name: str, option: str = "", else_: str = "") -> None:

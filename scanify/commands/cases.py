@@ -170,16 +170,16 @@ def verify_by_hand(
 
     with progress(Console(stderr=True)) as notify:
         return verify(
-            change.changes if change.tree is None else change.in_two_trees(),
+            change.changes,
             run.cases,
             policies=policies,
             requested=None,
             abstract=run.abstract,
             measure=measure,
             limits=run.limits,
-            target=change.target if change.tree is None else change.tree.place(change.target),
+            target=change.target,
             rewritten_target=change.rewritten_target,
-            data=change.data if change.tree is not None else (),
+            data=change.data,
             tree=change.tree,
             cache=run.cache,
             notify=notify,

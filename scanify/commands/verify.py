@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scanify.commands.advice import advice_on
-from scanify.commands.by_hand import ByHand, demand_file, in_its_tree, since, two_files
+from scanify.commands.by_hand import ByHand, demand_file, since, two_files
 from scanify.commands.cases import CaseRun, choose_run, limit_options, verify_by_hand, verify_outcome
 from scanify.commands.common import REMAT_CHOICE, STDIN, Given, advise_option, load_project, stack_option
 from scanify.commands.proposed import proposed_run
@@ -48,7 +48,8 @@ FORMATS = ("text", "json", "markdown", "junit", "html")
     "--against",
     metavar="REVISION",
     help="Compare the working tree with this git revision: every file of the repository that differs, the case file "
-    "excepted. Where other files than Python's differ, the original runs in a copy of the whole revision. "
+    "excepted. Where the code looks at other files than Python's that differ, the original runs in a copy of the "
+    "whole revision. "
     "FILE is the one that the cases are for; it may be left out if only one differs.",
 )
 @click.option(
@@ -117,8 +118,8 @@ def command(
         result = _by_hand(two_files(before, after), run, policies, measure=measure, advise=advise)
     else:
         assert against is not None
-        with in_its_tree(since(against, file, tuple(case.path for case in run.cases)), against) as change:
-            result = _by_hand(change, run, policies, measure=measure, advise=advise)
+        change = since(against, file, tuple(case.path for case in run.cases))
+        result = _by_hand(change, run, policies, measure=measure, advise=advise)
     _report(result, form, output)
     return Exit.OK if result.good else Exit.VERIFICATION
 

@@ -71,7 +71,7 @@ class Read:
 @dataclass(frozen=True)
 class Response:
     """The results of the case, one for each variant of it, the defaults first, and what both versions imported and
-    consulted beside.
+    consulted beside. `other_data`: there is no verdict, as the code looks at data files that differ for the original.
 
     They say nothing about the user's output, which only the parent sees.
     """
@@ -80,3 +80,4 @@ class Response:
     original: Read = Read()
     rewritten: Read = Read()
     consulted: Consulted = field(default_factory=Consulted)
+    other_data: bool = False

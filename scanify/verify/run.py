@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def verify(
     notify: Callable[[str], None] = lambda step: None,
     comparer: str = "scanify.verify.compare.compare:compare_case",
     data: Sequence[Path] = (),
-    tree: Tree | None = None,
+    tree: Callable[[], AbstractContextManager[Tree]] | None = None,
 ) -> Verification:
     """Compare the original and the rewritten files on every case, each case in a process of its own.
 
@@ -48,8 +49,9 @@ def verify(
     cases are called with the module of the file `target`, by default the first of `changes`; in a version that was
     written by hand with that of `rewritten_target`. `policies` are the remat policies to verify under, by their names
     on the command line (None: as written), and `requested` the one that the rewrite was asked for. With a `cache`, a
-    case whose results are in it is not run. `notify` is told what is done. Where the original is in another `tree`,
-    which has `target`, the files `data` are those beside Python's that differ; then nothing is kept.
+    case whose results are in it is not run. `notify` is told what is done. `data` are files beside
+    Python's that differ for the original: a case whose code looks at one of them is run with the original in the `tree`
+    that this gives, which has them as they were; without one, it has no verdict.
 
     Raises ScanifyError where jax or equinox is missing, or where there is nothing to verify or no case to do it with.
     """
@@ -66,15 +68,28 @@ def verify(
         rewritten_target=None if rewritten_target is None else _absolute(rewritten_target),
         comparer=comparer,
         data=tuple(_absolute(path) for path in data),
-        tree=tree,
     )
     results: list[CaseResult] = []
-    for case in cases:
-        notify(f"verifying {case.text}")
-        request = replace(base, case=replace(case, path=_absolute(case.path)))
-        kept = cache if tree is None else None  # its place is another one each time
-        results += _cached(request, kept) or _run(request, limits or Limits(), kept, notify)
+    with ExitStack() as stack:
+        own: Tree | None = None
+        for case in cases:
+            notify(f"verifying {case.text}")
+            request = replace(base, case=replace(case, path=_absolute(case.path)))
+            found, other_data = _cached(request, cache), False
+            if not found:
+                found, other_data = _run(request, limits or Limits(), cache, notify)
+            if other_data and tree is not None:
+                own = own or stack.enter_context(tree())
+                found, _ = _run(_in_two_trees(request, own), limits or Limits(), None, notify)
+            results += found
     return Verification(tuple(results), versions())
+
+
+def _in_two_trees(request: Request, tree: Tree) -> Request:
+    """The request with the original in a tree of its own. It is kept nowhere, as that has another place each time."""
+    original, rewritten = tree.place(request.target), request.target
+    changes = tuple(Change(path, path.read_bytes(), path.read_bytes()) for path in (original, rewritten))
+    return replace(request, tree=tree, target=original, rewritten_target=rewritten, changes=changes)
 
 
 def versions() -> tuple[tuple[str, str], ...]:
@@ -128,22 +143,27 @@ def _cached(request: Request, cache: Cache | None) -> list[CaseResult]:
     return [replace(first, seconds=seconds), *(replace(each, seconds=()) for each in rest)]
 
 
-def _run(request: Request, limits: Limits, cache: Cache | None, notify: Callable[[str], None]) -> list[CaseResult]:
+def _run(
+    request: Request, limits: Limits, cache: Cache | None, notify: Callable[[str], None]
+) -> tuple[list[CaseResult], bool]:
+    """The results, and whether there are none because the code looks at data files that differ."""
+
     def tell(step: str) -> None:
         notify(f"verifying {request.case.text}: {step}")
 
     outcome = run_child(json.dumps(to_json(request)).encode(), limits, notify=tell)
     if outcome.response is None:
-        return _with_outcome([CaseResult(request.case.text, error=_ended(request.case, outcome, limits))], outcome)
+        ended = CaseResult(request.case.text, error=_ended(request.case, outcome, limits))
+        return _with_outcome([ended], outcome), False
     try:
         response = from_json(Response, json.loads(outcome.response))
     except (ValueError, TypeError) as error:
         nonsense = f"{request.case.text}: its process answered nonsense: {error}"
-        return _with_outcome([CaseResult(request.case.text, error=nonsense)], outcome)
+        return _with_outcome([CaseResult(request.case.text, error=nonsense)], outcome), False
     results = _with_outcome(list(response.results), outcome)
     if cache is not None:
         cache.keep(request, response, results)
-    return results
+    return results, response.other_data
 
 
 def _with_outcome(results: list[CaseResult], outcome: Outcome) -> list[CaseResult]:

@@ -1,14 +1,17 @@
 """Revisions as whole trees: the original finds the data files that it had, or there is no verdict."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from scanify.verify.cache.consulted import Consulted
+from scanify.verify.cases.case import CaseSpec
 from scanify.verify.children.child import respond
 from scanify.verify.request import Change, Request, Tree
+from scanify.verify.run import verify
 from scanify.verify.verdict import CaseResult, Status
 from scanify.verify.versions.other_data import looked_at
 from tests.verify.in_turn import proved, request
@@ -136,3 +139,34 @@ def test_what_a_library_opens_by_itself_may_have_been_looked_at(tmp_path: Path) 
     seen = str((tmp_path / "README.md").resolve())
     assert looked_at((tmp_path / "README.md",), {("rewritten", seen)}, Consulted()) is None
     assert looked_at((tmp_path / "README.md",), {("", seen)}, Consulted()) is not None
+
+
+def test_with_one_tree_for_both_nobody_may_look(trees: Tree) -> None:
+    both = replace(asked(trees, READS), tree=None, target=trees.here / "one.py", changes=())
+    response = respond(both)
+    assert response.other_data and response.results[0].error is not None
+    assert "data.json is another file for the original, and the code looks at it" in response.results[0].error
+    assert not respond(replace(both, data=(trees.here / "elsewhere.json",))).other_data
+
+
+def test_a_case_that_looks_is_run_again_with_the_original_in_its_tree(
+    trees: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked(trees, READS)
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    taken: list[Tree] = []
+
+    @contextmanager
+    def tree() -> Iterator[Tree]:
+        taken.append(trees)
+        yield trees
+
+    def verified(data: str) -> CaseResult:
+        path = trees.here / "one.py"
+        case = CaseSpec(trees.here / "cases.py", "case", "cases.py:case")
+        changes = {path: (path.read_bytes(),) * 2}
+        options = {"policies": [None], "requested": None, "measure": False, "rewritten_target": path}
+        return verify(changes, [case], data=[trees.here / data], tree=tree, **options).cases[0]  # type: ignore[arg-type]
+
+    assert verified("data.json").policies[0].outputs.status is Status.FAILED and taken == [trees]
+    assert proved(verified("notes.md")) and taken == [trees]

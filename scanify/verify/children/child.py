@@ -72,7 +72,7 @@ def respond(request: Request, lifeline: int | None = None) -> Response:
         consulted = consulted_by(run.overlay, record)
         odd = across_trees(request, run.overlay, record.looked_by, consulted)
         if odd is not None:
-            results = (CaseResult(request.case.text, error=f"{request.case.text}: {odd}"),)
+            return Response((CaseResult(request.case.text, error=f"{request.case.text}: {odd}"),), other_data=True)
         return Response(results, read_of(run.overlay.original), read_of(run.overlay.rewritten), consulted)
     except BaseException as error:
         return Response((CaseResult(request.case.text, error=_message(error)),))

@@ -1,4 +1,7 @@
-"""Where the original has a tree of its own: neither version may use what lies in the tree of the other one."""
+"""Data files that the original has otherwise: no code may look at them where both versions are in one tree.
+
+Where the original has a tree of its own, it may look there; neither may use what lies in the tree of the other one.
+"""
 
 import os
 from collections.abc import Collection, Sequence
@@ -20,8 +23,11 @@ def across_trees(
     request: Request, overlay: Overlay, looked_by: Collection[tuple[str, str]], consulted: Consulted
 ) -> str | None:
     """What a version has used, or may have, of the tree of the other one, in words; None where there is nothing."""
-    other = looked_at(request.data, looked_by, consulted)
+    other = looked_at(request.data, looked_by, consulted, one_tree=request.tree is None)
     if other is not None:
+        what = f"{os.path.relpath(other, request.directory)} is another file for the original, and the code looks at it"
+        if request.tree is None:
+            return f"{what}, or may do so without being seen"
         return (
             f"{os.path.relpath(other, request.directory)} is another file in the revision, and the original looks at "
             "the one of the working tree, or may do so without being seen. It runs in a copy of the revision, where it "
@@ -37,12 +43,15 @@ def across_trees(
     return None
 
 
-def looked_at(data: Sequence[Path], looked_by: Collection[tuple[str, str]], consulted: Consulted) -> Path | None:
+def looked_at(
+    data: Sequence[Path], looked_by: Collection[tuple[str, str]], consulted: Consulted, *, one_tree: bool = False
+) -> Path | None:
     """The first of these files that the original has looked at where the rewritten version has it, or may have unseen.
 
-    `looked_by` says which version has looked at which of them, or at which of the folders around them.
+    `looked_by` says which version has looked at which of them, or at which of the folders around them. With one tree
+    for both versions, it does not matter which it was.
     """
-    seen = {path for version, path in looked_by if version != "rewritten"}
+    seen = {path for version, path in looked_by if one_tree or version != "rewritten"}
     for path in data:
         real = Path(os.path.realpath(path))
         if {str(real), str(real.parent)} & seen or path.suffix in _UNSEEN or consulted.unfollowed:

@@ -84,7 +84,8 @@ class Overlay(MetaPathFinder):
         Raises whatever the user's code raises.
         """
         with self.active(version):
-            module = self._load_by_name(path, version) or self._load_by_path(path, version)
+            by_name = None if self._is_outside(path, version) else self._load_by_name(path, version)
+            module = by_name or self._load_by_path(path, version)
             self._check_loaded(version)
             return module
 
@@ -178,6 +179,10 @@ class Overlay(MetaPathFinder):
             return None
         module = importlib.import_module(name)
         return module if _is_file(module, path) else None
+
+    def _is_outside(self, path: Path, version: Version) -> bool:
+        """Whether a file lies outside of the tree that the version has alone, where its name may be another file's."""
+        return version.folder is not None and not any(below(str(path), place) for place in version.search)
 
     def _check_loaded(self, version: Version) -> None:
         """Nothing may have gone around the overlay: a file read from disk would be the same in both versions."""
