@@ -141,7 +141,7 @@ def _with_layers(whole: Any, names: list[str]) -> Any:
     def layers(path: Any, value: Any) -> Any:
         if not is_stack(value) or not len(value):
             return value
-        return stack_elements(value._refs(), _place(path, names))
+        return stack_elements(type(value)._refs(value), _place(path, names))
 
     return jax.tree_util.tree_map_with_path(layers, whole, is_leaf=is_stack)
 

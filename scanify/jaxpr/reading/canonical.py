@@ -236,10 +236,14 @@ def keeps_state(function: types.FunctionType) -> bool:
 
     Such is a callback that counts its calls in a name of the function around it, or in an attribute of itself.
     """
-    if function.__dict__:
-        return True
-    free = set(function.__code__.co_freevars)
-    waiting = [function.__code__]
+    return bool(function.__dict__) or _writes(function.__code__)
+
+
+@functools.lru_cache(maxsize=4096)
+def _writes(whole: types.CodeType) -> bool:
+    """Whether a function of this code writes to a name that it closes over, or to an attribute."""
+    free = set(whole.co_freevars)
+    waiting = [whole]
     while free and waiting:
         code = waiting.pop()
         waiting += [const for const in code.co_consts if isinstance(const, types.CodeType)]
