@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +14,9 @@ from typing import TypeVar
 from scanify.verify.children.codec import from_json, to_json
 
 Asked = TypeVar("Asked")
+
+# Seconds to be ended by another process first.
+_GIVEN = 2.0
 
 
 def serve(
@@ -47,7 +51,11 @@ def serve(
 
 
 def end_with_parent(lifeline: int) -> None:
-    """Wait for the parent's end of a pipe to close, then end this process and all it started."""
+    """Wait for the parent's end of a pipe to close, then end this process and all it started.
+
+    Whoever supervises this process sees that, too, and ends more; it is given time for that.
+    """
     with suppress(OSError):
         os.read(lifeline, 1)
+    time.sleep(_GIVEN)
     os.killpg(0, signal.SIGKILL)

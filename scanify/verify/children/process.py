@@ -21,7 +21,10 @@ _KEPT = 32 * 1024
 # How a line begins that tells a step; no answer begins so.
 _STEP = b'{"step": '
 
-_BOOT = "import sys; sys.path.append({root!r}); from {module} import main; main(*map(int, sys.argv[1:]))"
+_BOOT = (
+    "import sys; sys.path.append({root!r}); from scanify.verify.children.supervise import supervise; "
+    "given = list(map(int, sys.argv[1:])); supervise(given[2]); from {module} import main; main(*given)"
+)
 
 
 @dataclass(frozen=True)
