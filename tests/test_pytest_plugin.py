@@ -162,5 +162,5 @@ def test_a_file_that_the_configuration_names_must_be_there(project: Path) -> Non
     (project / "pyproject.toml").write_text(CONFIGURATION.replace("src/model.py", "src/gone.py"))
     config = parse_config(project / "pyproject.toml")
     case = CaseSpec(project / "tests/cases.py", "model", "tests/cases.py:model")
-    with pytest.raises(ScanifyError, match="expected file to be a Python file, got 'src/gone.py'"):
+    with pytest.raises(ScanifyError, match="expected file to be a Python file"):
         target_of("model", case, config)

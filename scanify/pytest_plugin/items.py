@@ -92,4 +92,6 @@ class CaseItem(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        return self.path, None, f"scanify {self.name}"
+        lines = self.path.read_text(encoding="utf-8").splitlines()
+        at = (number for number, line in enumerate(lines) if line.split("=")[0].strip(" \"'") == self.comparison.name)
+        return self.path, next(at, 0), f"scanify {self.name}"
