@@ -97,7 +97,9 @@ class ArrayStacked(LayerSequence[M]):
         """
         ScanCheckpointPolicy.of(gradient_checkpointing)
         built = list(layers)
-        return ArrayStacked(stack_layers(built), len(built), gradient_checkpointing)
+        del layers  # a list that the caller made for this call is gone, and so are its layers once they are stacked
+        count = len(built)
+        return ArrayStacked(stack_layers(built), count, gradient_checkpointing)
 
     @staticmethod
     def init(

@@ -80,7 +80,9 @@ class BlockSeq(LayerSequence[L]):
         another place in each.
         """
         ScanCheckpointPolicy.of(gradient_checkpointing)
-        kept = store(list(layers))
+        built = list(layers)
+        del layers  # a list that the caller made for this call is gone, and so are its layers once they are stacked
+        kept = store(built)
         return BlockSeq(kept.stacks, kept.rests, kept.places, kept.order, gradient_checkpointing, kept.level)
 
     def describe(self) -> str:
