@@ -11,7 +11,7 @@ from scanify.jaxpr.table import Table
 from scanify.verify.compare.judge import Once, Subject
 from scanify.verify.programs.reading import or_none
 from scanify.verify.programs.trace import Traced
-from scanify.verify.proof.key_uses import Key, KeyUses, Uses, find_key_uses, uses_keys
+from scanify.verify.proof.key_uses import Key, KeyUses, Made, Uses, find_key_uses, uses_keys
 from scanify.verify.proof.wording import Programs, Words
 from scanify.verify.proof.words import show_operation
 from scanify.verify.verdict import Difference, Operation, Status, Verdict
@@ -28,9 +28,9 @@ def keys(subject: Subject, traced: Traced) -> Once:
     programs = subject.original.forward, traced.forward
     if not any(uses_keys(program.jaxpr) for program in programs):
         return Once(None, "no random key is used")
-    table = Table()
+    table, made = Table(), Made()
     with subject.steps.step("keys"):
-        found = or_none(lambda: [find_key_uses(table, program) for program in programs])
+        found = or_none(lambda: [find_key_uses(table, program, made) for program in programs])
     if found is None:
         return Once(None, "the use of random keys is not known: the traced programs could not be read")
     before, after = found

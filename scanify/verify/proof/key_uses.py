@@ -6,6 +6,9 @@ cannot tell the rows of an array of keys apart that are taken by an index. Here 
 raw keys are seen as well, `keys[0]` is one key however it was taken, and scans are followed iteration by iteration.
 
 The same split made again is one use: it gives the same keys, and their uses count by themselves.
+
+Row i of a split is the key that folding in i gives, where jax makes the bits of threefry keys for each element apart
+(`jax_threefry_partitionable`, the default): both are one key here.
 """
 
 from __future__ import annotations
@@ -54,9 +57,26 @@ class KeyUses:
     hidden: dict[Hashable, int]
 
 
-def find_key_uses(table: Table, program: Any) -> KeyUses:
-    """The key uses of a `ClosedJaxpr`; those of two programs in one table can be compared."""
-    reader = _Reader(table)
+@dataclass(eq=False)
+class Made:
+    """The keys that were made of others, by the key and the number that each was made of; shared by the programs that
+    are compared.
+    """
+
+    nodes: dict[tuple[int, int], int] = field(default_factory=dict)
+    same: dict[int, int] = field(default_factory=dict)
+    # The keys that raw ones are the data of.
+    typed: dict[int, int] = field(default_factory=dict)
+
+    def note(self, key: int, number: int, node: int) -> None:
+        """`node` is what a key and a number make."""
+        key = self.same.get(key, key)
+        self.same.setdefault(node, self.nodes.setdefault((key, number), node))
+
+
+def find_key_uses(table: Table, program: Any, made: Made | None = None) -> KeyUses:
+    """The key uses of a `ClosedJaxpr`; those of two programs in one table, that share `made`, can be compared."""
+    reader = _Reader(table, Made() if made is None else made)
     read(reader, program)
     return KeyUses(reader.uses, reader.hidden)
 
@@ -79,8 +99,9 @@ def uses_keys(jaxpr: Any, seen: set[int] | None = None) -> bool:
 class _Reader(Numbering):
     """Counts the uses of keys while it numbers."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, made: Made) -> None:
         super().__init__(table)
+        self.made = made
         self.uses: dict[Key, Uses] = {}
         self.hidden: dict[Hashable, int] = {}
         self.counting = True
@@ -93,7 +114,30 @@ class _Reader(Numbering):
             operands = inputs[: DRAWS.get(name, 1)]
             for key in self._rows(operands[0]) if name.startswith("random_") else [tuple(operands)]:
                 self._use(key, equation)
-        return super().equation(equation, inputs)
+        outputs = super().equation(equation, inputs)
+        if name in (SPLIT, "random_fold_in"):
+            self._note_made(equation, inputs, outputs[0])
+        elif name == "random_unwrap" and prod(self.table.shape[inputs[0]]) <= ROWS:
+            for (raw,), (key,) in zip(self._rows(outputs[0], 1), self._rows(inputs[0]), strict=True):
+                self.made.typed[raw] = key
+        elif name == "random_wrap" and inputs[0] in self.made.typed:
+            key = self.made.typed[inputs[0]]
+            self.made.same.setdefault(outputs[0], self.made.same.get(key, key))
+        return outputs
+
+    def _note_made(self, equation: Any, inputs: list[int], output: int) -> None:
+        """Keep what keys are made of, where folding in a number gives the row of a split."""
+        apart = getattr(getattr(equation, "ctx", None), "threefry_partitionable", False)
+        impl = getattr(equation.outvars[0].aval.dtype, "_impl", None)
+        if not apart or getattr(impl, "tag", None) != "fry" or self.table.shape[inputs[0]] != ():
+            return
+        if equation.primitive.name == SPLIT:
+            for number, (row_node,) in enumerate(self._rows(output)) if prod(self.table.shape[output]) <= ROWS else ():
+                self.made.note(inputs[0], number, row_node)
+            return
+        number = self.table.value(inputs[1])
+        if number is not None and number.size == 1 and int(number) >= 0:
+            self.made.note(inputs[0], int(number), output)
 
     def apply(self, equation: Any, key: Hashable, inputs: Any) -> list[int]:
         self._hide(equation, (equation.primitive.name, key, tuple(inputs)))
@@ -116,6 +160,7 @@ class _Reader(Numbering):
             self.hidden[what] = self.hidden.get(what, 0) + 1
 
     def _use(self, key: Key, equation: Any) -> None:
+        key = tuple(self.made.same.get(node, node) for node in key)
         found = self.uses.setdefault(key, Uses())
         if equation.primitive.name == SPLIT:
             split = tuple(equation.params["shape"])
@@ -126,9 +171,9 @@ class _Reader(Numbering):
             found.draws += 1
         found.places.append(Place(equation, self.calls, self.iterations))
 
-    def _rows(self, operand: int) -> Iterator[Key]:
-        """The keys of an array of typed keys, one by one."""
-        shape = self.table.shape[operand]
+    def _rows(self, operand: int, inner: int = 0) -> Iterator[Key]:
+        """The keys of an array of typed keys, one by one; each may have axes of its own, the `inner` last ones."""
+        shape = self.table.shape[operand][: len(self.table.shape[operand]) - inner]
         if prod(shape) > ROWS:
             yield (operand,)
             return
