@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+import jax
+
 from scanify.jaxpr.number import Numbering
 from scanify.jaxpr.reading.calls import children, opened
 from scanify.jaxpr.rules.move import row
@@ -118,16 +120,16 @@ class _Reader(Numbering):
         if name in (SPLIT, "random_fold_in"):
             self._note_made(equation, inputs, outputs[0])
         elif name == "random_unwrap" and prod(self.table.shape[inputs[0]]) <= ROWS:
-            for (raw,), (key,) in zip(self._rows(outputs[0], 1), self._rows(inputs[0]), strict=True):
-                self.made.typed[raw] = key
+            for (raw,), (typed,) in zip(self._rows(outputs[0], 1), self._rows(inputs[0]), strict=True):
+                self.made.typed[raw] = typed
         elif name == "random_wrap" and inputs[0] in self.made.typed:
-            key = self.made.typed[inputs[0]]
-            self.made.same.setdefault(outputs[0], self.made.same.get(key, key))
+            wrapped = self.made.typed[inputs[0]]
+            self.made.same.setdefault(outputs[0], self.made.same.get(wrapped, wrapped))
         return outputs
 
     def _note_made(self, equation: Any, inputs: list[int], output: int) -> None:
         """Keep what keys are made of, where folding in a number gives the row of a split."""
-        apart = getattr(getattr(equation, "ctx", None), "threefry_partitionable", False)
+        apart = getattr(getattr(equation, "ctx", None), "threefry_partitionable", jax.config.jax_threefry_partitionable)
         impl = getattr(equation.outvars[0].aval.dtype, "_impl", None)
         if not apart or getattr(impl, "tag", None) != "fry" or self.table.shape[inputs[0]] != ():
             return
@@ -135,9 +137,9 @@ class _Reader(Numbering):
             for number, (row_node,) in enumerate(self._rows(output)) if prod(self.table.shape[output]) <= ROWS else ():
                 self.made.note(inputs[0], number, row_node)
             return
-        number = self.table.value(inputs[1])
-        if number is not None and number.size == 1 and int(number) >= 0:
-            self.made.note(inputs[0], int(number), output)
+        folded = self.table.value(inputs[1])
+        if folded is not None and folded.size == 1 and int(folded) >= 0:
+            self.made.note(inputs[0], int(folded), output)
 
     def apply(self, equation: Any, key: Hashable, inputs: Any) -> list[int]:
         self._hide(equation, (equation.primitive.name, key, tuple(inputs)))
