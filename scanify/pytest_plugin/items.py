@@ -54,6 +54,9 @@ class CaseItem(pytest.Item):
             raise pytest.skip.Exception(str(why), _use_item_location=True) from None
         except ScanifyError as error:
             raise Different(str(error)) from None
+        for each in (policy for result in results for policy in result.policies if policy.policy == self.part):
+            if each.unsupported:
+                raise pytest.skip.Exception(each.outputs.reason, _use_item_location=True)
         for result in results:
             if result.output.strip():
                 self.add_report_section("call", "stdout", result.output)

@@ -17,13 +17,18 @@ def summary(verification: Verification) -> tuple[str, str]:
         failed = any(verdict.status is Status.FAILED for case in bad for verdict in verdicts(case))
         noun = "variant" if any(case.variant for case in cases) else "case"
         return "FAILED" if failed else "NOT VERIFIED", f"{len(bad)} of {count(len(cases), noun)}: {_names(bad)}"
-    policies = len({policy.policy for case in cases for policy in case.policies})
-    scope = f"{_scope(cases)}, {count(policies, 'remat policy')}"
+    policies = len({policy.policy for case in cases for policy in case.policies if not policy.unsupported})
+    without = sorted({policy.policy for case in cases for policy in case.policies if policy.unsupported})
+    scope = f"{_scope(cases)}, {count(policies, 'remat policy')}{_without(without)}"
     tested = sum(verdict.status is Status.TESTED for case in cases for verdict in verdicts(case))
     if tested:
         every = sum(len(verdicts(case)) for case in cases)
         return "VERIFIED", f"{scope}: {every - tested} of {every} verdicts proved, {tested} tested numerically"
     return "PROVED", f"{scope}: equal for all inputs of these shapes and dtypes"
+
+
+def _without(policies: Sequence[str]) -> str:
+    return f" (not {', '.join(policies)}, which jax cannot do for every case)" if policies else ""
 
 
 def once(case: CaseResult) -> tuple[tuple[str, Verdict], ...]:
@@ -39,7 +44,8 @@ def once(case: CaseResult) -> tuple[tuple[str, Verdict], ...]:
 
 def verdicts(case: CaseResult) -> list[Verdict]:
     """Every verdict of the case."""
-    both = [verdict for policy in case.policies for verdict in (policy.outputs, policy.gradients)]
+    shown = (policy for policy in case.policies if not policy.unsupported)
+    both = [verdict for policy in shown for verdict in (policy.outputs, policy.gradients)]
     return [*(verdict for _, verdict in once(case)), *both]
 
 

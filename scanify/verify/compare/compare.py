@@ -21,6 +21,7 @@ from scanify.verify.leaves.correspond import Mismatch
 from scanify.verify.measure.measure import Executables, from_trace, measured
 from scanify.verify.measure.steps import Steps
 from scanify.verify.programs.pair import Pair, pair
+from scanify.verify.programs.policy import is_asked_for
 from scanify.verify.programs.policy import policy_name as policy_name
 from scanify.verify.programs.policy import policy_of as policy_of
 from scanify.verify.programs.programs import Job, call_digest
@@ -178,6 +179,10 @@ class _Case:
 
     def policy(self, subject: Subject, policy: Policy, traces: Traces) -> PolicyResult:
         traced, name = traces[self.key(policy)], policy_name(policy)
+        cannot = self.unsupported(subject, policy, traces)
+        if cannot:
+            skipped = Verdict(Status.NOT_RUN, f"jax cannot do this under {name}: {cannot}")
+            return PolicyResult(name, skipped, skipped, unsupported=cannot)
         if isinstance(traced, Verdict):
             return PolicyResult(name, traced, traced)
         without = traces.get(self.key(False))
@@ -195,6 +200,16 @@ class _Case:
             (*second.notes, *remat_notes(name, traced, without, subject.original)),
             policy_changed(traced, without),
         )
+
+    def unsupported(self, subject: Subject, policy: Policy, traces: Traces) -> str:
+        """What is raised under a policy that nobody asked for, where nothing is without one; otherwise ""."""
+        if is_asked_for(policy, self.policies, self.requested) or subject.original.gradient is None:
+            return ""
+        written = traces[self.key(None)]
+        if isinstance(written, Verdict) or written.gradient is None:
+            return ""
+        traced = traces[self.key(policy)]
+        return traced.reason.partition(": ")[2] if isinstance(traced, Verdict) else traced.raised
 
     def verdicts(self, subject: Subject, traced: Traced, policy: Policy) -> tuple[Verdict, Gradients]:
         """On the outputs, and on the gradients with what else was found of them."""
@@ -225,7 +240,7 @@ class _Case:
         if self.requested is not None and self.key(self.requested) not in map(self.key, self.policies):
             wanted = traces[self.key(self.requested)]
             findings += remat_findings(policy_name(self.requested), wanted, traces[self.key(None)])
-        if all(result.outputs.good and result.gradients.good for result in results):
+        if all(result.good or (result.outputs.good and result.gradients.good) for result in results):
             known = {finding for result in results for finding in result.findings}
             findings += [each for each in self.written(subject, traces) if each not in known]
         return tuple(findings)
