@@ -1,6 +1,7 @@
 """`python -m tests.soundness.versions --pairs 2000 --seed 0`: random pairs of versions, and what `verify` says of them."""
 
 import argparse
+import json
 import os
 import sys
 import tempfile
@@ -26,6 +27,7 @@ def main() -> int:
     )
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so many")
     parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--json", action="store_true", help="the counts alone")
     asked = parser.parse_args()
     found, start = Found(), time.perf_counter()
 
@@ -38,6 +40,10 @@ def main() -> int:
         found.add(answer)
         if time.perf_counter() - start > asked.seconds:
             break
+    if asked.json:
+        counts = {"pairs": found.pairs, "equal": found.equal, "proved": found.proved}
+        print(json.dumps(counts | {"wrong": len(found.wrong), "harness": len(found.harness)}))
+        return 1 if found.wrong or found.harness else 0
     print(f"pairs of versions            {found.pairs}")
     print(f"equal by construction        {found.equal}")
     print(f"  PROVED                     {found.proved}")
