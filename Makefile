@@ -82,8 +82,9 @@ fuzz-models: $(VENV)/$(STAMP) ## 5,000 models made at random, each rewritten and
 fuzz-runtime: $(VENV)/$(STAMP) ## 5,000 nestings of stacks made at random, each held against its own loop
 	$(BIN)/python -m tests.random_stacks --count 5000 --seed 0 $(ARGS)
 
-soundness: $(VENV)/$(STAMP) ## 10,000 pairs of programs, equal and nearly equal: none may be proved that differs
+soundness: $(VENV)/$(STAMP) ## 10,000 pairs of programs and 2,000 of whole versions, equal and nearly equal: none that differs may be proved
 	$(BIN)/python -m tests.soundness --pairs 10000 --seed 0 $(ARGS)
+	$(BIN)/python -W ignore -m tests.soundness.versions --pairs 2000 --seed 0
 
 mutants: $(VENV)/$(STAMP) ## every wrong rewrite that a verification must tell, and with the one check left out that tells it
 	$(BIN)/python -m pytest -q $(PARALLEL) --whole tests/mutants $(ARGS)

@@ -1,3 +1,20 @@
 """scanify rewrites Python loops over equal layers to scans, and proves the rewrite right."""
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scanify.library import Equality as Equality
+    from scanify.library import prove_equal as prove_equal
+
 __version__ = "0.1.0"
+
+_LAZY = ("Equality", "prove_equal")
+
+
+def __getattr__(name: str) -> Any:
+    """What a library is asked for is imported when it is: the command line needs none of it."""
+    if name in _LAZY:
+        from scanify import library
+
+        return getattr(library, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,14 +14,15 @@ STACKS = ("init", "call")
 REMATS = ("none", "full", "nested", "offload", "save_all", "dots")
 # The other names that ScanCheckpointPolicy has for the same: False and True.
 SYNONYMS = {"false": "none", "true": "full"}
-# In place of a policy: that which `scanify.verify.choose` chooses by what the cases measure.
+# In place of a policy: that which `scanify.verify.measure.choose` chooses by what the cases measure.
 AUTO = "auto"
 KEYS = ("cases", "exclude", "memory-budget", "remat", "stack")
 
 
 @dataclass(frozen=True)
 class Config:
-    """What a project sets. `root` is the folder that its paths are relative to; `cases` are `(name, FILE:FUNCTION)`.
+    """What a project sets. `root` is the folder that its paths are relative to; `cases` are `(name, FILE:FUNCTION)`,
+    and `files` the files that they are for, `(name, FILE)`, of those that say so.
 
     `memory_budget` are the bytes of device memory that the gradient may need where `remat` is AUTO.
     """
@@ -32,6 +33,7 @@ class Config:
     exclude: tuple[str, ...] = ()
     cases: tuple[tuple[str, str], ...] = ()
     memory_budget: int | None = None
+    files: tuple[tuple[str, str], ...] = ()
 
 
 def load_config(paths: Iterable[Path]) -> Config:
@@ -66,7 +68,8 @@ def parse_config(file: Path) -> Config:
         remat=_choice(_policy(table.get("remat")), "remat", (*REMATS, AUTO), where),
         stack=_choice(table.get("stack"), "stack", STACKS, where),
         exclude=_patterns(table, where),
-        cases=_cases(table, where),
+        cases=tuple((name, case) for name, case, _ in _cases(table, where)),
+        files=tuple((name, file) for name, _, file in _cases(table, where) if file is not None),
         memory_budget=_memory(table, where),
     )
 
@@ -88,7 +91,7 @@ def _memory(table: Mapping[str, Any], where: str) -> int | None:
     value = table.get("memory-budget")
     if value is None:
         return None
-    from scanify.verify.limits import parse_memory
+    from scanify.verify.children.limits import parse_memory
 
     try:
         return parse_memory(value if isinstance(value, str) else "")
@@ -104,8 +107,17 @@ def _patterns(table: Mapping[str, Any], where: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _cases(table: Mapping[str, Any], where: str) -> tuple[tuple[str, str], ...]:
+def _cases(table: Mapping[str, Any], where: str) -> list[tuple[str, str, str | None]]:
+    """The name of each case, its FILE:FUNCTION, and the file that it is for, where that is said."""
     value = table.get("cases", {})
-    if not isinstance(value, dict) or not all(isinstance(each, str) and ":" in each for each in value.values()):
-        raise ScanifyError(f"{where} cases: expected a table of name = 'FILE:FUNCTION', got {value!r}")
-    return tuple(value.items())
+    found = []
+    for name, given in value.items() if isinstance(value, dict) else ():
+        case, file = (given.get("case"), given.get("file")) if isinstance(given, dict) else (given, None)
+        known = not isinstance(given, dict) or set(given) <= {"case", "file"}
+        if not known or not isinstance(case, str) or ":" not in case or not isinstance(file, str | None):
+            break
+        found.append((name, case, file))
+    if not isinstance(value, dict) or len(found) < len(value):
+        wanted = "a table of name = 'FILE:FUNCTION' or name = {case = 'FILE:FUNCTION', file = 'MODEL.py'}"
+        raise ScanifyError(f"{where} cases: expected {wanted}, got {value!r}")
+    return found

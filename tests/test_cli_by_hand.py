@@ -110,12 +110,20 @@ class TestAgainst:
         assert call["target"] == call["rewritten_target"] == path
         assert call["policies"] == (None,)
 
-    def test_data_files_that_differ_are_told(self, stand: Stand, repository: Path) -> None:
-        (repository / "loop.py").write_text("x = 3\n")
+    def test_where_data_files_differ_the_original_lies_in_its_own_tree(self, stand: Stand, repository: Path) -> None:
         (repository / "config.json").write_text("{}")
-        assert run(["verify", "--against", "HEAD", *CASE]) == Exit.OK
-        assert "config.json" in [path.name for path in stand.calls[0]["data"]]
-        assert all(path.suffix != ".py" for path in stand.calls[0]["data"])
+        assert run(["verify", "--against", "HEAD", *CASE]) == Exit.USAGE  # of which file?
+        for text in ("x = 1\n", "x = 3\n"):
+            stand.calls.clear()
+            (repository / "loop.py").write_text(text)
+            assert run(["verify", "--against", "HEAD", "loop.py", *CASE]) == Exit.OK
+            (call,) = stand.calls
+            assert "config.json" in [path.name for path in call["data"]]
+            assert all(path.suffix != ".py" for path in call["data"])
+            assert call["target"] == call["rewritten_target"] == repository / "loop.py"
+            assert call["changes"] == {repository / "loop.py": (b"x = 1\n", text.encode())}
+            with call["tree"]() as tree:
+                assert tree.place(call["target"]).read_text() == "x = 1\n" and tree.here == repository.resolve()
 
     def test_a_case_file_is_no_part_of_the_change(self, stand: Stand, repository: Path) -> None:
         """It is new here; were it part of the change, the original would have none."""

@@ -48,6 +48,12 @@ class TestReading:
         cases = (("gpt", "cases.py:gpt"), ("vit", "cases.py:vit"))
         assert parse_config(file) == Config(tmp_path, "auto", "init", ("old", "gen/*.py"), cases, 8 * 1024**3)
 
+    def test_a_case_may_say_which_file_it_is_for(self, tmp_path: Path) -> None:
+        table = "[tool.scanify.cases]\ngpt = {case = 'cases.py:gpt', file = 'model.py'}\nvit = 'cases.py:vit'\n"
+        config = parse_config(write(tmp_path, table))
+        assert config.cases == (("gpt", "cases.py:gpt"), ("vit", "cases.py:vit"))
+        assert config.files == (("gpt", "model.py"),)
+
     @pytest.mark.parametrize(
         ("written", "policy"), [("false", "none"), ("true", "full"), ('"False"', "none"), ('"save_all"', "save_all")]
     )
@@ -72,8 +78,10 @@ class TestReading:
             ("[tool.scanify]\nstack = true\n", r"stack: expected one of init, call, got True"),
             ("[tool.scanify]\nexclude = 'old'\n", r"exclude: expected patterns such as .*, got 'old'"),
             ("[tool.scanify]\nexclude = ['']\n", r"exclude: expected patterns"),
-            ("[tool.scanify]\ncases = ['c.py:f']\n", r"cases: expected a table of name = 'FILE:FUNCTION', got"),
-            ("[tool.scanify.cases]\ngpt = 'cases.py'\n", r"cases: expected a table of name = 'FILE:FUNCTION', got"),
+            ("[tool.scanify]\ncases = ['c.py:f']\n", r"cases: expected a table of name = 'FILE:FUNCTION' or name = "),
+            ("[tool.scanify.cases]\ngpt = {case = 'c.py:f', fil = 'm.py'}\n", r"cases: expected a table of name = "),
+            ("[tool.scanify.cases]\ngpt = {case = 'c.py:f', file = 3}\n", r"cases: expected a table of name = "),
+            ("[tool.scanify.cases]\ngpt = 'cases.py'\n", r"cases: expected a table of name = 'FILE:FUNCTION' or name = "),
             ("[tool]\nscanify = 3\n", r"\[tool\.scanify\]: expected a table, got 3"),
             ("[tool.scanify\n", r"not valid TOML"),
         ],

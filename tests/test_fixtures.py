@@ -15,12 +15,12 @@ from scanify.analysis.plan import Plan, Refusal
 from scanify.nn import ArrayStacked, BlockSeq
 from scanify.pipeline import Outcome, Project, rewrite_sources
 from scanify.source.discover import Selection
-from scanify.verify.build import build
-from scanify.verify.compare import compare_case
-from scanify.verify.pair import Pair, pair
-from scanify.verify.parameters import same_parameters
-from scanify.verify.prove import prove
-from scanify.verify.trace import trace
+from scanify.verify.cases.build import build
+from scanify.verify.compare.compare import compare_case
+from scanify.verify.compare.parameters import same_parameters
+from scanify.verify.programs.pair import Pair, pair
+from scanify.verify.programs.trace import trace
+from scanify.verify.proof.prove import prove
 from scanify.verify.verdict import Status
 from tests import fixture_helpers
 from tests.fixture_helpers import FIXTURES, Fixture, Refused, fixture, left_alone, read, refused, write

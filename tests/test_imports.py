@@ -169,3 +169,11 @@ def test_a_file_has_at_most_400_lines_and_a_function_60(path: Path) -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert node.end_lineno is not None
             assert node.end_lineno - node.lineno + 1 <= 60, f"{path.name}:{node.lineno} {node.name}"
+
+
+ROOMS = sorted({path.parent for part in ("jaxpr", "report", "verify") for path in modules(part)})
+
+
+@pytest.mark.parametrize("folder", ROOMS, ids=lambda folder: str(folder.relative_to(ROOT)))
+def test_a_room_has_at_most_15_files(folder: Path) -> None:
+    assert len(list(folder.glob("*.py"))) - 1 <= 15

@@ -13,12 +13,12 @@ def advice_on(verify: "Callable[..., Verification]") -> "tuple[Advice, ...]":
     `verify` runs the cases; it is told the policies and the comparer. A case that cannot be timed is told too: advice
     is no reason to fail.
     """
-    from scanify.verify.advise import advise
+    from scanify.verify.measure.advise import advise
     from scanify.verify.verdict import Advice
 
     # Without remat a scan computes what its loop does, so that what remat costs is not taken for what scanning costs;
     # and as it is written (None) it is what the user gets.
-    timed = verify(policies=("none", None), measure=True, comparer="scanify.verify.timing:timed_case")
+    timed = verify(policies=("none", None), measure=True, comparer="scanify.verify.measure.timing:timed_case")
     failed = [
         Advice(case.name, "failed", f"could not be timed: {case.error}")
         for case in timed.cases

@@ -10,7 +10,7 @@ from scanify.errors import ScanifyError
 from scanify.pipeline import Outcome, rewrite_sources
 
 if TYPE_CHECKING:
-    from scanify.verify.choose import Choice
+    from scanify.verify.measure.choose import Choice
     from scanify.verify.verdict import Verification
 
 
@@ -37,7 +37,7 @@ def budget_bytes(option: str | None, policy: str | None, config: Config) -> int 
     if policy != AUTO:
         named = "no policy is to be chosen" if policy is None else f"the policy is {policy}"
         raise ScanifyError(f"--memory-budget goes with --remat auto, which chooses a policy by it; here {named}")
-    from scanify.verify.limits import parse_memory
+    from scanify.verify.children.limits import parse_memory
 
     return parse_memory(option)
 
@@ -58,7 +58,7 @@ def choose_and_rewrite(outcome: Outcome, given: Given, run: CaseRun, budget: int
     The second verification is of the text that would be written: that it does what the policy says, and so is the
     version that was measured.
     """
-    from scanify.verify.choose import choose
+    from scanify.verify.measure.choose import choose
 
     measured = verify_outcome(outcome, given.project, run, requested=None, measure=True)
     choice = choose(measured.cases, budget)

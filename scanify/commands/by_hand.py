@@ -1,31 +1,37 @@
 """The change that somebody made by hand: two files, or the working tree against a revision of git."""
 
-import os
-import subprocess
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scanify.errors import ScanifyError
 from scanify.report.diff import render
 from scanify.report.sentences import shown
 from scanify.source.file import Source
-from scanify.source.git import changed_since
+from scanify.source.git import changed_since, top_of
 from scanify.source.read import decode
+from scanify.source.revision import files_differing, tree_of
 from scanify.source.root import normal
+
+if TYPE_CHECKING:
+    from scanify.verify.request import Tree
 
 
 @dataclass(frozen=True)
 class ByHand:
     """Both versions of every file of the change, and the file whose module the cases are given in each version.
 
-    `data` are files other than Python's that differ, and that are there in one version only: that of the working tree.
+    `data` are files other than Python's that differ; `tree` gives the first version with its own.
     """
 
     changes: Mapping[Path, tuple[bytes | None, bytes | None]]
     target: Path
     rewritten_target: Path
     data: tuple[Path, ...] = ()
+    tree: "Callable[[], AbstractContextManager[Tree]] | None" = None
 
     def diff(self, folder: Path) -> str:
         """The change as a unified diff, with paths relative to `folder`."""
@@ -62,8 +68,10 @@ def since(revision: str, file: str | None, cases: Collection[Path]) -> ByHand:
     own = {case.resolve() for case in cases}
     changes = changed_since(revision, Path.cwd() if path is None else path.parent)
     changes = {each: texts for each, texts in changes.items() if each.resolve() not in own}
-    if not changes:
-        raise ScanifyError(f"nothing to verify: no Python file differs between {revision} and the working tree")
+    data = files_differing(revision, Path.cwd() if path is None else path.parent)
+    if not changes and (path is None or not data):
+        more = "" if not data else "; name the file that the cases are for"
+        raise ScanifyError(f"nothing to verify: no Python file differs between {revision} and the working tree{more}")
     if path is None:
         path = _only(changes, revision)
     real = path.resolve()
@@ -72,21 +80,17 @@ def since(revision: str, file: str | None, cases: Collection[Path]) -> ByHand:
             f"{shown(path, Path.cwd())} does not exist in {revision}: there is nothing to compare it with; name the "
             "old file and the new one with --before and --after"
         )
-    return ByHand(changes, path, path, _data_since(revision, path.parent))
+    if not changes:
+        changes = {path: (path.read_bytes(),) * 2}
+    return ByHand(changes, path, path, data, partial(_tree, revision, path.parent))
 
 
-def _data_since(revision: str, folder: Path) -> tuple[Path, ...]:
-    """The files other than Python's that differ between `revision` and the working tree."""
+@contextmanager
+def _tree(revision: str, folder: Path) -> "Iterator[Tree]":
+    from scanify.verify.request import Tree
 
-    def git(*arguments: str) -> bytes:
-        environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
-        return subprocess.run(["git", *arguments], cwd=folder, env=environment, capture_output=True, check=False).stdout
-
-    top = Path(os.fsdecode(git("rev-parse", "--show-toplevel").rstrip(b"\n")))
-    differing = git("diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", revision, "--", str(top))
-    new = git("ls-files", "-z", "--others", "--exclude-standard", "--full-name", "--", str(top))
-    names = {os.fsdecode(name) for name in (differing + new).split(b"\0") if name}
-    return tuple(top / name for name in sorted(names) if not name.endswith(".py"))
+    with tree_of(revision, folder) as copy:
+        yield Tree(copy, top_of(folder))
 
 
 def demand_file(name: str, option: str = "", else_: str = "") -> None:

@@ -98,7 +98,7 @@ def _proposed(
 
     from scanify.propose.propose import LIMITS, propose
     from scanify.report.progress import progress
-    from scanify.verify.limits import parse_memory
+    from scanify.verify.children.limits import parse_memory
 
     limits = LIMITS
     if time_limit is not None:

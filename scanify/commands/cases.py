@@ -19,9 +19,9 @@ from scanify.source.read import encode
 
 if TYPE_CHECKING:
     from scanify.commands.by_hand import ByHand
-    from scanify.verify.cache import Cache
-    from scanify.verify.case import CaseSpec
-    from scanify.verify.limits import Limits
+    from scanify.verify.cache.cache import Cache
+    from scanify.verify.cases.case import CaseSpec
+    from scanify.verify.children.limits import Limits
     from scanify.verify.verdict import Verification
 
 _OPTIONS = (
@@ -59,7 +59,7 @@ def _choose_cases(named: tuple[str, ...], config: Config) -> "tuple[CaseSpec, ..
         raise ScanifyError(f"a case is FILE:FUNCTION, such as cases.py:gpt, or a name; got {unknown[0]!r}; {there}")
     if not named and not known:
         return ()
-    from scanify.verify.case import parse_case
+    from scanify.verify.cases.case import parse_case
 
     if not named:
         return tuple(parse_case(text, config.root) for text in known.values())
@@ -83,7 +83,7 @@ def choose_run(
     cases = _choose_cases(named, config)
     if not cases:
         return None
-    from scanify.verify.limits import Limits, parse_memory
+    from scanify.verify.children.limits import Limits, parse_memory
 
     limits = Limits()
     if seconds is not None:
@@ -92,7 +92,7 @@ def choose_run(
         limits = replace(limits, memory=parse_memory(memory))
     if not cache:
         return CaseRun(cases, limits, abstract)
-    from scanify.verify.cache import Cache
+    from scanify.verify.cache.cache import Cache
 
     return CaseRun(cases, limits, abstract, Cache.of(config.root))
 
@@ -129,7 +129,7 @@ def reached_loops(plans: Sequence[Plan], project: Project, run: CaseRun) -> froz
         measure=False,
         limits=run.limits,
         target=_target(plans, project),
-        comparer="scanify.verify.reached:reached_case",
+        comparer="scanify.verify.cases.reached:reached_case",
     )
     lines = {(os.path.realpath(file), line) for case in done.cases for file, line in case.reached}
     return frozenset(plan.place for plan in plans if any(each in lines for each in _body_lines(plan)))
@@ -148,7 +148,7 @@ def verify_outcome(
     requested: str | None,
     measure: bool,
     policies: Sequence[str | None] = REMATS,
-    comparer: str = "scanify.verify.compare:compare_case",
+    comparer: str = "scanify.verify.compare.compare:compare_case",
 ) -> "Verification":
     """Verify what `outcome` would change, under all policies unless some are named. None is the policy as written."""
     from rich.console import Console
@@ -178,7 +178,7 @@ def verify_by_hand(
     *,
     policies: Sequence[str | None],
     measure: bool,
-    comparer: str = "scanify.verify.compare:compare_case",
+    comparer: str = "scanify.verify.compare.compare:compare_case",
 ) -> "Verification":
     """Verify a change that somebody made by hand."""
     from rich.console import Console
@@ -198,6 +198,7 @@ def verify_by_hand(
             target=change.target,
             rewritten_target=change.rewritten_target,
             data=change.data,
+            tree=change.tree,
             cache=run.cache,
             notify=notify,
             comparer=comparer,

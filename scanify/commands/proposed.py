@@ -27,7 +27,7 @@ def proposed_run(given: Given, seconds: float | None, memory: str | None, *, abs
     Raises ScanifyError where no case could be proposed, with the reasons.
     """
     from scanify.propose.propose import written
-    from scanify.verify.limits import Limits, parse_memory
+    from scanify.verify.children.limits import Limits, parse_memory
 
     limits = Limits()
     if seconds is not None:

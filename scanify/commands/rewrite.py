@@ -187,7 +187,7 @@ def _finish(
 def _print(verified: _Verified) -> None:
     from rich.console import Console
 
-    from scanify.report.verification_text import print_verification
+    from scanify.report.verification.text import print_verification
 
     for verification in verified.shown:
         print_verification(verification, Console(stderr=True))

@@ -47,8 +47,9 @@ FORMATS = ("text", "json", "markdown", "junit", "html")
 @click.option(
     "--against",
     metavar="REVISION",
-    help="Compare the files of the working tree with those of this git revision: every Python file of the repository "
-    "that differs, the case file excepted. Where the code looks at another file that differs, there is no verdict. "
+    help="Compare the working tree with this git revision: every file of the repository that differs, the case file "
+    "excepted. Where the code looks at other files than Python's that differ, the original runs in a copy of the "
+    "whole revision. "
     "FILE is the one that the cases are for; it may be left out if only one differs.",
 )
 @click.option(
@@ -196,12 +197,12 @@ def _report(result: "Verification", form: str, output: str | None) -> None:
     if form == "text" and output is None:
         from rich.console import Console
 
-        from scanify.report.verification_text import print_verification
+        from scanify.report.verification.text import print_verification
 
         print_verification(result, Console())
         return
     if form == "text":
-        from scanify.report.verification_text import verification_text
+        from scanify.report.verification.text import verification_text
 
         text = verification_text(result)
     else:

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from scanify.jaxpr.calls import IDENTITIES, IRRELEVANT, callee, opened
-from scanify.jaxpr.canonical import Canonical, NotUnderstood
-from scanify.jaxpr.primitives import is_own
-from scanify.jaxpr.rules_control import CONTROL
-from scanify.jaxpr.rules_index import INDEXED
-from scanify.jaxpr.rules_move import MOVES
-from scanify.jaxpr.rules_value import VALUES
+from scanify.jaxpr.reading.calls import IDENTITIES, IRRELEVANT, callee, opened
+from scanify.jaxpr.reading.canonical import Canonical, NotUnderstood
+from scanify.jaxpr.reading.primitives import is_own
+from scanify.jaxpr.rules.control import CONTROL
+from scanify.jaxpr.rules.index import INDEXED
+from scanify.jaxpr.rules.move import MOVES
+from scanify.jaxpr.rules.tangents import shows_sign, shows_sign_inside
+from scanify.jaxpr.rules.value import VALUES
+from scanify.jaxpr.rules.views import SLICE_THROUGH
 from scanify.jaxpr.table import Place, Table
-from scanify.jaxpr.tangents import shows_sign, shows_sign_inside
-from scanify.jaxpr.views import SLICE_THROUGH
 
 Rule = Callable[["Numbering", Any, list[int]], "list[int] | None"]
 
@@ -40,9 +40,9 @@ class Numbering:
 
     `whole` holds the keys of scans that are one node each (`scan_key`); None: every scan is. All other scans are
     unrolled. `cotangents` and `tangents`: which inputs are cotangents of outputs, and tangents of other inputs; among
-    what is computed from those, the sign of a zero is not kept (`scanify.jaxpr.combine.add_any`,
-    `scanify.jaxpr.tangents`). `dropped_zeros`: whether zeros were dropped from such a sum; `shown_signs`: whether the
-    sign of a zero shows all the same. With `exact` no zero is dropped.
+    what is computed from those, the sign of a zero is not kept (`scanify.jaxpr.rules.combine.add_any`,
+    `scanify.jaxpr.rules.tangents`). `dropped_zeros`: whether zeros were dropped from such a sum; `shown_signs`: whether
+    the sign of a zero shows all the same. With `exact` no zero is dropped.
     """
 
     def __init__(

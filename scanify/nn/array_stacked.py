@@ -97,7 +97,9 @@ class ArrayStacked(LayerSequence[M]):
         """
         ScanCheckpointPolicy.of(gradient_checkpointing)
         built = list(layers)
-        return ArrayStacked(stack_layers(built), len(built), gradient_checkpointing)
+        del layers  # a list that the caller made for this call is gone, and so are its layers once they are stacked
+        count = len(built)
+        return ArrayStacked(stack_layers(built), count, gradient_checkpointing)
 
     @staticmethod
     def init(
@@ -154,7 +156,7 @@ class ArrayStacked(LayerSequence[M]):
         self, fn: Call, names: Sequence[str], in_axes: InAxes, unroll: Unroll, reverse: bool, *, listed: bool | None
     ) -> Callable[..., Any]:
         def scanned(stack: ArrayStacked[M], init: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
-            parameters, with_arrays = stack._parameters()
+            parameters, with_arrays = type(stack)._parameters(stack)
             xs, rebuild = split_arguments(args, kwargs, in_axes, self.num_layers, names=names)
 
             order = KeyOrder(init)
@@ -182,7 +184,7 @@ class ArrayStacked(LayerSequence[M]):
         return effective_policy(self.gradient_checkpointing)
 
     def _refs(self) -> list[M]:
-        parameters, with_arrays = self._parameters()
+        parameters, with_arrays = type(self)._parameters(self)
         rows = range(self.num_layers)
         return [with_arrays(jax.tree.map(lambda array, row=row: Ref(array, row), parameters)) for row in rows]
 

@@ -80,7 +80,9 @@ class BlockSeq(LayerSequence[L]):
         another place in each.
         """
         ScanCheckpointPolicy.of(gradient_checkpointing)
-        kept = store(list(layers))
+        built = list(layers)
+        del layers  # a list that the caller made for this call is gone, and so are its layers once they are stacked
+        kept = store(built)
         return BlockSeq(kept.stacks, kept.rests, kept.places, kept.order, gradient_checkpointing, kept.level)
 
     def describe(self) -> str:
@@ -111,8 +113,8 @@ class BlockSeq(LayerSequence[L]):
         self, fn: Call, names: Sequence[str], in_axes: InAxes, unroll: Unroll, reverse: bool, *, listed: bool | None
     ) -> Callable[..., Any]:
         def once(layers: BlockSeq[L], init: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
-            traced = layers._trace(fn, init, args, kwargs, in_axes=in_axes, names=names, reverse=reverse)
-            carry, pieces = traced.apply(self._remat(), unroll)
+            traced = type(layers)._trace(layers, fn, init, args, kwargs, in_axes=in_axes, names=names, reverse=reverse)
+            carry, pieces = traced.apply(effective_policy(self.gradient_checkpointing), unroll)
             if listed is None:
                 return carry, None
             return carry, [unboxed(y) for y in traced.collected(pieces)] if listed else traced.stacked(pieces)
@@ -124,13 +126,13 @@ class BlockSeq(LayerSequence[L]):
 
     def _refs(self) -> list[L]:
         check_stacks(self.stacks, self.places)
-        return self.with_arrays(Ref)
+        return type(self).with_arrays(self, Ref)
 
     def _trace(
         self, call: Call, init: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any
     ) -> TracedCall:
         check_stacks(self.stacks, self.places)
-        return trace_call(call, init, args, kwargs, layers=self.with_arrays(Ref), **options)
+        return trace_call(call, init, args, kwargs, layers=type(self).with_arrays(self, Ref), **options)
 
     def with_arrays(self, make: Callable[..., Any]) -> list[Any]:
         """The layer at each position, with `make(stacked array, row)` in place of its arrays.
@@ -148,7 +150,7 @@ class BlockSeq(LayerSequence[L]):
     # -- a sequence of layers ---------------------------------------------------------------------------------------
 
     def _outlines(self) -> list[L]:
-        return self.with_arrays(lambda array, row: Ref(array, row).struct())
+        return type(self).with_arrays(self, lambda array, row: Ref(array, row).struct())
 
     def __len__(self) -> int:
         return len(self.order)

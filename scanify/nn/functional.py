@@ -11,8 +11,11 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from scanify.nn.arguments.axes import parameter_names, stack_elements
+from scanify.nn.arguments.axes import ElementsDiffer, parameter_names, stack_elements
+from scanify.nn.arguments.layer_inputs import entries_of
+from scanify.nn.programs.layer_call import as_pair, trace_call
 from scanify.nn.scans.checkpoint import RematPolicy, ScanCheckpointPolicy
 from scanify.nn.scans.loop import Unroll, run_scan
 from scanify.nn.stacking import is_stacked
@@ -46,8 +49,9 @@ def scan(
     - `unroll`, `reverse`: see `jax.lax.scan`.
 
     **Returns** a function of `(init, *xs, **xs)`. The arrays in `xs`, each of shape `(length, ...)`, are taken apart
-    along axis 0; an `ArrayStacked` gives its layers. What has no axis is the same in all steps: numbers, functions,
-    None. It gives the last carry, and the ys, each array of shape `(length, ...)`.
+    along axis 0; a stack gives its layers. Where those of a `BlockSeq` differ, each kind is traced by itself. What has
+    no axis is the same in all steps: numbers, functions, None. It gives the last carry, and the ys, each array of shape
+    `(length, ...)`.
 
     **Raises** ValueError where lengths differ or are not known, for one typed PRNG key where each step needs its own,
     and for an unknown `remat`; TypeError where `f` gives no pair or a carry unlike the one it was given.
@@ -119,7 +123,11 @@ def _scanner(
     length = _checked_length(length)
 
     def run(init: Any, /, *xs: Any, **named: Any) -> tuple[Any, Any]:
-        whole = _with_layers((xs, named), names)
+        try:
+            whole = _with_layers((xs, named), names)
+        except ElementsDiffer:
+            steps = _length(_lengths((xs, named)), length, names)
+            return _one_by_one(f, init, (xs, named), steps, policy, unroll, reverse)
         steps = _length(whole, length, names)
         scanned, same = eqx.partition(whole, is_stacked)
 
@@ -141,9 +149,39 @@ def _with_layers(whole: Any, names: list[str]) -> Any:
     def layers(path: Any, value: Any) -> Any:
         if not is_stack(value) or not len(value):
             return value
-        return stack_elements(value._refs(), _place(path, names))
+        return stack_elements(type(value)._refs(value), _place(path, names))
 
     return jax.tree_util.tree_map_with_path(layers, whole, is_leaf=is_stack)
+
+
+def _lengths(whole: Any) -> Any:
+    """The arguments with, for a stack of any kind, an array as long as it has layers."""
+    return jax.tree.map(lambda value: np.zeros(len(value)) if is_stack(value) else value, whole, is_leaf=is_stack)
+
+
+def _one_by_one(
+    f: Callable[..., tuple[Any, Any]],
+    init: Any,
+    whole: Any,
+    steps: int,
+    policy: ScanCheckpointPolicy,
+    unroll: Unroll,
+    reverse: bool,
+) -> tuple[Any, Any]:
+    """The steps where layers of a stack differ: traced one by one, and scanned over where they are equal."""
+    leaves, treedef = jax.tree.flatten(whole, is_leaf=is_stack)
+    columns = [
+        type(leaf)._refs(leaf) if is_stack(leaf) else entries_of(leaf, steps) if is_stacked(leaf) else [leaf] * steps
+        for leaf in leaves
+    ]
+    elements = [treedef.unflatten([column[at] for column in columns]) for at in range(steps)]
+
+    def call(element: Any, carry: Any) -> tuple[Any, Any]:
+        return f(carry, *element[0], **element[1])
+
+    traced = trace_call(as_pair(call), init, (), {}, layers=elements, in_axes=None, names=(), reverse=reverse)
+    carry, pieces = traced.apply(policy, unroll)
+    return carry, traced.stacked(pieces)
 
 
 def _checked_length(length: Any) -> int | None:

@@ -63,15 +63,15 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
         keys = None if key is None else jax.random.split(key, len(self))
         axes = (None if key is None else 0,)
         with jax.named_scope(type(self).__qualname__):
-            if not self.is_stateful():
-                x = self.fold_via(_without_state, in_axes=axes)(x, keys)
+            if not type(self).is_stateful(self):
+                x = type(self).fold_via(self, _without_state, in_axes=axes)(x, keys)
             else:
-                x, state = self.fold_via(_with_state, in_axes=axes)((x, state), keys)
+                x, state = type(self).fold_via(self, _with_state, in_axes=axes)((x, state), keys)
         return x if state is NO_STATE else (x, state)
 
     def is_stateful(self) -> bool:
         """Whether any layer is stateful, as `equinox.nn.Sequential` asks it."""
-        return any(map(_is_stateful, self._outlines()))
+        return any(map(_is_stateful, type(self)._outlines(self)))
 
     # -- applying a function to one layer after another ---------------------------------------------------------------
 
@@ -110,7 +110,7 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
             of any kind, on its own or within a pytree, or None, which stays None.
         - `unroll`, `reverse`: see `jax.lax.scan`.
         """
-        scanned = self._scanned(as_scan(fn), parameter_names(fn, 2), in_axes, unroll, reverse, listed=None)
+        scanned = type(self)._scanned(self, as_scan(fn), parameter_names(fn, 2), in_axes, unroll, reverse, listed=None)
         return lambda init, /, *args, **kwargs: scanned(init, *args, **kwargs)[0]
 
     @overload
@@ -140,7 +140,7 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
 
         **Raises** ValueError where layers give ys that cannot be stacked.
         """
-        return self._scanned(as_pair(fn), parameter_names(fn, 2), in_axes, unroll, reverse, listed=False)
+        return type(self)._scanned(self, as_pair(fn), parameter_names(fn, 2), in_axes, unroll, reverse, listed=False)
 
     @overload
     def collect_via(
@@ -170,7 +170,8 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
         Python numbers, strings and None in them stay what they are. In a `BlockSeq` they may be of any structures and
         shapes.
         """
-        return self._scanned(as_boxed_pair(fn), parameter_names(fn, 2), in_axes, unroll, reverse, listed=True)
+        pair, names = as_boxed_pair(fn), parameter_names(fn, 2)
+        return type(self)._scanned(self, pair, names, in_axes, unroll, reverse, listed=True)
 
     def vmap_via(
         self, fn: Callable[Concatenate[L, ...], Y], *, in_axes: InAxes = None, out_axes: Any = 0
@@ -186,7 +187,8 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
             return carry, fn(layer, *args, **kwargs)
 
         def once(layers: LayerSequence[L], init: None, args: Any, kwargs: Any) -> Any:
-            traced = trace_call(call, None, args, kwargs, layers=layers._refs(), in_axes=in_axes, names=names)
+            refs = type(layers)._refs(layers)
+            traced = trace_call(call, None, args, kwargs, layers=refs, in_axes=in_axes, names=names)
             return jax.vmap(lambda y: y, out_axes=out_axes, axis_size=len(self))(traced.mapped())
 
         return lambda *args, **kwargs: applied(once, self, None, args, kwargs, in_axes)
@@ -213,7 +215,7 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
         """
 
         def once(layers: LayerSequence[L], init: None, args: Any, kwargs: Any) -> list[Any]:
-            return map_via(fn, layers._refs(), args, kwargs, in_axes=in_axes)
+            return map_via(fn, type(layers)._refs(layers), args, kwargs, in_axes=in_axes)
 
         def run(*args: Any, **kwargs: Any) -> list[Any]:
             done: list[Any] = applied(once, self, None, args, kwargs, in_axes)
@@ -234,11 +236,11 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
         names = parameter_names(fn, 2)
 
         def once(layers: LayerSequence[L], init: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
-            refs = layers._refs()
+            refs = type(layers)._refs(layers)
             traced = trace_call(
                 as_boxed_pair(fn), init, args, kwargs, layers=refs, in_axes=in_axes, names=names, until=True
             )
-            carry, pieces = traced.apply(self._remat(), unroll)
+            carry, pieces = traced.apply(type(self)._remat(self), unroll)
             ys = traced.collected(pieces)
             return carry, unboxed(ys[-1]) if ys else None
 
@@ -255,13 +257,13 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
 
         `in_axes` and `unroll` are those of `fold_via`.
         """
-        return self.fold_via(_call, in_axes=in_axes, unroll=unroll)(init, *args, **kwargs)
+        return type(self).fold_via(self, _call, in_axes=in_axes, unroll=unroll)(init, *args, **kwargs)
 
     def scan(
         self, init: Any, /, *args: Any, in_axes: InAxes = None, unroll: Unroll = None, **kwargs: Any
     ) -> tuple[Any, Any]:
         """Like `fold` for layers that give `(carry, y)`: the last carry, and the ys stacked along a leading axis."""
-        return self.scan_via(_call, in_axes=in_axes, unroll=unroll)(init, *args, **kwargs)
+        return type(self).scan_via(self, _call, in_axes=in_axes, unroll=unroll)(init, *args, **kwargs)
 
 
 def _is_stateful(layer: Any) -> bool:

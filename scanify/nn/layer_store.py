@@ -13,7 +13,7 @@ from scanify.nn.trees.has_layers import is_stack, level_above
 from scanify.nn.trees.leaves import aval, aval_text, has_aval, path_text
 from scanify.nn.trees.named_arrays import NamedArrays
 from scanify.nn.trees.rows import refuse_wrapped, rows
-from scanify.nn.trees.stack_leaves import stack_leaves
+from scanify.nn.trees.stack_leaves import stack_columns, stack_leaves
 
 
 @jax.tree_util.register_static
@@ -59,23 +59,17 @@ class Store:
     level: int
 
 
-def store(layers: Sequence[Any]) -> Store:
+def store(layers: list[Any]) -> Store:
     """Take layers apart. A layer that stands in the sequence more than once, and an array that layers share, are kept
-    once.
+    once. The list is emptied, so that layers that nobody else holds are gone when they have been stacked.
 
     Raises:
         TypeError: an element is neither a module, nor a tuple, list or dict of such, nor a function, nor None.
         ValueError: layers share an array that does not have the same place in both.
     """
+    _refuse_others(layers)
     unique: dict[int, int] = {}
     for index, layer in enumerate(layers):
-        known = layer is None or isinstance(layer, eqx.Module | tuple | list | dict)
-        if not known and (has_aval(layer) or not callable(layer)):
-            name = f"{type(layer).__module__}.{type(layer).__qualname__}"
-            raise TypeError(
-                "expected layers that are equinox.Modules, functions, None, or tuples, lists and dicts of such; "
-                f"layer {index} is of type {name}"
-            )
         unique.setdefault(id(layer), index)
     first = sorted(unique.values())
     numbers = {index: which for which, index in enumerate(first)}
@@ -84,19 +78,47 @@ def store(layers: Sequence[Any]) -> Store:
     groups: dict[Any, list[int]] = {}
     for which, index in enumerate(first):
         groups.setdefault(_signature(layers[index]), []).append(which)
-    stacks: list[Any] = []
-    places: dict[int, Place] = {}
+    taken = _taken(layers, first, list(groups.values()))
+    rests = tuple(_with_holes(layers[index], level) for index in first)
+    layers.clear()
+    places = {which: place for group in taken for which, place in group.places.items()}
+    stacks = [NamedArrays.of(group.paths, stack_columns(group.columns)) for group in taken]
+    return Store(tuple(stacks), rests, Places(places[which] for which in range(len(first))), order, level)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Layers that are kept in one stack: the paths of their arrays, a column of arrays for each, and where the arrays
+    of each layer are."""
+
+    paths: list[Any]
+    columns: list[Any]
+    places: dict[int, Place]
+
+
+def _taken(layers: Sequence[Any], first: Sequence[int], groups: Sequence[Sequence[int]]) -> list[_Group]:
+    """The arrays of the layers of each group; the layers of one are alike, and so are their arrays."""
+    taken: list[_Group] = []
     homes: dict[int, tuple[Any, int]] = {}
-    for members in groups.values():
+    for number, members in enumerate(groups):
         built = [layers[first[which]] for which in members]
-        _refuse_moved(built, [first[which] for which in members], len(stacks), homes)
+        _refuse_moved(built, [first[which] for which in members], number, homes)
         columns = [_once(column) for column in zip(*(_arrays(layer) for layer in built), strict=True)]
         paths = [path for path, leaf in _flat(built[0]) if has_aval(leaf)]
-        stacks.append(NamedArrays.of(paths, [stack_leaves(kept) for kept, _ in columns]))
-        for at, which in enumerate(members):
-            places[which] = Place(len(stacks) - 1, tuple(rows[at] for _, rows in columns))
-    rests = tuple(_with_holes(layers[index], level) for index in first)
-    return Store(tuple(stacks), rests, Places(places[which] for which in range(len(first))), order, level)
+        places = {which: Place(number, tuple(rows[at] for _, rows in columns)) for at, which in enumerate(members)}
+        taken.append(_Group(paths, [kept for kept, _ in columns], places))
+    return taken
+
+
+def _refuse_others(layers: Sequence[Any]) -> None:
+    for index, layer in enumerate(layers):
+        known = layer is None or isinstance(layer, eqx.Module | tuple | list | dict)
+        if not known and (has_aval(layer) or not callable(layer)):
+            name = f"{type(layer).__module__}.{type(layer).__qualname__}"
+            raise TypeError(
+                "expected layers that are equinox.Modules, functions, None, or tuples, lists and dicts of such; "
+                f"layer {index} is of type {name}"
+            )
 
 
 def fill(rest: Any, arrays: Sequence[Any], level: int) -> Any:

@@ -12,14 +12,15 @@ from scanify.nn.trees.has_layers import HasLayers, level_above
 from scanify.nn.trees.leaves import aval_text, has_aval, is_array, path_text
 from scanify.nn.trees.own_numbers import OwnNumbers, is_trained, own
 from scanify.nn.trees.rows import refuse_wrapped, rows
-from scanify.nn.trees.stack_leaves import stack_leaves
+from scanify.nn.trees.stack_leaves import stack_columns
 from scanify.nn.trees.structs import row_struct
 
 M = TypeVar("M", bound=eqx.Module)
 
 
-def stack_layers(layers: Sequence[M]) -> M:
-    """One module with every array leaf stacked along a new leading axis, every other leaf and static field shared.
+def stack_layers(layers: list[M]) -> M:
+    """One module with every array leaf stacked along a new leading axis, every other leaf and static field shared. The
+    list is emptied, so that layers that nobody else holds are gone when they have been stacked.
 
     An array that is sharded over a mesh keeps its sharding; the new axis is not sharded.
 
@@ -40,9 +41,10 @@ def stack_layers(layers: Sequence[M]) -> M:
                 "and tuples, lists and dicts of layers, too"
             )
     _refuse_sharing(layers)
-    columns = zip(*(jax.tree.leaves(layer) for layer in differ_in_arrays(layers)), strict=True)
-    stacked = [stack_leaves(column) if has_aval(column[0]) else column[0] for column in columns]
-    result: M = jax.tree.unflatten(jax.tree.structure(layers[0]), stacked)
+    columns = list(zip(*(jax.tree.leaves(layer) for layer in differ_in_arrays(layers)), strict=True))
+    treedef = jax.tree.structure(layers[0])
+    layers.clear()
+    result: M = jax.tree.unflatten(treedef, stack_columns(columns))
     return result
 
 

@@ -5,10 +5,10 @@ import traceback
 from pathlib import Path
 
 from scanify.propose.request import Answer, Ask
-from scanify.verify.failure import describe
-from scanify.verify.in_child import serve
-from scanify.verify.overlay import Overlay
-from scanify.verify.project import Project
+from scanify.verify.cases.failure import describe
+from scanify.verify.children.in_child import serve
+from scanify.verify.versions.overlay import Overlay
+from scanify.verify.versions.project import Project
 
 
 def main(request_fd: int, response_fd: int, lifeline_fd: int) -> None:

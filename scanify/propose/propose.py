@@ -15,10 +15,10 @@ from scanify.errors import ScanifyError
 from scanify.propose.owners import Owner, class_names, owners
 from scanify.propose.request import Answer, Ask, Proposed
 from scanify.propose.write import render
-from scanify.verify.case import CaseSpec
-from scanify.verify.codec import from_json, to_json
-from scanify.verify.limits import Limits, human_bytes
-from scanify.verify.process import Outcome, run_child
+from scanify.verify.cases.case import CaseSpec
+from scanify.verify.children.codec import from_json, to_json
+from scanify.verify.children.limits import Limits, human_bytes
+from scanify.verify.children.process import Outcome, run_child
 
 LIMITS = Limits(seconds=120.0, memory=4 * 1024**3)
 _TAIL = 5

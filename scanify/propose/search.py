@@ -20,8 +20,8 @@ from scanify.propose.request import Answer, Ask, Proposed
 from scanify.propose.roles import ROLES
 from scanify.propose.signature import method_parameters
 from scanify.propose.trial import Trial, Unsuitable, Wanted
-from scanify.verify.case import CaseSpec
-from scanify.verify.words import raised
+from scanify.verify.cases.case import CaseSpec
+from scanify.verify.proof.words import raised
 
 STYLES = (
     Style(),

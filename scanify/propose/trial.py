@@ -15,8 +15,8 @@ import jax
 import jax.numpy as jnp
 
 from scanify.propose.draft import Draft
-from scanify.verify.build import build
-from scanify.verify.case import CaseSpec, check_returned
+from scanify.verify.cases.build import build
+from scanify.verify.cases.case import CaseSpec, check_returned
 
 
 class Unsuitable(Exception):
@@ -91,7 +91,7 @@ class Trial:
 
 @contextmanager
 def _recording(file: str, lines: set[int]) -> Iterator[None]:
-    """Add every line of `file` that runs. As `scanify.verify.reached` does, for one file."""
+    """Add every line of `file` that runs. As `scanify.verify.cases.reached` does, for one file."""
     known: dict[str, bool] = {}
 
     def trace(frame: FrameType, event: str, argument: object) -> Any:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from scanify.report.sentences import shorten
-from scanify.report.verification_html import verification_html
-from scanify.report.verification_json import verification_json
-from scanify.report.verification_junit import verification_junit
-from scanify.report.verification_markdown import verification_markdown
-from scanify.verify.codec import from_json, to_json
+from scanify.report.verification.html import verification_html
+from scanify.report.verification.json import verification_json
+from scanify.report.verification.junit import verification_junit
+from scanify.report.verification.markdown import verification_markdown
+from scanify.verify.children.codec import from_json, to_json
 from scanify.verify.verdict import Verification
 
 

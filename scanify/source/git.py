@@ -2,8 +2,9 @@
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from scanify.errors import ScanifyError
 
@@ -16,10 +17,10 @@ def changed_since(revision: str, folder: Path) -> dict[Path, tuple[bytes | None,
 
     Raises ScanifyError where there is no git command, no repository, or no such revision.
     """
-    top = Path(os.fsdecode(_git(["rev-parse", "--show-toplevel"], folder).rstrip(b"\n")))
-    commit = _commit(revision, top)
-    differing = _git(["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", commit, "--", "*.py"], top)
-    untracked = _git(["ls-files", "-z", "--others", "--exclude-standard", "--", "*.py"], top)
+    top = top_of(folder)
+    commit = commit_of(revision, top)
+    differing = git(["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", commit, "--", "*.py"], top)
+    untracked = git(["ls-files", "-z", "--others", "--exclude-standard", "--", "*.py"], top)
     names = sorted({name for name in (differing + untracked).split(b"\0") if name})
     found = {}
     for name, before in zip(names, _blobs(commit, names, top), strict=True):
@@ -30,10 +31,16 @@ def changed_since(revision: str, folder: Path) -> dict[Path, tuple[bytes | None,
     return found
 
 
-def _commit(revision: str, top: Path) -> str:
+def top_of(folder: Path) -> Path:
+    """The top folder of the repository around `folder`."""
+    return Path(os.fsdecode(git(["rev-parse", "--show-toplevel"], folder).rstrip(b"\n")))
+
+
+def commit_of(revision: str, top: Path) -> str:
+    """The full name of the commit that `revision` stands for."""
     try:
         return (
-            _git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"], top)
+            git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"], top)
             .decode()
             .strip()
         )
@@ -47,7 +54,7 @@ def _commit(revision: str, top: Path) -> str:
 def _blobs(commit: str, names: Sequence[bytes], top: Path) -> list[bytes | None]:
     """The bytes of the files in `commit`, None for those that it lacks."""
     asked = b"".join(commit.encode() + b":" + name + b"\n" for name in names)
-    answer = _git(["cat-file", "--batch"], top, asked)
+    answer = git(["cat-file", "--batch"], top, asked)
     found: list[bytes | None] = []
     for _ in names:
         head, _, answer = answer.partition(b"\n")
@@ -61,12 +68,15 @@ def _blobs(commit: str, names: Sequence[bytes], top: Path) -> list[bytes | None]
     return found
 
 
-def _git(arguments: Sequence[str], folder: Path, given: bytes = b"") -> bytes:
+def git(
+    arguments: Sequence[str], folder: Path, given: bytes = b"", environment: Mapping[str, str] = MappingProxyType({})
+) -> bytes:
+    """What `git` answers in `folder`; `environment` are more variables. Raises ScanifyError where it fails."""
     # Without locks, as looking must not be in the way of a commit that is made meanwhile.
-    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+    variables = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", **environment}
     try:
         done = subprocess.run(
-            ["git", *arguments], cwd=folder, env=environment, input=given, capture_output=True, check=False
+            ["git", *arguments], cwd=folder, env=variables, input=given, capture_output=True, check=False
         )
     except FileNotFoundError:
         raise ScanifyError("expected the `git` command, which --against needs, on the PATH; install git") from None

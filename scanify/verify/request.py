@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scanify.verify.case import CaseSpec
-from scanify.verify.consulted import Consulted
+from scanify.verify.cache.consulted import Consulted
+from scanify.verify.cases.case import CaseSpec
 from scanify.verify.verdict import CaseResult
 
 
@@ -18,6 +18,18 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Tree:
+    """The folder `copy` with the original's whole tree, and the folder `here` that it is another state of."""
+
+    copy: Path
+    here: Path
+
+    def place(self, path: Path) -> Path:
+        """Where the tree has what lies at `path`; a path outside of it is itself."""
+        return self.copy / path.relative_to(self.here) if path.is_relative_to(self.here) else path
+
+
+@dataclass(frozen=True)
 class Request:
     """One case to run: its module is the file `target`, which need not be among the `changes`.
 
@@ -26,8 +38,9 @@ class Request:
     `policies` are remat policies by their names on the command line (None: as written), `requested` the one that the
     rewrite was asked for.
     `directory` is what file names are shown relative to. `comparer` is the function, `module:name`, that compares the
-    two versions (the signature of `scanify.verify.compare.compare_case`). `data` are files that the original would have
-    to find as they were, and that are there as the rewritten version has them.
+    two versions (the signature of `scanify.verify.compare.compare.compare_case`). Where the original comes from another
+    state of the whole project, that is in `tree`, and `data` are the files beside Python's that differ: the original
+    must not look at those of here.
     """
 
     case: CaseSpec
@@ -39,8 +52,9 @@ class Request:
     measure: bool
     directory: Path
     rewritten_target: Path | None = None
-    comparer: str = "scanify.verify.compare:compare_case"
+    comparer: str = "scanify.verify.compare.compare:compare_case"
     data: tuple[Path, ...] = ()
+    tree: Tree | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +71,7 @@ class Read:
 @dataclass(frozen=True)
 class Response:
     """The results of the case, one for each variant of it, the defaults first, and what both versions imported and
-    consulted beside.
+    consulted beside. `other_data`: there is no verdict, as the code looks at data files that differ for the original.
 
     They say nothing about the user's output, which only the parent sees.
     """
@@ -66,3 +80,4 @@ class Response:
     original: Read = Read()
     rewritten: Read = Read()
     consulted: Consulted = field(default_factory=Consulted)
+    other_data: bool = False

@@ -8,19 +8,20 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import scanify
 from scanify.errors import ScanifyError
-from scanify.verify.cache import Cache
-from scanify.verify.case import CaseSpec
-from scanify.verify.codec import from_json, to_json
-from scanify.verify.limits import Limits, human_bytes
-from scanify.verify.process import Outcome, run_child
-from scanify.verify.project import is_installed
-from scanify.verify.request import Change, Request, Response
+from scanify.verify.cache.cache import Cache
+from scanify.verify.cases.case import CaseSpec
+from scanify.verify.children.codec import from_json, to_json
+from scanify.verify.children.limits import Limits, human_bytes
+from scanify.verify.children.process import Outcome, run_child
+from scanify.verify.request import Change, Request, Response, Tree
 from scanify.verify.verdict import CaseResult, Verification
+from scanify.verify.versions.project import is_installed
 
 Changes = Mapping[Path, tuple[bytes | None, bytes | None]]
 
@@ -38,8 +39,9 @@ def verify(
     rewritten_target: Path | None = None,
     cache: Cache | None = None,
     notify: Callable[[str], None] = lambda step: None,
-    comparer: str = "scanify.verify.compare:compare_case",
+    comparer: str = "scanify.verify.compare.compare:compare_case",
     data: Sequence[Path] = (),
+    tree: Callable[[], AbstractContextManager[Tree]] | None = None,
 ) -> Verification:
     """Compare the original and the rewritten files on every case, each case in a process of its own.
 
@@ -47,8 +49,9 @@ def verify(
     cases are called with the module of the file `target`, by default the first of `changes`; in a version that was
     written by hand with that of `rewritten_target`. `policies` are the remat policies to verify under, by their names
     on the command line (None: as written), and `requested` the one that the rewrite was asked for. With a `cache`, a
-    case whose results are in it is not run. `notify` is told what is done. `data` are files that are other ones for the
-    original: a case whose code looks at one of them has no verdict.
+    case whose results are in it is not run. `notify` is told what is done. `data` are files beside
+    Python's that differ for the original: a case whose code looks at one of them is run with the original in the `tree`
+    that this gives, which has them as they were; without one, it has no verdict.
 
     Raises ScanifyError where jax or equinox is missing, or where there is nothing to verify or no case to do it with.
     """
@@ -67,11 +70,26 @@ def verify(
         data=tuple(_absolute(path) for path in data),
     )
     results: list[CaseResult] = []
-    for case in cases:
-        notify(f"verifying {case.text}")
-        request = replace(base, case=replace(case, path=_absolute(case.path)))
-        results += _cached(request, cache) or _run(request, limits or Limits(), cache, notify)
+    with ExitStack() as stack:
+        own: Tree | None = None
+        for case in cases:
+            notify(f"verifying {case.text}")
+            request = replace(base, case=replace(case, path=_absolute(case.path)))
+            found, other_data = _cached(request, cache), False
+            if not found:
+                found, other_data = _run(request, limits or Limits(), cache, notify)
+            if other_data and tree is not None:
+                own = own or stack.enter_context(tree())
+                found, _ = _run(_in_two_trees(request, own), limits or Limits(), None, notify)
+            results += found
     return Verification(tuple(results), versions())
+
+
+def _in_two_trees(request: Request, tree: Tree) -> Request:
+    """The request with the original in a tree of its own. It is kept nowhere, as that has another place each time."""
+    original, rewritten = tree.place(request.target), request.target
+    changes = tuple(Change(path, path.read_bytes(), path.read_bytes()) for path in (original, rewritten))
+    return replace(request, tree=tree, target=original, rewritten_target=rewritten, changes=changes)
 
 
 def versions() -> tuple[tuple[str, str], ...]:
@@ -125,22 +143,27 @@ def _cached(request: Request, cache: Cache | None) -> list[CaseResult]:
     return [replace(first, seconds=seconds), *(replace(each, seconds=()) for each in rest)]
 
 
-def _run(request: Request, limits: Limits, cache: Cache | None, notify: Callable[[str], None]) -> list[CaseResult]:
+def _run(
+    request: Request, limits: Limits, cache: Cache | None, notify: Callable[[str], None]
+) -> tuple[list[CaseResult], bool]:
+    """The results, and whether there are none because the code looks at data files that differ."""
+
     def tell(step: str) -> None:
         notify(f"verifying {request.case.text}: {step}")
 
     outcome = run_child(json.dumps(to_json(request)).encode(), limits, notify=tell)
     if outcome.response is None:
-        return _with_outcome([CaseResult(request.case.text, error=_ended(request.case, outcome, limits))], outcome)
+        ended = CaseResult(request.case.text, error=_ended(request.case, outcome, limits))
+        return _with_outcome([ended], outcome), False
     try:
         response = from_json(Response, json.loads(outcome.response))
     except (ValueError, TypeError) as error:
         nonsense = f"{request.case.text}: its process answered nonsense: {error}"
-        return _with_outcome([CaseResult(request.case.text, error=nonsense)], outcome)
+        return _with_outcome([CaseResult(request.case.text, error=nonsense)], outcome), False
     results = _with_outcome(list(response.results), outcome)
     if cache is not None:
         cache.keep(request, response, results)
-    return results
+    return results, response.other_data
 
 
 def _with_outcome(results: list[CaseResult], outcome: Outcome) -> list[CaseResult]:

@@ -96,6 +96,8 @@ class PolicyResult:
     """The verdicts of the rewritten version under one remat policy, by the name it has on the command line.
 
     `findings` are wrong and make the verification fail; `notes` are worth knowing and do not.
+    `unsupported`: what jax says where it cannot do this under the policy, and nobody asked for it; then nothing is
+    shown of this policy, and that fails nothing.
     `changed` says whether the policy keeps other residuals than a scan without remat does; None: not known.
     """
 
@@ -106,6 +108,11 @@ class PolicyResult:
     findings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     changed: bool | None = None
+    unsupported: str = ""
+
+    @property
+    def good(self) -> bool:
+        return bool(self.unsupported) or (self.outputs.good and self.gradients.good and not self.findings)
 
 
 @dataclass(frozen=True)
@@ -121,7 +128,7 @@ class CaseResult:
 
     `error` is set, and nothing else, where the case could not be run (it raised, printed nonsense, took too long):
     a message for the user. `output` is what the user's code printed.
-    `reached` are the files and lines that the case ran, where that was what was asked (`scanify.verify.reached`).
+    `reached` are the files and lines that the case ran, where that was what was asked (`scanify.verify.cases.reached`).
     `cached`: the result was kept from an earlier run on the same contents.
     """
 
@@ -157,8 +164,8 @@ class CaseResult:
             and self.parameters is not None
             and self.parameters.good
             and all(once is None or once.good for once in (self.tangents, self.batched, self.keys))
-            and bool(self.policies)
-            and all(p.outputs.good and p.gradients.good and not p.findings for p in self.policies)
+            and not all(policy.unsupported for policy in self.policies)
+            and all(policy.good for policy in self.policies)
         )
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from jax import lax
 
-from scanify.jaxpr.canonical import Canonical, NotUnderstood
 from scanify.jaxpr.number import Numbering
+from scanify.jaxpr.reading.canonical import Canonical, NotUnderstood
 from scanify.jaxpr.table import Table
 
 

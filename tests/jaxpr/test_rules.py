@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 from jax import lax
 
-from scanify.jaxpr import fold, rules_index, views
+from scanify.jaxpr.rules import fold, views
+from scanify.jaxpr.rules import index as rules_index
 from tests.jaxpr.meaning import as_written, numbered, same
 
 Random = random.Random

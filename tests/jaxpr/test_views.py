@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scanify.jaxpr import views
-from scanify.jaxpr.combine import add_any, choose
-from scanify.jaxpr.rules_move import put, row
-from scanify.jaxpr.shapes import full, unreshape
+from scanify.jaxpr.rules import views
+from scanify.jaxpr.rules.combine import add_any, choose
+from scanify.jaxpr.rules.move import put, row
+from scanify.jaxpr.rules.shapes import full, unreshape
 from scanify.jaxpr.table import Table
 
 Array = np.ndarray[Any, Any]

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from scanify.verify import child, compare, gradients, outputs
-from scanify.verify.judge import Once
+from scanify.verify.children import child
+from scanify.verify.compare import compare, gradients, outputs
+from scanify.verify.compare.judge import Once
 from scanify.verify.verdict import CaseResult, Status, Verdict
 
 PROVED = Verdict(Status.PROVED)

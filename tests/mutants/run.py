@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-from scanify.verify.case import CaseSpec
-from scanify.verify.child import run_case
+from scanify.verify.cases.case import CaseSpec
+from scanify.verify.children.child import run_case
 from scanify.verify.request import Change, Request
 from scanify.verify.verdict import CaseResult
 from tests.fixture_helpers import write

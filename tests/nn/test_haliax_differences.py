@@ -13,7 +13,7 @@ import jax.random as jr
 import pytest
 
 import scanify.nn as snn
-from scanify.verify.prove import prove
+from scanify.verify.proof.prove import prove
 from tests.nn.side_by_side import (
     HERE,
     MASKS,

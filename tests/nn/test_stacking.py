@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import re
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,8 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from scanify.nn import ArrayStacked
+from scanify.nn import ArrayStacked, BlockSeq
+from scanify.nn.trees.stack_leaves import stack_columns
 
 
 class Dropout(eqx.Module):
@@ -272,3 +274,29 @@ class TestSurgery:
         eqx.tree_serialise_leaves(tmp_path / "stack.eqx", stack)
         empty = eqx.filter_eval_shape(lambda: ArrayStacked.of([block(0), block(1)]))
         assert eqx.tree_equal(eqx.tree_deserialise_leaves(tmp_path / "stack.eqx", empty), stack, typematch=True)
+
+
+@pytest.mark.parametrize("kind", [ArrayStacked, BlockSeq])
+def test_layers_that_nobody_else_holds_are_gone_while_they_are_stacked(
+    kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[weakref.ref[Any]] = []
+    alive: list[int] = []
+
+    def stacked(columns: list[Any]) -> list[Any]:
+        alive.append(sum(reference() is not None for reference in held))
+        return stack_columns(columns)
+
+    def layer(index: int) -> Block:
+        made = block(index)
+        held.append(weakref.ref(made))
+        return made
+
+    monkeypatch.setattr("scanify.nn.stacking.stack_columns", stacked)
+    monkeypatch.setattr("scanify.nn.layer_store.stack_columns", stacked)
+    stack = kind.of([layer(value) for value in range(5)])
+    assert alive and alive[0] <= 1  # the last one is known to the loop that made them
+    assert [float(one.attn.weight[0]) for one in stack] == [0, 1, 2, 3, 4]
+    given = [layer(value) for value in range(3)]
+    kind.of(given)
+    assert len(given) == 3

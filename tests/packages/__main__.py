@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from scanify.verify.codec import from_json
+from scanify.verify.children.codec import from_json
 from scanify.verify.run import versions
 from scanify.verify.verdict import Status
 from tests.packages.install import NotInstalled, install, needed, source

@@ -11,7 +11,7 @@ import jax
 
 from scanify.config import REMATS
 from scanify.nn import ArrayStacked, BlockSeq
-from scanify.verify.compare import compare_case
+from scanify.verify.compare.compare import compare_case
 from tests.packages.applied import applied
 from tests.packages.models import Model
 from tests.packages.row import ARRAY_STACKED, BLOCK_SEQ, Row

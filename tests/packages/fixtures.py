@@ -7,7 +7,7 @@ from pathlib import Path
 import jax
 
 from scanify.config import REMATS
-from scanify.verify.compare import compare_case
+from scanify.verify.compare.compare import compare_case
 from tests import fixture_helpers
 from tests.fixture_helpers import FIXTURES, Fixture, write
 from tests.packages.row import REWRITTEN, Row

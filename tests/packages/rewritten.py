@@ -8,8 +8,8 @@ from scanify.config import REMATS
 from scanify.errors import ScanifyError
 from scanify.pipeline import Outcome, Project, rewrite_sources
 from scanify.source.discover import Selection
-from scanify.verify.case import CaseSpec
-from scanify.verify.limits import Limits
+from scanify.verify.cases.case import CaseSpec
+from scanify.verify.children.limits import Limits
 from scanify.verify.run import verify
 from scanify.verify.verdict import Status
 from tests.packages.models import Model
@@ -22,7 +22,9 @@ LIMITS = Limits(seconds=1200)
 def rewrite(model: Model, source: Path, stack: Literal["init", "call"] | None = None) -> Outcome | str:
     """What scanify would change in the whole package, unsafe fixes included; why not, where the loop is left alone."""
     try:
-        outcome = rewrite_sources(Project.load([source], selection=Selection(source)), stack=stack, accept=lambda plan: True)
+        outcome = rewrite_sources(
+            Project.load([source], selection=Selection(source)), stack=stack, accept=lambda plan: True
+        )
     except ScanifyError as error:
         return f"scanify rewrite: {error}"
     path, line = source / model.file, model.line

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from scanify.verify.codec import to_json
+from scanify.verify.children.codec import to_json
 from scanify.verify.verdict import Status
 from tests.packages.row import Row, share
 

@@ -6,7 +6,7 @@ import traceback
 from dataclasses import replace
 from pathlib import Path
 
-from scanify.verify.codec import to_json
+from scanify.verify.children.codec import to_json
 from tests.packages.by_hand import compare_by_hand
 from tests.packages.install import source
 from tests.packages.models import Model, model

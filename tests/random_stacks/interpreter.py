@@ -5,8 +5,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from scanify.jaxpr.calls import callee, opened
-from scanify.jaxpr.scan import read_scan
+from scanify.jaxpr.reading.calls import callee, opened
+from scanify.jaxpr.reading.scan import read_scan
 
 
 def interpret(fn: Any, *args: Any) -> Any:

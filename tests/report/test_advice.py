@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from scanify.report.formats import FORMATS, render
-from scanify.report.verification_text import verification_text
+from scanify.report.verification.text import verification_text
 from scanify.verify.verdict import Advice, Verification
 from tests.report import samples
 
@@ -56,7 +56,7 @@ def test_more_than_markdown_has_room_for_is_cut_with_a_word() -> None:
     many = tuple(Advice("c", "step", f"{at} " + 300 * "x") for at in range(60))
     text = render(replace(samples.verifications()["good"], advice=many), "markdown")
     assert all(f"{at} xxx" in text for at in range(60))
-    from scanify.report.verification_markdown import verification_markdown
+    from scanify.report.verification.markdown import verification_markdown
 
     short = verification_markdown(replace(samples.verifications()["good"], advice=many), 8_000)
     assert len(short) <= 8_000 and "more, which would make the comment too long" in short

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scanify.report.plots_svg import Bar, Scale, Series, bars, decades, lines, ticks
+from scanify.report.verification.plots_svg import Bar, Scale, Series, bars, decades, lines, ticks
 
 SCALE = Scale("{:g} s".format, "{:g}".format)
 

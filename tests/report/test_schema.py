@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from scanify.report.verification_json import SCHEMA_FILE, VERSION, verification_json
+from scanify.report.verification.json import SCHEMA_FILE, VERSION, verification_json
 from scanify.verify.verdict import (
     CaseResult,
     Difference,

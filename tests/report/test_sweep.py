@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from scanify.report.figures import COMPILE, SAVED
-from scanify.report.sweep import fixed, series, sweeps
+from scanify.report.verification.figures import COMPILE, SAVED
+from scanify.report.verification.sweep import fixed, series, sweeps
 from scanify.verify.verdict import CaseResult, Measurement
 from tests.report import samples
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scanify.report.markup import Markup, join, tag
-from scanify.report.verification_html import verification_html
+from scanify.report.verification.html import verification_html
+from scanify.report.verification.markup import Markup, join, tag
 from scanify.report.visible import visible
 from scanify.verify.verdict import CaseResult, Difference, Operation, Status, Verdict, Verification
 from tests.report import samples

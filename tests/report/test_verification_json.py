@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from scanify.report.verification_json import verification_json
+from scanify.report.verification.json import verification_json
 from scanify.verify.verdict import (
     CaseResult,
     Difference,

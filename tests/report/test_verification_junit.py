@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scanify.report.verification_junit import verification_junit
+from scanify.report.verification.junit import verification_junit
 from scanify.report.visible import visible
 from scanify.verify.verdict import CaseResult, PolicyResult, Verification
 from tests.report import samples

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from scanify.report.verification_markdown import LIMIT, code, prose, verification_markdown
+from scanify.report.verification.markdown import LIMIT, code, prose, verification_markdown
 from scanify.report.visible import visible
 from scanify.verify.verdict import Measurement, PolicyResult, Status, Verdict, Verification
 from tests.report import samples

@@ -7,7 +7,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from scanify.report.verification_text import print_verification, verification_text
+from scanify.report.verification.text import print_verification, verification_text
+from scanify.verify.proof.words import FIRST_DIFFERENCE, show_difference
 from scanify.verify.verdict import (
     CaseResult,
     Difference,
@@ -18,7 +19,6 @@ from scanify.verify.verdict import (
     Verdict,
     Verification,
 )
-from scanify.verify.words import FIRST_DIFFERENCE, show_difference
 
 PROVED = Verdict(Status.PROVED)
 TESTED = Verdict(

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from scanify.verify.prove import Proof, prove
+from scanify.verify.proof.prove import Proof, prove
 from tests.soundness import evaluate, kinds_control  # kinds_control registers its kinds
 from tests.soundness.kinds import EFFECTS, FORWARD_ONLY, KINDS, function
 from tests.soundness.programs import Program, draw, live, mutated, same, walk

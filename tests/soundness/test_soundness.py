@@ -8,7 +8,12 @@ import jax
 import numpy as np
 import pytest
 
-from scanify.jaxpr import canonical, combine, fold, number, rules_control, rules_index, rules_move, table, views
+from scanify.jaxpr import number, table
+from scanify.jaxpr.reading import canonical
+from scanify.jaxpr.rules import combine, fold, views
+from scanify.jaxpr.rules import control as rules_control
+from scanify.jaxpr.rules import index as rules_index
+from scanify.jaxpr.rules import move as rules_move
 from tests.soundness import evaluate
 from tests.soundness.kinds import KINDS, function
 from tests.soundness.pairs import INPUTS, Found, examine, inputs, near, pair, run

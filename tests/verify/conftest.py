@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import pytest
 
-from scanify.verify.compare import compare_case
+from scanify.verify.compare.compare import compare_case
 from scanify.verify.verdict import CaseResult
 from tests.verify.loop_model import POLICIES, SOURCE, case
 

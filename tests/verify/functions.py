@@ -5,7 +5,7 @@ from typing import Any
 
 import equinox as eqx
 
-from scanify.verify.compare import compare_case
+from scanify.verify.compare.compare import compare_case
 from scanify.verify.verdict import CaseResult, Status
 
 Function = Callable[..., Any]

@@ -10,8 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from scanify.verify.case import CaseSpec
-from scanify.verify.codec import from_json, to_json
+from scanify.verify.cases.case import CaseSpec
+from scanify.verify.children.codec import from_json, to_json
 from scanify.verify.request import Change, Request, Response
 from scanify.verify.verdict import CaseResult, Status
 
@@ -53,8 +53,8 @@ def _main() -> None:
     import equinox  # noqa: F401
     import jax  # noqa: F401
 
-    import scanify.verify.compare  # noqa: F401
-    from scanify.verify.child import respond
+    import scanify.verify.compare.compare  # noqa: F401
+    from scanify.verify.children.child import respond
 
     waiting = []
     for folder in map(Path, sys.argv[1:]):

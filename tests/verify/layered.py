@@ -13,8 +13,8 @@ import numpy as np
 from jax import lax
 from jax.extend.core import ClosedJaxpr
 
-from scanify.jaxpr.calls import children, opened
-from scanify.verify.prove import Proof, prove
+from scanify.jaxpr.reading.calls import children, opened
+from scanify.verify.proof.prove import Proof, prove
 
 LAYERS = 3
 

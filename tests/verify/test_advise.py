@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scanify.verify import advise as adviser
-from scanify.verify.advise import advise
+from scanify.verify.measure import advise as adviser
+from scanify.verify.measure.advise import advise
 from scanify.verify.verdict import CaseResult, Measurement, PolicyResult, Status, Verdict
 
 NO_VERDICT = Verdict(Status.NOT_RUN, "timed")

@@ -8,8 +8,8 @@ import pytest
 
 from scanify.cli import run
 from scanify.errors import Exit
-from scanify.verify.case import CaseSpec
-from scanify.verify.limits import Limits
+from scanify.verify.cases.case import CaseSpec
+from scanify.verify.children.limits import Limits
 from scanify.verify.run import verify
 from scanify.verify.verdict import CaseResult, Status
 

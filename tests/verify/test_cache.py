@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from scanify.verify import cache as cache_module
-from scanify.verify import consulted
 from scanify.verify import run as run_module
-from scanify.verify.cache import Cache
-from scanify.verify.case import CaseSpec
-from scanify.verify.codec import from_json, to_json
-from scanify.verify.limits import Limits
-from scanify.verify.process import Outcome
+from scanify.verify.cache import cache as cache_module
+from scanify.verify.cache import consulted
+from scanify.verify.cache.cache import Cache
+from scanify.verify.cases.case import CaseSpec
+from scanify.verify.children.codec import from_json, to_json
+from scanify.verify.children.limits import Limits
+from scanify.verify.children.process import Outcome
 from scanify.verify.request import Request, Response
 from scanify.verify.run import verify
 from scanify.verify.verdict import CaseResult, PolicyResult, Status, Verdict, Verification
-from scanify.verify.versions import consulted_by, consulting_of, overlay_of, read_of, target_of
+from scanify.verify.versions.versions import consulted_by, consulting_of, overlay_of, read_of, target_of
 
 PROVED = Verdict(Status.PROVED)
 CONSULTS = """

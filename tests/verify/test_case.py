@@ -6,7 +6,7 @@ from types import ModuleType
 import pytest
 
 from scanify.errors import ScanifyError
-from scanify.verify.case import CaseError, CaseSpec, check_returned, find_function, parse_case
+from scanify.verify.cases.case import CaseError, CaseSpec, check_returned, find_function, parse_case
 
 
 class Array:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from scanify.errors import ScanifyError
-from scanify.verify.compare import compare_case
+from scanify.verify.compare.compare import compare_case
 from tests.verify.loop_model import REWRITE, SOURCE
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from scanify.verify.case import CaseSpec
-from scanify.verify.child import run_case
+from scanify.verify.cases.case import CaseSpec
+from scanify.verify.children.child import run_case
 from scanify.verify.verdict import CaseResult, Status
 from tests.verify.in_turn import proved, request
 

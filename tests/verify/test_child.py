@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from scanify.verify.case import CaseSpec
-from scanify.verify.child import run_case
+from scanify.verify.cases.case import CaseSpec
+from scanify.verify.children.child import run_case
 from scanify.verify.request import Change, Request
 from scanify.verify.verdict import CaseResult
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scanify.verify import choose as chooser
-from scanify.verify.choose import Candidate, Choice, choose
+from scanify.verify.measure import choose as chooser
+from scanify.verify.measure.choose import Candidate, Choice, choose
 from scanify.verify.verdict import CaseResult, Measurement, PolicyResult, Status, Verdict
 
 PROVED, TESTED = Verdict(Status.PROVED), Verdict(Status.TESTED, "1 ulp apart")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scanify.verify.case import CaseSpec
-from scanify.verify.codec import from_json, to_json
+from scanify.verify.cases.case import CaseSpec
+from scanify.verify.children.codec import from_json, to_json
 from scanify.verify.request import Change, Request
 from scanify.verify.verdict import CaseResult, Difference, Measurement, Operation, PolicyResult, Status, Verdict
 

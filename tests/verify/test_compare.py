@@ -5,8 +5,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from scanify.verify.choose import choose
-from scanify.verify.compare import compare_case
+from scanify.verify.compare.compare import compare_case
+from scanify.verify.measure.choose import choose
 from scanify.verify.verdict import Status
 from tests.verify.loop_model import POLICIES, PROVED, REWRITE, SOURCE, changed, statuses
 

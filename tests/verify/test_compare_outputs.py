@@ -133,7 +133,7 @@ def test_a_prover_that_stumbles_leaves_the_case_to_the_numbers(compare, monkeypa
     def stumble(*args, **kwargs):
         raise RecursionError("too deep")
 
-    monkeypatch.setattr("scanify.verify.attempt.prove", stumble)
+    monkeypatch.setattr("scanify.verify.proof.attempt.prove", stumble)
     verdict = compare(REWRITE, policies=("none",), dropout=False).policies[0]
     assert verdict.outputs.status is Status.TESTED
     assert "the prover stopped with RecursionError: too deep" in verdict.outputs.reason

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from scanify.verify.consulted import Consulted, Consulting, consulting
+from scanify.verify.cache.consulted import Consulted, Consulting, consulting
 
 
 def found(record: Consulting) -> Consulted:

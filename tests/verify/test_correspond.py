@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scanify.nn import ArrayStacked
-from scanify.verify.build import Built
-from scanify.verify.correspond import Correspondence, Mismatch, Recipe, correspond
-from scanify.verify.trace import version
+from scanify.verify.cases.build import Built
+from scanify.verify.leaves.correspond import Correspondence, Mismatch, Recipe, correspond
+from scanify.verify.programs.trace import version
 
 SOURCE = """
 import enum

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from scanify.verify.compare import compare_case
+from scanify.verify.compare.compare import compare_case
 from scanify.verify.verdict import CaseResult, Status
 from tests.packages.applied import applied
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import pytest
 from jax import lax
 
-from scanify.verify.prove import prove
+from scanify.verify.proof.prove import prove
 from scanify.verify.verdict import Difference
 
 Layer = Callable[[Any, Any], Any]

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from scanify.verify.figures import distance
+from scanify.verify.values.figures import distance
 
 
 def one(a, b):

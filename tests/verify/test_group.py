@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scanify.verify import group
+from scanify.verify.children import group
 
 PS = """#!/bin/sh
 case "$3" in

@@ -15,7 +15,7 @@ import pytest
 
 from scanify.pipeline import Project, rewrite_sources
 from scanify.source.discover import Selection
-from scanify.verify.compare import compare_case
+from scanify.verify.compare.compare import compare_case
 from scanify.verify.verdict import CaseResult, Operation, PolicyResult, Status
 from tests import fixture_helpers
 from tests.fixture_helpers import fixture, replaced, thunk, write

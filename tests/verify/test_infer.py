@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scanify.verify.build import Built
-from scanify.verify.correspond import Correspondence, Mismatch, Recipe
-from scanify.verify.infer import infer
-from scanify.verify.pair import pair
-from scanify.verify.trace import version
+from scanify.verify.cases.build import Built
+from scanify.verify.leaves.correspond import Correspondence, Mismatch, Recipe
+from scanify.verify.leaves.infer import infer
+from scanify.verify.programs.pair import pair
+from scanify.verify.programs.trace import version
 
 KEY = jax.random.key(0)
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 
 from scanify.jaxpr.table import Table
-from scanify.verify.key_uses import find_key_uses
+from scanify.verify.proof.key_uses import find_key_uses
 from scanify.verify.verdict import Status
 from tests.verify.loop_model import CALL, REWRITE, SOURCE, changed
 
@@ -182,3 +182,44 @@ def test_a_loop_of_unknown_length_hides_its_keys():
 
     found = find_key_uses(Table(), jax.make_jaxpr(draws)(jax.random.key(0)))
     assert found.uses == {} and list(found.hidden.values()) == [1]
+
+
+def drawn(*keys):
+    return sum(jax.random.normal(key, (2,)) * 0 for key in keys)
+
+
+@pytest.mark.parametrize("make", [jax.random.key, jax.random.PRNGKey], ids=["typed", "raw"])
+def test_a_number_folded_in_is_a_row_of_a_split(make):
+    """jax makes the same key of both, so two uses of them are two of one."""
+
+    def uses(function):
+        table = Table()
+        found = find_key_uses(table, jax.make_jaxpr(function)(make(0)))
+        return sorted(each.draws for each in found.uses.values() if each.draws)
+
+    same = jax.random.split(make(0), 3)[1] == jax.random.fold_in(make(0), 1)
+    assert same.all()
+    assert uses(lambda key: drawn(jax.random.split(key, 3)[1], jax.random.fold_in(key, 1))) == [2]
+    assert uses(lambda key: drawn(jax.random.fold_in(key, 1), jax.random.split(key, (2, 2))[0, 1])) == [2]
+    assert uses(lambda key: drawn(jax.random.split(key, 3)[1], jax.random.fold_in(key, 2))) == [1, 1]
+    inner = lambda key: jax.random.split(jax.random.fold_in(key, 0), 2)[1]  # noqa: E731
+    outer = lambda key: jax.random.fold_in(jax.random.split(key, 2)[0], 1)  # noqa: E731
+    assert uses(lambda key: drawn(inner(key), outer(key))) == [2]
+    assert uses(lambda key: drawn(inner(key), jax.random.fold_in(jax.random.split(key, 2)[1], 1))) == [1, 1]
+
+
+def test_keys_of_another_implementation_are_made_otherwise():
+    def function(key):
+        return drawn(jax.random.split(key, 3)[1], jax.random.fold_in(key, 1))
+
+    found = find_key_uses(Table(), jax.make_jaxpr(function)(jax.random.key(0, impl="rbg")))
+    assert sorted(each.draws for each in found.uses.values() if each.draws) == [1, 1]
+    with jax.threefry_partitionable(False):
+        found = find_key_uses(Table(), jax.make_jaxpr(function)(jax.random.key(0)))
+    assert sorted(each.draws for each in found.uses.values() if each.draws) == [1, 1]
+
+
+def test_a_rewrite_that_folds_in_what_the_original_splits_uses_the_same_keys(compare):
+    folded = CALL.replace("jax.random.split(key, 3)", "jnp.stack([jax.random.fold_in(key, i) for i in range(3)])")
+    result = compare(changed(CALL, folded), source=NO_RATE)
+    assert result.keys.status is Status.PROVED

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from scanify.verify.compare import compare_case
-from scanify.verify.layer_names import walked
+from scanify.verify.compare.compare import compare_case
+from scanify.verify.leaves.layer_names import walked
 from scanify.verify.verdict import CaseResult, Status
 from tests.verify.loop_model import REWRITE, SOURCE
 

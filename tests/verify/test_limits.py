@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scanify.errors import ScanifyError
-from scanify.verify.limits import human_bytes, parse_memory
+from scanify.verify.children.limits import human_bytes, parse_memory
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import pytest
 
 from scanify.errors import ScanifyError
-from scanify.verify.build import Built, build
-from scanify.verify.compare import compare_case
-from scanify.verify.correspond import Recipe
-from scanify.verify.mapping import given_recipes
+from scanify.verify.cases.build import Built, build
+from scanify.verify.cases.mapping import given_recipes
+from scanify.verify.compare.compare import compare_case
+from scanify.verify.leaves.correspond import Recipe
 from scanify.verify.verdict import CaseResult, Status
 from tests.verify.test_infer import KEY, Block, Loop, scan, vmapped
 

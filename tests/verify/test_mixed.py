@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from scanify.verify.case import CaseSpec
-from scanify.verify.child import run_case
+from scanify.verify.cases.case import CaseSpec
+from scanify.verify.children.child import run_case
 from scanify.verify.request import Change, Request
 from scanify.verify.verdict import CaseResult
 
@@ -79,7 +79,7 @@ def compared(folder: Path, register: str) -> CaseResult:
             abstract=False,
             measure=False,
             directory=folder,
-            comparer="scanify.verify.compare:compare_case",
+            comparer="scanify.verify.compare.compare:compare_case",
         )
     )
     return result

@@ -5,10 +5,16 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from scanify.verify.build import build
-from scanify.verify.numeric import Comparison, compare_batched, compare_gradients, compare_outputs, compare_tangents
-from scanify.verify.pair import pair
-from scanify.verify.trace import trace
+from scanify.verify.cases.build import build
+from scanify.verify.programs.pair import pair
+from scanify.verify.programs.trace import trace
+from scanify.verify.values.numeric import (
+    Comparison,
+    compare_batched,
+    compare_gradients,
+    compare_outputs,
+    compare_tangents,
+)
 
 
 class Model(eqx.Module):

@@ -9,12 +9,14 @@ from typing import Any
 import jax
 import pytest
 
-from scanify.verify import child, mixed, settings, trace
-from scanify.verify.case import CaseSpec
-from scanify.verify.child import run_case
-from scanify.verify.overlay import Overlay
+from scanify.verify.cases.case import CaseSpec
+from scanify.verify.children import child
+from scanify.verify.children.child import run_case
+from scanify.verify.programs import trace
 from scanify.verify.request import Change, Request
 from scanify.verify.verdict import CaseResult, Status
+from scanify.verify.versions import mixed, settings
+from scanify.verify.versions.overlay import Overlay
 
 # `calendar` stands for a library that is loaded once.
 MODEL = """

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from scanify.verify.overlay import Overlay
-from scanify.verify.project import Project, import_root, module_name
+from scanify.verify.versions.overlay import Overlay
+from scanify.verify.versions.project import Project, import_root, module_name
 
 Tree = Callable[..., Path]
 

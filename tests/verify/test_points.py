@@ -4,9 +4,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from scanify.verify import checks, numeric
-from scanify.verify.numeric import compare_gradients, compare_outputs
-from scanify.verify.points import far, shaken
+from scanify.verify.values import checks, numeric
+from scanify.verify.values.numeric import compare_gradients, compare_outputs
+from scanify.verify.values.points import far, shaken
 from tests.verify.test_numeric import comparison, plain
 
 IDS = jnp.array([1, 1, 4, 1, 1, 1])

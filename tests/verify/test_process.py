@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from scanify.verify import group
-from scanify.verify.limits import Limits
-from scanify.verify.process import Outcome, run_child
+from scanify.verify.children import group
+from scanify.verify.children.limits import Limits
+from scanify.verify.children.process import Outcome, run_child
 
 PRELUDE = """
 import os, signal, subprocess, sys, time
@@ -23,7 +23,7 @@ def answer(fd, text):
     os.write(fd, text.encode() + b"\\n")
 def watch(fd):
     import threading
-    from scanify.verify.in_child import end_with_parent
+    from scanify.verify.children.in_child import end_with_parent
     threading.Thread(target=end_with_parent, args=(fd,), daemon=True).start()
 """
 
@@ -34,7 +34,7 @@ WIDE = Limits(seconds=60)
 @pytest.fixture
 def child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Child:
     """Runs `body` as the `main(request, response, lifeline)` of a child."""
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{Path(group.__file__).parents[3]}")
 
     def run(body: str, *, request: bytes = b"", limits: Limits = WIDE, **options: Any) -> Outcome:
         text = textwrap.indent(textwrap.dedent(body), "    ")
@@ -173,6 +173,40 @@ def test_children_left_behind_by_an_answered_child_are_ended(child: Child) -> No
     assert outcome.response == b"done\n" and ends(int(outcome.output))
 
 
+# Starts `sleep` so that it is neither in the session of the child nor below any process that still runs.
+LOST = """
+def lose():
+    inner, outer = os.pipe()
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            sleeper = subprocess.Popen(["sleep", "600"], start_new_session=True, stdout=-3, stderr=-3)
+            os.write(outer, str(sleeper.pid).encode())
+            os._exit(0)
+        os._exit(0)
+    os.wait()
+    return os.read(inner, 99).decode()
+pid = lose()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs PR_SET_CHILD_SUBREAPER")
+@pytest.mark.parametrize(
+    ("end", "limit"),
+    [
+        ("answer(response, pid)", 60),
+        ("answer(response, pid); time.sleep(600)", 60),
+        ("print(pid); os._exit(7)", 60),
+        ("print(pid); os.kill(os.getpid(), signal.SIGKILL)", 60),
+        ("print(pid); time.sleep(600)", 1),
+    ],
+    ids=["answers", "answers and stays", "exits", "is killed", "is stopped"],
+)
+def test_what_left_the_session_and_lost_its_parent_ends_with_the_child(child: Child, end: str, limit: int) -> None:
+    outcome = child(f"{LOST}\n{end}", limits=Limits(seconds=limit))
+    assert ends(int((outcome.response or outcome.output).strip()))
+
+
 def test_a_child_that_takes_too_much_memory_is_stopped(child: Child) -> None:
     limits = Limits(seconds=60, memory=200 * 2**20)
     outcome = child("kept = []\nwhile True: kept.append(b'x' * (8 * 2**20)); time.sleep(0.005)", limits=limits)
@@ -236,17 +270,15 @@ def test_an_interrupt_of_the_parent_ends_the_child(child: Child, tmp_path: Path)
     assert ends(int((tmp_path / "pid").read_text()))
 
 
-def test_the_death_of_the_parent_ends_the_child(tmp_path: Path) -> None:
-    (tmp_path / "written_child.py").write_text(
-        f"{PRELUDE}\ndef main(request, response, lifeline):\n"
-        f"    watch(lifeline)\n    open({str(tmp_path / 'pid')!r}, 'w').write(f'{{os.getpid()}}\\n')\n"
-        "    time.sleep(600)\n"
-    )
+def test_the_death_of_the_parent_ends_the_child_and_what_it_lost(tmp_path: Path) -> None:
+    text = f"watch(lifeline)\n{LOST}\nopen({str(tmp_path / 'pid')!r}, 'w').write(f'{{os.getpid()}} {{pid}}\\n')\ntime.sleep(600)"
+    text = textwrap.indent(text, "    ")
+    (tmp_path / "written_child.py").write_text(f"{PRELUDE}\ndef main(request, response, lifeline):\n{text}\n")
     code = (
-        "from scanify.verify.process import run_child; from scanify.verify.limits import Limits; "
+        "from scanify.verify.children.process import run_child; from scanify.verify.children.limits import Limits; "
         "run_child(b'', Limits(seconds=60), 'written_child')"
     )
-    root = Path(group.__file__).parents[2]
+    root = Path(group.__file__).parents[3]
     env = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{root}"}
     with subprocess.Popen([sys.executable, "-c", code], env=env) as parent:
         try:
@@ -255,7 +287,7 @@ def test_the_death_of_the_parent_ends_the_child(tmp_path: Path) -> None:
                 time.sleep(0.02)
         finally:
             parent.kill()
-    assert ends(int((tmp_path / "pid").read_text()))
+    assert all(ends(int(pid)) for pid in (tmp_path / "pid").read_text().split())
 
 
 def test_no_descriptor_is_left_open(child: Child) -> None:

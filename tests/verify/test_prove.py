@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import pytest
 from jax import lax
 
-from scanify.verify.prove import Proof, prove
+from scanify.verify.proof.prove import Proof, prove
 
 
 def _load(name: str) -> ModuleType:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from scanify.verify.prove import prove
+from scanify.verify.proof.prove import prove
 from tests.verify.layered import LAYERS, Body, Case, check_gradients, check_outputs, scan, traced
 
 

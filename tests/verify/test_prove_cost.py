@@ -12,8 +12,8 @@ import pytest
 from jax import lax
 
 from scanify.jaxpr import table as tables
-from scanify.jaxpr import views
-from scanify.verify.prove import prove
+from scanify.jaxpr.rules import views
+from scanify.verify.proof.prove import prove
 
 WIDTH = 4
 COUNTS = (12, 24, 48, 96)

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import pytest
 from jax.extend.core import ClosedJaxpr
 
-from scanify.jaxpr import canonical, equinox_errors
-from scanify.verify.prove import Proof, prove
+from scanify.jaxpr.reading import canonical, equinox_errors
+from scanify.verify.proof.prove import Proof, prove
 
 V = jnp.arange(4.0)
 OUT = jax.ShapeDtypeStruct((4,), jnp.float32)

@@ -10,7 +10,7 @@ import pytest
 from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 
-from scanify.verify.prove import Proof, prove
+from scanify.verify.proof.prove import Proof, prove
 
 
 def own(file: str) -> str | None:

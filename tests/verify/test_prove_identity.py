@@ -12,8 +12,9 @@ from jax import lax
 from jax.experimental import io_callback
 from jax.extend.core import Primitive
 
-from scanify.jaxpr import canonical, number
-from scanify.verify.prove import prove
+from scanify.jaxpr import number
+from scanify.jaxpr.reading import canonical
+from scanify.verify.proof.prove import prove
 
 V = jnp.arange(4.0)
 OUT = jax.ShapeDtypeStruct((4,), jnp.float32)

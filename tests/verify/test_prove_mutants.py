@@ -12,8 +12,12 @@ import jax
 import numpy as np
 import pytest
 
-from scanify.jaxpr import canonical, number, rules_control, rules_index, rules_move, table
-from scanify.verify.prove import prove
+from scanify.jaxpr import number, table
+from scanify.jaxpr.reading import canonical
+from scanify.jaxpr.rules import control as rules_control
+from scanify.jaxpr.rules import index as rules_index
+from scanify.jaxpr.rules import move as rules_move
+from scanify.verify.proof.prove import prove
 from tests.verify.test_prove_pairs import PAIRS
 
 Patch = Callable[[pytest.MonkeyPatch], None]

@@ -13,7 +13,7 @@ from jax.extend.core.primitives import cond_p
 
 from scanify.jaxpr.number import Numbering
 from scanify.jaxpr.table import Table
-from scanify.verify.prove import prove
+from scanify.verify.proof.prove import prove
 
 V = jnp.arange(4.0)
 M = jnp.arange(6.0).reshape(2, 3)

@@ -11,7 +11,7 @@ from jax import lax
 from jax.extend.core import Primitive
 
 from scanify.errors import ScanifyError
-from scanify.verify.prove import Proof, prove
+from scanify.verify.proof.prove import Proof, prove
 
 
 def own(file: str) -> str | None:

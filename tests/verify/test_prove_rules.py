@@ -15,8 +15,13 @@ import pytest
 from jax import lax
 from jax.custom_derivatives import linear_call
 
-from scanify.jaxpr import calls, number, rules_control, rules_index, rules_move, views
-from scanify.verify.prove import prove
+from scanify.jaxpr import number
+from scanify.jaxpr.reading import calls
+from scanify.jaxpr.rules import control as rules_control
+from scanify.jaxpr.rules import index as rules_index
+from scanify.jaxpr.rules import move as rules_move
+from scanify.jaxpr.rules import views
+from scanify.verify.proof.prove import prove
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 Function = Callable[..., Any]

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jax import lax
 
-from scanify.verify.prove import prove
+from scanify.verify.proof.prove import prove
 
 N, D = 4, 3
 X = jnp.asarray(np.random.default_rng(0).normal(size=(N, D)).astype(np.float32))

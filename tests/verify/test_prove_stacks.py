@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from scanify.verify.prove import prove
+from scanify.verify.proof.prove import prove
 
 N, D = 4, 3
 X = jnp.asarray(np.random.default_rng(0).normal(size=D).astype(np.float32))

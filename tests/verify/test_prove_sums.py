@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from jax import lax
 
-from scanify.jaxpr import rules_index, rules_value, tangents
-from scanify.verify.prove import prove
+from scanify.jaxpr.rules import index as rules_index
+from scanify.jaxpr.rules import tangents
+from scanify.jaxpr.rules import value as rules_value
+from scanify.verify.proof.prove import prove
 
 LAYERS = 3
 X = jnp.sin(jnp.arange(30.0)).reshape(5, 6)

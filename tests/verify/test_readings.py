@@ -11,10 +11,10 @@ from jax import lax
 
 from scanify.jaxpr.number import Numbering
 from scanify.jaxpr.table import Table
-from scanify.verify.compare import compare_case
-from scanify.verify.measure import Executables
-from scanify.verify.prove import Proof, prove
-from scanify.verify.readings import Derived, Readings
+from scanify.verify.compare.compare import compare_case
+from scanify.verify.measure.measure import Executables
+from scanify.verify.programs.readings import Derived, Readings
+from scanify.verify.proof.prove import Proof, prove
 from tests.verify.loop_model import POLICIES, REWRITE, SOURCE, case
 
 V = jnp.arange(4.0)

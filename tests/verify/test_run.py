@@ -12,8 +12,8 @@ import pytest
 
 from scanify.errors import ScanifyError
 from scanify.verify import run as run_module
-from scanify.verify.case import CaseSpec
-from scanify.verify.limits import Limits
+from scanify.verify.cases.case import CaseSpec
+from scanify.verify.children.limits import Limits
 from scanify.verify.run import verify
 from scanify.verify.verdict import CaseResult, Status, Verification
 
@@ -177,7 +177,7 @@ def test_a_project_of_several_files_is_compared_and_nothing_is_written(run: Veri
 
 def test_the_comparer_of_scanify_proves_it_with_lines_of_the_users_files(run: Verify) -> None:
     good, wrong = (
-        run("net", rewritten=text, comparer="scanify.verify.compare:compare_case").cases[0]
+        run("net", rewritten=text, comparer="scanify.verify.compare.compare:compare_case").cases[0]
         for text in (REWRITTEN, REWRITTEN.replace("self.layers, x", "self.layers[::-1], x"))
     )
     assert (good.error, good.good) == (None, True)
@@ -249,8 +249,8 @@ def test_without_jax_or_equinox_it_says_what_to_install(monkeypatch: pytest.Monk
 def test_the_parent_imports_neither_jax_nor_the_users_code() -> None:
     code = """
         import sys
-        import scanify.verify.run, scanify.verify.case
-        import scanify.report.verification_text, scanify.report.verification_json
+        import scanify.verify.run, scanify.verify.cases.case
+        import scanify.report.verification.text, scanify.report.verification.json
         scanify.verify.run.versions()
         print(sorted({"jax", "equinox", "numpy", "libcst"} & sys.modules.keys()))
     """

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from scanify.verify.prove import prove
+from scanify.verify.proof.prove import prove
 from scanify.verify.verdict import Status
 from tests.verify.functions import Function, compared, proved, verdicts
 

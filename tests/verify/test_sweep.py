@@ -5,10 +5,10 @@ from types import ModuleType
 
 import pytest
 
-from scanify.verify.case import CaseError, CaseSpec
-from scanify.verify.child import run_case
+from scanify.verify.cases.case import CaseError, CaseSpec
+from scanify.verify.cases.sweep import find_sweep, shown
+from scanify.verify.children.child import run_case
 from scanify.verify.request import Change, Request
-from scanify.verify.sweep import find_sweep, shown
 from scanify.verify.verdict import CaseResult, Status
 
 SPEC = CaseSpec(Path("/p/cases.py"), "gpt", "cases.py:gpt")

@@ -1,7 +1,7 @@
 """What a comparison says that it is doing, in words, and to nobody where nobody listens."""
 
-from scanify.verify.steps import Steps
-from scanify.verify.telling import listening, tell
+from scanify.verify.children.telling import listening, tell
+from scanify.verify.measure.steps import Steps
 
 
 def test_steps_are_told_in_words_with_the_policy_they_are_for() -> None:

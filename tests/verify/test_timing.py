@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import pytest
 
 from scanify.errors import ScanifyError
-from scanify.verify import measure
-from scanify.verify.timing import timed_case
+from scanify.verify.measure import measure
+from scanify.verify.measure.timing import timed_case
 from scanify.verify.verdict import Status
 
 SOURCE = """

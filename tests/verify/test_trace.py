@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import pytest
 
 from scanify.nn import ArrayStacked
-from scanify.verify.build import build
-from scanify.verify.findings import nothing_scanned, remat_findings
-from scanify.verify.pair import pair
-from scanify.verify.trace import count_scans, differentiated, gradients, maps_layers, trace, version
+from scanify.verify.cases.build import build
+from scanify.verify.compare.findings import nothing_scanned, remat_findings
+from scanify.verify.programs.pair import pair
+from scanify.verify.programs.trace import count_scans, differentiated, gradients, maps_layers, trace, version
 
 
 class Block(eqx.Module):

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from scanify.verify.case import CaseSpec
-from scanify.verify.loaded import REWRITTEN
-from scanify.verify.overlay import Overlay
+from scanify.verify.cases.case import CaseSpec
+from scanify.verify.objects.statics import qualified, users_modules
 from scanify.verify.request import Change, Request
-from scanify.verify.statics import qualified, users_modules
-from scanify.verify.versions import overlay_of, read_of, target_of
+from scanify.verify.versions.loaded import REWRITTEN
+from scanify.verify.versions.overlay import Overlay
+from scanify.verify.versions.versions import overlay_of, read_of, target_of
 
 Tree = Callable[[dict[str, str]], Path]
 Change_ = tuple[str | None, str | None]

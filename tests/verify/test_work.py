@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import pytest
 from jax import lax
 
-from scanify.verify import work as counter
-from scanify.verify.work import Work, work
+from scanify.verify.measure import work as counter
+from scanify.verify.measure.work import Work, work
 
 N, D = 6, 8
 X, W = jnp.ones(D), jnp.ones((N, D, D))

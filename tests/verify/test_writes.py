@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from scanify.verify import outputs as outputs_module
-from scanify.verify.compare import compare_case
+from scanify.verify.compare import outputs as outputs_module
+from scanify.verify.compare.compare import compare_case
+from scanify.verify.compare.written import Watch
 from scanify.verify.verdict import Status, Verdict
-from scanify.verify.written import Watch
 
 X = jnp.arange(3.0)
 

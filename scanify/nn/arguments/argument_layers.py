@@ -22,7 +22,7 @@ def layer_elements(value: Any, axis: int, num_layers: int, what: str) -> list[An
     if is_list_of_layers(value):
         elements = [jax.tree.map(_ref, ordered(one)) for one in value]
     elif is_stack(value):
-        elements = value._refs()
+        elements = type(value)._refs(value)
     else:
         return _within(value, num_layers, what)
     if len(elements) != num_layers:

@@ -129,6 +129,10 @@ def _per_layer(value: Any, axis: Axis, num_layers: int, what: str) -> tuple[Any,
     return moved, lambda part: eqx.combine(part, static)
 
 
+class ElementsDiffer(ValueError):
+    """What layers get differs in more than the values of arrays and numbers."""
+
+
 def stack_elements(elements: Sequence[Any], what: str) -> Any:
     """What each layer gets, with a `Ref` for each array, as one pytree.
 
@@ -146,7 +150,7 @@ def stack_elements(elements: Sequence[Any], what: str) -> Any:
     for index, element in enumerate(shapes):
         difference = first_difference(shapes[0], element)
         if difference is not None:
-            raise ValueError(
+            raise ElementsDiffer(
                 f"{what}: expected elements that differ only in the values of arrays and numbers; those of layers 0 "
                 f"and {index} differ at {path_text(difference.path)}: {difference}. Hold the layers in a BlockSeq, "
                 "whose layers may get arguments of any kind"

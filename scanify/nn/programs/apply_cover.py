@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from scanify.jaxpr.calls import children
+from scanify.jaxpr.reading.calls import children
 from scanify.nn.arguments.layer_inputs import Inputs, Shared
 from scanify.nn.programs.cover import Item, Period, Run
 from scanify.nn.programs.layer_programs import Step

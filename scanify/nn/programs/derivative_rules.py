@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 
-from scanify.jaxpr.canonical import Canonical, NotUnderstood
+from scanify.jaxpr.reading.canonical import Canonical, NotUnderstood
 
 # The captured variable of jax's function that holds the rule, by the parameter of the equation.
 _HELD = {"jvp_jaxpr_fun": "jvp", "fwd_jaxpr_thunk": "fwd"}

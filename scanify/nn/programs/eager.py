@@ -80,9 +80,11 @@ def compiled(call: Callable[[Any], Any], given: Any) -> Any:
 
     Arrays that `call` closes over are concrete to it in both cases.
     """
+    if not _is_eager():
+        return call(given)
     leaves, treedef = jax.tree.flatten(ordered(given))
     places = [at for at, leaf in enumerate(leaves) if is_array(leaf)]
-    if not _is_eager() or any(isinstance(leaves[at], jax.core.Tracer) for at in places):
+    if any(isinstance(leaves[at], jax.core.Tracer) for at in places):
         return call(given)
 
     def on_arrays(arrays: Any) -> Any:

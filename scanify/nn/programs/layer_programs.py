@@ -13,7 +13,7 @@ import jax
 
 from scanify.nn.arguments.layer_inputs import Ref
 from scanify.nn.programs.program import Program, trace
-from scanify.nn.programs.skeleton import const_key
+from scanify.nn.programs.skeleton import Known, const_key
 from scanify.nn.programs.state_parts import StateParts
 from scanify.nn.scans.carry import split
 from scanify.nn.trees.difference import first_difference
@@ -104,18 +104,17 @@ def trace_layers(
     inputs, carries, others = Kinds(), Kinds(), Kinds()
     programs: dict[tuple[int, int], Program] = {}
     bodies: dict[Any, int] = {}
-    known = _Captured()
+    known, read, shapes = _Captured(), Known(), _Shapes()
     steps: list[Step | None] = [None] * len(layers)
     current = _structs(carry if parts is None else parts.rest)
     for position in order:
         state = {} if parts is None else parts.entries[position]
         entries = [jax.tree.map(Ref, value) for value in state.values()]
-        tree = (*layers[position], entries)
-        refs = tuple(leaf for leaf in jax.tree.leaves(tree) if isinstance(leaf, Ref))
-        kind = inputs.of(_shapes(tree))
+        one = shapes.of((*layers[position], entries))
+        kind = inputs.of(one.outline)
         which = (kind, carries.of(current))
         if which not in programs:
-            programs[which] = _trace_one(call, tree, current, tuple(state), parts)
+            programs[which] = _trace_one(call, one, current, tuple(state), parts, read)
         program = programs[which]
         new, y, values = program.result(program.outs)
         # What a layer gives beside the carry may have a structure of its own: a scan sees its arrays alone.
@@ -123,36 +122,75 @@ def trace_layers(
         body = (program.key, which[1], carries.of(new), others.of((beside, values)))
         number = bodies.setdefault(body, len(bodies))
         carried = sum(map(has_aval, jax.tree.leaves(new)))
-        steps[position] = Step(program, refs, number, carried, tuple(state), known.refs(program))
+        steps[position] = Step(program, one.refs, number, carried, tuple(state), known.refs(program))
         current = new
         if until and y is not None:
             break
     return [step for step in steps if step is not None]
 
 
-def _trace_one(call: Call, tree: Any, carry: Any, markers: tuple[Any, ...], parts: StateParts | None) -> Program:
-    leaves, treedef = jax.tree.flatten(tree)
-    holes = [index for index, leaf in enumerate(leaves) if isinstance(leaf, Ref)]
+@dataclass(frozen=True)
+class _Taken:
+    """A pytree taken apart: its leaves, the places and the shapes of its arrays, and the pytree of those shapes."""
+
+    leaves: list[Any]
+    treedef: Any
+    holes: list[int]
+    structs: list[Any]
+
+    @property
+    def refs(self) -> tuple[Ref, ...]:
+        """Its arrays."""
+        return tuple(self.leaves[hole] for hole in self.holes)
+
+    @property
+    def outline(self) -> Any:
+        """The pytree with shapes and dtypes in place of arrays."""
+        return self.filled(self.structs)
+
+    def filled(self, arrays: Sequence[Any]) -> Any:
+        """The pytree with these in place of its arrays."""
+        leaves = list(self.leaves)
+        for hole, array in zip(self.holes, arrays, strict=True):
+            leaves[hole] = array
+        return jax.tree.unflatten(self.treedef, leaves)
+
+
+class _Shapes:
+    """Takes pytrees apart. Layers that are kept in one stack have the shapes of its rows."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[int, bool], tuple[Any, Any]] = {}
+
+    def of(self, tree: Any) -> _Taken:
+        """The pytree, whose arrays are `Ref`s."""
+        leaves, treedef = jax.tree.flatten(tree)
+        holes = [index for index, leaf in enumerate(leaves) if isinstance(leaf, Ref)]
+        return _Taken(leaves, treedef, holes, [self._struct(leaves[hole]) for hole in holes])
+
+    def _struct(self, ref: Ref) -> Any:
+        which = (id(ref.source), ref.row is None)
+        if which not in self._rows:
+            self._rows[which] = (ref.struct(), ref.source)
+        return self._rows[which][0]
+
+
+def _trace_one(
+    call: Call, layer: _Taken, carry: Any, markers: tuple[Any, ...], parts: StateParts | None, known: Known
+) -> Program:
     carry_arrays, carry_static = eqx.partition(carry, has_aval)
     carry_leaves, carry_def = jax.tree.flatten(carry_arrays)
 
     def fn(arrays: Sequence[Any]) -> Any:
         carry = eqx.combine(jax.tree.unflatten(carry_def, arrays[: len(carry_leaves)]), carry_static)
-        filled = list(leaves)
-        for hole, array in zip(holes, arrays[len(carry_leaves) :], strict=True):
-            filled[hole] = array
-        layer, arguments, entries = jax.tree.unflatten(treedef, filled)
+        one, arguments, entries = layer.filled(arrays[len(carry_leaves) :])
         if parts is None:
-            return (*call(layer, carry, arguments), [])
-        new, y = call(layer, parts.carry_with(carry, markers, entries), arguments)
+            return (*call(one, carry, arguments), [])
+        new, y = call(one, parts.carry_with(carry, markers, entries), arguments)
         rest, values = parts.taken_from(new, markers)
         return rest, y, values
 
-    return trace(fn, [*carry_leaves, *(leaves[hole].struct() for hole in holes)])
-
-
-def _shapes(tree: Any) -> Any:
-    return jax.tree.map(lambda leaf: leaf.struct() if isinstance(leaf, Ref) else leaf, tree)
+    return trace(fn, [*carry_leaves, *layer.structs], known=known)
 
 
 def _structs(carry: Any) -> Any:

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from scanify.jaxpr.calls import opened
+from scanify.jaxpr.reading.calls import opened
 from scanify.nn.programs.skeleton import Constant, start_of
 from scanify.nn.trees.weak import weakly_typed
 

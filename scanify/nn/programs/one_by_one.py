@@ -4,7 +4,7 @@ from typing import Any
 
 import jax
 
-from scanify.jaxpr.calls import children
+from scanify.jaxpr.reading.calls import children
 
 # A `cond` becomes a select of both branches, and the branch that is not taken may give a gradient that is not a number;
 # a `while_loop` goes on for the layers that are done; custom backward passes may hold any of these.

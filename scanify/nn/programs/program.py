@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 
-from scanify.nn.programs.skeleton import Constant, skeleton
+from scanify.nn.programs.skeleton import Constant, Known, skeleton
 from scanify.nn.scans.carry import split
 from scanify.nn.trees.leaves import is_array
 from scanify.nn.trees.structs import struct
@@ -40,7 +40,13 @@ class Program:
 _ARRAY = object()
 
 
-def trace(fn: Callable[[Sequence[Any]], Any], arrays: Sequence[Any], *, derivatives: bool = True) -> Program:
+def trace(
+    fn: Callable[[Sequence[Any]], Any],
+    arrays: Sequence[Any],
+    *,
+    derivatives: bool = True,
+    known: Known | None = None,
+) -> Program:
     """Trace `fn` on shapes and dtypes; Python numbers among what it gives become weak-typed arrays, as in a scan.
 
     Without `derivatives` the key is equal for programs that differ in those alone.
@@ -57,6 +63,6 @@ def trace(fn: Callable[[Sequence[Any]], Any], arrays: Sequence[Any], *, derivati
 
     closed = jax.make_jaxpr(flat)(*arrays)
     consts = tuple(closed.consts)
-    bones = skeleton(closed.jaxpr, consts, derivatives=derivatives)
+    bones = skeleton(closed.jaxpr, consts, derivatives=derivatives, known=known)
     outs = tuple(struct(aval) for aval in closed.out_avals)
     return Program(closed.jaxpr, consts, bones.key, bones.constants, bones.captured, outs, found[0], found[1])

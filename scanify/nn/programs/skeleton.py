@@ -6,14 +6,14 @@ nothing is folded or left out but what no result reads.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
 import numpy as np
 
-from scanify.jaxpr.calls import opened
-from scanify.jaxpr.canonical import Canonical, NotUnderstood
+from scanify.jaxpr.reading.calls import opened
+from scanify.jaxpr.reading.canonical import Canonical, NotUnderstood
 from scanify.nn.programs.derivative_rules import RULES, WITH_RULES, rule_key
 
 # Constants of a program that are larger than this are the same only if they are one object.
@@ -27,7 +27,7 @@ TRANSPARENT = ("jit", "pjit")
 NAMES = {"jit": ("name",), "pjit": ("name",)}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Constant:
     """A number that stands in a jaxpr as scalar operand, or as the start of a `slice`.
 
@@ -50,6 +50,21 @@ def start_of(axis: int) -> int:
     return -1 - axis
 
 
+class Known:
+    """What many skeletons have in common, whose keys are compared with one another alone.
+
+    jax makes one jaxpr for all calls of a function with one type of operands, so that of many layers most of what
+    stands in parameters is the same object. Equal equations are numbered, so that a key is short.
+    """
+
+    def __init__(self) -> None:
+        self.equations: dict[Hashable, int] = {}
+        self.read: dict[Hashable, tuple[Hashable, tuple[Constant, ...], list[Any]]] = {}
+        self.objects: dict[int, tuple[Hashable, list[Any]]] = {}
+        self.live: dict[Hashable, tuple[dict[int, list[bool]], list[bool]]] = {}
+        self.alive: list[Any] = []
+
+
 @dataclass(frozen=True, eq=False)
 class Skeleton:
     """The key of an open jaxpr, and what the key says nothing about but the types: scalar operands, and `captured`, the
@@ -61,14 +76,17 @@ class Skeleton:
     captured: tuple[int, ...] = ()
 
 
-def skeleton(jaxpr: Any, consts: Sequence[Any], *, derivatives: bool = True) -> Skeleton:
+def skeleton(jaxpr: Any, consts: Sequence[Any], *, derivatives: bool = True, known: Known | None = None) -> Skeleton:
     """The skeleton of an open jaxpr; without `derivatives`, rules of functions that have their own make no difference.
+    `known` is for many of them, all with the same `derivatives`: their keys are compared with one another alone.
 
     The key holds what it compares by identity, so that it may be kept. Where the jaxpr has parameters whose meaning is
     not known the key is equal to no other.
     """
     alive: list[Any] = []
-    reader = _Reader(alive, derivatives)
+    reader = _Reader(alive, derivatives, Known() if known is None else known, numbered=known is not None)
+    if known is not None:
+        known.alive.append(alive)  # whatever becomes of this one: the others speak of its equations
     try:
         key = reader.jaxpr(jaxpr, consts, (), [True] * len(jaxpr.outvars))
     except NotUnderstood:
@@ -87,21 +105,30 @@ def const_key(const: Any) -> Hashable:
     return ("const", const.dtype, const.shape, weak, np.asarray(const).tobytes())
 
 
-def live(jaxpr: Any, used: Sequence[bool]) -> tuple[dict[int, list[bool]], list[bool]]:
+def live(jaxpr: Any, used: Sequence[bool], known: Known) -> tuple[dict[int, list[bool]], list[bool]]:
     """The equations that the used results need, or that have effects, with which of their results are needed; and
     which inputs are."""
+    which = (id(jaxpr), tuple(used))
+    if which not in known.live:
+        known.alive.append(jaxpr)
+        known.live[which] = _live(jaxpr, used, known)
+    return known.live[which]
+
+
+def _live(jaxpr: Any, used: Sequence[bool], known: Known) -> tuple[dict[int, list[bool]], list[bool]]:
     needed = {id(out) for out, use in zip(jaxpr.outvars, used, strict=True) if use}
     found: dict[int, list[bool]] = {}
     for index in range(len(jaxpr.eqns) - 1, -1, -1):
         equation = jaxpr.eqns[index]
         outs = [id(out) in needed for out in equation.outvars]
-        if not any(outs) and not equation.effects:
+        if True not in outs and not equation.effects:
             continue
         found[index] = outs
-        reads = [True] * len(equation.invars)
-        if equation.primitive.name in TRANSPARENT:
-            reads = live(opened(equation.params["jaxpr"])[0], outs)[1]
-        needed |= {id(atom) for atom, read in zip(equation.invars, reads, strict=True) if read}
+        if equation.primitive.name not in TRANSPARENT:
+            needed.update(map(id, equation.invars))
+            continue
+        reads = live(opened(equation.params["jaxpr"])[0], outs, known)[1]
+        needed.update(id(atom) for atom, read in zip(equation.invars, reads, strict=True) if read)
     return found, [id(invar) in needed for invar in jaxpr.invars]
 
 
@@ -123,22 +150,37 @@ class _Key:
 
 
 class _Reader:
-    def __init__(self, alive: list[Any], derivatives: bool) -> None:
+    def __init__(self, alive: list[Any], derivatives: bool, known: Known, *, numbered: bool) -> None:
         self.alive = alive
+        self._numbered = numbered
         self._derivatives = derivatives
+        self._known = known
         self.constants: list[Constant] = []
         self.captured: list[int] = []
         self._canonical = Canonical(self._inner, alive)
 
     def _inner(self, jaxpr: Any) -> Hashable:
         """A jaxpr in a parameter, in which every number counts."""
-        inner, consts = opened(jaxpr)
-        return self.jaxpr(inner, consts, None, [True] * len(inner.outvars))
+        return self._nested(jaxpr, None, [True] * len(opened(jaxpr)[0].outvars))
+
+    def _nested(self, jaxpr: Any, place: tuple[int, ...] | None, used: Sequence[bool]) -> Hashable:
+        """The key of a jaxpr in a parameter, read once for all equations that have it."""
+        which = (id(jaxpr), place is None, tuple(used))
+        if which not in self._known.read:
+            alive: list[Any] = [jaxpr]
+            reader = _Reader(alive, self._derivatives, self._known, numbered=self._numbered)
+            key = reader.jaxpr(*opened(jaxpr), None if place is None else _INSIDE, used)
+            self._known.read[which] = (key, tuple(reader.constants), alive)
+        key, constants, alive = self._known.read[which]
+        self.alive.append(alive)
+        if place is not None:
+            self.constants += [replace(one, place=place + one.place[len(_INSIDE) :]) for one in constants]
+        return key
 
     def jaxpr(self, jaxpr: Any, consts: Sequence[Any], place: tuple[int, ...] | None, used: Sequence[bool]) -> Hashable:
         """The key of the results that are used. `place` is where the jaxpr stands; None where its scalar operands
         cannot be taken out."""
-        read, _ = live(jaxpr, used)
+        read, _ = live(jaxpr, used, self._known)
         numbers: dict[Any, Hashable] = {}
         for which, (constvar, const) in enumerate(zip(jaxpr.constvars, consts, strict=True)):
             aval = constvar.aval
@@ -159,7 +201,8 @@ class _Reader:
             for out in equation.outvars:
                 numbers[out] = len(numbers)
             self.alive.append(equation.ctx)  # one object for all equal contexts
-            rows.append((id(equation.primitive), operands, params, outs, id(equation.ctx)))
+            row = (id(equation.primitive), operands, params, outs, id(equation.ctx))
+            rows.append(self._known.equations.setdefault(row, len(self._known.equations)) if self._numbered else row)
         results = tuple(
             self._atom(numbers, out, None, 0) if use else None for out, use in zip(jaxpr.outvars, used, strict=True)
         )
@@ -199,14 +242,23 @@ class _Reader:
             if key in NAMES.get(name, ()) or key in without:
                 continue
             if name in TRANSPARENT and key == "jaxpr":
-                inner, consts = opened(value)
-                found.append((key, self.jaxpr(inner, consts, place, used)))
+                found.append((key, self._nested(value, place, used)))
             elif name == "scan" and key in ("ft_in", "ft_out"):
                 # What of the operands is carried, as jax 0.12 says it: an object that is made for each scan.
                 found.append((key, tuple(len(group) for group in value.unpack())))
             else:
-                found.append((key, self._canonical.key(value)))
+                found.append((key, _simple(value) or self._object(value)))
         return tuple(found)
+
+    def _object(self, value: Any) -> Hashable:
+        """The key of any other parameter. Meshes and the like are one object in many equations."""
+        if id(value) not in self._known.objects:
+            before = len(self.alive)
+            key = self._canonical.key(value)
+            self._known.objects[id(value)] = (key, [value, *self.alive[before:]])
+        key, alive = self._known.objects[id(value)]
+        self.alive.append(alive)
+        return key
 
     def _captured(self, which: int, aval: Any) -> Hashable:
         """An array that the traced function closes over: another layer may read another one in its place."""
@@ -216,6 +268,33 @@ class _Reader:
     def _const(self, const: Any) -> Hashable:
         self.alive.append(const)
         return const_key(const)
+
+
+# Where a jaxpr in a parameter stands until it is known where that is; not the outermost place, which is `()`.
+_INSIDE = (-1,)
+
+
+def _simple(value: Any) -> Hashable:
+    """The key of a name, a number, a dtype or nested tuples of integers, as most parameters are; None for anything
+    else."""
+    kind = type(value)
+    if value is None or kind is int or kind is bool or kind is str:
+        return (kind, value)
+    if kind is tuple:
+        return (tuple, value) if _are_integers(value) else _switches(value)
+    return ("dtype", value) if isinstance(value, np.dtype) else None
+
+
+def _are_integers(value: tuple[Any, ...]) -> bool:
+    """Whether these are integers, None, or tuples of such: no two that differ are equal."""
+    for one in value:
+        if type(one) is not int and one is not None and not (type(one) is tuple and _are_integers(one)):
+            return False
+    return True
+
+
+def _switches(value: tuple[Any, ...]) -> Hashable:
+    return ("switches", value) if all(one is True or one is False for one in value) else None
 
 
 class _Lazy:

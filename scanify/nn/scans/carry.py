@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from scanify.jaxpr.calls import children
+from scanify.jaxpr.reading.calls import children
 from scanify.nn.trees.difference import Difference, first_difference
 from scanify.nn.trees.leaves import aval, is_array, is_number, path_text, same_value, varying
 from scanify.nn.trees.structs import struct

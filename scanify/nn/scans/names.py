@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from scanify.jaxpr.calls import children
+from scanify.jaxpr.reading.calls import children
 from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
 
 

@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from scanify.nn.trees.leaves import has_aval
+
 
 def stack_leaves(column: Sequence[Any]) -> Any:
     """Arrays of one shape and dtype stacked along a new axis 0, in the form they have: numpy, jax, or shapes only."""
@@ -21,6 +23,28 @@ def stack_leaves(column: Sequence[Any]) -> Any:
     stacked = jnp.stack(column)
     sharding = _sharding_of_stack(column)
     return stacked if sharding is None else jax.device_put(stacked, sharding)
+
+
+def stack_columns(columns: list[Any]) -> list[Any]:
+    """Each column of arrays stacked, and of anything else its first entry.
+
+    A column is taken out of the list before the next is stacked: where nobody else holds its arrays, they are gone, and
+    there is no more memory in use than that of all arrays and of the largest column once more.
+    """
+    found = []
+    for at in range(len(columns)):
+        column, columns[at] = columns[at], None
+        found.append(_there(stack_leaves(column)) if has_aval(column[0]) else column[0])
+    return found
+
+
+def _there(array: Any) -> Any:
+    """The array when it has been computed: until then what it is made of is in use."""
+    concrete = isinstance(array, jax.Array) and not isinstance(array, jax.core.Tracer)
+    return jax.block_until_ready(array) if concrete and array.nbytes > _LARGE else array
+
+
+_LARGE = 1 << 20  # bytes
 
 
 def _sharding_of_stack(column: Sequence[Any]) -> Any:

@@ -1,0 +1,122 @@
+"""Normal forms of two operations that work row by row: sums of cotangents, and a choice between branches.
+
+Both go into concatenations piece by piece, so that what is computed for one layer's row is found as that row.
+"""
+
+from collections.abc import Callable, Sequence
+
+from scanify.jaxpr.rules.shapes import Bounds, full, solid
+from scanify.jaxpr.rules.views import JOIN_THROUGH, SLICE_THROUGH, axis_of, concat, cut, join, peel, reshape
+from scanify.jaxpr.table import Table
+
+
+def add_any(table: Table, values: Sequence[int]) -> int:
+    """The sum of cotangents of one value, as a multiset: order and association are not kept, zeros are dropped.
+
+    The one identity here that rounding can see (and the sign of a zero: 0.0 + -0.0 is 0.0). jax specifies no order
+    for the accumulation of cotangents (`add_any` in `jax._src.ad_util`), and a scan accumulates them in a carry that
+    starts from zeros where a loop adds them up directly. It holds for the primitive `add_any` only, which no user
+    code can write, and for what is computed from cotangents of outputs: a call that computes gradients itself, as of
+    an energy, returns what their sum rounds to (`plain_sum`). `add` is never reordered.
+    """
+    shape, dtype = table.shape[values[0]], table.dtype[values[0]]
+    terms: list[int] = []
+    for value in values:
+        core = reshape(table, value, solid(shape))
+        terms += table.inputs[core] if table.op[core] == "add_any" else (core,)
+    terms = sorted(term for term in terms if not table.is_zero(term))
+    if not terms:
+        return table.zeros(shape, dtype)
+    if len(terms) == 1:
+        return reshape(table, terms[0], shape)
+    answer = _by_pieces(table, terms, lambda parts: add_any(table, parts))
+    if answer is None:
+        answer = table.node("add_any", (), terms, solid(shape), dtype)
+    return reshape(table, answer, shape)
+
+
+def plain_sum(table: Table, first: int, second: int) -> int:
+    """The sum of two, where it counts in which order more are added: which of the two comes first does not."""
+    shape, dtype = table.shape[first], table.dtype[first]
+    terms = sorted(reshape(table, value, solid(shape)) for value in (first, second))
+    answer = _by_pieces(table, terms, lambda parts: plain_sum(table, *parts))
+    if answer is None:
+        answer = table.node("plain_sum", (), terms, solid(shape), dtype)
+    return reshape(table, answer, shape)
+
+
+def choose(table: Table, index: int, values: Sequence[int]) -> int:
+    """The value that a scalar index names, as `lax.cond` and `lax.switch` choose; equal values need no choice."""
+    if len(set(values)) == 1:
+        return values[0]
+    shape, dtype = table.shape[values[0]], table.dtype[values[0]]
+    cores = [reshape(table, value, solid(shape)) for value in values]
+    answer = _by_pieces(table, cores, lambda parts: choose(table, index, parts))
+    if answer is None:
+        answer = table.node("cond", (), (index, *cores), solid(shape), dtype)
+    return reshape(table, answer, shape)
+
+
+def _by_pieces(table: Table, values: Sequence[int], combine: Callable[[list[int]], int]) -> int | None:
+    """Values of one shape combined piece by piece, where one of them is a concatenation; None where none is."""
+    axes = [axis_of(table, value) for value in values if table.op[value] == "concat"]
+    if not axes:
+        return None
+    axis = min(axes)
+    ends: set[int] = set()
+    for value in values:
+        if table.op[value] == "concat" and axis_of(table, value) == axis:
+            at = 0
+            for piece in table.inputs[value]:
+                at += table.shape[piece][axis]
+                ends.add(at)
+    shape = table.shape[values[0]]
+    pieces, start = [], 0
+    for stop in sorted(ends):
+        box = (*full(shape[:axis]), (start, stop), *full(shape[axis + 1 :]))
+        pieces.append(combine([cut(table, value, box) for value in values]))
+        start = stop
+    return concat(table, pieces, axis)
+
+
+def _cut_sum(table: Table, value: int, box: Bounds) -> int:
+    return add_any(table, [cut(table, term, box) for term in table.inputs[value]])
+
+
+def _cut_plain_sum(table: Table, value: int, box: Bounds) -> int:
+    first, second = (cut(table, term, box) for term in table.inputs[value])
+    return plain_sum(table, first, second)
+
+
+def _cut_choice(table: Table, value: int, box: Bounds) -> int:
+    index, *values = table.inputs[value]
+    return choose(table, index, [cut(table, branch, box) for branch in values])
+
+
+def _join_sums(table: Table, left: int, right: int, axis: int) -> int | None:
+    """Neighbouring sums are a sum of neighbours, where each term of one goes on in a term of the other."""
+    shapes = table.shape[left], table.shape[right]
+    terms, others = (list(table.inputs[peel(table, value)]) for value in (left, right))
+    if not len(terms) == len(others) <= JOINED_TERMS:
+        return None
+    joined = []
+    for term in terms:
+        row = reshape(table, term, shapes[0])
+        for other in others:
+            both = join(table, row, reshape(table, other, shapes[1]), axis)
+            if both is not None:
+                joined.append(both)
+                others.remove(other)
+                break
+        else:
+            return None
+    return add_any(table, joined)
+
+
+# More terms are not matched with each other: it costs the square of their number.
+JOINED_TERMS = 8
+
+JOIN_THROUGH["add_any"] = _join_sums
+SLICE_THROUGH["add_any"] = _cut_sum
+SLICE_THROUGH["plain_sum"] = _cut_plain_sum
+SLICE_THROUGH["cond"] = _cut_choice

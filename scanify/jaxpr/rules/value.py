@@ -1,0 +1,172 @@
+"""Rules for primitives that compute: folding of index arithmetic, and what zeros and equal cases make trivial.
+
+Only what holds bit for bit. `0 * x` is not 0 (x may be infinite or NaN), `x + 0.0` is not x (x may be -0.0), `-0` is
+not 0.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+
+from scanify.jaxpr.rules import views
+from scanify.jaxpr.rules.combine import add_any, plain_sum
+from scanify.jaxpr.rules.fold import ELEMENTWISE, FOLDED_ELEMENTS, convert, fold
+from scanify.jaxpr.rules.tangents import is_derivative, loosen, without_zeros
+
+if TYPE_CHECKING:
+    from scanify.jaxpr.number import Numbering
+
+# Bits of exponent and mantissa. Only formats that XLA computes in are listed.
+PRECISION: dict[Any, tuple[int, int]] = {
+    np.dtype(np.float64): (11, 52),
+    np.dtype(np.float32): (8, 23),
+    np.dtype(np.float16): (5, 10),
+    np.dtype(ml_dtypes.bfloat16): (8, 7),
+}
+
+
+# Operations of each element whose operands may be of rank 0, or have dimensions of size 1, where the others have more,
+# beside those that are folded. jax writes literals so, and vmap what it does not batch.
+SPREAD = frozenset(
+    {"atan2", "clamp", "complex", "div", "igamma", "igammac", "nextafter", "pow", "rem", "select_n", "shift_left"}
+    | {"shift_right_arithmetic", "shift_right_logical"}
+)
+
+
+def _spread(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int]:
+    """Every operand in the shape of the output: the carry of a scan has one shape from the start."""
+    table, shape = numbering.table, tuple(equation.outvars[0].aval.shape)
+    if all(table.shape[value] == shape for value in inputs):
+        return inputs
+    ranks = [len(table.shape[value]) for value in inputs]
+    if any(rank not in (0, len(shape)) for rank in ranks):
+        return inputs
+    return [views.broadcast(table, value, shape, range(rank)) for value, rank in zip(inputs, ranks, strict=True)]
+
+
+def _elementwise(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
+    inputs = _spread(numbering, equation, inputs)
+    answer = _folded(numbering, equation, inputs) or _unchanged(numbering, equation, inputs)
+    if answer is None and numbering.tangents and not numbering.exact:
+        answer = without_zeros(numbering, equation.primitive.name, inputs)
+    return numbering.generic(equation, inputs) if answer is None else answer
+
+
+def _folded(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
+    table = numbering.table
+    values = [table.value(number, FOLDED_ELEMENTS) for number in inputs]
+    known = [value for value in values if value is not None]
+    if len(known) != len(values):
+        return None
+    aval = equation.outvars[0].aval
+    answer = fold(equation.primitive.name, known, aval.dtype)
+    return None if answer is None else [table.const(answer.reshape(aval.shape))]
+
+
+def _unchanged(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
+    """A real number times one, or divided by one, or less zero, is itself, bit for bit."""
+    table, name, dtype = numbering.table, equation.primitive.name, equation.outvars[0].aval.dtype
+    if len(inputs) != 2 or not isinstance(dtype, np.dtype) or dtype.kind == "c":
+        return None
+    first, second = inputs
+    if name in ("mul", "div") and _is_one(numbering, second) and table.dtype[first] == dtype:
+        return [first]
+    if name == "mul" and _is_one(numbering, first) and table.dtype[second] == dtype:
+        return [second]
+    return [first] if name == "sub" and table.is_zero(second) and table.dtype[first] == dtype else None
+
+
+def _is_one(numbering: "Numbering", value: int) -> bool:
+    table = numbering.table
+    return table.op[value] == "fill" and bool(table.fill_value(value) == 1)
+
+
+def _select_n(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
+    """A choice between equal values is that value; otherwise a choice of constants is folded."""
+    if len(set(inputs[1:])) == 1:
+        return [inputs[1]]
+    return _elementwise(numbering, equation, inputs)
+
+
+def _convert(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
+    """To the dtype it has: nothing. `weak_type` is no part of a value, `sharding` says where it lies."""
+    table, (value,) = numbering.table, inputs
+    dtype = equation.outvars[0].aval.dtype
+    if table.dtype[value] == dtype:
+        return [value]
+    known = table.value(value, FOLDED_ELEMENTS)
+    answer = None if known is None else convert(known, dtype)
+    if answer is not None:
+        return [table.const(answer)]
+    return [views.convert(table, value, dtype)]
+
+
+def _reduce_precision(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
+    """Rounding to the precision that the dtype has: nothing.
+
+    `jax.checkpoint` puts it on residuals that a policy saves, so that XLA keeps no excess precision (jax PR 22244).
+    """
+    dtype = equation.outvars[0].aval.dtype
+    asked = (equation.params["exponent_bits"], equation.params["mantissa_bits"])
+    if not isinstance(dtype, np.dtype) or dtype not in PRECISION or PRECISION[dtype] != asked:
+        return None
+    return inputs
+
+
+def _reduce_sum(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
+    """The sum of zeros is zero. Among cotangents the sum of one is that one: how jax transposes `x[None]`.
+
+    0.0 + -0.0 is 0.0, so a sum of one element is not that element elsewhere.
+    """
+    table, (value,) = numbering.table, inputs
+    aval = equation.outvars[0].aval
+    unit = all(table.shape[value][axis] == 1 for axis in equation.params["axes"])
+    if unit and numbering.cotangents and not numbering.exact and is_derivative(numbering, value):
+        numbering.dropped_zeros = True
+        return [views.reshape(table, value, tuple(aval.shape))]
+    if table.is_zero(value):
+        return [table.zeros(tuple(aval.shape), aval.dtype)]
+    return None
+
+
+def _iota(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
+    """0, 1, 2, ... along one axis: a constant repeated along the others."""
+    aval, axis = equation.outvars[0].aval, equation.params["dimension"]
+    shape = tuple(aval.shape)
+    if inputs or shape[axis] > views.ROWS or not isinstance(aval.dtype, np.dtype):
+        return None
+    table = numbering.table
+    line = np.arange(shape[axis], dtype=np.int64)
+    as_dtype = convert(line, aval.dtype)
+    if as_dtype is None:
+        return None
+    return [views.broadcast(table, table.const(as_dtype), shape, (axis,))]
+
+
+def _add_any(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
+    """A sum of cotangents: of outputs, in any order; of what the call itself differentiates, as it is written."""
+    table = numbering.table
+    known = any(is_derivative(numbering, value) for value in inputs)
+    zeros = [value for value in inputs if table.is_zero(value)]
+    if zeros and not numbering.exact:
+        numbering.dropped_zeros = True
+        rest = [value for value in inputs if not table.is_zero(value)] or inputs[:1]
+        if not known:
+            loosen(numbering, rest[0])
+        return [rest[0]] if len(rest) == 1 else [add_any(table, rest)]
+    if known and not zeros:
+        return [add_any(table, inputs)]
+    return [plain_sum(table, *inputs)]
+
+
+VALUES: dict[str, Callable[["Numbering", Any, list[int]], list[int] | None]] = {
+    **dict.fromkeys([*ELEMENTWISE, *SPREAD], _elementwise),
+    "select_n": _select_n,
+    "convert_element_type": _convert,
+    "reduce_precision": _reduce_precision,
+    "reduce_sum": _reduce_sum,
+    "iota": _iota,
+    "add_any": _add_any,
+}

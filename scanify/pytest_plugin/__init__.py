@@ -1,0 +1,1 @@
+"""`pytest --scanify`: the cases of a project as tests."""

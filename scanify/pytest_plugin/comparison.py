@@ -1,0 +1,94 @@
+"""One case of a configuration, compared once for all of its tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from scanify.config import Config
+from scanify.errors import ScanifyError
+from scanify.pytest_plugin.target import target_of
+from scanify.source.discover import Selection
+from scanify.verify.cases.case import CaseSpec, parse_case
+from scanify.verify.verdict import CaseResult
+
+
+class Nothing(Exception):
+    """There is nothing to compare, for the reason given."""
+
+
+class Comparison:
+    """A case by its name, with what it says; `against` is a git revision, None: what scanify rewrites."""
+
+    def __init__(self, config: Config, name: str, text: str, against: str | None) -> None:
+        self.config, self.name, self.text, self.against = config, name, text, against
+        self._found: tuple[tuple[str | None, ...], list[CaseResult]] | None = None
+        self._failed: Exception | None = None
+
+    def results(self, policies: Sequence[str | None]) -> list[CaseResult]:
+        """The results under these policies, for each variant of the case. Raises Nothing, or ScanifyError."""
+        if self._failed is not None:
+            raise self._failed
+        if self._found is None or not set(policies) <= set(self._found[0]):
+            try:
+                self._found = tuple(policies), self._compared(tuple(policies))
+            except (Nothing, ScanifyError) as error:
+                self._failed = error
+                raise
+        return self._found[1]
+
+    def _compared(self, policies: tuple[str | None, ...]) -> list[CaseResult]:
+        case = parse_case(self.text, self.config.root)
+        case = replace(case, text=self.text)
+        target = target_of(self.name, case, self.config)
+        return self._against(case, target, policies) if self.against else self._rewritten(case, target, policies)
+
+    def _rewritten(self, case: CaseSpec, target: Path, policies: tuple[str | None, ...]) -> list[CaseResult]:
+        from scanify.pipeline import Project, rewrite_sources
+        from scanify.verify.cache.cache import Cache
+        from scanify.verify.run import verify
+
+        config = self.config
+        project = Project.load([target], selection=Selection(config.root, config.exclude))
+        outcome = rewrite_sources(project, stack=config.stack, accept=lambda plan: True)  # type: ignore[arg-type]
+        if not outcome.changes:
+            reasons = [f"line {loop.place.span.line}: {loop.rule} {loop.reason}" for loop in outcome.refused]
+            name = target.relative_to(config.root) if target.is_relative_to(config.root) else target
+            raise Nothing(f"no loop of {name} can be rewritten: {'; '.join(reasons) or 'it has none'}")
+        done = verify(
+            outcome.changes,
+            [case],
+            policies=policies,
+            requested=None,
+            measure=False,
+            target=target,
+            cache=Cache.of(config.root),
+        )
+        return list(done.cases)
+
+    def _against(self, case: CaseSpec, target: Path, policies: tuple[str | None, ...]) -> list[CaseResult]:
+        from scanify.commands.by_hand import since
+        from scanify.verify.cache.cache import Cache
+        from scanify.verify.run import verify
+
+        assert self.against is not None
+        try:
+            change = since(self.against, str(target), [case.path])
+        except ScanifyError as error:
+            if str(error).startswith("nothing to verify"):
+                raise Nothing(str(error)) from None
+            raise
+        done = verify(
+            change.changes,
+            [case],
+            policies=policies,
+            requested=None,
+            measure=False,
+            target=change.target,
+            rewritten_target=change.rewritten_target,
+            data=change.data,
+            tree=change.tree,
+            cache=Cache.of(self.config.root),
+        )
+        return list(done.cases)

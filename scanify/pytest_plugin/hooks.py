@@ -1,0 +1,70 @@
+"""What pytest calls. Everything else is imported once `--scanify` is given."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from scanify.pytest_plugin.items import Cases
+
+_CONFIGURATION = "pyproject.toml"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of the plugin."""
+    group = parser.getgroup("scanify", "scanify: loops over layers and the scans that take their place")
+    group.addoption(
+        "--scanify",
+        action="store_true",
+        help="Run the cases of [tool.scanify.cases]: each model against what scanify rewrites it to.",
+    )
+    group.addoption(
+        "--scanify-against",
+        metavar="REVISION",
+        help="With --scanify: compare the working tree with this git revision instead.",
+    )
+    group.addoption(
+        "--scanify-remat",
+        action="append",
+        default=[],
+        metavar="POLICY",
+        help="With --scanify: a remat policy to verify under; may be given several times (default: every one).",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Raises UsageError where the options do not fit."""
+    against, remats = config.getoption("--scanify-against"), config.getoption("--scanify-remat")
+    if not config.getoption("--scanify"):
+        if against or remats:
+            raise pytest.UsageError("--scanify-against and --scanify-remat go with --scanify")
+        return
+    from scanify.config import REMATS, SYNONYMS
+
+    known = (*REMATS, *SYNONYMS)
+    for each in remats:
+        if each.lower() not in known:
+            raise pytest.UsageError(f"--scanify-remat: expected one of {', '.join(known)}, got {each!r}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """The configuration of the project is collected as a file of tests is, unless parts of it are named."""
+    config = session.config
+    file = config.rootpath / _CONFIGURATION
+    if not config.getoption("--scanify") or not file.is_file():
+        return
+    named = (Path(arg.partition("::")[0]).name for arg in config.args)
+    if _CONFIGURATION not in named:
+        config.args.append(str(file))
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "Cases | None":
+    """The cases of a pyproject.toml."""
+    if file_path.name != _CONFIGURATION or not parent.config.getoption("--scanify"):
+        return None
+    from scanify.pytest_plugin.items import Cases
+
+    found: Cases = Cases.from_parent(parent, path=file_path)
+    return found

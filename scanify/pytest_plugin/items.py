@@ -1,0 +1,100 @@
+"""A test for each case and policy, and one for each case as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scanify.config import REMATS, SYNONYMS, parse_config
+from scanify.errors import ScanifyError
+from scanify.pytest_plugin.comparison import Comparison, Nothing
+from scanify.pytest_plugin.failure import wrong, wrong_as_a_whole
+from scanify.verify.verdict import CaseResult, Verdict
+
+# What stands in place of a policy for what is compared once for all of them; and for the policy that is written.
+WHOLE = "case"
+WRITTEN = "as written"
+
+
+class Different(Exception):
+    """The two versions are not the same, or were not shown to be; the message is for the user."""
+
+
+class Cases(pytest.File):
+    """The cases of one configuration."""
+
+    def collect(self) -> Iterator[CaseItem]:
+        try:
+            config = parse_config(self.path)
+        except ScanifyError as error:
+            raise self.CollectError(str(error)) from None
+        against: str | None = self.config.getoption("--scanify-against")
+        remats = [SYNONYMS.get(each.lower(), each.lower()) for each in self.config.getoption("--scanify-remat")]
+        policies = tuple(dict.fromkeys(remats)) or ((WRITTEN,) if against else REMATS)
+        for name, text in config.cases:
+            comparison = Comparison(config, name, text, against)
+            for part in (WHOLE, *policies):
+                yield CaseItem.from_parent(self, name=f"{name}[{part}]", comparison=comparison, part=part)
+
+
+class CaseItem(pytest.Item):
+    """One case under one policy, or what does not depend on a policy. The items of a case are compared in one run."""
+
+    def __init__(self, *, comparison: Comparison, part: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.comparison, self.part = comparison, part
+
+    def runtest(self) -> None:
+        try:
+            results = self.comparison.results(self._policies())
+        except Nothing as why:
+            raise pytest.skip.Exception(str(why), _use_item_location=True) from None
+        except ScanifyError as error:
+            raise Different(str(error)) from None
+        for each in (policy for result in results for policy in result.policies if policy.policy == self.part):
+            if each.unsupported:
+                raise pytest.skip.Exception(each.outputs.reason, _use_item_location=True)
+        for result in results:
+            if result.output.strip():
+                self.add_report_section("call", "stdout", result.output)
+        found = [text for result in results if (text := self._wrong(result)) is not None]
+        if found:
+            raise Different("\n\n".join(found))
+        verdicts = [verdict for result in results for verdict in self._verdicts(result)]
+        for verdict in verdicts:
+            if verdict.reason:
+                self.add_report_section("call", "scanify", f"{verdict.status.value}: {verdict.reason}\n")
+        statuses = {verdict.status.value for verdict in verdicts}
+        self.user_properties.append(("scanify", " and ".join(sorted(statuses)) or "nothing to compare"))
+
+    def _policies(self) -> tuple[str | None, ...]:
+        """The policies of all items of this case that are run."""
+        items = [item for item in self.session.items if isinstance(item, CaseItem)]
+        asked = [item.part for item in items if item.comparison is self.comparison and item.part != WHOLE]
+        default = WRITTEN if self.comparison.against else REMATS[0]
+        return tuple(None if part == WRITTEN else part for part in asked or [default])
+
+    def _wrong(self, result: CaseResult) -> str | None:
+        return wrong_as_a_whole(result) if self.part == WHOLE else wrong(result, self.part)
+
+    def _verdicts(self, result: CaseResult) -> list[Verdict]:
+        if self.part == WHOLE:
+            once = (result.parameters, result.tangents, result.batched, result.keys)
+            return [verdict for verdict in once if verdict is not None]
+        return [
+            v for policy in result.policies if policy.policy == self.part for v in (policy.outputs, policy.gradients)
+        ]
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """The message alone: where in the plugin it was raised is of no use to anybody."""
+        if isinstance(excinfo.value, Different):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        lines = self.path.read_text(encoding="utf-8").splitlines()
+        at = (number for number, line in enumerate(lines) if line.split("=")[0].strip(" \"'") == self.comparison.name)
+        return self.path, next(at, 0), f"scanify {self.name}"

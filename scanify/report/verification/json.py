@@ -1,0 +1,91 @@
+"""A verification as the one JSON object that `scanify verify --format json` prints."""
+
+import math
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from scanify.verify.children.codec import to_json
+from scanify.verify.verdict import CaseResult, Difference, Measurement, PolicyResult, Verdict, Verification
+
+VERSION = 1
+# The JSON Schema (2020-12) of the object. It describes what this release writes, to the last field.
+SCHEMA_FILE = Path(__file__).resolve().parents[1] / "schema.json"
+
+
+def verification_json(verification: Verification) -> dict[str, Any]:
+    """The object, ready for `json.dumps(..., allow_nan=False)`; `SCHEMA_FILE` says what every field means.
+
+    `version` is the version of this format: it grows where a field goes away or changes its meaning. A case has `error`
+    (null, or why nothing was compared), the verdicts that it has once for all policies (null where they do not apply),
+    the measurements of the loop (`original`), `seconds` by step, and one entry a policy with the verdicts of outputs
+    and gradients, the first `difference` (null where none is known), measurements, findings (which make the
+    verification fail) and notes (which do not).
+    """
+    return {
+        "version": VERSION,
+        "good": verification.good,
+        "versions": dict(verification.versions),
+        "cases": [_case(case) for case in verification.cases],
+        "diff": verification.diff,
+        "advice": None if verification.advice is None else [to_json(each) for each in verification.advice],
+    }
+
+
+def _case(case: CaseResult) -> dict[str, Any]:
+    return {
+        "case": case.case,
+        "variant": dict(case.variant),
+        "layers": case.layers,
+        "good": case.good,
+        "cached": case.cached,
+        "error": case.error,
+        "parameters": _optional(case.parameters),
+        "tangents": _optional(case.tangents),
+        "batched": _optional(case.batched),
+        "keys": _optional(case.keys),
+        "original": _measurement(case.original),
+        "policies": [_policy(policy) for policy in case.policies],
+        "findings": list(case.findings),
+        "notes": list(case.notes),
+        "seconds": {step: _finite(seconds) for step, seconds in case.seconds},
+        "output": case.output,
+    }
+
+
+def _policy(policy: PolicyResult) -> dict[str, Any]:
+    return {
+        "policy": policy.policy,
+        "outputs": _verdict(policy.outputs),
+        "gradients": _verdict(policy.gradients),
+        "difference": _difference(policy.outputs.difference or policy.gradients.difference),
+        "changed": policy.changed,
+        "measurements": _measurement(policy.measured),
+        "findings": list(policy.findings),
+        "notes": list(policy.notes),
+    }
+
+
+def _optional(verdict: Verdict | None) -> Any:
+    return None if verdict is None else _verdict(verdict)
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "status": verdict.status.value,
+        "reason": verdict.reason,
+        "difference": _difference(verdict.difference),
+    }
+
+
+def _difference(difference: Difference | None) -> Any:
+    return None if difference is None else to_json(difference)
+
+
+def _measurement(measurement: Measurement) -> dict[str, Any]:
+    return {field.name: _finite(getattr(measurement, field.name)) for field in fields(measurement)}
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinities."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,96 @@
+"""What a verification comes to, in one line: the same in every format."""
+
+from collections.abc import Sequence
+
+from scanify.verify.verdict import CaseResult, Status, Verdict, Verification
+
+_NAMES = 5
+
+
+def summary(verification: Verification) -> tuple[str, str]:
+    """One of PROVED, VERIFIED (some of it by tests), FAILED and NOT VERIFIED, and what there is to say with it."""
+    cases = verification.cases
+    bad = [case for case in cases if not case.good]
+    if not cases:
+        return "NOT VERIFIED", "there was no case"
+    if bad:
+        failed = any(verdict.status is Status.FAILED for case in bad for verdict in verdicts(case))
+        noun = "variant" if any(case.variant for case in cases) else "case"
+        return "FAILED" if failed else "NOT VERIFIED", f"{len(bad)} of {count(len(cases), noun)}: {_names(bad)}"
+    policies = len({policy.policy for case in cases for policy in case.policies if not policy.unsupported})
+    without = sorted({policy.policy for case in cases for policy in case.policies if policy.unsupported})
+    scope = f"{_scope(cases)}, {count(policies, 'remat policy')}{_without(without)}"
+    tested = sum(verdict.status is Status.TESTED for case in cases for verdict in verdicts(case))
+    if tested:
+        every = sum(len(verdicts(case)) for case in cases)
+        return "VERIFIED", f"{scope}: {every - tested} of {every} verdicts proved, {tested} tested numerically"
+    return "PROVED", f"{scope}: equal for all inputs of these shapes and dtypes"
+
+
+def _without(policies: Sequence[str]) -> str:
+    return f" (not {', '.join(policies)}, which jax cannot do for every case)" if policies else ""
+
+
+def once(case: CaseResult) -> tuple[tuple[str, Verdict], ...]:
+    """The verdicts that a case has once for all policies, by name; those that do not apply are left out."""
+    named = (
+        ("parameters", case.parameters),
+        ("tangents", case.tangents),
+        ("batched", case.batched),
+        ("keys", case.keys),
+    )
+    return tuple((name, verdict) for name, verdict in named if verdict is not None)
+
+
+def verdicts(case: CaseResult) -> list[Verdict]:
+    """Every verdict of the case."""
+    shown = (policy for policy in case.policies if not policy.unsupported)
+    both = [verdict for policy in shown for verdict in (policy.outputs, policy.gradients)]
+    return [*(verdict for _, verdict in once(case)), *both]
+
+
+def arguments(case: CaseResult) -> str:
+    """The variant in words: `batch=4, seq=16`."""
+    return ", ".join(f"{name}={value}" for name, value in case.variant)
+
+
+def title(case: CaseResult) -> str:
+    """`cases.py:gpt`, or `cases.py:gpt (batch=4, seq=16)` for a variant."""
+    return f"{case.case} ({arguments(case)})" if case.variant else case.case
+
+
+def about(case: CaseResult) -> str:
+    """What a reader should know of the case beside its name: its variant, the layers, and that it was not run again."""
+    parts = [arguments(case)] if case.variant else []
+    parts += [count(case.layers, "layer")] if case.layers is not None else []
+    parts += ["kept from an earlier run"] if case.cached else []
+    return "; ".join(parts)
+
+
+def ran_on(verification: Verification) -> str:
+    """`python 3.11.7, jax 0.10.2; 12.3 s`: the versions, and the seconds that all cases took."""
+    ran = ", ".join(f"{name} {version}" for name, version in verification.versions)
+    total = sum(seconds for case in verification.cases for step, seconds in case.seconds if step == "total")
+    return f"{ran}{'; ' if ran else ''}{in_seconds(total)}"
+
+
+def count(number: int, noun: str) -> str:
+    """`1 policy`, `2 policies`."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def in_seconds(seconds: float) -> str:
+    """Three digits or so: `0.61 s`, `63.1 s`, `612 s`."""
+    return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.1f} s" if seconds < 100 else f"{seconds:,.0f} s"
+
+
+def _scope(cases: Sequence[CaseResult]) -> str:
+    if not any(case.variant for case in cases):
+        return count(len(cases), "case")
+    return f"{count(len({case.case for case in cases}), 'case')} in {count(len(cases), 'variant')}"
+
+
+def _names(cases: Sequence[CaseResult]) -> str:
+    more = f" and {len(cases) - _NAMES} more" if len(cases) > _NAMES else ""
+    return ", ".join(title(case) for case in cases[:_NAMES]) + more

@@ -1,0 +1,79 @@
+"""The whole tree of a git revision in a temporary folder, so that its code finds the files that it had there."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from scanify.errors import ScanifyError
+from scanify.source.git import commit_of, git, top_of
+
+# What running code makes, and what is no part of a project.
+_NOT_LINKED = frozenset({"__pycache__", ".scanify_cache", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".git"})
+_LINK_TO_COMMIT = b"160000"
+
+
+@contextmanager
+def tree_of(revision: str, folder: Path) -> Iterator[Path]:
+    """Inside, a folder with every file of `revision` of the repository around `folder`; afterwards it is gone.
+
+    Files that git ignores, as downloaded weights, belong to no revision: the folder has links to those that are there.
+    Nothing is written to the repository. Raises ScanifyError where git cannot write the files.
+    """
+    top = top_of(folder)
+    commit = commit_of(revision, top)
+    with tempfile.TemporaryDirectory(prefix="scanify-revision-") as made:
+        # Under the name of the repository, which code may look at.
+        tree = Path(os.path.realpath(made)) / (top.name or "revision")
+        tree.mkdir()
+        _write(commit, top, tree, Path(made) / "index")
+        _link_submodules(commit, top, tree)
+        _link_ignored(top, tree)
+        (tree / ".git").touch()  # marks the folder of a project
+        yield tree
+
+
+def _write(commit: str, top: Path, tree: Path, index: Path) -> None:
+    """Write the files as a checkout does: an archive leaves out, or changes, what `.gitattributes` says."""
+    own = {"GIT_INDEX_FILE": str(index)}
+    git(["read-tree", commit], top, environment=own)
+    git(["checkout-index", "--all", "--force", f"--prefix={tree}{os.sep}"], top, environment=own)
+
+
+def _link_submodules(commit: str, top: Path, tree: Path) -> None:
+    listed = git(["ls-tree", "-r", "-z", "--full-tree", commit], top).split(b"\0")
+    for line in listed:
+        head, _, name = line.partition(b"\t")
+        if not head.startswith(_LINK_TO_COMMIT):
+            continue
+        place = os.fsdecode(name)
+        if git(["diff", "--name-only", commit, "--", place], top).strip():
+            raise ScanifyError(
+                f"the submodule {place} is at another commit in {commit[:12]}, whose files are not here; check out "
+                "both versions, and give their files with --before and --after"
+            )
+        if (top / place).is_dir():
+            shutil.rmtree(tree / place, ignore_errors=True)
+            (tree / place).parent.mkdir(parents=True, exist_ok=True)
+            (tree / place).symlink_to(top / place)
+
+
+def _link_ignored(top: Path, tree: Path) -> None:
+    arguments = ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"]
+    for name in git(arguments, top).split(b"\0"):
+        place = Path(os.fsdecode(name.rstrip(b"/")))
+        if not name or _NOT_LINKED.intersection(place.parts) or place.suffix == ".pyc":
+            continue
+        if not (tree / place).exists() and (tree / place.parent).is_dir():
+            (tree / place).symlink_to(top / place)
+
+
+def files_differing(revision: str, folder: Path) -> tuple[Path, ...]:
+    """The files other than Python's that differ between `revision` and the working tree; new ones count."""
+    top = top_of(folder)
+    differing = git(["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", commit_of(revision, top)], top)
+    new = git(["ls-files", "-z", "--others", "--exclude-standard"], top)
+    names = sorted({os.fsdecode(name) for name in (differing + new).split(b"\0") if name})
+    return tuple(top / name for name in names if not name.endswith(".py"))

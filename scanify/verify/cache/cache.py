@@ -1,0 +1,137 @@
+"""Results kept by the contents that they came from, so that an unchanged model is not verified again.
+
+What a result depends on: the bytes of every file of the user's that either version imported, the case file among them;
+the files that were looked for and were not there; where each version imports from; the options; the versions of Python
+and of every installed package; scanify's own source; the environment variables that jax, XLA and equinox read; and the
+kind of machine; and what the code consults besides (`scanify.verify.cache.consulted`): files that it opens, variables
+that it reads, the libraries that it imports. What is known only after a run is in the entry and is checked when it is
+read; everything else is in its name. What a library reads without Python is not seen.
+
+Only good results are kept: what failed is run again.
+"""
+
+import functools
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from scanify.cache_folder import cache_folder, write_entry
+from scanify.verify.children.codec import from_json, to_json
+from scanify.verify.request import Request, Response
+from scanify.verify.verdict import CaseResult
+from scanify.verify.versions.loaded import Version, digest
+from scanify.verify.versions.versions import overlay_of
+
+FORMAT = 3
+_VARIABLES = ("JAX", "XLA", "EQX", "EQUINOX", "CUDA", "NVIDIA", "ROCR", "HIP", "TPU", "LIBTPU", "PYTHON", "TF_", "NCCL")
+_ENTRIES = 256
+
+
+@dataclass(frozen=True)
+class Cache:
+    """The entries in `folder`, one file for each."""
+
+    folder: Path
+
+    @classmethod
+    def of(cls, root: Path) -> "Cache | None":
+        """The cache of the project at `root`: $SCANIFY_CACHE_DIR, or a folder of the project that git ignores.
+
+        None where $CI is set and $SCANIFY_CACHE_DIR is not: a change that is to be verified could bring its own
+        entries along.
+        """
+        folder = cache_folder(root)
+        return cls(folder) if folder is not None else None
+
+    def lookup(self, request: Request) -> tuple[CaseResult, ...] | None:
+        """The results of an earlier run of `request` on the same contents, marked as `cached`; None without one.
+
+        An entry that is broken, or is for something else, is none.
+        """
+        key = _key(request)
+        try:
+            entry = json.loads(self._file(key).read_bytes())
+            response = from_json(Response, entry["response"])
+            if entry["key"] != key or not response.results or not _unchanged(request, response):
+                return None
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+        if not all(result.good for result in response.results):
+            return None
+        return tuple(replace(result, cached=True) for result in response.results)
+
+    def keep(self, request: Request, response: Response, results: Sequence[CaseResult]) -> None:
+        """Keep `results`, those of `response` with what the parent added, if all are good."""
+        if not results or response.consulted.unfollowed or not all(result.good for result in results):
+            return
+        key = _key(request)
+        entry = {"key": key, "response": to_json(replace(response, results=tuple(results)))}
+        write_entry(self.folder, self.folder, self._file(key).name, json.dumps(entry), _ENTRIES)
+
+    def _file(self, key: dict[str, Any]) -> Path:
+        return self.folder / f"{digest(json.dumps(key, sort_keys=True).encode())}.json"
+
+
+def _key(request: Request) -> dict[str, Any]:
+    """What a result depends on and is known before the run, as JSON."""
+    overlay = overlay_of(request)
+    places = (overlay.original.search, overlay.rewritten.search, overlay.project.roots, overlay.project.fallback)
+    key = {
+        "format": FORMAT,
+        "request": to_json(replace(request, changes=())),
+        "places": [[str(place) for place in some] for some in places],
+        "environment": _environment(),
+        "packages": _packages(),
+        "scanify": _own_source(),
+        "python": [sys.version, sys.executable],
+        "machine": [platform.system(), platform.machine()],
+    }
+    found: dict[str, Any] = json.loads(json.dumps(key))
+    return found
+
+
+def _unchanged(request: Request, response: Response) -> bool:
+    """Whether both versions would import the same bytes from the same files again, and consult the same."""
+    overlay = overlay_of(request)
+    if not response.consulted.holds():
+        return False
+    both = ((overlay.original, response.original), (overlay.rewritten, response.rewritten))
+    return all(
+        all(_holds(version, path) == known for path, known in read.files)
+        and not any(version.is_file(path) for path in read.missed)
+        for version, read in both
+    )
+
+
+def _holds(version: Version, path: str) -> str | None:
+    """The SHA-256 of the file at `path` in `version`; None where there is none."""
+    if not version.is_file(path):
+        return None
+    text = version.text(path)
+    return digest(Path(path).read_bytes() if text is None else text)
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in sorted(os.environ.items()) if name.startswith(_VARIABLES)}
+
+
+def _packages() -> list[list[str]]:
+    found = {(str(each.metadata["Name"]), each.version) for each in importlib.metadata.distributions()}
+    return [list(each) for each in sorted(found)]
+
+
+@functools.cache
+def _own_source() -> str:
+    """The SHA-256 of the parts of scanify that take part in a run: a checkout changes without its version."""
+    folder = Path(__file__).resolve().parents[2]
+    whole = hashlib.sha256()
+    for file in sorted(file for part in ("jaxpr", "nn", "verify") for file in (folder / part).rglob("*.py")):
+        whole.update(f"{file.relative_to(folder)}\0{digest(file.read_bytes())}\0".encode())
+    return whole.hexdigest()

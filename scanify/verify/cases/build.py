@@ -1,0 +1,133 @@
+"""Running a case: the model and the arguments of its call, with concrete arrays or with none at all."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from scanify.errors import ScanifyError
+from scanify.verify.objects.statics import cell_contents
+from scanify.verify.values.arrays import is_traced, struct
+
+Case = Callable[[], tuple[Any, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """What a case returned, as one pytree `(model, args, kwargs)`.
+
+    Built abstractly, its array leaves are `jax.ShapeDtypeStruct`, and `constructor` is the traced program, without
+    inputs, that computes them; otherwise they are arrays and `constructor` is None. `mapping` is what the case says of
+    its parameters (`scanify.verify.cases.mapping`), None where it says nothing. `numpy` says of each array whether it
+    was one of NumPy.
+    """
+
+    tree: tuple[Any, tuple[Any, ...], dict[str, Any]]
+    constructor: jax.extend.core.ClosedJaxpr | None = None
+    mapping: object = None
+    numpy: tuple[bool, ...] = ()
+
+    @property
+    def arrays(self) -> list[Any]:
+        """The array leaves of model, args and kwargs, in flattening order."""
+        return [leaf for leaf in jax.tree.leaves(self.tree) if is_traced(leaf)]
+
+
+def build(case: Case, *, abstract: bool) -> Built:
+    """Run a case; under tracing where `abstract`, so that no array is allocated.
+
+    NumPy arrays become jax arrays, as `eqx.filter_jit` makes them; those in static fields stay as they are. Raises
+    ScanifyError where the case returns anything but `(model, args)` or `(model, args, kwargs)`, or where a function
+    hides the arrays of the model; and whatever the user's code raises.
+    """
+    if not abstract:
+        returned = case()
+        tree = _normal(returned)
+        for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+            if isinstance(leaf, jax.ShapeDtypeStruct):
+                raise ScanifyError(
+                    f"expected arrays from the case, got a jax.ShapeDtypeStruct at {jax.tree_util.keystr(path)}; "
+                    "verify with abstract weights, or return an array"
+                )
+        return Built(tree, mapping=getattr(case, "mapping", None), numpy=_numpy(returned))
+    rest: list[Any] = []
+    numpy: list[bool] = []
+
+    def construct() -> list[Any]:
+        returned = case()
+        numpy[:] = _numpy(returned)
+        leaves, treedef = jax.tree.flatten(_normal(returned))
+        leaves = [jnp.zeros(x.shape, x.dtype) if isinstance(x, jax.ShapeDtypeStruct) else x for x in leaves]
+        rest[:] = [treedef, [None if is_traced(x) else x for x in leaves], [is_traced(x) for x in leaves]]
+        return [x for x in leaves if is_traced(x)]
+
+    constructor = jax.make_jaxpr(construct)()
+    treedef, others, traced = rest
+    structs = iter([struct(aval) for aval in constructor.out_avals])
+    leaves = [next(structs) if array else other for array, other in zip(traced, others, strict=True)]
+    return Built(jax.tree.unflatten(treedef, leaves), constructor, getattr(case, "mapping", None), tuple(numpy))
+
+
+def _numpy(returned: Any) -> tuple[bool, ...]:
+    leaves = jax.tree.leaves(returned)
+    return tuple(isinstance(x, np.ndarray) for x in leaves if isinstance(x, np.ndarray) or is_traced(x))
+
+
+def _normal(returned: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """`(model, args, kwargs)` from what the case returned."""
+    if not isinstance(returned, tuple) or len(returned) not in (2, 3):
+        came = f"a tuple of {len(returned)}" if isinstance(returned, tuple) else type(returned).__name__
+        raise ScanifyError(f"expected (model, args) or (model, args, kwargs) from the case, got {came}")
+    model, args = returned[:2]
+    kwargs = returned[2] if len(returned) == 3 else {}
+    if not callable(model) or not isinstance(args, tuple | list) or not isinstance(kwargs, dict):
+        came = ", ".join(type(part).__name__ for part in returned)
+        raise ScanifyError(
+            f"expected a callable model, a tuple of arguments and a dict of keyword arguments, got {came}"
+        )
+    tree: tuple[Any, tuple[Any, ...], dict[str, Any]]
+    tree = jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, np.ndarray) else x, (model, tuple(args), kwargs))
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+        if holds_arrays(leaf):
+            part = "the model" if path == (jax.tree_util.SequenceKey(0),) else jax.tree_util.keystr(path)
+            function = getattr(leaf, "__qualname__", type(leaf).__qualname__)
+            raise ScanifyError(
+                f"expected the arrays of {part} to be leaves of a pytree, but the function {function} closes over "
+                "them, which hides them: their gradients could not be compared. Return the model itself, or wrap "
+                "it with eqx.filter_vmap or eqx.filter_jit in place of jax.vmap, jax.jit or a lambda"
+            )
+    return tree
+
+
+def holds_arrays(leaf: Any) -> bool:
+    """Whether a function that is a leaf of a pytree closes over arrays, as `jax.vmap(model)` does.
+
+    An object that can be called and is no pytree hides the arrays in its attributes in the same way.
+    """
+    todo: list[Any] = [leaf]
+    seen: set[int] = set()
+    while todo:
+        value = todo.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, functools.partial):
+            inner: tuple[Any, ...] = (value.func, value.args, value.keywords)
+        elif callable(value) and not isinstance(value, type):
+            wrapped = getattr(value, "__wrapped__", None)
+            cells = [cell_contents(cell) for cell in getattr(value, "__closure__", None) or ()]
+            given = [getattr(value, name, None) for name in ("__defaults__", "__kwdefaults__", "__self__", "__dict__")]
+            inner = (wrapped, cells, given)
+        else:
+            continue
+        leaves = jax.tree.leaves(inner)
+        if any(is_traced(x) for x in leaves):
+            return True
+        todo.extend(leaves)
+    return False

@@ -1,0 +1,287 @@
+"""One case, both versions: are parameters, outputs and gradients the same, and what does each policy cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from scanify.errors import ScanifyError
+from scanify.jaxpr.reading.user_rules import has_batching_rules, has_derivative_rules
+from scanify.verify.cases.build import Case, build
+from scanify.verify.compare.batched import batched
+from scanify.verify.compare.findings import nothing_scanned, policy_changed, remat_findings, remat_notes
+from scanify.verify.compare.gradients import Gradients, gradients
+from scanify.verify.compare.judge import Once, Subject
+from scanify.verify.compare.keys import keys
+from scanify.verify.compare.outputs import different_outputs, outputs
+from scanify.verify.compare.parameters import same_parameters, with_other_keys
+from scanify.verify.compare.tangents import tangents
+from scanify.verify.compare.witness import Witness
+from scanify.verify.leaves.correspond import Mismatch
+from scanify.verify.measure.measure import Executables, from_trace, measured
+from scanify.verify.measure.steps import Steps
+from scanify.verify.programs.pair import Pair, pair
+from scanify.verify.programs.policy import is_asked_for
+from scanify.verify.programs.policy import policy_name as policy_name
+from scanify.verify.programs.policy import policy_of as policy_of
+from scanify.verify.programs.programs import Job, call_digest
+from scanify.verify.programs.trace import Policy, Traced, trace
+from scanify.verify.proof.attempt import rewritten
+from scanify.verify.proof.layers import Layers, find_layers, missing_layers, scans_more
+from scanify.verify.values.numeric import Comparison
+from scanify.verify.verdict import CaseResult, Measurement, PolicyResult, Status, Verdict
+from scanify.verify.versions.mixed import check_not_mixed
+
+Files = Callable[[str], str | None]
+Traces = Mapping[str, Traced | Verdict]
+
+
+def compare_case(
+    name: str,
+    before: Case,
+    after: Case,
+    *,
+    policies: Sequence[Policy],
+    requested: Policy,
+    abstract: bool,
+    measure: bool,
+    files: Files | None = None,
+    witness: Witness | None = None,
+) -> CaseResult:
+    """Compare two versions of a case: `before()` and `after()` build `(model, args)` or `(model, args, kwargs)`.
+
+    `policies` are the remat policies to compare under (None: as written); `requested` is the one that the rewritten
+    source was asked for, and is checked to be what it does. With `abstract` no array is allocated and nothing is run;
+    what is not proved then stays NOT RUN. With `measure` each version is also compiled, for which shapes are enough;
+    with `abstract` only the rewritten one. `files` gives the name to show of a file of the user's code, and None for
+    any other. `witness` is told what each version gives, and may say that the version alone gives something else.
+
+    Raises ScanifyError where a case returns something else or calls the versions with different arguments, and
+    whatever the user's code raises in the original version. What only the rewritten version raises makes it FAILED.
+    """
+    return _Case(name, policies, requested, abstract, measure, files, witness).run(before, after)
+
+
+@dataclass(eq=False)
+class _Case:
+    """The steps of one comparison, with the time that each took."""
+
+    name: str
+    policies: Sequence[Policy]
+    requested: Policy
+    abstract: bool
+    measure: bool
+    files: Files | None
+    witness: Witness | None
+    steps: Steps = field(default_factory=Steps)
+    executables: Executables = field(default_factory=Executables)
+
+    def run(self, before: Case, after: Case) -> CaseResult:
+        with self.steps.step("build"):
+            first = build(before, abstract=self.abstract)
+            second = rewritten("cannot be built", lambda: build(after, abstract=self.abstract), self.files)
+        if isinstance(second, Verdict):
+            return self.stopped(second)
+        if self.witness is not None:
+            self.witness.built(first, second)
+        with self.steps.step("match"):
+            both = pair(first, second)
+        if isinstance(both, Mismatch):
+            return self.stopped(Verdict(Status.FAILED, f"the models have different structures: {both}"))
+        with self.steps.step("parameters"):
+            parameters = same_parameters(first, second, both.found, both.inputs, self.files)
+            if parameters.good:
+                other = with_other_keys(before, after, both, abstract=self.abstract, files=self.files)
+                parameters = other or parameters
+        if self.witness is not None:
+            self.witness.matched(both.found.recipes, both.avals)
+        with self.steps.step("trace"):
+            original = self.seen("original", None, trace(both.before, both.avals))
+        if not original.outputs.avals:
+            raise ScanifyError("expected the call of the model to return arrays, got none: there is nothing to compare")
+        traces = {self.key(p): self.traced(both, p) for p in self.wanted()}
+        for each in traces.values() if self.witness is None else ():  # a witness sees more
+            check_not_mixed(original.forward, each.forward if isinstance(each, Traced) else None, self.files)
+        comparison = Comparison(
+            both.before,
+            both.after,
+            both.leaves,
+            both.found.names,
+            original.outputs.names,
+            original.outputs.inexact,
+            None,
+            inputs=both.inputs,
+        )
+        subject = Subject(both, original, comparison, self.abstract, self.files, self.steps, witness=self.witness)
+        result = self.compared(subject, parameters, traces)
+        odd = None if self.witness is None else self.witness.difference() or self.changed(both, original, result)
+        if odd is not None:
+            raise ScanifyError(f"{self.name}: {odd}")
+        return result
+
+    def changed(self, both: Pair, original: Traced, result: CaseResult) -> str | None:
+        """Whether the original is another after all that was run; of what was proved nothing was run."""
+        if all(
+            each.outputs.status is Status.PROVED and each.gradients.status is Status.PROVED for each in result.policies
+        ):
+            return None
+        if call_digest(trace(both.before, both.avals)) == call_digest(original):
+            return None
+        return "the original does something else each time that it is called, so its values say nothing"
+
+    def compared(self, subject: Subject, parameters: Verdict, traces: Traces) -> CaseResult:
+        written = traces[self.key(None)]
+        results = tuple(self.policy(subject, policy, traces) for policy in self.policies)
+        self.steps.under = ""
+        once = self.once(subject, written, results)
+        found = None if isinstance(written, Verdict) else find_layers(subject, written.forward)
+        findings = self.case_findings(subject, traces, results)
+        return CaseResult(
+            self.name,
+            parameters,
+            results,
+            self.costs(subject, subject.original, None, original=True),
+            (*findings, *self.layer_findings(subject, found, results)),
+            tuple(self.steps.spent.items()),
+            layers=None if found is None else len(found.scanned),
+            tangents=once[0].verdict,
+            batched=once[1].verdict,
+            keys=once[2].verdict,
+            notes=(*self.case_notes(subject, traces), *(each.note for each in once if each.note)),
+        )
+
+    def stopped(self, verdict: Verdict) -> CaseResult:
+        """Nothing can be traced; every policy says so."""
+        skipped = Verdict(Status.NOT_RUN, "the two models could not be matched")
+        results = tuple(PolicyResult(policy_name(p), skipped, skipped) for p in self.policies)
+        return CaseResult(self.name, verdict, results, seconds=tuple(self.steps.spent.items()))
+
+    def key(self, policy: Policy) -> str:
+        return repr(policy_of(policy))
+
+    def wanted(self) -> list[Policy]:
+        """The policies to trace: those asked for, what is written, and what the findings are measured against."""
+        extra: list[Policy] = [None] if self.requested is None else [None, self.requested, False]
+        return list({self.key(p): p for p in [*self.policies, *extra]}.values())
+
+    def traced(self, both: Pair, policy: Policy) -> Traced | Verdict:
+        self.steps.under = _under(policy)
+        with self.steps.step("trace"):
+            answer: Traced | Verdict = rewritten(
+                "cannot be traced", lambda: trace(both.after, both.avals, policy_of(policy)), self.files
+            )
+            return answer if isinstance(answer, Verdict) else self.seen("rewritten", policy, answer)
+
+    def seen(self, version: str, policy: Policy, traced: Traced) -> Traced:
+        if self.witness is not None:
+            self.witness.saw(version, Job("call", policy_of(policy)), call_digest(traced))
+        return traced
+
+    def policy(self, subject: Subject, policy: Policy, traces: Traces) -> PolicyResult:
+        traced, name = traces[self.key(policy)], policy_name(policy)
+        cannot = self.unsupported(subject, policy, traces)
+        if cannot:
+            skipped = Verdict(Status.NOT_RUN, f"jax cannot do this under {name}: {cannot}")
+            return PolicyResult(name, skipped, skipped, unsupported=cannot)
+        if isinstance(traced, Verdict):
+            return PolicyResult(name, traced, traced)
+        without = traces.get(self.key(False))
+        self.steps.under = _under(policy)
+        first, second = self.verdicts(subject, traced, policy)
+        findings = second.findings
+        if self.requested is not None and self.key(policy) == self.key(self.requested):
+            findings = (*findings, *remat_findings(name, traced, traces[self.key(None)]))
+        return PolicyResult(
+            name,
+            first,
+            second.verdict,
+            self.costs(subject, traced, policy),
+            findings,
+            (*second.notes, *remat_notes(name, traced, without, subject.original)),
+            policy_changed(traced, without),
+        )
+
+    def unsupported(self, subject: Subject, policy: Policy, traces: Traces) -> str:
+        """What is raised under a policy that nobody asked for, where nothing is without one; otherwise ""."""
+        if is_asked_for(policy, self.policies, self.requested) or subject.original.gradient is None:
+            return ""
+        written = traces[self.key(None)]
+        if isinstance(written, Verdict) or written.gradient is None:
+            return ""
+        traced = traces[self.key(policy)]
+        return traced.reason.partition(": ")[2] if isinstance(traced, Verdict) else traced.raised
+
+    def verdicts(self, subject: Subject, traced: Traced, policy: Policy) -> tuple[Verdict, Gradients]:
+        """On the outputs, and on the gradients with what else was found of them."""
+        first = outputs(subject, traced, policy)
+        return first, gradients(subject, traced, policy, first)
+
+    def once(self, subject: Subject, written: Traced | Verdict, results: Sequence[PolicyResult]) -> tuple[Once, ...]:
+        """Tangents, outputs under vmap, and the use of keys, of the version as it is written."""
+        if isinstance(written, Verdict):
+            skipped = Once(Verdict(Status.NOT_RUN, "as it is written, the rewritten version cannot be traced"))
+            return skipped, skipped, skipped
+        differ = different_outputs(subject.original, written) or any(r.outputs.status is Status.FAILED for r in results)
+        untested = "the outputs differ already" if differ else ""
+        programs = (subject.original.forward, written.forward)
+        derivatives, batching = (any(map(asks, programs)) for asks in (has_derivative_rules, has_batching_rules))
+        return tangents(subject, untested, derivatives), batched(subject, untested, batching), keys(subject, written)
+
+    def costs(self, subject: Subject, traced: Traced, policy: Policy, *, original: bool = False) -> Measurement:
+        # Abstract models are those whose loop takes minutes to compile; their scans do not.
+        if not self.measure or (self.abstract and original) or traced.gradient is None:
+            return from_trace(traced)
+        program = subject.both.before if original else subject.both.after
+        with self.steps.step("measure"):
+            return measured(program, subject.both.avals, traced, policy_of(policy), self.executables)
+
+    def case_findings(self, subject: Subject, traces: Traces, results: Sequence[PolicyResult]) -> tuple[str, ...]:
+        findings = [] if self.as_written else [*self.scanned(subject, traces)]
+        if self.requested is not None and self.key(self.requested) not in map(self.key, self.policies):
+            wanted = traces[self.key(self.requested)]
+            findings += remat_findings(policy_name(self.requested), wanted, traces[self.key(None)])
+        if all(result.good or (result.outputs.good and result.gradients.good) for result in results):
+            known = {finding for result in results for finding in result.findings}
+            findings += [each for each in self.written(subject, traces) if each not in known]
+        return tuple(findings)
+
+    @property
+    def as_written(self) -> bool:
+        """Whether only what is written is looked at, as in a change that somebody made by hand: it may be any."""
+        return tuple(self.policies) == (None,)
+
+    def case_notes(self, subject: Subject, traces: Traces) -> tuple[str, ...]:
+        """Which parameters are taken for which, where that is not plain, and whether a change by hand scans nothing."""
+        return (*subject.both.found.notes, *(self.scanned(subject, traces) if self.as_written else ()))
+
+    def scanned(self, subject: Subject, traces: Traces) -> tuple[str, ...]:
+        asked = [traces[self.key(p)] for p in self.policies]
+        found = [t for t in asked if isinstance(t, Traced)]
+        stacks, programs = subject.both.found.stacks, [each.forward for each in found]
+        return nothing_scanned(subject.original, found, stacks, lambda: scans_more(subject, programs))
+
+    def written(self, subject: Subject, traces: Traces) -> list[str]:
+        """What is wrong with the source as it is written, where it is not among the policies: they override it."""
+        traced = traces[self.key(None)]
+        if self.key(None) in map(self.key, self.policies):
+            return []
+        if isinstance(traced, Verdict):
+            return [f"as it is written, {traced.reason}"]
+        first, second = self.verdicts(subject, traced, None)
+        verdicts = {"outputs": first, "gradients": second.verdict}
+        wrong = [f"as it is written, the {name} differ: {v.reason}" for name, v in verdicts.items() if not v.good]
+        return [*wrong, *second.findings]
+
+    def layer_findings(
+        self, subject: Subject, found: Layers | None, results: Sequence[PolicyResult]
+    ) -> tuple[str, ...]:
+        """Layers that are never applied. A proof leaves none out, and of outputs that differ the verdict says more."""
+        if found is None or all(result.outputs.status is not Status.TESTED for result in results):
+            return ()
+        before = find_layers(subject, subject.original.forward)
+        missing = None if before is None else missing_layers(before, found)
+        return () if missing is None else (missing,)
+
+
+def _under(policy: Policy) -> str:
+    return " as it is written" if policy is None else f" under {policy_name(policy)}"

@@ -1,0 +1,75 @@
+"""What the traces show to be wrong beside the values: remat that is not there, and a loop that is still a loop."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from scanify.verify.children.limits import human_bytes
+from scanify.verify.programs.trace import Traced, count_scans, maps_layers
+from scanify.verify.verdict import Verdict
+
+
+def _residuals(traced: Traced) -> Counter[tuple[tuple[int, ...], str]]:
+    return Counter((tuple(aval.shape), str(aval.dtype)) for aval in traced.residuals)
+
+
+def _size(traced: Traced) -> str:
+    return human_bytes(traced.saved_bytes or 0)
+
+
+def remat_findings(policy: str, wanted: Traced | Verdict, written: Traced | Verdict) -> tuple[str, ...]:
+    """Whether the source does what was asked for: what it saves as written is what it saves under that policy."""
+    if isinstance(wanted, Verdict) or isinstance(written, Verdict):
+        return ()
+    if _residuals(wanted) == _residuals(written):
+        return ()
+    text = (
+        f"the rewritten source was to use remat {policy!r} but does not: as written it saves "
+        f"{_size(written)} between forward and backward, and {_size(wanted)} under that policy; "
+        "look for a gradient_checkpointing that is missing or another one"
+    )
+    return (text,)
+
+
+def policy_changed(traced: Traced, without: Traced | Verdict | None) -> bool | None:
+    """Whether a policy keeps other residuals than a scan without remat does; None where either is not known."""
+    if not isinstance(without, Traced) or traced.gradient is None or without.gradient is None:
+        return None
+    return _residuals(traced) != _residuals(without)
+
+
+def remat_notes(policy: str, traced: Traced, without: Traced | Verdict | None, original: Traced) -> tuple[str, ...]:
+    """What is worth knowing and not wrong: a policy that changes nothing here, a rewrite that saves more than before.
+
+    A layer that has nothing to recompute (one matrix product) rightly saves the same under every policy.
+    """
+    notes = []
+    if traced.gradient is None or original.gradient is None:
+        return ()
+    other = without is not traced and policy != "save_all"  # which is to save all
+    if other and policy_changed(traced, without) is False:
+        notes.append(f"remat {policy!r} changes nothing: {_size(traced)} are saved with and without it")
+    if (traced.saved_bytes or 0) > (original.saved_bytes or 0):
+        notes.append(f"saves {_size(traced)} where the original saves {_size(original)}")
+    return tuple(notes)
+
+
+def nothing_scanned(
+    before: Traced, after: Sequence[Traced], stacks: Sequence[int], scans_more: Callable[[], bool] = lambda: False
+) -> tuple[str, ...]:
+    """Whether the rewritten program has no scan that the original does not have.
+
+    A stack of one layer needs none, and independent layers are mapped over. Layers that hold scans themselves are fewer
+    scans where they are scanned over: `scans_more` says whether layers are that were not before.
+    """
+    if not after or (stacks and max(stacks) == 1):
+        return ()
+    if any(count_scans(traced.forward) > count_scans(before.forward) for traced in after):
+        return ()
+    if any(maps_layers(traced.forward) for traced in after) and not maps_layers(before.forward):
+        return ()
+    if scans_more():
+        return ()
+    held = f"it holds a stack of {max(stacks)} layers, but" if stacks else "it holds no stack of layers and"
+    return (f"nothing is scanned in the rewritten version: {held} its traced program has no scan more than before",)

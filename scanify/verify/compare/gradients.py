@@ -1,0 +1,129 @@
+"""Are the gradients the same, and does every layer that received one still receive it?
+
+Where a program holds a function whose derivative somebody wrote, more than the gradients is compared: the outputs as
+they are computed on the way, which such a rule may give otherwise; the gradients of the parameters alone and of the
+inputs alone, as training takes them; and second derivatives.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+from jax.extend.core import ClosedJaxpr
+
+from scanify.jaxpr.reading.user_rules import has_derivative_rules
+from scanify.verify.compare.judge import Once, Subject, judge
+from scanify.verify.compare.lost_gradients import lost_gradients
+from scanify.verify.compare.weakest import first_unless_failed, weakest
+from scanify.verify.programs.policy import policy_of
+from scanify.verify.programs.programs import Job
+from scanify.verify.programs.trace import Policy, Traced, differentiated
+from scanify.verify.values.numeric import compare_gradients, compare_second
+from scanify.verify.verdict import Status, Verdict
+
+# Of more inputs than this not each is differentiated alone.
+_EACH = 16
+
+
+@dataclasses.dataclass(frozen=True)
+class Gradients:
+    """The verdict on the gradients under a policy; findings that it does not hold, and notes."""
+
+    verdict: Verdict
+    findings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def gradients(subject: Subject, traced: Traced, policy: Policy, outputs: Verdict) -> Gradients:
+    """Whether the gradients under a policy are the same.
+
+    Gradients that are not proved are not tested where the outputs were seen to differ: theirs then do, too.
+    """
+    before, after = subject.original.gradient, traced.gradient
+    if before is None:
+        return Gradients(Verdict(Status.TESTED, f"the original cannot be differentiated: {subject.original.raised}"))
+    if after is None:
+        return Gradients(Verdict(Status.FAILED, f"the rewritten version cannot be differentiated: {traced.raised}"))
+    if [(a.shape, a.dtype) for a in before.in_avals] != [(a.shape, a.dtype) for a in after.in_avals]:
+        return Gradients(Verdict(Status.NOT_RUN, "the outputs differ in shape or dtype, so their cotangents do too"))
+    untested = "the outputs differ already" if outputs.status is Status.FAILED else ""
+    found = _all(subject, traced, policy, untested)
+    verdict = found.verdict
+    if verdict.status is Status.PROVED:
+        return found
+    lost = lost_gradients(subject, before, after)
+    if lost is None:
+        return found
+    if verdict.good:
+        return dataclasses.replace(found, findings=(lost,))
+    return Gradients(dataclasses.replace(verdict, reason=f"{lost}; {verdict.reason}"))
+
+
+def _all(subject: Subject, traced: Traced, policy: Policy, untested: str) -> Gradients:
+    cotangents = [f"cotangent of {subject.comparison.outputs[i]}" for i in subject.comparison.inexact]
+    asked = functools.partial(judge, subject, policy=policy, untested=untested)
+    rule = functools.partial(asked, more=cotangents, cotangents=len(cotangents))
+    ruled = any(map(has_derivative_rules, (subject.original.forward, traced.forward)))
+    before, after = (each.training if ruled else each.gradient for each in (subject.original, traced))
+    assert before is not None and after is not None
+    verdict = rule(before, after, functools.partial(compare_gradients, values=ruled))
+    if not verdict.good or not ruled:
+        return Gradients(verdict)
+    found = [("", verdict)]
+    for words, only in parts(subject):
+        both = _both(subject, Job("gradient", leaves=only), policy)
+        test = functools.partial(compare_gradients, only=only)
+        if both is not None:
+            found.append((f"{words}: ", both if isinstance(both, Verdict) else rule(*both, test)))
+    verdict = weakest(found)
+    again = _second(subject, policy, untested) if verdict.good else None
+    if again is None:
+        return Gradients(verdict)
+    verdict, note = first_unless_failed([("", verdict), ("second derivatives: ", again)])
+    return Gradients(verdict, notes=(note,) if note else ())
+
+
+def second_derivatives(subject: Subject, untested: str) -> Once:
+    """The verdict on Hessian-vector products, of all inexact leaves along all of them."""
+    if subject.original.gradient is None:
+        return Once(None, f"no second derivatives, as the original raises {subject.original.raised}")
+    found = _second(subject, None, untested)
+    return Once(found, "" if found is not None else "no second derivatives: the original has none")
+
+
+def _second(subject: Subject, policy: Policy, untested: str) -> Verdict | None:
+    both = _both(subject, Job("second"), policy)
+    if both is None or isinstance(both, Verdict):
+        return both
+    more = [f"cotangent of {subject.comparison.outputs[i]}" for i in subject.comparison.inexact]
+    more += [f"tangent of {subject.both.found.names[i]}" for i in differentiated(subject.both.avals)]
+    return judge(subject, *both, compare_second, more=more, policy=policy, untested=untested, cotangents=len(more))
+
+
+def parts(subject: Subject) -> list[tuple[str, tuple[int, ...]]]:
+    """The parameters alone and the inputs alone, as leaves that are differentiated; none where one of them has none.
+
+    Where nothing is a parameter, each input alone.
+    """
+    inputs = set(subject.both.inputs)
+    at = differentiated(subject.both.avals)
+    given = tuple(i for i in at if i in inputs)
+    held = tuple(i for i in at if i not in inputs)
+    if len(inputs) == len(subject.both.avals):
+        names = subject.both.found.names
+        return [(f"of {names[i]} alone", (i,)) for i in given] if 1 < len(given) <= _EACH else []
+    return [("of the parameters alone", held), ("of the inputs alone", given)] if given and held else []
+
+
+def _both(subject: Subject, job: Job, policy: Policy) -> tuple[ClosedJaxpr, ClosedJaxpr] | Verdict | None:
+    """Both programs; None where the original has none, FAILED where the rewritten version alone has none."""
+    try:
+        before = subject.original_program(job)
+    except Exception:  # what the original does not support is not asked of the rewritten version
+        return None
+    try:
+        return before, subject.rewritten_program(dataclasses.replace(job, policy=policy_of(policy)))
+    except Exception as error:
+        text = f"the rewritten version cannot be differentiated like the original: {subject.said(error)}"
+        return Verdict(Status.FAILED, text)

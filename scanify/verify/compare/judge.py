@@ -1,0 +1,119 @@
+"""The verdict on two traced programs: proved equal, or else tested by their values."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from jax.extend.core import ClosedJaxpr
+
+from scanify.jaxpr.reading.neutral import digest
+from scanify.verify.compare.witness import RAISED, Witness
+from scanify.verify.measure.steps import Steps
+from scanify.verify.programs.pair import Pair
+from scanify.verify.programs.policy import policy_of
+from scanify.verify.programs.programs import Job, traced_program
+from scanify.verify.programs.readings import Readings
+from scanify.verify.programs.trace import Policy, Traced
+from scanify.verify.proof.attempt import proof_of
+from scanify.verify.proof.prove import Proof
+from scanify.verify.proof.words import raised, unproved
+from scanify.verify.values.numeric import Comparison, Outcome
+from scanify.verify.verdict import Status, Verdict
+
+Files = Callable[[str], str | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """What is compared, the same for every check and under every policy.
+
+    `abstract`: there are no values to test with. `files` gives the name to show of a file of the user's code, and None
+    for any other. `readings` is what the prover has read of the original.
+    """
+
+    both: Pair
+    original: Traced
+    comparison: Comparison
+    abstract: bool
+    files: Files | None
+    steps: Steps
+    readings: Readings = field(default_factory=Readings)
+    witness: Witness | None = None
+
+    def original_program(self, job: Job) -> ClosedJaxpr:
+        """A program of the original, traced once. Raises whatever the user's code raises."""
+        return self.comparison.once(("program", job), lambda: self._traced("original", job))
+
+    def rewritten_program(self, job: Job) -> ClosedJaxpr:
+        """The same program of the rewritten version."""
+        return self._traced("rewritten", job)
+
+    def _traced(self, side: str, job: Job) -> ClosedJaxpr:
+        program = self.both.before if side == "original" else self.both.after
+        with self.steps.step("trace"):
+            said = RAISED
+            try:
+                found = traced_program(program, self.both.avals, job)
+                said = digest(found) if self.witness is not None else ""
+            finally:
+                if self.witness is not None:
+                    self.witness.saw(side, job, said)
+        return found
+
+    def said(self, error: Exception) -> str:
+        """An exception of user code in one line."""
+        return raised(error, self.files).partition("\n")[0]
+
+
+@dataclass(frozen=True)
+class Once:
+    """The verdict of a check that is made once for all policies; None where it does not apply, and `note` says why."""
+
+    verdict: Verdict | None
+    note: str = ""
+
+
+def judge(
+    subject: Subject,
+    before: ClosedJaxpr,
+    after: ClosedJaxpr,
+    test: Callable[[Comparison], Outcome],
+    *,
+    more: Sequence[str] = (),
+    policy: Policy = None,
+    cotangents: int = 0,
+    tangents: int = 0,
+    untested: str = "",
+) -> Verdict:
+    """The verdict on two programs of the leaves of the original and of `more` inputs after them, given by name.
+
+    `test` is asked where there is no proof, unless `untested` says why it should not be. `cotangents`: how many of
+    the inputs, the last ones, are cotangents of outputs. `tangents`: how many of them are tangents of others.
+    """
+    names, layers = [*subject.both.found.names, *more], [*subject.both.found.layers, *(None for _ in more)]
+    with subject.steps.step("prove"):
+        proof = proof_of(before, after, names, layers, subject.files, cotangents, tangents, subject.readings)
+    if proof.proved:
+        weak = "" if all(proof.avals_equal) else "equal in value, shape and dtype, but not in weak type"
+        return Verdict(Status.PROVED, weak)
+    why = unproved(proof)
+    if subject.abstract:
+        reason = f"not proved, and abstract weights have no values to test with: {why}"
+        return Verdict(Status.NOT_RUN, reason, proof.difference)
+    if untested:
+        return Verdict(Status.NOT_RUN, f"not proved, and not tested as {untested}: {why}", proof.difference)
+    with subject.steps.step("test"):
+        outcome = test(dataclasses.replace(subject.comparison, policy=policy_of(policy)))
+    return _tested(outcome, proof, why)
+
+
+def _tested(outcome: Outcome, proof: Proof, why: str) -> Verdict:
+    if not outcome.agree:
+        return Verdict(Status.FAILED, f"{outcome.text}; {why}", proof.difference)
+    if not outcome.ran:
+        return Verdict(Status.NOT_RUN, f"not proved, and not tested: {outcome.text}; {why}", proof.difference)
+    if not proof.effects_equal:
+        return Verdict(Status.NOT_RUN, f"the values agree ({outcome.text}), but {why}", proof.difference)
+    return Verdict(Status.TESTED, f"not proved ({why}); {outcome.text}", proof.difference)

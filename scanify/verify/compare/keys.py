@@ -1,0 +1,96 @@
+"""Does the rewritten version use each random key as often as the original, and none twice that the original does not?
+
+Where a dropout rate is zero, or what is drawn is not read, a reused key changes no value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scanify.jaxpr.table import Table
+from scanify.verify.compare.judge import Once, Subject
+from scanify.verify.programs.reading import or_none
+from scanify.verify.programs.trace import Traced
+from scanify.verify.proof.key_uses import Key, KeyUses, Made, Uses, find_key_uses, uses_keys
+from scanify.verify.proof.wording import Programs, Words
+from scanify.verify.proof.words import show_operation
+from scanify.verify.verdict import Difference, Operation, Status, Verdict
+
+_NONE = Uses()
+
+
+def keys(subject: Subject, traced: Traced) -> Once:
+    """PROVED where each key that the rewritten version uses is one that the original uses as often, by the same uses.
+
+    The keys are compared as expressions of the inputs. A key that both versions use twice is a note: the rewrite did
+    not cause it.
+    """
+    programs = subject.original.forward, traced.forward
+    if not any(uses_keys(program.jaxpr) for program in programs):
+        return Once(None, "no random key is used")
+    table, made = Table(), Made()
+    with subject.steps.step("keys"):
+        found = or_none(lambda: [find_key_uses(table, program, made) for program in programs])
+    if found is None:
+        return Once(None, "the use of random keys is not known: the traced programs could not be read")
+    before, after = found
+    show = _Show(subject, table)
+    worse = {key: uses for key, uses in after.uses.items() if uses.times > max(1, _times(before, key))}
+    if worse:
+        return Once(_reused(show, before, worse), "")
+    note = show.reuse_in_both({key: uses for key, uses in after.uses.items() if uses.times > 1})
+    if before.hidden != after.hidden:
+        return Once(None, "the use of random keys inside of loops of unknown length is not known")
+    new = [key for key, uses in after.uses.items() if not _within(uses, before.uses.get(key, _NONE))]
+    if not new:
+        return Once(Verdict(Status.PROVED), note)
+    what = f"the rewritten version uses a key that the original does not use in the same way, {show.key(new[0])}"
+    return Once(Verdict(Status.TESTED, f"{what}; it uses none twice that the original does not"), note)
+
+
+def _times(program: KeyUses, key: Key) -> int:
+    return program.uses.get(key, _NONE).times
+
+
+def _within(uses: Uses, others: Uses) -> bool:
+    return uses.splits <= others.splits and uses.draws <= others.draws
+
+
+def _reused(show: _Show, before: KeyUses, worse: Mapping[Key, Uses]) -> Verdict:
+    key, uses = next(iter(worse.items()))
+    original = _times(before, key)
+    than = f"{original} times" if original > 1 else "once" if original else "not at all"
+    more = f"; {len(worse)} keys are reused" if len(worse) > 1 else ""
+    what = f"the random key {show.key(key)} is used {uses.times} times in the rewritten version, in the original {than}"
+    reason = f"{what}: {show.operations(uses)}{more}"
+    return Verdict(Status.FAILED, reason, Difference(what, None, show.operation(uses, -1)))
+
+
+class _Show:
+    """Keys and their uses in words."""
+
+    def __init__(self, subject: Subject, table: Table) -> None:
+        found = subject.both.found
+        self.words = Words(Programs(table, {}, {}, found.names, found.layers, subject.files))
+
+    def key(self, key: Key) -> str:
+        return self.words.what(key[0])
+
+    def operation(self, uses: Uses, at: int) -> Operation:
+        return self.words.at(uses.places[at])
+
+    def operations(self, uses: Uses) -> str:
+        """The operations that use a key, each once, with the number of times."""
+        shown = [show_operation(self.words.at(place)) for place in uses.places]
+        each = [
+            f"{text} ({shown.count(text)} times)" if shown.count(text) > 1 else text for text in dict.fromkeys(shown)
+        ]
+        return ", ".join(each[:4])
+
+    def reuse_in_both(self, reused: Mapping[Key, Uses]) -> str:
+        if not reused:
+            return ""
+        key, uses = next(iter(reused.items()))
+        more = f", and {len(reused) - 1} more keys are" if len(reused) > 1 else ""
+        where = f"{uses.times} times in both versions ({self.operations(uses)})"
+        return f"the random key {self.key(key)} is used {where}{more}"

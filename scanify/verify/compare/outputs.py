@@ -1,0 +1,49 @@
+"""Are the outputs the same: their pytree, their avals, their values, and the effects on the way?"""
+
+from __future__ import annotations
+
+from scanify.verify.compare.judge import Subject, judge
+from scanify.verify.compare.written import differently_written
+from scanify.verify.leaves.correspond import Correspondence, Mismatch, correspond
+from scanify.verify.objects.meaning import different_meaning
+from scanify.verify.programs.trace import Policy, Traced
+from scanify.verify.values.numeric import compare_outputs
+from scanify.verify.verdict import Status, Verdict
+
+
+def outputs(subject: Subject, traced: Traced, policy: Policy) -> Verdict:
+    """The verdict on the outputs of the rewritten version, traced under a policy."""
+    wrong = different_outputs(subject.original, traced)
+    if wrong is not None:
+        return Verdict(Status.FAILED, wrong)
+    what = different_meaning(subject.original.outputs.tree, traced.outputs.tree)
+    if what is not None:
+        text = (
+            f"{what} is returned, whose code is not seen to be the same; what it computes when called is not compared"
+        )
+        return Verdict(Status.NOT_RUN, text)
+    return judge(subject, subject.original.forward, traced.forward, compare_outputs, policy=policy)
+
+
+def different_outputs(before: Traced, after: Traced) -> str | None:
+    """How the outputs differ in pytree, shape, dtype or weak type, or in what is no array; None where they do not."""
+    wrote = differently_written(before.outputs.tree, after.outputs.tree)
+    if wrote is not None:
+        return wrote
+    found: Correspondence | Mismatch = correspond(before.outputs.tree, after.outputs.tree)
+    if isinstance(found, Mismatch):
+        return f"output{_sub(found.path)}: {found.text}"
+    if found.statics:
+        return f"output{_sub(found.statics[0].path)}: {found.statics[0].text}"
+    for i, (name, recipe) in enumerate(zip(before.outputs.names, found.recipes, strict=True)):
+        if recipe.lead or recipe.sources != (i,):
+            return f"{name}: an array of its own in the original, part of a stack in the rewritten version"
+        weak = [getattr(t.outputs.avals[i], "weak_type", False) for t in (before, after)]
+        if weak[0] != weak[1]:
+            words = ["weakly typed" if w else "not weakly typed" for w in weak]
+            return f"{name}: {words[0]} in the original, {words[1]} in the rewritten version"
+    return None
+
+
+def _sub(path: str) -> str:
+    return path if not path or path.startswith("[") else f".{path}"

@@ -1,0 +1,153 @@
+"""Do both constructors give the same initial leaves, and do both calls get the same inputs?
+
+This is the check that a stack built in another order than the list fails: as functions of the same leaves both
+versions may well be equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
+
+from scanify.errors import ScanifyError
+from scanify.verify.cases.build import Built, Case, build
+from scanify.verify.leaves.correspond import Correspondence
+from scanify.verify.programs.pair import Pair
+from scanify.verify.programs.trace import version
+from scanify.verify.proof.attempt import proof_of
+from scanify.verify.proof.words import raised, unproved
+from scanify.verify.values.arrays import plain, same_bits, show_value, struct
+from scanify.verify.verdict import Status, Verdict
+
+Files = Callable[[str], str | None] | None
+
+# Models of more bytes than this are not built a second time.
+_ROOM = 1 << 30
+
+
+def same_parameters(before: Built, after: Built, found: Correspondence, inputs: Sequence[int], files: Files) -> Verdict:
+    """PROVED where each leaf of the original is, bit for bit, the leaf (or its slice of the stack) of the rewritten.
+
+    With abstract weights the two constructors are proved equal instead. `inputs` are the leaves that are arguments of
+    the call: a case must give both versions the same ones. Raises ScanifyError where it does not.
+    """
+    equal = _concrete(before, after, found) if before.constructor is None else None
+    if equal is None:
+        return _abstract(before, after, found, inputs, files)
+    wrong = [i for i, (same, _) in enumerate(equal) if not same]
+    for i in wrong:
+        if i in set(inputs):
+            raise ScanifyError(
+                f"the case must call both versions with the same arguments, but {found.names[i]} was {equal[i][1]}; "
+                "make it from a fixed seed"
+            )
+    if found.statics:
+        more = f" (and {len(found.statics) - 1} more)" if len(found.statics) > 1 else ""
+        return Verdict(Status.FAILED, f"{found.statics[0]}{more}")
+    if wrong:
+        more = f"; {len(wrong)} of {len(equal)} leaves differ" if len(wrong) > 1 else ""
+        return Verdict(Status.FAILED, f"{found.names[wrong[0]]} is {equal[wrong[0]][1]}{more}")
+    return Verdict(Status.PROVED)
+
+
+def with_other_keys(before: Case, after: Case, pair: Pair, *, abstract: bool, files: Files) -> Verdict | None:
+    """The verdict on the constructors where the case makes other random keys; None where there is nothing to say.
+
+    A case that can has the method `with_other_keys`, which gives None where it makes no key.
+    """
+    others = [getattr(case, "with_other_keys", None) for case in (before, after)]
+    if None in others or _large(pair):
+        return None
+    try:
+        first = _built(others[0], abstract=abstract)
+    except Exception:  # what the original does not do with other keys is asked of neither
+        return None
+    try:
+        second = None if first is None else _built(others[1], abstract=abstract)
+    except Exception as error:
+        return Verdict(Status.FAILED, f"with another random key the rewritten version raises {raised(error, files)}")
+    if first is None or second is None:
+        return None
+    same = _same_leaves(first, second, pair, files)
+    wrong = None if same is None else next((i for i, ok in enumerate(same) if not ok and i not in pair.inputs), None)
+    if wrong is None and same is not None:
+        return None
+    name = "the models have other leaves" if wrong is None else f"{pair.found.names[wrong]} is another"
+    status = Status.NOT_RUN if abstract else Status.FAILED
+    text = "the constructors do not use their random key in the same way: with another key in the case"
+    return Verdict(status, f"{text}, {name}")
+
+
+def _built(case: Any, *, abstract: bool) -> Built | None:
+    returned: list[Any] = []
+
+    def once() -> Any:
+        found = case()
+        returned.append(found)
+        return (lambda: None, ()) if found is None else found
+
+    built = build(once, abstract=abstract)
+    return None if returned[0] is None else built
+
+
+def _same_leaves(first: Built, second: Built, pair: Pair, files: Files) -> list[bool] | None:
+    """Per leaf of the original whether it is the same; None where there are others."""
+    found = pair.found
+    shapes = [[(struct(x).shape, struct(x).dtype) for x in each.arrays] for each in (first, second)]
+    expected = [(a.shape, a.dtype) for a in pair.avals]
+    if shapes[0] != expected or len(shapes[1]) != len(found.recipes):
+        return None
+    equal = _concrete(first, second, found) if first.constructor is None else None
+    if equal is not None:
+        return [same for same, _ in equal]
+    assert first.constructor is not None
+    return list(proof_of(first.constructor, _apart(second, found), files=files).equal)
+
+
+def _large(pair: Pair) -> bool:
+    """Whether there is no room for the arrays of both models a second time."""
+    held = sum(leaf.nbytes for leaf in pair.leaves if hasattr(leaf, "nbytes") and isinstance(leaf, jax.Array))
+    return bool(held > _ROOM)
+
+
+def _apart(after: Built, found: Correspondence) -> ClosedJaxpr:
+    apart, constructor = version(after, found.recipes), after.constructor
+    assert constructor is not None
+    rebuilt: ClosedJaxpr = jax.make_jaxpr(lambda: apart.split(jaxpr_as_fun(constructor)()))()
+    return rebuilt
+
+
+def _concrete(before: Built, after: Built, found: Correspondence) -> list[tuple[bool, str]]:
+    """Per leaf of the original: is it the same, and both values in words."""
+    others = version(after, found.recipes).split([plain(x) for x in after.arrays])
+    answers = []
+    for a, b in zip(map(plain, before.arrays), others, strict=True):
+        same = same_bits(a, b)
+        answers.append((same, "" if same else _words(a, b)))
+    return answers
+
+
+def _words(a: Any, b: Any) -> str:
+    flat = [x.reshape(-1) for x in (a, b)]
+    at = next((i for i in range(min(flat[0].size, 4096)) if not same_bits(flat[0][i], flat[1][i])), None)
+    if a.ndim == 0 or at is None:
+        return f"{show_value(a)} in the original, {show_value(b)} in the rewritten version"
+    shown = [show_value(x[at]) for x in flat]
+    return f"{shown[0]} in the original, {shown[1]} in the rewritten version (element {at})"
+
+
+def _abstract(before: Built, after: Built, found: Correspondence, inputs: Sequence[int], files: Files) -> Verdict:
+    assert before.constructor is not None and after.constructor is not None
+    proof = proof_of(before.constructor, _apart(after, found), files=files)
+    wrong = [i for i, same in enumerate(proof.equal) if not same]
+    given = [i for i in wrong if i in set(inputs)]
+    if found.statics:
+        return Verdict(Status.FAILED, str(found.statics[0]))
+    if proof.proved and all(proof.avals_equal):
+        return Verdict(Status.PROVED)
+    name = found.names[(given or wrong or [0])[0]]
+    text = f"the initial values of {name} are not proved equal, and abstract weights have no values to compare"
+    return Verdict(Status.NOT_RUN, f"{text}: {unproved(proof)}", proof.difference)

@@ -1,0 +1,74 @@
+"""What a call writes to the objects that it is given: a cache whose elements it replaces is another result.
+
+After a call everything is put back, as the next one must find the same: a call is traced several times.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scanify.verify.objects.mutable import Contents, containers, contents, put_back
+
+
+class Written(NamedTuple):
+    """What a call returned, and what it wrote: the contents of each container that it changed, by its place."""
+
+    result: Any
+    written: dict[str, Any]
+
+
+class Watch:
+    """Looks at what can be written to in a model and the arguments of its call, to say later what was written."""
+
+    def __init__(self, model: Any, args: Any, kwargs: Any) -> None:
+        self._seen = containers({"model": model, "args": args, "kwargs": kwargs})
+
+    def result(self, returned: Any) -> Any:
+        """What the call returned; `Written` where it wrote, too."""
+        found: dict[str, Any] = {}
+        for place, container, old in self._seen:
+            now = _changed(container, old)
+            if now is not None:
+                found.setdefault(place, now)
+        return Written(returned, found) if found else returned
+
+    def undo(self) -> None:
+        """Put back what was there before."""
+        for _, container, old in self._seen:
+            if _changed(container, old) is not None:
+                put_back(container, old)
+
+
+def differently_written(before: Any, after: Any) -> str | None:
+    """How what two calls wrote to differs, in words; None where it does not. What they wrote there is not compared."""
+    places = [set(result.written) if isinstance(result, Written) else set() for result in (before, after)]
+    odd = sorted(places[0] ^ places[1])
+    if not odd:
+        return None
+    names = ["the original", "the rewritten version"]
+    writes, other = names if odd[0] in places[0] else names[::-1]
+    return f"{writes} writes to {odd[0]}, which it is given, and {other} does not"
+
+
+def _changed(container: Any, old: Contents) -> Any:
+    """What the container holds now that it did not hold before, as a pytree; None where that is the same.
+
+    Of an object these are the attributes that it got or that are others; one that is gone is said to be gone.
+    """
+    now = contents(container)
+    if isinstance(now, dict) and isinstance(old, dict):
+        if list(now) == list(old) and all(now[key] is old[key] for key in old):
+            return None
+        if isinstance(container, dict):
+            return now
+        other = {name: value for name, value in now.items() if name not in old or value is not old[name]}
+        other |= dict.fromkeys((f"{name} (gone)" for name in old.keys() - now.keys()), True)
+        return other or None
+    if isinstance(now, list) and isinstance(old, list):
+        same = len(now) == len(old) and all(a is b for a, b in zip(now, old, strict=True))
+        return None if same else now
+    if now == old:
+        return None
+    return container.copy() if isinstance(container, np.ndarray | bytearray) else now

@@ -1,0 +1,316 @@
+"""Which array leaves of the original make up each array leaf of the rewritten version.
+
+Both pytrees are walked together, by the qualified names of classes and the names of fields, because a module that is
+loaded twice has classes that are equal in nothing else. Where the original holds N layers and the rewritten version
+an `ArrayStacked`, leaf k of the stack is the stack of leaf k of the N layers; where it holds a `BlockSeq`, of those of
+them that are kept together. So both versions become functions of the same leaves.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+
+from scanify.nn import ArrayStacked, BlockSeq
+from scanify.verify.objects.statics import qualified, static_difference
+from scanify.verify.values.arrays import is_traced, show_aval, show_value, struct
+
+_NAMED = 6
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One array leaf of the rewritten version, from array leaves of the original, counted in flattening order.
+
+    `lead` is the shape of the axes that stacking put in front: () means that the leaf is `sources[0]` itself, (N,) the
+    stack of N sources, (M, N) a stack of stacks with the sources in row-major order.
+    """
+
+    sources: tuple[int, ...]
+    lead: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """Two values at the same place that are not the same: `path` in the original, and how they differ in words."""
+
+    path: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path or 'the model'}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Correspondence:
+    """How two pytrees of one structure correspond.
+
+    `names` and `layers` belong to the array leaves of the original: key path, and index in the list of layers (None
+    outside of one). `recipes` belong to the array leaves of the rewritten version. `statics` are the values other than
+    arrays that differ. `stacks` are the lengths of the stacks of the rewritten version. `matched` says in words what
+    each array leaf of the rewritten version is made of, where the structures of the two did not.
+    """
+
+    names: tuple[str, ...]
+    layers: tuple[int | None, ...]
+    recipes: tuple[Recipe, ...]
+    statics: tuple[Mismatch, ...] = ()
+    stacks: tuple[int, ...] = ()
+    matched: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know of the recipes: which they are, where the structures of the two do not say it."""
+        other = [f"{after} is {before}" for after, before in _by_part(self.matched) if after != before]
+        if not other:
+            return ()
+        more = f" and {len(other) - _NAMED} more" if len(other) > _NAMED else ""
+        return (f"the parameters were matched leaf by leaf: {', '.join(other[:_NAMED])}{more} of the original",)
+
+
+@dataclass(frozen=True, eq=False)
+class Slot:
+    """Stands for the array leaf number `index` of a pytree."""
+
+    index: int
+    aval: jax.ShapeDtypeStruct
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """Stands for one row, `aval.shape[0]` of which make up the array leaf number `index` of a pytree."""
+
+    index: int
+    row: int
+    aval: jax.ShapeDtypeStruct
+
+
+def _by_part(matched: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """`stack is layers[0..3]` in place of each leaf of the stack, where that holds of all of them."""
+    short = [_parents(*names) for names in matched]
+    meant = {after: {before for other, before in short if other == after} for after, _ in short}
+    chosen = (each if len(meant[each[0]]) == 1 else names for each, names in zip(short, matched, strict=True))
+    return list(dict.fromkeys(chosen))
+
+
+def _parents(after: str, before: str) -> tuple[str, str]:
+    """Both names without the last parts that they share."""
+    ours, theirs = after.split("."), before.split(".")
+    while len(ours) > 1 and len(theirs) > 1 and ours[-1] == theirs[-1]:
+        ours.pop()
+        theirs.pop()
+    return ".".join(ours), ".".join(theirs)
+
+
+def slotted(tree: Any) -> Any:
+    """The same pytree with a `Slot` for each array leaf (`arrays.is_traced`), numbered in flattening order."""
+    leaves, treedef = jax.tree.flatten(tree)
+    count = 0
+    for at, leaf in enumerate(leaves):
+        if is_traced(leaf):
+            leaves[at] = Slot(count, struct(leaf))
+            count += 1
+    return jax.tree.unflatten(treedef, leaves)
+
+
+def correspond(before: Any, after: Any) -> Correspondence | Mismatch:
+    """Walk two pytrees of arrays (or `jax.ShapeDtypeStruct`) together; a Mismatch where their structures part."""
+    walk = _Walk()
+    first, second = slotted(before), slotted(after)
+    try:
+        walk.visit(first, second, _Here())
+    except _Parted as parted:
+        return parted.mismatch
+    recipes = (Recipe(tuple(walk.sources[i]), walk.leads[i]) for i in range(len(walk.sources)))
+    count = range(len(walk.names))
+    return Correspondence(
+        tuple(walk.names[i] for i in count),
+        tuple(walk.layers[i] for i in count),
+        tuple(recipes),
+        tuple(walk.statics),
+        tuple(walk.stacks),
+    )
+
+
+@dataclass(frozen=True)
+class _Here:
+    """Where the walk is: key path, index of the layer, and the lengths of the stacks around."""
+
+    path: str = ""
+    layer: int | None = None
+    lead: tuple[int, ...] = ()
+
+    def at(self, key: Any) -> _Here:
+        return dataclasses.replace(self, path=f"{self.path}{key}")
+
+
+class _Parted(Exception):
+    """The structures part here."""
+
+    def __init__(self, here: _Here, text: str) -> None:
+        self.mismatch = Mismatch(here.path.lstrip("."), text)
+        super().__init__(text)
+
+
+class _Walk:
+    """Collects what corresponds while both pytrees are walked."""
+
+    def __init__(self) -> None:
+        self.names: dict[int, str] = {}
+        self.layers: dict[int, int | None] = {}
+        self.sources: dict[int, list[int]] = {}
+        self.leads: dict[int, tuple[int, ...]] = {}
+        self.statics: list[Mismatch] = []
+        self.stacks: list[int] = []
+
+    def visit(self, before: Any, after: Any, here: _Here) -> None:
+        if isinstance(after, ArrayStacked) and not isinstance(before, ArrayStacked):
+            self._stack(before, after, here)
+        elif isinstance(after, BlockSeq) and not isinstance(before, BlockSeq):
+            self._sequence(before, after, here)
+        elif isinstance(before, Slot) and isinstance(after, Row):
+            self._row(before, after, here)
+        elif isinstance(before, Slot) or isinstance(after, Slot):
+            self._array(before, after, here)
+        elif isinstance(before, eqx.Module) and isinstance(after, eqx.Module):
+            self._module(before, after, here)
+        else:
+            self._node(before, after, here)
+
+    def _array(self, before: Any, after: Any, here: _Here) -> None:
+        if not (isinstance(before, Slot) and isinstance(after, Slot)):
+            found = [show_aval(v.aval) if isinstance(v, Slot) else _kind(v) for v in (before, after)]
+            raise _Parted(here, f"{found[0]} in the original, {found[1]} in the rewritten version")
+        wanted = (*here.lead, *before.aval.shape)
+        if (wanted, before.aval.dtype) != (tuple(after.aval.shape), after.aval.dtype):
+            expected = f"{before.aval.dtype}{list(wanted)}"
+            stacked = f" (stacked {'x'.join(map(str, here.lead))})" if here.lead else ""
+            raise _Parted(here, f"expected {expected}{stacked}, the rewritten version has {show_aval(after.aval)}")
+        self.names[before.index] = here.path.lstrip(".")
+        self.layers[before.index] = here.layer
+        self.sources.setdefault(after.index, []).append(before.index)
+        self.leads[after.index] = here.lead
+
+    def _stack(self, before: Any, after: Any, here: _Here) -> None:
+        layers = _elements(before)
+        if layers is None:
+            raise _Parted(here, f"{_kind(before)} in the original, a stack of layers in the rewritten version")
+        if len(layers) != after.num_layers:
+            text = f"{len(layers)} layers in the original, a stack of {after.num_layers} in the rewritten version"
+            raise _Parted(here, text)
+        self.stacks.append(len(layers))
+        for i, layer in enumerate(layers):
+            index = i if here.layer is None else here.layer
+            inner = _Here(f"{here.path}[{i}]", index, (*here.lead, len(layers)))
+            self.visit(layer, after.stacked_of(i), inner)
+
+    def _sequence(self, before: Any, after: BlockSeq[Any], here: _Here) -> None:
+        """Layers of several kinds: each array of a stack has the rows of those layers that hold it, in their order."""
+        layers = _elements(before)
+        if layers is None or here.lead:
+            raise _Parted(here, f"{_kind(before)} in the original, a sequence of layers in the rewritten version")
+        if len(layers) != len(after):
+            text = f"{len(layers)} layers in the original, a sequence of {len(after)} in the rewritten version"
+            raise _Parted(here, text)
+        rows = after.with_arrays(lambda slot, row: slot if row is None else Row(slot.index, row, slot.aval))
+        for i, (layer, other) in enumerate(zip(layers, rows, strict=True)):
+            index = i if here.layer is None else here.layer
+            self.visit(layer, other, _Here(f"{here.path}[{i}]", index))
+
+    def _row(self, before: Slot, after: Row, here: _Here) -> None:
+        wanted = (before.aval.shape, before.aval.dtype)
+        if wanted != (tuple(after.aval.shape[1:]), after.aval.dtype):
+            found = f"row {after.row} of {show_aval(after.aval)}"
+            raise _Parted(here, f"expected {show_aval(before.aval)}, the rewritten version has {found}")
+        sources = self.sources.setdefault(after.index, [])
+        if after.row != len(sources):
+            text = "an array of its own in the original, one that layers share in the rewritten version"
+            raise _Parted(here, text)
+        sources.append(before.index)
+        self.names[before.index] = here.path.lstrip(".")
+        self.layers[before.index] = here.layer
+        self.leads[after.index] = (after.aval.shape[0],)
+
+    def _module(self, before: eqx.Module, after: eqx.Module, here: _Here) -> None:
+        _same_type(before, after, here)
+        if isinstance(after, ArrayStacked):
+            self.stacks.append(after.num_layers)
+        fields = [{f.name: f for f in dataclasses.fields(m) if hasattr(m, f.name)} for m in (before, after)]
+        if fields[0].keys() != fields[1].keys():
+            odd = sorted(fields[0].keys() ^ fields[1].keys())
+            where = "the original" if odd[0] in fields[0] else "the rewritten version"
+            raise _Parted(here, f"the field `{odd[0]}` is only in {where}")
+        for name, field in fields[0].items():
+            values = getattr(before, name), getattr(after, name)
+            if field.metadata.get("static", False):
+                self._static(*values, here.at(f".{name}"))
+            else:
+                self.visit(*values, here.at(f".{name}"))
+
+    def _node(self, before: Any, after: Any, here: _Here) -> None:
+        nodes = [one_level(v) for v in (before, after)]
+        if nodes[0] is None and nodes[1] is None:
+            self._static(before, after, here)
+            return
+        _same_type(before, after, here)
+        children, aux = zip(*(node for node in nodes if node is not None), strict=True)
+        keys = [[str(key) for key, _ in found] for found in children]
+        if keys[0] != keys[1]:
+            raise _Parted(here, f"keys {_listed(keys[0])} in the original, {_listed(keys[1])} in the rewritten version")
+        if type(before) not in (list, tuple, dict):
+            self._static(aux[0], aux[1], here)
+        layered = here.layer is None and _is_layers(before)
+        for i, ((key, first), (_, second)) in enumerate(zip(*children, strict=True)):
+            inner = here.at(key)
+            self.visit(first, second, dataclasses.replace(inner, layer=i) if layered else inner)
+
+    def _static(self, before: Any, after: Any, here: _Here) -> None:
+        text = static_difference(before, after)
+        if text is not None:
+            self.statics.append(Mismatch(here.path.lstrip("."), text))
+
+
+def _same_type(before: Any, after: Any, here: _Here) -> None:
+    names = qualified(type(before)), qualified(type(after))
+    if names[0] != names[1]:
+        raise _Parted(here, f"{_kind(before)} in the original, {_kind(after)} in the rewritten version")
+
+
+def one_level(value: Any) -> tuple[list[tuple[Any, Any]], Any] | None:
+    """The children with their keys, and the auxiliary data, of a pytree node; None for a leaf, and for None itself."""
+    if value is None:
+        return None
+    node = jax.tree_util.default_registry.flatten_one_level_with_keys(value)
+    return None if node is None else (list(node[0]), node[1])
+
+
+def _elements(value: Any) -> Sequence[Any] | None:
+    """The layers of a container, in the order in which a traced program sees them (jax sorts the keys of a dict)."""
+    if isinstance(value, list | tuple):
+        return value
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, eqx.nn.Sequential):
+        return list(value.layers)
+    return None
+
+
+def _is_layers(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) > 0 and all(isinstance(v, eqx.Module) for v in value)
+
+
+def _listed(keys: Sequence[str]) -> str:
+    return f"[{', '.join(keys[:6])}{', ...' if len(keys) > 6 else ''}] ({len(keys)})"
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, Slot):
+        return show_aval(value.aval)
+    if isinstance(value, eqx.Module | list | tuple | dict):
+        return f"a {type(value).__qualname__}"
+    return show_value(value)

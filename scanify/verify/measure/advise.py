@@ -1,0 +1,103 @@
+"""When not to scan, by what was measured: a scan that compiles no faster than its loop, or runs slower.
+
+With few layers a scan takes as long to compile as the loop, or longer: XLA optimises small programs quickly, and a
+scan brings a loop to compile of its own. With tiny layers the loop's turns cost more than what is computed in them, on
+GPUs most of all (jax#16611). Advice changes no verdict.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from scanify.verify.children.limits import human_bytes
+from scanify.verify.verdict import Advice, CaseResult, Measurement
+
+# Seconds that were measured once say little below this share of a difference.
+_CLEARLY = 0.1
+# Loops of fewer operations a layer than this, forward and backward, are called tiny where they were found to be slow.
+_TINY = 1_000_000
+
+
+@dataclass(frozen=True)
+class _Scan:
+    policy: str
+    figures: Measurement
+
+
+def advise(cases: Sequence[CaseResult]) -> tuple[Advice, ...]:
+    """What the figures of the cases (`scanify.verify.measure.timing`) say against scanning; () where they say nothing.
+
+    The loop is held against the fastest of the policies measured, so that what remat costs is not taken for what
+    scanning costs.
+    """
+    return tuple(each for case in cases for each in (_build(case), _step(case)) if each is not None)
+
+
+def _fastest(case: CaseResult, seconds: Callable[[Measurement], float | None]) -> tuple[float, float, _Scan] | None:
+    """The loop's seconds, those of the fastest scan, and that scan; None where either is not known."""
+    loop = seconds(case.original)
+    found = [(taken, each) for each in case.policies if (taken := seconds(each.measured)) is not None]
+    if loop is None or not found:
+        return None
+    taken, best = min(found, key=lambda one: one[0])
+    return loop, taken, _Scan(best.policy, best.measured)
+
+
+def _build(case: CaseResult) -> Advice | None:
+    found = _fastest(case, lambda figures: figures.build_seconds)
+    if found is None or found[1] < (1 - _CLEARLY) * found[0]:
+        return None
+    loop, scan, best = found
+    text = (
+        f"{_layers(case)}the loop is traced and compiled in {_seconds(loop)}, the scan ({best.policy}) in "
+        f"{_seconds(scan)}; scanning saves no time here{_memory(case)}"
+    )
+    return Advice(case.name, "build", text)
+
+
+def _step(case: CaseResult) -> Advice | None:
+    found = _fastest(case, lambda figures: figures.step_seconds)
+    if found is None or found[1] <= (1 + _CLEARLY) * found[0]:
+        return None
+    loop, scan, best = found
+    text = (
+        f"{_layers(case)}a step of the loop takes {_seconds(loop)}, one of the scan ({best.policy}) {_seconds(scan)}, "
+        f"{scan / loop:.1f} times as long{_body(case)}"
+    )
+    return Advice(case.name, "step", text)
+
+
+def _layers(case: CaseResult) -> str:
+    if case.layers is None:
+        return ""
+    return f"{case.layers} layer{'' if case.layers == 1 else 's'}: "
+
+
+def _memory(case: CaseResult) -> str:
+    """What the scan saves all the same: it is no use to advise against what was done for its memory."""
+    known = [(each.measured.needed_bytes, each.policy) for each in case.policies]
+    found = [(needed, policy) for needed, policy in known if needed is not None]
+    loop = case.original.needed_bytes
+    if loop is None or not found:
+        return ""
+    needed, policy = min(found)
+    if needed > (1 - _CLEARLY) * loop:
+        return ", and no memory"
+    return f", but memory: {human_bytes(needed)} under {policy} where the loop needs {human_bytes(loop)}"
+
+
+def _body(case: CaseResult) -> str:
+    """Says so where the layers are tiny."""
+    if case.layers is None or case.original.flops is None:
+        return ""
+    each = case.original.flops // max(1, case.layers)
+    if each >= _TINY:
+        return ""
+    return f"; a layer is only {each:,} operations, forward and backward, which do not pay for a turn of a loop"
+
+
+def _seconds(seconds: float) -> str:
+    """`0.49 s`, `3.21 ms`, `85 us`: three digits, in the unit that fits."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= 0.1 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} us"

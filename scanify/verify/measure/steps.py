@@ -1,0 +1,28 @@
+"""The time that each step of a comparison took, in seconds by name."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from scanify.verify.children.telling import tell
+
+
+@dataclass(eq=False)
+class Steps:
+    """`spent` holds the steps in the order in which they were first taken; one taken again adds to its time.
+
+    `under` says in words under which policy the next ones are taken, for whoever listens.
+    """
+
+    spent: dict[str, float] = field(default_factory=dict)
+    under: str = ""
+
+    @contextlib.contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        tell(name, self.under)
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.spent[name] = self.spent.get(name, 0.0) + time.perf_counter() - start

@@ -1,0 +1,69 @@
+"""Arrays inside of what is no pytree, as pytrees: in a function that is returned, in an object with attributes.
+
+A call may return a closure over what it computed, or a dataclass that jax does not know. Both are opened here, so that
+what they hold is compared as any other output is.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from scanify.verify.objects.mutable import attributes
+from scanify.verify.objects.statics import Code, cell_contents
+from scanify.verify.values.arrays import is_traced
+
+
+@jax.tree_util.register_pytree_with_keys_class
+@dataclass(frozen=True, eq=False)
+class Held:
+    """What a function or an object of this type holds, by name."""
+
+    kind: str
+    parts: dict[str, Any]
+
+    def tree_flatten_with_keys(self) -> tuple[list[tuple[Any, Any]], tuple[str, tuple[str, ...]]]:
+        children = [(jax.tree_util.GetAttrKey(name), part) for name, part in self.parts.items()]
+        return children, (self.kind, tuple(self.parts))
+
+    @classmethod
+    def tree_unflatten(cls, aux: tuple[str, tuple[str, ...]], children: Any) -> Held:
+        return cls(aux[0], dict(zip(aux[1], children, strict=True)))
+
+
+def opened(tree: Any) -> Any:
+    """The same pytree, where leaves that hold arrays are `Held`. All others stay what they are."""
+    return jax.tree.map(lambda leaf: _opened(leaf, ()), tree)
+
+
+def _opened(value: Any, around: tuple[int, ...]) -> Any:
+    if is_traced(value) or id(value) in around:
+        return value
+    parts = _parts(value)
+    if not parts:
+        return value
+    inner = (*around, id(value))
+    found = {name: jax.tree.map(lambda leaf: _opened(leaf, inner), part) for name, part in parts.items()}
+    if not any(map(is_traced, jax.tree.leaves(found))):
+        return value
+    return Held(type(value).__qualname__, found)
+
+
+def _parts(value: Any) -> dict[str, Any]:
+    if isinstance(value, functools.partial):
+        return {"func": value.func, "args": value.args, "keywords": value.keywords}
+    if isinstance(value, types.MethodType):
+        return {"__func__": value.__func__, "__self__": value.__self__}
+    if isinstance(value, types.FunctionType):
+        names = value.__code__.co_freevars
+        cells = {n: cell_contents(cell) for n, cell in zip(names, value.__closure__ or (), strict=True)}
+        given = {"__defaults__": value.__defaults__, "__kwdefaults__": value.__kwdefaults__}
+        return {"code": Code(value), **cells, **given} if cells or any(given.values()) else {}
+    if isinstance(value, type | types.ModuleType):
+        return {}
+    found = attributes(value)
+    return {"class": type(value), **found} if found else {}

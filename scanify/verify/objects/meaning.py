@@ -1,0 +1,185 @@
+"""Do two functions, classes or objects of two versions do the same, as far as their code shows?
+
+What a call returns beside arrays is run later, with arguments that nobody knows now. So it is the same only where its
+code is, and the functions, classes and values that the code finds by name, and so on from there.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import types
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jax
+
+from scanify.verify.leaves.correspond import Slot, one_level
+from scanify.verify.objects.mutable import unwrapped
+from scanify.verify.objects.statics import Code, attributes, qualified, same_array, same_code
+from scanify.verify.values.arrays import is_array
+
+_MISSING = object()
+# What Python keeps in a class, and in an object of one.
+_KEPT = frozenset(
+    "__dict__ __weakref__ __doc__ __module__ __firstlineno__ __static_attributes__ __abstractmethods__ _abc_impl "
+    "__annotations__ __annotate__ __annotate_func__ __annotations_cache__ __dataclass_params__ __orig_bases__ "
+    "__parameters__ __match_args__ __replace__ __dataclass_fields__".split()
+)
+
+
+def different_meaning(before: Any, after: Any) -> str | None:
+    """The first function or class that two results hold and that is not seen to be the same; None where all are."""
+    for (name, first), (_, second) in zip(_held(before), _held(after), strict=False):
+        if not same_meaning(first, second):
+            return name
+    return None
+
+
+def same_meaning(before: Any, after: Any) -> bool:
+    """Whether two values are the same, functions and classes by what their code is and finds."""
+    try:
+        return _Meaning().same(before, after)
+    except RecursionError:
+        return False
+
+
+def same_code_and_names(before: types.FunctionType, after: types.FunctionType) -> bool:
+    """Whether two functions are the same, whatever they have captured or been given by default."""
+    return same_meaning(Code(before), Code(after))
+
+
+def _held(tree: Any) -> Iterator[tuple[str, Any]]:
+    """The classes of the nodes of a pytree, and what is no array in it, each with a name for a reader."""
+    node = one_level(tree)
+    if node is None:
+        if not isinstance(tree, Slot) and tree is not None:
+            yield _named(tree), tree
+        return
+    yield _named(type(tree)), type(tree)
+    if not isinstance(tree, list | tuple | dict):
+        yield _named(tree), node[1]
+    for _, child in node[0]:
+        yield from _held(child)
+
+
+def _named(value: Any) -> str:
+    what = value.function if isinstance(value, Code) else value
+    if isinstance(what, type):
+        return f"an object of the class {what.__qualname__}"
+    name = getattr(what, "__qualname__", None)
+    return f"the function {name}" if name else f"an object of the class {type(what).__qualname__}"
+
+
+class _Meaning:
+    """Pairs that are being compared count as the same, so that functions may call each other."""
+
+    def __init__(self) -> None:
+        self.seen: set[tuple[int, int]] = set()
+        self.alive: list[Any] = []
+
+    def same(self, a: Any, b: Any) -> bool:
+        if a is b or (id(a), id(b)) in self.seen:
+            return True
+        self.seen.add((id(a), id(b)))
+        self.alive += [a, b]
+        if isinstance(a, type) and isinstance(b, type):
+            return self._class(a, b)
+        if isinstance(a, jax.core.Tracer) or isinstance(b, jax.core.Tracer):
+            return False
+        if is_array(a) or is_array(b):
+            return is_array(a) and is_array(b) and same_array(a, b)
+        if qualified(type(a)) != qualified(type(b)):
+            return False
+        if isinstance(a, Code):
+            return self._code(a.function, b.function)
+        if isinstance(a, float | complex | int | str | bytes | enum.Enum | type(None) | types.EllipsisType):
+            return repr(a) == repr(b)
+        return self._compound(a, b)
+
+    def _compound(self, a: Any, b: Any) -> bool:
+        if isinstance(a, types.FunctionType):
+            parts = [(f.__closure__ or (), f.__defaults__, f.__kwdefaults__, _own(vars(f))) for f in (a, b)]
+            return self._code(a, b) and self.same(*parts)
+        if isinstance(a, types.CellType):
+            return self.same(*(_contents(cell) for cell in (a, b)))
+        if isinstance(a, types.CodeType):
+            return same_code(a, b)
+        if isinstance(a, types.ModuleType):
+            return False  # of modules it is known what is taken from them: `_names`
+        if isinstance(a, types.MethodType):
+            return self.same((a.__func__, a.__self__), (b.__func__, b.__self__))
+        if isinstance(a, functools.partial):
+            return self.same((a.func, a.args, a.keywords), (b.func, b.args, b.keywords))
+        if isinstance(a, property):
+            return self.same((a.fget, a.fset), (b.fget, b.fset))
+        if isinstance(a, staticmethod | classmethod):
+            return self.same(a.__func__, b.__func__)
+        if isinstance(a, Mapping):
+            return self.same(list(a), list(b)) and self.same(list(a.values()), list(b.values()))
+        if isinstance(a, list | tuple):
+            return len(a) == len(b) and all(self.same(x, y) for x, y in zip(a, b, strict=True))
+        if isinstance(a, set | frozenset):
+            return self.same(sorted(a, key=repr), sorted(b, key=repr))
+        return self._object(a, b)
+
+    def _object(self, a: Any, b: Any) -> bool:
+        if isinstance(a, jax.tree_util.PyTreeDef):
+            return self.same(*((each.node_data(), each.children()) for each in (a, b))) and a.num_leaves == b.num_leaves
+        held = [{} if _is_jitted(each) else attributes(each) for each in (a, b)]
+        around = [unwrapped(each) for each in (a, b)]
+        if around[0] is not None and around[1] is not None and not self.same(*around):
+            return False
+        if not held[0] and not held[1]:
+            # A function of a library around the one that was compared, as jit makes it; anything else is not known.
+            return around[0] is not None and around[1] is not None
+        return self.same(*map(_own, held)) and self.same(type(a), type(b))
+
+    def _class(self, a: type, b: type) -> bool:
+        if qualified(a) != qualified(b) or len(a.__bases__) != len(b.__bases__):
+            return False
+        if not all(map(self.same, a.__bases__, b.__bases__)):
+            return False
+        return self.same(_own(vars(a)), _own(vars(b)))
+
+    def _code(self, a: types.FunctionType, b: types.FunctionType) -> bool:
+        if not same_code(a.__code__, b.__code__):
+            return False
+        return self._names(a.__globals__, b.__globals__, set(_names(a.__code__)))
+
+    def _names(self, a: Mapping[str, Any], b: Mapping[str, Any], names: set[str]) -> bool:
+        """The values that code finds under these names; of modules, those that they have under these names."""
+        for name in names:
+            first, second = a.get(name, _MISSING), b.get(name, _MISSING)
+            if isinstance(first, types.ModuleType) and isinstance(second, types.ModuleType):
+                pair = (id(first), id(second))
+                if first is second or pair in self.seen:
+                    continue
+                self.seen.add(pair)
+                if not self._names(vars(first), vars(second), names):
+                    return False
+            elif not self.same(first, second):
+                return False
+        return True
+
+
+def _is_jitted(value: Any) -> bool:
+    return type(value).__name__ == "PjitFunction"
+
+
+def _own(held: Any) -> dict[str, Any] | None:
+    return None if held is None else {str(name): held[name] for name in sorted(held, key=str) if name not in _KEPT}
+
+
+def _contents(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _MISSING
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            yield from _names(const)

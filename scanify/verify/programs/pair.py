@@ -1,0 +1,136 @@
+"""Both versions of one case, ready to be traced: the leaves they share, with their names."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from scanify.errors import ScanifyError
+from scanify.verify.cases.build import Built
+from scanify.verify.cases.mapping import given_recipes
+from scanify.verify.leaves.correspond import Correspondence, Mismatch, Recipe, correspond
+from scanify.verify.leaves.infer import infer
+from scanify.verify.programs.trace import Version, version
+from scanify.verify.values.arrays import struct
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """`leaves` and `avals` are those of the original; `inputs` says which of them are arguments of the call."""
+
+    before: Version
+    after: Version
+    found: Correspondence
+    leaves: tuple[Any, ...]
+    avals: tuple[jax.ShapeDtypeStruct, ...]
+    inputs: tuple[int, ...]
+
+
+def pair(before: Built, after: Built) -> Pair | Mismatch:
+    """Match the leaves of both versions; a Mismatch where the models have different structures.
+
+    The models are walked together; where they part, or the case gives a mapping, their leaves are matched one by one.
+    Raises ScanifyError where the mapping is wrong, or the arguments of the call differ in more than the values of
+    arrays.
+    """
+    parameters = positional(before.tree[0])
+    found = _matched(before, after)
+    if isinstance(found, Mismatch):
+        parted = Mismatch(named(found.path, parameters), found.text)
+        if not found.path.startswith("[0]"):
+            raise _unlike(parted)
+        return parted
+    for part in found.statics:
+        if not part.path.startswith("[0]"):
+            raise _unlike(Mismatch(named(part.path, parameters), part.text))
+    inputs = tuple(i for i, name in enumerate(found.names) if not name.startswith("[0]"))
+    found = dataclasses.replace(
+        found,
+        names=tuple(named(name, parameters) for name in found.names),
+        layers=tuple(None if i in inputs else layer for i, layer in enumerate(found.layers)),
+        statics=tuple(Mismatch(named(part.path, parameters), part.text) for part in found.statics),
+    )
+    leaves = tuple(before.arrays)
+    both = Pair(version(before), version(after, found.recipes), found, leaves, tuple(map(struct, leaves)), inputs)
+    odd = (*found.statics, *_weak(both, after), *_other_library(both, before, after))
+    return dataclasses.replace(both, found=dataclasses.replace(found, statics=odd))
+
+
+def _matched(before: Built, after: Built) -> Correspondence | Mismatch:
+    found = correspond(before.tree, after.tree) if after.mapping is None else Mismatch("[0]", "")
+    if isinstance(found, Correspondence) or not found.path.startswith("[0]"):
+        return found
+    models = before.tree[0], after.tree[0]
+    model = infer(*models, None if after.mapping is None else given_recipes(*models, after.mapping))
+    if isinstance(model, str):
+        return Mismatch(found.path, f"{found.text}; leaf by leaf, {model}" if found.text else model)
+    rest = correspond((None, *before.tree[1:]), (None, *after.tree[1:]))
+    return rest if isinstance(rest, Mismatch) else _joined(model, rest)
+
+
+def _joined(model: Correspondence, rest: Correspondence) -> Correspondence:
+    """The leaves of the model and those of the call's arguments, which come after them."""
+    count = len(model.names)
+    moved = (Recipe(tuple(count + source for source in each.sources), each.lead) for each in rest.recipes)
+    return dataclasses.replace(
+        model,
+        names=(*(f"[0]{name}" if name.startswith("[") else f"[0].{name}" for name in model.names), *rest.names),
+        layers=(*model.layers, *rest.layers),
+        recipes=(*model.recipes, *moved),
+        statics=rest.statics,
+    )
+
+
+def _weak(both: Pair, after: Built) -> list[Mismatch]:
+    """Leaves that are weakly typed in one version only: what they are added to may then have another dtype."""
+    made = jax.eval_shape(lambda leaves: both.after.own(leaves), list(both.avals))
+    odd = []
+    for recipe, ours, held in zip(both.found.recipes, made, map(struct, after.arrays), strict=True):
+        if ours.weak_type != held.weak_type:
+            words = ["weakly typed" if aval.weak_type else "not weakly typed" for aval in (ours, held)]
+            text = f"{words[0]} in the original, {words[1]} in the rewritten version"
+            odd.append(Mismatch(both.found.names[recipe.sources[0]], text))
+    return odd
+
+
+def _other_library(both: Pair, before: Built, after: Built) -> list[Mismatch]:
+    """Parameters that are arrays of NumPy in one version only: what trains a model may pass over these."""
+    odd = []
+    was, now_is = (each.numpy or (False,) * len(each.arrays) for each in (before, after))
+    for recipe, now in zip(both.found.recipes, now_is, strict=True):
+        for source in recipe.sources:
+            if was[source] is not now and source not in both.inputs:
+                words = [f"an array of {'NumPy' if numpy else 'jax'}" for numpy in (was[source], now)]
+                text = f"{words[0]} in the original, {words[1]} in the rewritten version"
+                odd.append(Mismatch(both.found.names[source], text))
+    return odd
+
+
+def _unlike(part: Mismatch) -> ScanifyError:
+    return ScanifyError(f"the case must call both versions with the same arguments, but they differ at {part}")
+
+
+def positional(model: Any) -> list[str]:
+    """The names of the parameters that positional arguments of the call go to, as far as the signature shows."""
+    try:
+        parameters = inspect.signature(model).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+def named(path: str, parameters: list[str]) -> str:
+    """A key path into `(model, args, kwargs)` as a reader knows it: `layers[3].w`, `tokens`, `mask[0]`."""
+    if path.startswith("[0]"):
+        return path[3:].lstrip(".")
+    if positional := re.fullmatch(r"\[1\]\[(\d+)\](.*)", path):
+        at = int(positional[1])
+        return (parameters[at] if at < len(parameters) else f"args[{at}]") + positional[2]
+    if keyword := re.fullmatch(r"\[2\]\['(\w+)'\](.*)", path):
+        return keyword[1] + keyword[2]
+    return {"[1]": "args", "[2]": "kwargs"}.get(path, path)

@@ -1,0 +1,85 @@
+"""The programs of a version that are compared, by name, so that another process can trace the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+from jax.extend.core import ClosedJaxpr
+
+from scanify.jaxpr.reading.neutral import digest
+from scanify.verify.programs.jvp import jvp, second
+from scanify.verify.programs.trace import Traced, Version, differentiated, flat_outputs, gradients, trace, under
+from scanify.verify.programs.vmap import SIZE, batch
+from scanify.verify.values.arrays import is_inexact
+
+
+@dataclass(frozen=True)
+class Job:
+    """One program: its kind, the remat policy it is traced under, and which leaves it is of.
+
+    Kinds: "call" (outputs and gradients), "gradient" (of these leaves), "second" (Hessian-vector products), "jvp"
+    (along these leaves), "vmap" (over these leaves, in batches of `size`).
+    """
+
+    kind: str
+    policy: str | bool | None = None
+    leaves: tuple[int, ...] = ()
+    size: int = SIZE
+
+
+def call_digest(traced: Traced) -> str:
+    """The digest of what a call is traced to."""
+    shown = [str(aval) for aval in traced.outputs.avals]
+    return digest(traced.forward, traced.training, tuple(traced.outputs.names), tuple(shown))
+
+
+def traced_digest(program: Version, avals: Sequence[jax.ShapeDtypeStruct], job: Job) -> str:
+    """Trace a program and give its digest."""
+    if job.kind == "call":
+        return call_digest(trace(program, avals, job.policy))
+    return digest(traced_program(program, avals, job))
+
+
+def traced_program(program: Version, avals: Sequence[jax.ShapeDtypeStruct], job: Job) -> ClosedJaxpr:
+    """Trace a program other than the call itself. Raises whatever the user's code raises."""
+    with under(job.policy, program):
+        return _MAKES[job.kind](program, list(avals), job)
+
+
+def _cotangents(program: Version, avals: Sequence[Any]) -> list[jax.ShapeDtypeStruct]:
+    shapes = jax.eval_shape(lambda leaves: flat_outputs(program.call(program.own(leaves)))[0], list(avals))
+    return [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in shapes if is_inexact(each)]
+
+
+def _moves(avals: Sequence[Any], at: Sequence[int]) -> list[jax.ShapeDtypeStruct]:
+    return [jax.ShapeDtypeStruct(avals[i].shape, avals[i].dtype) for i in at]
+
+
+def _gradient(program: Version, avals: Sequence[Any], job: Job) -> ClosedJaxpr:
+    cotangents = _cotangents(program, avals)
+    return jax.make_jaxpr(lambda leaves, cts: gradients(program, leaves, cts, job.leaves))(avals, cotangents)
+
+
+def _second(program: Version, avals: Sequence[Any], job: Job) -> ClosedJaxpr:
+    given = _cotangents(program, avals), _moves(avals, differentiated(avals))
+    return jax.make_jaxpr(lambda *each: second(program, *each))(avals, *given)
+
+
+def _jvp(program: Version, avals: Sequence[Any], job: Job) -> ClosedJaxpr:
+    at = job.leaves
+    return jax.make_jaxpr(lambda leaves, moves: jvp(program, leaves, moves, at))(avals, _moves(avals, at))
+
+
+def _vmap(program: Version, avals: Sequence[Any], job: Job) -> ClosedJaxpr:
+    axes = [0 if i in set(job.leaves) else None for i in range(len(avals))]
+    given = [
+        aval if axis is None else jax.ShapeDtypeStruct((job.size, *aval.shape), aval.dtype, weak_type=aval.weak_type)
+        for aval, axis in zip(avals, axes, strict=True)
+    ]
+    return jax.make_jaxpr(lambda leaves: batch(program, leaves, axes, job.size))(given)
+
+
+_MAKES: dict[str, Any] = {"gradient": _gradient, "second": _second, "jvp": _jvp, "vmap": _vmap}

@@ -1,0 +1,206 @@
+"""How often does a program use each random key?
+
+A key is used by an operation that draws from it and by one that splits it; `fold_in` makes another key and is no use.
+Those are the rules of `jax.debug_key_reuse` (jax/experimental/key_reuse), whose checker sees typed keys only, and
+cannot tell the rows of an array of keys apart that are taken by an index. Here keys are nodes of a value table, so
+raw keys are seen as well, `keys[0]` is one key however it was taken, and scans are followed iteration by iteration.
+
+The same split made again is one use: it gives the same keys, and their uses count by themselves.
+
+Row i of a split is the key that folding in i gives, where jax makes the bits of threefry keys for each element apart
+(`jax_threefry_partitionable`, the default): both are one key here.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import jax
+
+from scanify.jaxpr.number import Numbering
+from scanify.jaxpr.reading.calls import children, opened
+from scanify.jaxpr.rules.move import row
+from scanify.jaxpr.table import Place, Table
+from scanify.verify.programs.reading import read
+
+# Primitives that draw from a key, with the number of operands, the first ones, that together are the key. Those that
+# take typed keys take arrays of them, too.
+DRAWS = {"random_bits": 1, "random_gamma": 1, "rng_bit_generator": 1, "threefry2x32": 2}
+SPLIT = "random_split"
+
+# An array of more keys than this is one key here.
+ROWS = 4096
+
+Key = tuple[int, ...]
+
+
+@dataclass(eq=False)
+class Uses:
+    """What uses one key: how it is split, and each time it is drawn from. `places` are all of these, in order."""
+
+    splits: set[Hashable] = field(default_factory=set)
+    draws: int = 0
+    places: list[Place] = field(default_factory=list)
+
+    @property
+    def times(self) -> int:
+        return self.draws + len(self.splits)
+
+
+@dataclass(frozen=True, eq=False)
+class KeyUses:
+    """The uses of each key of a program. `hidden` are operations that use keys inside, as a loop of unknown length."""
+
+    uses: dict[Key, Uses]
+    hidden: dict[Hashable, int]
+
+
+@dataclass(eq=False)
+class Made:
+    """The keys that were made of others, by the key and the number that each was made of; shared by the programs that
+    are compared.
+    """
+
+    nodes: dict[tuple[int, int], int] = field(default_factory=dict)
+    same: dict[int, int] = field(default_factory=dict)
+    # The keys that raw ones are the data of.
+    typed: dict[int, int] = field(default_factory=dict)
+
+    def note(self, key: int, number: int, node: int) -> None:
+        """`node` is what a key and a number make."""
+        key = self.same.get(key, key)
+        self.same.setdefault(node, self.nodes.setdefault((key, number), node))
+
+
+def find_key_uses(table: Table, program: Any, made: Made | None = None) -> KeyUses:
+    """The key uses of a `ClosedJaxpr`; those of two programs in one table, that share `made`, can be compared."""
+    reader = _Reader(table, Made() if made is None else made)
+    read(reader, program)
+    return KeyUses(reader.uses, reader.hidden)
+
+
+def uses_keys(jaxpr: Any, seen: set[int] | None = None) -> bool:
+    """Whether some operation of a jaxpr, or of one inside it, uses a key."""
+    seen = set() if seen is None else seen
+    inner, _ = opened(jaxpr)
+    if id(inner) in seen:
+        return False
+    seen.add(id(inner))
+    return any(
+        equation.primitive.name in DRAWS
+        or equation.primitive.name == SPLIT
+        or any(uses_keys(child, seen) for child in children(equation))
+        for equation in inner.eqns
+    )
+
+
+class _Reader(Numbering):
+    """Counts the uses of keys while it numbers."""
+
+    def __init__(self, table: Table, made: Made) -> None:
+        super().__init__(table)
+        self.made = made
+        self.uses: dict[Key, Uses] = {}
+        self.hidden: dict[Hashable, int] = {}
+        self.counting = True
+
+    def equation(self, equation: Any, inputs: list[int]) -> list[int]:
+        name = equation.primitive.name
+        if self.counting and name == "cond" and self.table.value(inputs[0]) is None:
+            return self._branches(equation, inputs)
+        if self.counting and (name in DRAWS or name == SPLIT):
+            operands = inputs[: DRAWS.get(name, 1)]
+            for key in self._rows(operands[0]) if name.startswith("random_") else [tuple(operands)]:
+                self._use(key, equation)
+        outputs = super().equation(equation, inputs)
+        if name in (SPLIT, "random_fold_in"):
+            self._note_made(equation, inputs, outputs[0])
+        elif name == "random_unwrap" and prod(self.table.shape[inputs[0]]) <= ROWS:
+            for (raw,), (typed,) in zip(self._rows(outputs[0], 1), self._rows(inputs[0]), strict=True):
+                self.made.typed[raw] = typed
+        elif name == "random_wrap" and inputs[0] in self.made.typed:
+            wrapped = self.made.typed[inputs[0]]
+            self.made.same.setdefault(outputs[0], self.made.same.get(wrapped, wrapped))
+        return outputs
+
+    def _note_made(self, equation: Any, inputs: list[int], output: int) -> None:
+        """Keep what keys are made of, where folding in a number gives the row of a split."""
+        apart = getattr(getattr(equation, "ctx", None), "threefry_partitionable", jax.config.jax_threefry_partitionable)
+        impl = getattr(equation.outvars[0].aval.dtype, "_impl", None)
+        if not apart or getattr(impl, "tag", None) != "fry" or self.table.shape[inputs[0]] != ():
+            return
+        if equation.primitive.name == SPLIT:
+            for number, (row_node,) in enumerate(self._rows(output)) if prod(self.table.shape[output]) <= ROWS else ():
+                self.made.note(inputs[0], number, row_node)
+            return
+        folded = self.table.value(inputs[1])
+        if folded is not None and folded.size == 1 and int(folded) >= 0:
+            self.made.note(inputs[0], int(folded), output)
+
+    def apply(self, equation: Any, key: Hashable, inputs: Any) -> list[int]:
+        self._hide(equation, (equation.primitive.name, key, tuple(inputs)))
+        return super().apply(equation, key, inputs)
+
+    def unknown(self, equation: Any, inputs: Any, why: str) -> list[int]:
+        self._hide(equation, object())
+        return super().unknown(equation, inputs, why)
+
+    def jaxpr_key(self, jaxpr: Any) -> Hashable:
+        """What is inside is counted as a whole, by `apply`: on placeholders no key is itself."""
+        counting, self.counting = self.counting, False
+        try:
+            return super().jaxpr_key(jaxpr)
+        finally:
+            self.counting = counting
+
+    def _hide(self, equation: Any, what: Hashable) -> None:
+        if self.counting and any(uses_keys(child) for child in children(equation)):
+            self.hidden[what] = self.hidden.get(what, 0) + 1
+
+    def _use(self, key: Key, equation: Any) -> None:
+        key = tuple(self.made.same.get(node, node) for node in key)
+        found = self.uses.setdefault(key, Uses())
+        if equation.primitive.name == SPLIT:
+            split = tuple(equation.params["shape"])
+            if split in found.splits:
+                return
+            found.splits.add(split)
+        else:
+            found.draws += 1
+        found.places.append(Place(equation, self.calls, self.iterations))
+
+    def _rows(self, operand: int, inner: int = 0) -> Iterator[Key]:
+        """The keys of an array of typed keys, one by one; each may have axes of its own, the `inner` last ones."""
+        shape = self.table.shape[operand][: len(self.table.shape[operand]) - inner]
+        if prod(shape) > ROWS:
+            yield (operand,)
+            return
+        for at in itertools.product(*map(range, shape)):
+            node = operand
+            for index in at:
+                node = row(self.table, node, index)
+            yield (node,)
+
+    def _branches(self, equation: Any, inputs: list[int]) -> list[int]:
+        """One branch of a choice is run, so a key is used as often as in the branch that uses it most."""
+        before, after = self.uses, []
+        for branch in equation.params["branches"]:
+            self.uses = {}
+            self.run(*opened(branch), inputs[1:])
+            after.append(self.uses)
+        self.uses, self.counting = before, False
+        try:
+            outputs = super().equation(equation, inputs)
+        finally:
+            self.counting = True
+        for key in dict.fromkeys(itertools.chain.from_iterable(after)):
+            most = max((branch[key] for branch in after if key in branch), key=lambda uses: uses.times)
+            found = self.uses.setdefault(key, Uses())
+            found.splits |= most.splits
+            found.draws += most.draws
+            found.places += most.places
+        return outputs

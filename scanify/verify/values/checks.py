@@ -1,0 +1,129 @@
+"""What is computed of each version to compare them by their values: outputs, derivatives, outputs of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from scanify.verify.programs.jvp import jvp, second
+from scanify.verify.programs.trace import Version, differentiated, flat_outputs, gradients
+from scanify.verify.programs.vmap import batch
+from scanify.verify.values.arrays import is_inexact, is_key
+from scanify.verify.values.figures import Distance, distance
+
+_Arrays = Sequence[Any]
+
+
+Function = Callable[[_Arrays], list[Any]]
+Make = Callable[[Version, _Arrays, np.random.Generator], Function]
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """What is computed of both versions, and the names of the arrays that it gives.
+
+    `make` gives the function of a version, compiled for leaves like these. `native`: also in the model's own dtypes,
+    where a rewrite can lose accuracy that float64 does not show. `far`: at points far from the case's own values, too.
+    `first`: how many of the arrays, the first ones, are measured against each other. `about`: which
+    leaves it is of, where not of all.
+    """
+
+    title: str
+    make: Make
+    names: tuple[str, ...]
+    native: bool = True
+    far: bool = True
+    first: int | None = None
+    about: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells it from other checks of the same case."""
+        return self.title, self.about
+
+    def apart(self, before: _Arrays, after: _Arrays) -> Distance:
+        """How far apart two results are; the `first` arrays are of one size and the others of another."""
+        parts = [slice(None, self.first), slice(self.first, None)] if self.first is not None else [slice(None)]
+        found = [distance(self.names[part], before[part], after[part]) for part in parts]
+        return max(found, key=lambda each: (not each.bitwise, each.relative))
+
+
+def _called(program: Version, leaves: _Arrays) -> list[Any]:
+    return flat_outputs(program.call(program.own(leaves)))[0]
+
+
+def values(program: Version, leaves: _Arrays, rng: np.random.Generator) -> Function:
+    """The outputs of a call."""
+    function = jax.jit(lambda xs: _called(program, xs))
+    return lambda given: _listed(function(list(given)))
+
+
+def vmapped(inputs: Sequence[int], size: int, program: Version, leaves: _Arrays, rng: np.random.Generator) -> Function:
+    """The outputs under vmap over these leaves, in batches of `size`."""
+    axes = [0 if i in set(inputs) else None for i in range(len(leaves))]
+    function = jax.jit(lambda xs: batch(program, xs, axes, size))
+
+    def run(given: _Arrays) -> list[Any]:
+        return _listed(
+            function([x if axis is None else _several(x, size) for x, axis in zip(given, axes, strict=True)])
+        )
+
+    return run
+
+
+def _several(x: Any, size: int) -> Any:
+    found = [x]
+    while len(found) < size:
+        found.append(_another(found[-1]))
+    return jnp.stack(found)
+
+
+def _another(x: Any) -> Any:
+    """Other values of the same kind: an integer stays the index that it may be, a key is a key of the same kind."""
+    if is_inexact(x):
+        return x * 1.25
+    if is_key(x):
+        return jax.random.wrap_key_data(jnp.flip(jax.random.key_data(x)), impl=jax.random.key_impl(x))
+    return jnp.flip(x)
+
+
+def vjp(
+    only: Sequence[int] | None, count: int | None, program: Version, leaves: _Arrays, rng: np.random.Generator
+) -> Function:
+    """The gradients of the leaves `only`, or of all, and the outputs on the way; the first `count` of these."""
+    cotangents = _cotangents(program, leaves, rng)
+    function = jax.jit(lambda xs, cts: gradients(program, xs, cts, only)[:count])
+    return lambda given: _listed(function(list(given), cotangents))
+
+
+def jvp_of(only: Sequence[int] | None, program: Version, leaves: _Arrays, rng: np.random.Generator) -> Function:
+    """The tangents of the outputs along the leaves `only`, or all, and the outputs on the way."""
+    tangents = [_noise(rng, leaves[i]) for i in (differentiated(leaves) if only is None else only)]
+    function = jax.jit(lambda xs, moves: jvp(program, xs, moves, only))
+    return lambda given: _listed(function(list(given), tangents))
+
+
+def second_of(program: Version, leaves: _Arrays, rng: np.random.Generator) -> Function:
+    """How the gradients move with the leaves."""
+    cotangents = _cotangents(program, leaves, rng)
+    tangents = [_noise(rng, leaves[i]) for i in differentiated(leaves)]
+    function = jax.jit(lambda xs, cts, moves: second(program, xs, cts, moves))
+    return lambda given: _listed(function(list(given), cotangents, tangents))
+
+
+def _cotangents(program: Version, leaves: _Arrays, rng: np.random.Generator) -> list[Any]:
+    shapes = jax.eval_shape(lambda xs: _called(program, xs), list(leaves))
+    return [_noise(rng, s) for s in shapes if is_inexact(s)]
+
+
+def _listed(values: Any) -> list[Any]:
+    return [jax.block_until_ready(value) for value in values]
+
+
+def _noise(rng: np.random.Generator, like: Any) -> Any:
+    return jnp.asarray(rng.standard_normal(like.shape).astype(like.dtype))

@@ -1,0 +1,390 @@
+"""Comparing two versions by their values, where no proof was found.
+
+The tolerances are fixed numbers, not functions of the size of an array as those of `jax.test_util.check_grads` are:
+there a large array hides a large error. In float64 a loop and its scan differ by rounding only (1e-15 was measured),
+so 1e-12 of the size of an array is both wide enough and narrow.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import ClosedJaxpr, jaxprs_in_params
+
+from scanify.verify.programs.trace import Policy, Version, differentiated, trace, under
+from scanify.verify.programs.vmap import SIZE
+from scanify.verify.values import checks
+from scanify.verify.values.arrays import is_inexact, struct
+from scanify.verify.values.checks import Check
+from scanify.verify.values.figures import EQUAL, Distance, distance
+from scanify.verify.values.points import Point, far, near, not_finite, shaken
+
+FLOAT64 = 1e-12  # of the size of an array
+NATIVE_EPS = 128  # times the machine epsilon, where there is no float64 truth
+WORSE = 4.0  # times the error of the original against the float64 truth
+# Far from the values of the case: how small the rounding of the leaves is against the tolerance, how many times what it
+# does to the original the tolerance is at least, and the tolerance with which a comparison says nothing any more.
+ROUNDED, SHAKEN, LOOSEST = 64.0, 10.0, 1e-4
+# No tolerance is larger, however coarse the dtype; and beyond this one float64 says nothing that the dtype does not.
+COARSE, LOOSE = 0.02, 1e-3
+# At how many points integers and truth values are compared.
+POINTS = 16
+_DOUBLE = 1e-15
+
+_Arrays = Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Whether values agree, in which sense, and with which figures; `ran`: whether there were values to tell by."""
+
+    agree: bool
+    text: str
+    ran: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Two versions, one remat policy, and the concrete leaves that both are functions of, with their key paths.
+
+    `outputs` are the key paths of the arrays that a call returns, `inexact` which of them can be differentiated.
+    `memo` keeps what the original computed, which is the same under every policy. `inputs` says which leaves are
+    arguments of the call.
+    """
+
+    before: Version
+    after: Version
+    leaves: tuple[Any, ...]
+    names: tuple[str, ...]
+    outputs: tuple[str, ...]
+    inexact: tuple[int, ...]
+    policy: Policy
+    memo: dict[Any, Any] = field(default_factory=dict)
+    inputs: tuple[int, ...] = ()
+
+    def once(self, key: Any, compute: Callable[[], Any]) -> Any:
+        if key not in self.memo:
+            self.memo[key] = compute()
+        return self.memo[key]
+
+
+def compare_outputs(case: Comparison) -> Outcome:
+    """Values, under jit."""
+    return _test(case, _outputs(case))
+
+
+def _outputs(case: Comparison) -> Check:
+    return Check("values", checks.values, case.outputs)
+
+
+def compare_gradients(case: Comparison, only: Sequence[int] | None = None, *, values: bool = True) -> Outcome:
+    """vjp with random cotangents; the gradients of the leaves `only`, or of all, and the outputs on the way.
+
+    Without `values` the gradients alone.
+    """
+    at = differentiated(case.leaves) if only is None else only
+    grads = tuple(f"the gradient of {case.names[i]}" for i in at)
+    make = functools.partial(checks.vjp, only, None if values else len(grads))
+    names = (*grads, *(_on_the_way(case) if values else ()))
+    return _test(case, Check("vjp", make, names, first=len(grads), about=_of(only)))
+
+
+def compare_second(case: Comparison) -> Outcome:
+    """Hessian-vector products with random cotangents and tangents."""
+    names = tuple(f"the second derivative of {case.names[i]}" for i in differentiated(case.leaves))
+    return _test(case, Check("jvp of vjp", checks.second_of, names, native=False, far=False))
+
+
+def compare_tangents(case: Comparison, only: Sequence[int] | None = None) -> Outcome:
+    """jvp with random tangents of the leaves `only`, or of all; the tangents and the outputs on the way."""
+    moved = tuple(f"the tangent of {case.outputs[i]}" for i in case.inexact)
+    make = functools.partial(checks.jvp_of, only)
+    names = (*moved, *_on_the_way(case))
+    check = Check("jvp", make, names, native=False, far=False, first=len(moved), about=_of(only))
+    return _test(case, check)
+
+
+def compare_batched(case: Comparison, inputs: Sequence[int], size: int = SIZE) -> Outcome:
+    """Values under vmap over these leaves."""
+    make = functools.partial(checks.vmapped, inputs, size)
+    return _test(case, Check("vmap", make, case.outputs, native=False, far=False, about=f"{_of(inputs)} by {size}"))
+
+
+def _of(leaves: Sequence[int] | None) -> str:
+    return "" if leaves is None else ", ".join(map(str, leaves))
+
+
+def _on_the_way(case: Comparison) -> tuple[str, ...]:
+    return tuple(f"{name} under differentiation" for name in case.outputs)
+
+
+def _test(case: Comparison, check: Check) -> Outcome:
+    native = _Runner(case, _outputs(case), wide=False)
+    point, moved = case.once("near", lambda: near(case.leaves, lambda xs: native.function(xs)(xs)))
+    outcome = _one(case, point, check)
+    as_given = "" if moved else "; with the values of the case, as perturbed ones give NaN"
+    return Outcome(outcome.agree, f"{check.title}: {outcome.text}{as_given}", outcome.ran)
+
+
+def _one(case: Comparison, point: Point, check: Check) -> Outcome:
+    runner = _Runner(case, check, wide=True)
+    wide = runner.both(point)
+    limit = case.once("limit", lambda: _limit(case, point.leaves)) if wide.ran else None
+    if limit is None or limit > LOOSE:
+        why = wide.unsupported or wide.error or "it computes in less than float32 whatever it is given"
+        narrow = _Runner(case, check, wide=False)
+        return _native_only(narrow, narrow.both(point), point, limit, f"not in float64: {why}")
+    if not _tells(wide.before):
+        return Outcome(True, "nothing finite came out, so that nothing is shown", ran=False)
+    text = f"float64 {wide.apart}" + (f" (tolerance {limit:.2g})" if limit > FLOAT64 else "")
+    if not wide.apart.relative <= limit:
+        return Outcome(False, f"float64, tolerance {limit:.2g}: {wide.apart}")
+    hidden = _hidden(runner, point, wide, limit)
+    if hidden:
+        return Outcome(False, f"float64, tolerance {limit:.2g}, beside much larger values: {hidden}")
+    if not any(map(is_inexact, wide.before)):
+        return _discrete(runner, wide, text)
+    elsewhere = _elsewhere(runner, point, wide, limit) if check.far else Outcome(True, "")
+    if not elsewhere.agree:
+        return elsewhere
+    if not check.native:
+        return Outcome(True, text + elsewhere.text)
+    native = _Runner(case, check, wide=False).both(point)
+    if not native.ran:
+        return Outcome(not native.error, f"{text}, but in its own dtypes {native.error or native.unsupported}")
+    worse = _worse_than_original(native, wide, check.names)
+    text = f"{text}, its own dtypes {native.apart}{elsewhere.text}"
+    return Outcome(worse is None, text + (f"; {worse}" if worse else ""))
+
+
+def _elsewhere(runner: _Runner, point: Point, here: _Pair, limit: float) -> Outcome:
+    """Whether both agree far from the values of the case, too, where the original is as finite as it is near them.
+
+    What is large magnifies rounding: there the tolerance is no less than a multiple of what rounding of the leaves does
+    to the original, and where that is much, nothing is said.
+    """
+    told = []
+    for other in runner.case.once("far", lambda: far(point.leaves, runner.case.inputs)):
+        found = runner.both(other)
+        if found.unsupported or not_finite(found.before) > not_finite(here.before):
+            continue
+        bound = max(limit, SHAKEN * runner.rounding(other, found, limit))
+        if not bound <= max(LOOSEST, limit):
+            continue
+        if found.error or not found.apart.relative <= bound:
+            return Outcome(
+                False, f"with {other.about}: {found.error or f'float64, tolerance {bound:.2g}: {found.apart}'}"
+            )
+        told.append(other.about)
+    return Outcome(True, f"; with {' and with '.join(told)}, too" if told else "")
+
+
+def _native_only(runner: _Runner, native: _Pair, point: Point, limit: float | None, why: str) -> Outcome:
+    """The outcome where float64 cannot serve: both versions in their own dtypes, or neither."""
+    if native.unsupported:
+        return Outcome(True, f"nothing was compared, as the original raised {native.unsupported}", ran=False)
+    if native.error:
+        return Outcome(False, native.error)
+    if not _tells(native.before):
+        return Outcome(True, "nothing finite came out, so that nothing is shown", ran=False)
+    alone = _native_alone(native, limit)
+    if not alone.agree:
+        return Outcome(False, f"its own dtypes {alone.text} ({why})")
+    elsewhere = _elsewhere(runner, point, native, limit or _native_limit(native)) if runner.check.far else alone
+    text = f"its own dtypes {alone.text} ({why})"
+    return (
+        Outcome(True, text + elsewhere.text)
+        if elsewhere.agree and runner.check.far
+        else Outcome(elsewhere.agree, text if elsewhere.agree else elsewhere.text)
+    )
+
+
+def _tells(values: _Arrays) -> bool:
+    """Whether something that is finite came out, or something that is no float."""
+    return not values or any(
+        not is_inexact(x) or bool(np.isfinite(np.asarray(x).astype(np.complex128)).any()) or x.size == 0 for x in values
+    )
+
+
+def _hidden(runner: _Runner, point: Point, found: _Pair, limit: float) -> str:
+    """A difference among values that are small beside others, and larger than what rounding does to them; or ""."""
+    if found.apart.among <= limit:
+        return ""
+    noise = runner.rounding(point, found, limit, among=True)
+    return str(found.apart) if found.apart.among > max(limit, SHAKEN * noise) else ""
+
+
+def _discrete(runner: _Runner, here: _Pair, text: str) -> Outcome:
+    """Integers and truth values hide what they were made of: they are compared at several points, and must vary."""
+    case, varies, told = runner.case, False, text
+    for seed in range(1, 1 + POINTS):
+        leaves = near(case.leaves, lambda xs: xs, seed)[0].leaves
+        found = runner.both(Point(leaves, f"other values {seed}"))
+        if found.unsupported:
+            continue
+        if found.error or not found.apart.bitwise:
+            return Outcome(False, f"with other values: {found.error or found.apart}")
+        varies = varies or not distance(runner.check.names, here.before, found.before).bitwise
+    for other in case.once("far", lambda: far(case.leaves, case.inputs)):
+        found = runner.both(other)
+        if not found.unsupported and (found.error or not found.apart.bitwise):
+            return Outcome(False, f"with {other.about}: {found.error or found.apart}")
+    if not varies:
+        return Outcome(True, f"{told}, which is the same whatever the values are, so that nothing is shown", ran=False)
+    return Outcome(True, told)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """The results of both versions, or what was raised: `unsupported` by the original, `error` by the rewritten."""
+
+    before: list[Any]
+    after: list[Any]
+    apart: Distance = EQUAL
+    unsupported: str = ""
+    error: str = ""
+
+    @property
+    def ran(self) -> bool:
+        return not (self.unsupported or self.error)
+
+
+@dataclass(eq=False)
+class _Runner:
+    """Runs one check of both versions, in float64 (`wide`) or in the model's own dtypes; each is compiled once."""
+
+    case: Comparison
+    check: Check
+    wide: bool
+    rewritten: checks.Function | None = None
+
+    def both(self, point: Point) -> _Pair:
+        with self.width():
+            given = self.given(point.leaves)
+            before, unsupported = self.case.once(self.key(point), lambda: self.original(given))
+            if unsupported:
+                return _Pair([], [], unsupported=unsupported)
+            try:
+                with under(self.case.policy, self.case.after):
+                    self.rewritten = self.rewritten or self.made(self.case.after, given)
+                    after = self.rewritten(given)
+            except Exception as error:
+                return _Pair(before, [], error=f"the rewritten version raised {_raised(error)}")
+            if len(before) != len(after):
+                return _Pair(
+                    before, after, error=f"{len(before)} arrays in the original, {len(after)} in the rewritten"
+                )
+            return _Pair(before, after, self.check.apart(before, after))
+
+    def rounding(self, point: Point, found: _Pair, limit: float, *, among: bool = False) -> float:
+        """How far the original goes where its leaves are rounded to a size that is small against `limit`.
+
+        `among`: among values that are small beside others.
+        """
+
+        def compute() -> Distance | None:
+            with self.width():
+                moved, unsupported = self.original(self.given(shaken(self.given(point.leaves), limit / ROUNDED)))
+                return None if unsupported else self.check.apart(found.before, moved)
+
+        apart: Distance | None = self.case.once((*self.key(point), "rounding"), compute)
+        return float("inf") if apart is None else apart.among if among else apart.relative
+
+    def original(self, given: _Arrays) -> tuple[list[Any], str]:
+        try:
+            with under(None, self.case.before):
+                return self.function(given)(given), ""
+        except Exception as error:  # user code may raise anything; what it does is reported
+            return [], _raised(error)
+
+    def function(self, given: _Arrays) -> checks.Function:
+        """The check of the original, compiled once for all policies."""
+        made: checks.Function = self.case.once((self.check.key, self.wide), lambda: self.made(self.case.before, given))
+        return made
+
+    def made(self, program: Version, given: _Arrays) -> checks.Function:
+        return self.check.make(program, given, np.random.default_rng(1))
+
+    def key(self, point: Point) -> tuple[Any, ...]:
+        return self.check.key, self.wide, point.about
+
+    def given(self, leaves: _Arrays) -> list[Any]:
+        return [_widened(x) for x in leaves] if self.wide else list(leaves)
+
+    def width(self) -> AbstractContextManager[Any]:
+        context: AbstractContextManager[Any] = jax.enable_x64(self.wide or bool(jax.config.jax_enable_x64))
+        return context
+
+
+def _widened(x: Any) -> Any:
+    if not is_inexact(x):
+        return x
+    wide = jnp.complex128 if jnp.issubdtype(x.dtype, jnp.complexfloating) else jnp.float64
+    return jnp.asarray(np.asarray(x).astype(wide))
+
+
+def _limit(case: Comparison, leaves: _Arrays) -> float:
+    """The tolerance in float64: 1e-12, or that of the narrowest dtype that the original casts to on its own."""
+    with jax.enable_x64(True):
+        traced = trace(case.before, [struct(_widened(x)) for x in leaves])
+    dtypes = {d for jaxpr in (traced.forward, traced.gradient) if jaxpr for d in _dtypes(jaxpr)}
+    eps = max((float(jnp.finfo(d).eps) for d in dtypes if jnp.issubdtype(d, jnp.inexact)), default=0.0)
+    return max(FLOAT64, _tolerance(eps)) if eps > _DOUBLE else FLOAT64
+
+
+def _dtypes(closed: ClosedJaxpr) -> Iterator[Any]:
+    todo: list[Any] = [closed.jaxpr]
+    while todo:
+        jaxpr = todo.pop()
+        for eqn in jaxpr.eqns:
+            yield from (var.aval.dtype for var in eqn.outvars if hasattr(var.aval, "dtype"))
+            todo.extend(jaxprs_in_params(eqn.params))
+
+
+def _native_alone(native: _Pair, limit: float | None = None) -> Outcome:
+    """Whether both agree in their own dtypes, within `limit` or what the dtypes of the results allow."""
+    limit = _native_limit(native) if limit is None else limit
+    if native.apart.bitwise:
+        return Outcome(True, str(native.apart))
+    return Outcome(native.apart.relative <= limit, f"{native.apart} (tolerance {limit:.2g})")
+
+
+def _native_limit(native: _Pair) -> float:
+    return _tolerance(max((float(jnp.finfo(x.dtype).eps) for x in native.before if is_inexact(x)), default=0.0))
+
+
+def _tolerance(eps: float) -> float:
+    """What rounding to this machine epsilon may do, in the size of an array; never more than `COARSE`."""
+    return min(NATIVE_EPS * eps, COARSE)
+
+
+def _worse_than_original(native: _Pair, wide: _Pair, names: Sequence[str]) -> str | None:
+    """Why the rewritten version's error against float64 is larger than the original's by more than rounding."""
+    if native.apart.bitwise:
+        return None
+    for name, truth, a, b in zip(names, wide.before, native.before, native.after, strict=True):
+        if not is_inexact(a):
+            continue
+        errors = [distance([name], [_like(truth)], [_like(x)]).relative for x in (a, b)]
+        if errors[0] > 1e-2:  # float64 computed something else, as where random bits depend on the dtype
+            alone = _native_alone(native)
+            return None if alone.agree else alone.text
+        if errors[1] > WORSE * errors[0] + NATIVE_EPS * float(jnp.finfo(a.dtype).eps):
+            return f"{name}: error {errors[1]:.2g} against float64, where the original has {errors[0]:.2g}"
+    return None
+
+
+def _like(x: Any) -> Any:
+    return np.asarray(x).astype(np.complex128 if jnp.issubdtype(x.dtype, jnp.complexfloating) else np.float64)
+
+
+def _raised(error: Exception) -> str:
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__

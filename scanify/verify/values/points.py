@@ -1,0 +1,144 @@
+"""The values at which two versions are compared: those of the case, moved a little, and some that lie far from them.
+
+A case has few values. Initial biases are zero in every layer and hide their order, a mask that is true everywhere hides
+that it was lost, activations around 1 never reach a clip at 100, and a row of token ids is one of many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from scanify.verify.values.arrays import is_inexact, is_key
+
+# How many times as large floats are taken to be: inputs, and parameters where the call has no float among its inputs.
+INPUTS, PARAMETERS = 1000.0, 8.0
+# An integer beyond most counts of steps and positions, and how many flags are turned round one by one.
+LARGE, FLAGS = 1024, 4
+
+
+_Wide = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Values for all leaves, and in words what is special about them: "" for those that are near the case's own."""
+
+    leaves: Sequence[Any]
+    about: str = ""
+
+
+def near(leaves: Sequence[Any], call: Callable[[Sequence[Any]], Sequence[Any]], seed: int = 0) -> tuple[Point, bool]:
+    """Leaves such that no two layers are equal, and whether they are moved at all; `call` runs the original.
+
+    Values move by some percent of their size and zeros a little upwards, so that variances stay positive and masks
+    of infinities stay what they are. Some bools change. Where that makes more of the outputs NaN, as a row that is
+    masked as a whole does, the bools are taken as they are; where it does all the same, all leaves.
+    """
+    rng = np.random.default_rng(seed)
+    moved = [_move(rng, x) if is_inexact(x) else x for x in leaves]
+    flipped = [_flip(rng, x) if jnp.issubdtype(x.dtype, jnp.bool_) else x for x in moved]
+    try:
+        plain = not_finite(call(list(leaves)), infinite=False)
+        useful = next((xs for xs in (flipped, moved) if not_finite(call(xs), infinite=False) <= plain), None)
+    except Exception:  # reported by the comparison itself, which runs the same
+        return Point(list(leaves)), True
+    return (Point(list(leaves)), False) if useful is None else (Point(useful), True)
+
+
+def far(leaves: Sequence[Any], inputs: Sequence[int]) -> tuple[Point, ...]:
+    """Other integers within the range that each array of the call's arguments (`inputs`) has, and beyond it; larger
+    floats; truth values the other way round.
+
+    Where all integers of an array are the same, as a position is, some are the next one.
+    """
+    rng = np.random.default_rng(2)
+    drawn = {i: _draw(rng, leaves[i]) for i in inputs if _is_integer(leaves[i])}
+    scaled = [i for i in inputs if is_inexact(leaves[i])]
+    factor, words = INPUTS, f"inputs {INPUTS:.0f} times as large"
+    if not scaled:
+        scaled = [i for i, x in enumerate(leaves) if is_inexact(x)]
+        factor, words = PARAMETERS, f"parameters {PARAMETERS:.0f} times as large"
+    larger = {i: _computed(leaves[i], lambda x: x * factor) for i in scaled}
+    found = [("other integers", drawn), (words, larger)]
+    flags = [i for i in inputs if jnp.issubdtype(leaves[i].dtype, jnp.bool_)]
+    found += [("truth values the other way round", {i: _not(leaves[i])}) for i in flags[:FLAGS]]
+    whole = [i for i in inputs if _is_integer(leaves[i])]
+    found.append(("integers beyond those of the case", {i: _beyond(rng, leaves[i]) for i in whole}))
+    found.append(("zeros for integers", {i: leaves[i] * 0 for i in whole}))
+    return tuple(Point([new.get(i, x) for i, x in enumerate(leaves)], about) for about, new in found if new)
+
+
+def shaken(leaves: Sequence[Any], size: float) -> list[Any]:
+    """The leaves as rounding to this relative size may leave them."""
+    rng = np.random.default_rng(3)
+
+    def moved(x: _Wide) -> _Wide:
+        rounded: _Wide = x * (1 + rng.choice([-size, size], x.shape))
+        return rounded
+
+    return [_computed(x, moved) if is_inexact(x) else x for x in leaves]
+
+
+def _computed(x: Any, function: Callable[[_Wide], _Wide]) -> Any:
+    """A function of an array in NumPy, which compiles nothing, in the dtype of the array."""
+    held = np.asarray(x)
+    with np.errstate(all="ignore"):
+        wide = held.astype(np.complex128 if np.iscomplexobj(held) else np.float64)
+        return jnp.asarray(function(wide).astype(held.dtype))
+
+
+def _is_integer(x: Any) -> bool:
+    return not is_key(x) and np.dtype(x.dtype).kind in "iu" and x.size > 0
+
+
+def _draw(rng: np.random.Generator, x: Any) -> Any:
+    held = np.asarray(x)
+    low, high = held.min(), held.max()
+    if low < high:
+        return jnp.asarray(rng.integers(low, high, held.shape, held.dtype, endpoint=True))
+    moved = np.asarray(rng.random(held.shape) < 0.5)
+    moved.flat[rng.integers(held.size)] = True
+    # By jax, which keeps them as weakly typed as they are.
+    return jnp.where(moved, x + (1 if low < np.iinfo(held.dtype).max else -1), x)
+
+
+def _not(x: Any) -> Any:
+    return jnp.asarray(np.logical_not(np.asarray(x)))
+
+
+def _beyond(rng: np.random.Generator, x: Any) -> Any:
+    """Some of the integers larger than all that there are, by one and by much, as far as the dtype goes."""
+    held = np.asarray(x)
+    most = int(np.iinfo(held.dtype).max)
+    high = int(held.max())
+    choices = np.array([min(high + 1, most), min(2 * high + 1, most), min(max(LARGE, high), most)], held.dtype)
+    if not held.ndim:
+        return x + (int(choices[-1]) - int(held))
+    chosen = np.asarray(rng.random(held.shape) < 0.5)
+    chosen.flat[rng.integers(held.size)] = True
+    return jnp.asarray(np.where(chosen, rng.choice(choices, held.shape), held))
+
+
+def _flip(rng: np.random.Generator, x: Any) -> Any:
+    """About a quarter of the elements the other way round, at least one. A single bool, as a flag, stays."""
+    if x.size < 2:
+        return x
+    chosen = rng.random(x.shape) < 0.25
+    chosen.flat[rng.integers(x.size)] = True
+    return jnp.asarray(np.logical_xor(np.asarray(x), chosen))
+
+
+def _move(rng: np.random.Generator, x: Any) -> Any:
+    noise = rng.standard_normal(x.shape)
+    return _computed(x, lambda held: np.where(held == 0, 0.05 * np.abs(noise), held * (1 + 0.1 * noise)))
+
+
+def not_finite(values: Sequence[Any], *, infinite: bool = True) -> int:
+    """How many elements are NaN, or infinite."""
+    odd = (lambda x: ~np.isfinite(x)) if infinite else np.isnan
+    return sum(int(odd(np.asarray(x)).sum()) for x in values if not is_key(x) and is_inexact(x))
