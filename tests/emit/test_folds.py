@@ -123,7 +123,8 @@ FORMS: dict[str, tuple[str, str]] = {
     ),
     "one in another": (
         "return reduce(lambda h, l: l(h), self.layers, reduce(lambda h, l: l(h, 2.0), self.layers, x))",
-        "return self.layers.fold(reduce(lambda h, l: l(h, 2.0), self.layers, x))",
+        # The inner one still walks the list, which a stack would be taken apart for at every call.
+        "return ArrayStacked.of(self.layers).fold(reduce(lambda h, l: l(h, 2.0), self.layers, x))",
     ),
     "comments": (
         """
