@@ -414,3 +414,20 @@ def test_a_list_that_is_said_to_hold_no_modules_holds_none(change, listed):
     text = model(init="pass").replace("\n\nclass Block", f"{OBJECTS.replace(*change)}\n\nclass Block")
     text = text.replace("layers: list[Block]", "layers: tuple[Reset, ...]")
     assert bool(decide(text)) is listed
+
+
+@pytest.mark.parametrize(
+    "fill",
+    [
+        "self.layers = [None] * 4\nfor i in range(4):\n    self.layers[i] = Block(8, key=key)",
+        "self.layers = []\nfor i in range(4):\n    self.layers.append(Block(8, key=key))",
+    ],
+)
+def test_a_constructor_that_a_subclass_runs_again_fills_the_list_before_it_is_stacked(fill):
+    head, call = (
+        model(init=fill)
+        .replace("class Model(eqx.Module):", "class Filled(eqx.Module):")
+        .rsplit("    def __call__(self, x, mask", 1)
+    )
+    plan = only(f"{head}\n\nclass Model(Filled):\n    def __call__(self, x, mask{call}")
+    assert [type(site).__name__ for site in plan.stack.sites] == ["After"]

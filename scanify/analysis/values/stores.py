@@ -39,8 +39,10 @@ def note_stores(run: Interpreter, env: Env, node: ast.stmt, target: ast.expr, gi
     for option in options(value):
         if isinstance(option, Listed | Mapped):
             building = 0 < run.building <= option.cell.born
-            stored = Stored(node, target, given, env.module, env.function, owner, attribute, run.tick(), building)
-            run.stores.setdefault(option.cell.node, {})[target] = stored
+            known = run.stores.setdefault(option.cell.node, {})
+            # Uses are noted when they are first met, so that an assignment that is run again stays before them.
+            clock = known[target].clock if target in known else run.tick()
+            known[target] = Stored(node, target, given, env.module, env.function, owner, attribute, clock, building)
 
 
 def as_loaded(target: ast.expr) -> ast.expr:
