@@ -51,6 +51,11 @@ KEYS_ONE = frozenset(
     "jax.random.key jax.random.PRNGKey jax.random.fold_in jax.random.wrap_key_data jax.random.clone "
     "equinox.internal.GetKey".split()
 )
+# What gives back the modules that it is given, with the values of their arrays, or where those are kept, as they were.
+IDENTITIES = frozenset(
+    "jax.lax.stop_gradient jax.device_put jax.block_until_ready jax.lax.with_sharding_constraint "
+    "equinox.filter_shard".split()
+)
 KEYS_MANY = frozenset({"jax.random.split"})
 CALLERS = frozenset(
     "jax.vmap jax.pmap jax.jit jax.checkpoint jax.remat jax.ad_checkpoint.checkpoint jax.named_call jax.grad "
