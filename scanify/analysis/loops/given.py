@@ -245,6 +245,6 @@ def composed(run: Interpreter, layers: Layers, cell: ListCell | DictCell) -> Lay
     abstract = any(isinstance(each.cls, Library) and each.name == "equinox.Module" for each in layers.classes)
     if alike or (layers.known and len(heirs) < 2 and not abstract):
         return layers
-    what = f"`{layers.owner.name}` is given its layers by its caller, who may compose them of any"
+    what = f"`{layers.owner.name}` gets its layers from its caller, who may mix classes"
     text = f"{what}: nothing shows that three of them share a body"
     return replace(layers, refusal=("SCN215", text, cell.why_at))

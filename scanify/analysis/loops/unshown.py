@@ -28,7 +28,7 @@ Said = Layers | ListCell | DictCell | None  # layers, or the list that an annota
 def unclear(run: Interpreter, loop: Loop, base: Layers, unknown: Unknown, envs: Sequence[Env]) -> Said:
     """A container of which nothing is known: listed where a module's own field is applied."""
     if loop.form is Form.SEQUENTIAL:
-        what = "the layers come from the caller, who may compose them of any"
+        what = "the layers come from the caller, who may mix classes"
         text = f"{what}: nothing shows that three of them share a body"
         return replace(base, refusal=("SCN215", text, unknown.at)) if unknown.given else None
     root = (dotted(base.walk.base) or "").partition(".")

@@ -58,7 +58,7 @@ def attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str
         case Listed() | Mapped() | Walked():
             return Method(owner, name)
         case Partial() if owner.through.startswith("super of"):
-            from scanify.analysis.values.calls import super_attribute
+            from scanify.analysis.values.supers import super_attribute
 
             return super_attribute(run, owner, name)
         case Method() if name in tables.GROWERS:

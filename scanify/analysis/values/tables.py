@@ -73,6 +73,11 @@ VMAPS = frozenset("jax.vmap equinox.filter_vmap jax.pmap equinox.filter_pmap".sp
 # Each instance makes its own StateIndex, a static marker that differs in every layer (equinox/nn/_stateful.py).
 STATEFUL = frozenset({"BatchNorm", "SpectralNorm", "StateIndex", "StatefulLayer", "WeightNorm_"})
 STATEFUL_TYPES = frozenset({"BatchNorm", "SpectralNorm", "StateIndex", "StatefulLayer"})
+# Layers of equinox.nn that call nothing they are given.
+PLAIN_LAYERS = tuple(
+    "Linear Conv LayerNorm RMSNorm GroupNorm Embedding Dropout Identity AvgPool MaxPool AdaptiveAvg AdaptiveMax PReLU "
+    "MultiheadAttention RotaryPositionalEmbedding".split()
+)
 # Arguments of equinox.nn's classes that are numbers to compute with, and no part of a shape.
 RATES = frozenset("p eps inference momentum negative_slope init_scale temperature alpha beta theta".split())
 SHAPE_OF_ARRAYS = frozenset(
