@@ -3,6 +3,7 @@
 Running them installs the project into an environment of pre-commit's own, from the package index: `make precommit-test`.
 """
 
+import json
 import os
 import shlex
 import subprocess
@@ -47,7 +48,11 @@ def test_a_hooks_entry_is_a_command_that_takes_files(
     assert name == "scanify"
     assert run([*arguments, "plain.py"]) == 0
     assert run([*arguments, "plain.py", "model.py"]) == 1
-    assert ("ArrayStacked" in (tmp_path / "model.py").read_text()) == (hook == "scanify-rewrite")
+    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": MODEL.read_text()}
+    (tmp_path / "model.ipynb").write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4}))
+    assert run([*arguments, "plain.py", "model.ipynb"]) == 1
+    for name in ("model.py", "model.ipynb"):
+        assert ("ArrayStacked" in (tmp_path / name).read_text()) == (hook == "scanify-rewrite")
 
 
 class TestWithTheRealPreCommit:

@@ -12,7 +12,15 @@ import click
 from scanify.analysis.plan import Plan
 from scanify.commands.advice import advice_on
 from scanify.commands.auto import budget_bytes, choose_and_rewrite, demand_case
-from scanify.commands.cases import CaseRun, choose_run, limit_options, reached_loops, verifiable, verify_outcome
+from scanify.commands.cases import (
+    CaseRun,
+    choose_run,
+    demand_importable,
+    limit_options,
+    reached_loops,
+    verifiable,
+    verify_outcome,
+)
 from scanify.commands.common import (
     Given,
     advise_option,
@@ -27,6 +35,8 @@ from scanify.commands.common import (
 from scanify.config import AUTO
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, rewrite_sources
+from scanify.report.sentences import shown
+from scanify.source.notebook.text import is_notebook
 from scanify.source.write import write_all
 
 if TYPE_CHECKING:
@@ -92,6 +102,8 @@ def command(
         outcome, verified = _by_choice(given, demand_case(run, "remat auto chooses"), budget, unsafe=unsafe)
     else:
         outcome, verified = _by_name(given, policy, run, unsafe=unsafe, measure=measure)
+    if run is not None:
+        _say_unverified(outcome, explicit=bool(cases))
     if timed is not None and verified is not None and not verified.failed:
         advice = advice_on(partial(verify_outcome, outcome, given.project, timed, requested=None))
         *others, last = verified.shown
@@ -109,6 +121,15 @@ class _Verified:
 
 
 _FAILED = "verification failed"
+
+
+def _say_unverified(outcome: Outcome, *, explicit: bool) -> None:
+    """Name the notebooks that change. Raises ScanifyError where a case was named and nothing else changes."""
+    notebooks = [path for path in outcome.changes if is_notebook(path)]
+    if explicit and notebooks and not verifiable(outcome):
+        demand_importable(notebooks[0])
+    for path in notebooks:
+        click.echo(f"scanify: {shown(path, Path.cwd())} is not verified, as no case can import a notebook", err=True)
 
 
 def _by_name(

@@ -187,6 +187,46 @@ def test_a_side_effect_of_what_is_handed_in_is_seen():
     assert isinstance(plan, Refusal) and plan.rule == "SCN207"
 
 
+def test_a_builder_that_an_heir_overrides_builds_its_lists():
+    build = "        self.layers = self.build(depth, key)\n\n    def build(self, depth, key):\n        return {}\n"
+    model = FIELDS + "\n    def __init__(self, depth, *, key):\n" + build.format(MANY)
+    heir = "\n\nclass Heir(Model):\n    def build(self, depth, key):\n        return {}\n"
+    plan = found(model, CALL, heir.format("[Other(), *super().build(depth, key)]"))
+    assert isinstance(plan, Plan) and (plan.holds, plan.safe) == (Holds.BLOCK_SEQ, True)
+    plan = found(model, CALL, heir.format("load(depth)"))
+    assert isinstance(plan, Plan) and not plan.safe
+    plan = found(model, CALL, "\n\nclass Heir(Model):\n    def __call__(self, x):\n        return x\n")
+    assert isinstance(plan, Plan) and (plan.holds, plan.safe) == (Holds.ARRAY_STACKED, True)
+
+
+COPIED = """\
+class Model(eqx.Module):
+    layers: tuple{of}
+
+    def __init__(self, layers):
+        self.layers = tuple(layers)
+
+    def rest(self):
+        return Model(self.layers[1:])
+"""
+
+
+@pytest.mark.parametrize(
+    ("of", "calls", "safe"),
+    [
+        pytest.param("", [f"Model({MANY})"], True, id="one list"),
+        pytest.param("", [f"Model({MANY})", "Model(load(key))"], False, id="one is not shown"),
+        pytest.param("[Block, ...]", [], True, id="its annotation says"),
+        pytest.param("", [], None, id="nothing says"),
+    ],
+)
+def test_a_copy_of_what_is_handed_in_holds_the_same(of, calls, safe):
+    plan = found(COPIED.format(of=of), CALL, build(*calls) if calls else "")
+    assert isinstance(plan, Refusal) is (safe is None)
+    assert isinstance(plan, Refusal) or (isinstance(plan.stack, CallStack) and plan.safe is safe)
+    assert isinstance(plan, Plan) or plan.rule == "SCN215"
+
+
 def test_what_a_subclass_gives_to_super_counts():
     base = (
         "class Base(eqx.Module):\n    layers: list\n\n    def __init__(self, layers):\n        self.layers = layers\n"

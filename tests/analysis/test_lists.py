@@ -359,6 +359,14 @@ def test_layers_that_go_through_a_name_or_a_function(init, kind, holds):
     assert (found.kind, found.holds, found.safe) == (kind, holds, True)
 
 
+@pytest.mark.parametrize("call", ["jax.lax.stop_gradient(layer)", "jax.device_put(layer)"])
+def test_a_layer_whose_arrays_are_only_looked_at_is_the_same_layer(call):
+    found = only(
+        model(f"for i, layer in enumerate(self.layers):\n    if i < 2:\n        layer = {call}\n    x = layer(x)")
+    )
+    assert isinstance(found, Plan) and found.safe, found
+
+
 def test_what_a_function_gives_back_instead_is_not_shown():
     scaled = "def scaled(layer, s):\n    layer = wrap(layer)\n    return layer\n\n\n"
     text = model(init="self.layers = [scaled(Block(8, key=k), 0.1) for k in jr.split(key, depth)]")

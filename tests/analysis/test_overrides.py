@@ -60,6 +60,44 @@ def test_a_method_that_asks_which_layer_it_is_given(which):
     assert "in `Model.apply` compares object identity" in one.reason and one.at is not None
 
 
+@pytest.mark.parametrize(
+    ("inherited", "safe"),
+    [
+        ("super().__call__(x)", True),
+        ("jax.vmap(super(Wide, self).__call__)(x)", True),
+        ("super(Noisy, self).__call__(x)", True),
+        ("super(Narrow, self).__call__(x)", False),
+        ("super(mask, self).__call__(x)", False),
+    ],
+)
+def test_what_a_class_inherits_of_a_layer_of_equinox_is_pure(inherited, safe):
+    classes = """\
+class Noisy(eqx.nn.Linear):
+    def __call__(self, x):
+        print(x)
+        return x
+
+
+class Narrow(Noisy):
+    pass
+
+
+class Wide(NARROW):
+    def __call__(self, x, mask=None):
+        return CALL
+
+
+class Block("""
+    base = "Narrow" if "N" in inherited else "eqx.nn.Linear"
+    classes = classes.replace("CALL", inherited).replace("NARROW", base)
+    text = (
+        model()
+        .replace("class Block(", classes, 1)
+        .replace("eqx.nn.Linear(dim, dim, key=key)", "Wide(dim, dim, key=key)")
+    )
+    assert getattr(found(text), "safe", False) == safe
+
+
 @pytest.mark.parametrize("which", ["layer is None", "layer is Block", "x is not True"])
 def test_a_method_that_asks_for_a_constant(which):
     one = found(model(APPLY) + METHOD.replace("return layer(x)", f"return x if {which} else layer(x)"))

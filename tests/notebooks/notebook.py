@@ -46,7 +46,7 @@ def text(source: str = TEXT) -> dict[str, Any]:
 
 
 def notebook(cells: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any] = PYTHON, **more: Any) -> dict[str, Any]:
-    return {"cells": list(cells), "metadata": dict(metadata), "nbformat": 4, "nbformat_minor": 5, **more}
+    return {"cells": list(cells), "metadata": dict(metadata), "nbformat": 4, "nbformat_minor": 4, **more}
 
 
 def dumped(document: Mapping[str, Any], **how: Any) -> bytes:

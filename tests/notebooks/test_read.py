@@ -48,6 +48,11 @@ class TestPlaces:
         )
         assert "look.ipynb:cell 3:2 reads" in tool("check", "model.py").out
 
+    def test_of_one_that_cannot_be_read(self, tool: Tool) -> None:
+        tool.write("model.py")
+        tool.write("look.ipynb", dumped(notebook([text(), code("import jax\njax.tree.map(f, (")])))
+        assert re.search(r"look\.ipynb:cell 2:\d reads what cannot be seen", tool("check", "model.py").out)
+
 
 class TestWhatIsRead:
     def test_folders_without_checkpoints_and_what_is_left_out(self, tool: Tool) -> None:

@@ -176,6 +176,17 @@ def test_other_files_are_rewritten_beside(tool: Tool) -> None:
 def test_no_case_verifies_a_notebook(tool: Tool) -> None:
     tool.write("model.ipynb", dumped(notebook(CELLS)))
     tool.write("cases.py", "def case(module): ...")
-    for arguments in (["verify", "model.ipynb", "--case", "cases.py:case"], ["case", "model.ipynb"]):
+    named = ["--case", "cases.py:case"]
+    for arguments in (["verify", "model.ipynb", *named], ["rewrite", "model.ipynb", *named], ["case", "model.ipynb"]):
         code, _, err = tool(*arguments)
         assert (code, "a notebook cannot be imported" in err) == (Exit.USAGE, True)
+
+
+def test_cases_of_the_configuration_do_not_keep_a_notebook_from_its_safe_fixes(tool: Tool) -> None:
+    tool.write("model.ipynb", dumped(notebook(CELLS)))
+    tool.write("cases.py", "def case(module): ...")
+    tool.write("pyproject.toml", "[tool.scanify.cases]\ncase = 'cases.py:case'\n")
+    result = tool("rewrite", ".")
+    assert result.code == Exit.FINDINGS
+    assert result.err.startswith("scanify: model.ipynb is not verified, as no case can import a notebook\n")
+    assert result.err.endswith("1 loop rewritten in 1 file.\n")

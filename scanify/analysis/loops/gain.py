@@ -40,7 +40,7 @@ def _against(group: Group, groups: Sequence[Group], found: Mapping[int, Differen
     between = next((each for each in groups if each is not group and _alternates(group, each, found)), None)
     if between is not None:
         text = "nothing to scan over: layers of different classes take turns in the list"
-        return "SCN202", f"{text}, `{_name(group.element)}` and `{_name(between.element)}`", place
+        return "SCN202", f"{text}, {_name(group.element)} and {_name(between.element)}", place
     return None
 
 
@@ -64,13 +64,13 @@ def _alike(mine: Value, theirs: Value) -> bool:
 def _name(value: Value) -> str:
     match value:
         case Instance():
-            return value.name
+            return f"`{value.name}`"
         case Function():
-            return value.name
+            return f"`{value.name}`"
         case Library():
-            return value.qualname
+            return f"`{value.qualname}`"
         case Partial():
-            return "functools.partial"
+            return "a `functools.partial`"
         case OneOf():
             return _name(value.options[0])
         case _:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
-from scanify.analysis.loops.layer_list import FEW, Layers
+from scanify.analysis.loops.layer_list import FEW, Layers, groups_of
 from scanify.analysis.lower.scope import ancestors, parent_of
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import Const, Instance, Library, Listed, Mapped, Unknown, Value, join, options
@@ -19,9 +19,19 @@ _MOST_CLASSES = 12  # classes whose constructors are followed for one list
 
 def is_given(value: Value) -> bool:
     """Whether a value is what any caller of a constructor may give."""
-    if isinstance(value, Listed | Mapped):
+    if isinstance(value, Listed):
+        return bool(value.cell.given) or is_copy_of_given(value.cell)
+    if isinstance(value, Mapped):
         return bool(value.cell.given)
     return isinstance(value, Unknown) and value.given
+
+
+def is_copy_of_given(cell: ListCell | DictCell) -> bool:
+    """Whether a list is a copy of what a caller gives and nothing is known of: `self.layers = tuple(layers)`."""
+    groups = groups_of(cell)
+    return bool(groups) and all(
+        group.spread and isinstance(group.element, Unknown) and group.element.given for group in groups
+    )
 
 
 def held(run: Interpreter, owner: Definition, attribute: str, values: Sequence[Value]) -> Handed:
@@ -32,8 +42,9 @@ def held(run: Interpreter, owner: Definition, attribute: str, values: Sequence[V
     if (owner.node, attribute) in run.handed:
         return run.handed[owner.node, attribute]
     heirs = [heir for heir in run.classes.heirs(owner) if _differs(run, owner, heir, attribute)]
-    of_heirs = [option for heir in heirs for option in options(model_list(run, heir, attribute))]
-    every = [*values, *of_heirs]
+    of_heirs = [(heir, option) for heir in heirs for option in options(model_list(run, heir, attribute))]
+    uncalled = any(is_given(option) and heir.node not in run.constructed for heir, option in of_heirs)
+    every = [*values, *(option for _, option in of_heirs)]
     shown = _distinct([value for value in every if not is_given(value)])
     if len(shown) == len(every):
         return Handed(tuple(shown))
@@ -41,8 +52,14 @@ def held(run: Interpreter, owner: Definition, attribute: str, values: Sequence[V
     calls = [made for cls in classes for made in run.constructed.get(cls.node, ())]
     passed = [option for made in calls for option in options(made.instance.fields.get(attribute, _NOTHING))]
     passed = [value for value in passed if not (isinstance(value, Const) and value.value is None)]
-    known = [value for value in passed if isinstance(value, Listed | Mapped) and not value.cell.given]
-    closed = len(known) == len(passed) and bool(_lists([*shown, *known])) and not _escapes(run, classes, calls)
+    passed = [value for value in passed if not _is_part_of(value, values)]
+    known = [value for value in passed if isinstance(value, Listed | Mapped) and not is_given(value)]
+    closed = (
+        len(known) == len(passed)
+        and bool(_lists([*shown, *known]))
+        and not uncalled
+        and not _escapes(run, classes, calls)
+    )
     outside = any(not _makes_itself(made, owner) for made in calls) or not run.classes.known_bases(owner)
     handed = Handed(tuple(_distinct([*shown, *known])), by_callers=outside and bool(passed))
     return handed if closed else replace(handed, values=tuple(_distinct([*every, *known])), by_callers=True)
@@ -53,6 +70,17 @@ def _lists(values: Sequence[Value]) -> list[Value]:
 
 
 _NOTHING = Unknown("the field is not shown")
+
+
+def _is_part_of(value: Value, values: Sequence[Value]) -> bool:
+    """Whether a list is a part of what the field holds already: `Model(self.layers[1:])`."""
+    nodes = {each.cell.node for each in values if isinstance(each, Listed)}
+    cell = value.cell if isinstance(value, Listed) else None
+    while cell is not None and isinstance(cell, ListCell) and cell.copied is not None:
+        cell = cell.copied
+        if cell.node in nodes:
+            return True
+    return False
 
 
 def hand_in(run: Interpreter, owner: Definition, attribute: str, values: Sequence[Value]) -> bool:
@@ -209,7 +237,7 @@ def composed(run: Interpreter, layers: Layers, cell: ListCell | DictCell) -> Lay
     lists = [
         option.cell for value in built if value is not None for option in options(value) if isinstance(option, Listed)
     ]
-    shown = [group for each in lists if not each.given for group in each.made]
+    shown = [group for each in lists if not each.given and not is_copy_of_given(each) for group in each.made]
     alike = any(group.repeated for group in shown) or len(shown) >= FEW
     heirs = [
         heir for each in layers.classes if isinstance(each.cls, Definition) for heir in run.classes.heirs(each.cls)
@@ -217,6 +245,6 @@ def composed(run: Interpreter, layers: Layers, cell: ListCell | DictCell) -> Lay
     abstract = any(isinstance(each.cls, Library) and each.name == "equinox.Module" for each in layers.classes)
     if alike or (layers.known and len(heirs) < 2 and not abstract):
         return layers
-    what = f"`{layers.owner.name}` is given its layers by its caller, who may compose them of any"
+    what = f"`{layers.owner.name}` gets its layers from its caller, who may mix classes"
     text = f"{what}: nothing shows that three of them share a body"
     return replace(layers, refusal=("SCN215", text, cell.why_at))

@@ -139,7 +139,7 @@ def _of_walk(run: Interpreter, loop: Loop, walk: Walk, envs: Sequence[Env]) -> L
         return _said(run, loop, base, unclear(run, loop, base, unknown, envs)) if unknown is not None else None
     if any(cell.given for cell in cells) and owner is not None and not _keeps_modules(run, owner):
         return None
-    base, cells = shown_of(base, cells)
+    base, cells = shown_of(run, base, cells)
     full = [cell for cell in cells if groups_of(cell) or cell.given or not cell.whole]
     built = [_of_cell(run, loop, base, cell) for cell in full or cells]
     lacks = any(isinstance(cell, ListCell) and cell.may_lack and not cell.least() for cell in full)
@@ -149,7 +149,9 @@ def _of_walk(run: Interpreter, loop: Loop, walk: Walk, envs: Sequence[Env]) -> L
         ]
     if not built or any(each is None for each in built):
         return None
-    return together([each for each in built if each is not None], base)
+    known = [each for each in built if each is not None]
+    cells = known[0].cells if len(known) == 1 else tuple(cells)
+    return together(known, replace(base, cells=cells))
 
 
 def _keeps_modules(run: Interpreter, owner: Definition) -> bool:
@@ -265,7 +267,7 @@ def _of_cell(run: Interpreter, loop: Loop, base: Layers, cell: ListCell | DictCe
                 return None if not found else replace(base, refusal=mixed(run, groups))
     if not found:
         hidden = hidden or (FUNCTIONS if functions else "")
-        return nothing_shown(run, loop, base, cell, groups, hidden)
+        return _said(run, loop, base, nothing_shown(run, loop, base, cell, groups, hidden))
     layers = replace(
         base,
         classes=tuple(distinct(found)),
@@ -281,7 +283,11 @@ def _of_cell(run: Interpreter, loop: Loop, base: Layers, cell: ListCell | DictCe
 
 def _said(run: Interpreter, loop: Loop, base: Layers, said: Layers | ListCell | DictCell | None) -> Layers | None:
     """The layers of a list that only an annotation speaks of."""
-    return _of_cell(run, loop, base, said) if isinstance(said, ListCell | DictCell) else said
+    if not isinstance(said, ListCell | DictCell):
+        return said
+    layers = _of_cell(run, loop, replace(base, cells=(said,)), said)
+    refused = layers is not None and layers.refusal is not None
+    return replace(layers, cells=base.cells) if layers is not None and refused else layers
 
 
 def _walked(walk: Walk, groups: list[Group]) -> list[Group]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.loops.applied import calls_itself
-from scanify.analysis.loops.given import composed
+from scanify.analysis.loops.given import composed, is_copy_of_given
 from scanify.analysis.loops.layer_list import FUNCTIONS, Layers, groups_of
 from scanify.analysis.lower.loop import Form, Loop, Order
 from scanify.analysis.values.annotations import annotated
@@ -28,7 +28,7 @@ Said = Layers | ListCell | DictCell | None  # layers, or the list that an annota
 def unclear(run: Interpreter, loop: Loop, base: Layers, unknown: Unknown, envs: Sequence[Env]) -> Said:
     """A container of which nothing is known: listed where a module's own field is applied."""
     if loop.form is Form.SEQUENTIAL:
-        what = "the layers come from the caller, who may compose them of any"
+        what = "the layers come from the caller, who may mix classes"
         text = f"{what}: nothing shows that three of them share a body"
         return replace(base, refusal=("SCN215", text, unknown.at)) if unknown.given else None
     root = (dotted(base.walk.base) or "").partition(".")
@@ -83,7 +83,7 @@ def _declared(run: Interpreter, base: Layers) -> ListCell | DictCell | None:
 
 def nothing_shown(
     run: Interpreter, loop: Loop, base: Layers, cell: ListCell | DictCell, groups: Sequence[Group], hidden: str
-) -> Layers | None:
+) -> Said:
     """A list of elements of unknown classes: likely to be alike where one expression makes them all."""
     sequential = loop.form is Form.SEQUENTIAL
     if not hidden or hidden == FUNCTIONS:
@@ -96,6 +96,9 @@ def nothing_shown(
         return replace(base, refusal=("SCN204", text, one.module.place(one.node)))
     given = next((each.element for each in groups if isinstance(each.element, Unknown) and each.element.given), None)
     if given is not None and base.owner is not None and base.attribute is not None:
+        declared = _declared(run, base)
+        if declared is not None:
+            return declared
         of_callers = replace(base, given=given.why, unlike=given.why, hidden=given.why)
         return composed(run, of_callers, cell)
     if any(each.repeated for each in groups) and not any(_shaped(each) for each in groups):
@@ -129,8 +132,14 @@ def _shaped(group: Group) -> bool:
     return any(mark.how in (Vary.SHAPE, Vary.OTHER) and mark.loop in group.loops for mark in group.element.marks)
 
 
-def shown_of(base: Layers, cells: list[ListCell | DictCell]) -> tuple[Layers, list[ListCell | DictCell]]:
+def shown_of(
+    run: Interpreter, base: Layers, cells: list[ListCell | DictCell]
+) -> tuple[Layers, list[ListCell | DictCell]]:
     """Of several lists those that the source shows something of; the others are layers that are not shown."""
+    copies = [cell for cell in cells if is_copy_of_given(cell)]
+    declared = _declared(run, base) if copies and len(cells) > len(copies) else None
+    if declared is not None:
+        cells = [declared, *(cell for cell in cells if cell not in copies)]
     blank = [cell for cell in cells if groups_of(cell) and all(_is_blank(group) for group in groups_of(cell))]
     if not blank or len(blank) == len(cells):
         return base, cells

@@ -10,7 +10,7 @@ from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
 from scanify.analysis.loops.applied import calls_itself
 from scanify.analysis.loops.fact import LoopFact, fact_of
-from scanify.analysis.loops.given import hand_in, settle
+from scanify.analysis.loops.given import hand_in, is_given, settle
 from scanify.analysis.loops.layer_list import groups_of
 from scanify.analysis.loops.layers import fields_walked, layers_of, walked_values
 from scanify.analysis.lower.loop import Form, Loop
@@ -181,7 +181,7 @@ def _owner_names(run: Interpreter, explorer: Explorer, loop: Loop) -> set[str]:
         instance = env.lookup(env.self_name) if env.self_name is not None else None
         if isinstance(instance, Instance) and isinstance(instance.cls, Definition):
             given = (value for field in instance.fields.values() for value in options(field))
-            if any(isinstance(value, Unknown) or getattr(getattr(value, "cell", None), "given", "") for value in given):
+            if any(isinstance(value, Unknown) or is_given(value) for value in given):
                 for cls in (instance.cls, *run.classes.heirs(instance.cls)):
                     for code in explorer.functions(cls.module):
                         if code.owner is not None and code.owner.node is cls.node:

@@ -58,7 +58,7 @@ def attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str
         case Listed() | Mapped() | Walked():
             return Method(owner, name)
         case Partial() if owner.through.startswith("super of"):
-            from scanify.analysis.values.calls import super_attribute
+            from scanify.analysis.values.supers import super_attribute
 
             return super_attribute(run, owner, name)
         case Method() if name in tables.GROWERS:
@@ -77,7 +77,7 @@ def attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str
             if name in tables.MEASURES:
                 return Number(shape_of(owner) if name in ("shape", "ndim", "size") else owner.marks)
             known = name in tables.PURE_METHODS or name in tables.GROWERS
-            return Method(owner, name) if known else Unknown(owner.why, owner.at, owner.marks, owner.given)
+            return Method(owner, name) if known else Unknown(owner.why, owner.at, owner.marks, given=owner.given)
         case _:
             return Unknown(f"`.{name}` of a value")
 

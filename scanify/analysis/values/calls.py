@@ -35,6 +35,7 @@ from scanify.analysis.values.heap import Does, Group, ListCell
 from scanify.analysis.values.identity import generalized, is_coarse, memo_key
 from scanify.analysis.values.interpreter import MAX_DEPTH, Interpreter
 from scanify.analysis.values.iteration import elements_of
+from scanify.analysis.values.supers import super_object
 
 Named = Mapping[str, Value]
 
@@ -42,7 +43,7 @@ Named = Mapping[str, Value]
 def call_node(run: Interpreter, env: Env, node: ast.Call) -> Value:
     """The value of a call as it stands in the source."""
     if isinstance(node.func, ast.Name) and node.func.id == "super" and env.lookup("super") is None:
-        return _super(run, env, node)
+        return super_object(run, env, node)
     function = evaluate(run, env, node.func)
     positional: list[Value] = []
     unclear = False
@@ -69,46 +70,6 @@ def call_node(run: Interpreter, env: Env, node: ast.Call) -> Value:
     if unclear:
         named["*"] = Unknown("the number of arguments is not shown")
     return call(run, env, node, function, positional, named)
-
-
-def _super(run: Interpreter, env: Env, node: ast.Call) -> Value:
-    run.effect(Act.SUPER, "super()", node, env)
-    around: Env | None = env
-    while around is not None and around.self_name is None:
-        around = around.parent
-    if around is None or around.owner is None:
-        return Unknown("`super()` outside of a method")
-    instance = around.lookup(around.self_name or "")
-    if not isinstance(instance, Instance):
-        return Unknown("`super()` of an unknown object")
-    return _super_of(instance, around)
-
-
-def _super_of(instance: Instance, env: Env) -> Value:
-    return Partial(instance, through=f"super of {env.owner.name if env.owner else ''}", named=(("owner", _owner(env)),))
-
-
-def _owner(env: Env) -> Value:
-    return Class(env.owner) if env.owner is not None else Unknown("no class")
-
-
-def super_attribute(run: Interpreter, of: Partial, name: str) -> Value:
-    """The method that `super().name` stands for."""
-    instance, owner = of.function, of.named[0][1]
-    if not isinstance(instance, Instance) or isinstance(instance.cls, Library) or not isinstance(owner, Class):
-        return Unknown(f"`super().{name}`")
-    from scanify.analysis.values.attributes import class_env
-
-    lineage = run.classes.lineage(instance.cls)
-    nodes = [each.node for each in lineage]
-    start = nodes.index(owner.definition.node) + 1 if owner.definition.node in nodes else len(nodes)
-    for each in lineage[start:]:
-        function = run.classes.methods(each).get(name)
-        if function is not None:
-            return Function(function, class_env(run, each), instance)
-    if name == "__init__" and run.classes.known_bases(instance.cls):
-        return Library("builtins.object")
-    return Unknown(f"`super().{name}` is defined in another package")
 
 
 def call(
@@ -184,7 +145,8 @@ def unknown_call(
 ) -> Value:
     """A call of what the source does not show: it may do anything, also with the lists that it is given."""
     text = _called_text(env, node)
-    run.effect(Act.UNKNOWN, text, node, env)
+    if not run.exhausted:  # else all that is left is unknown, which is said once
+        run.effect(Act.UNKNOWN, text, node, env)
     given_away(run, env, node, [*positional, *named.values()], text)
     given = node.args if isinstance(node, ast.Call) and len(node.args) == len(positional) else []
     ordered = [_of_its_own(value, given[at] if given else None) for at, value in enumerate(positional)]
@@ -224,7 +186,7 @@ def call_function(
     """Run a function of the project, or remember what it gave and did for the same arguments."""
     depth = sum(1 for each in run.calling if each is function.node)
     if depth > 0 or len(run.calling) > MAX_DEPTH or run.exhausted:
-        if depth == 0:
+        if depth == 0 and not run.exhausted:
             run.effect(Act.UNKNOWN, _called_text(env, node), node, env)
         return Unknown(f"`{function.name}` calls itself" if depth else "calls too deep to be followed")
     if is_coarse(run):
@@ -238,7 +200,7 @@ def call_function(
         with run.recording() as recorded:
             value = _run_function(run, env, node, function, positional, named)
         effects = tuple(_outward(run, function, recorded, start))
-        if key is not None:
+        if key is not None and not run.exhausted:
             run.memo[key] = value, effects
     if isinstance(function.bound, Instance):
         run.effect(Act.APPLY, function.bound.name, node, env)

@@ -87,7 +87,7 @@ def _hidden_group(run: Interpreter, why: str, value: Value, node: ast.AST, env: 
     loop = run.new_loop()
     given = isinstance(value, Unknown) and value.given
     at = value.at if isinstance(value, Unknown) else None
-    element = Unknown(why, at, (*value.marks, Mark(loop, Vary.OTHER, "an element")), given)
+    element = Unknown(why, at, (*value.marks, Mark(loop, Vary.OTHER, "an element")), given=given)
     return Group(element, node, env.module, (loop,), None, True)
 
 

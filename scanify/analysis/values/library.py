@@ -58,6 +58,8 @@ def call_library(
         return _made_partial(run, env, node, positional, named, marks)
     if name in tables.CALLERS:
         return _transformed(run, env, node, name, positional, named)
+    if name in tables.IDENTITIES and positional and isinstance(positional[0], Instance):
+        return positional[0]
     if name in tables.KEYS_ONE:
         return Key(raised(marks, Vary.KEY))
     if name in tables.KEYS_MANY:

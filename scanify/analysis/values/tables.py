@@ -51,6 +51,11 @@ KEYS_ONE = frozenset(
     "jax.random.key jax.random.PRNGKey jax.random.fold_in jax.random.wrap_key_data jax.random.clone "
     "equinox.internal.GetKey".split()
 )
+# What gives back the modules that it is given, with the values of their arrays, or where those are kept, as they were.
+IDENTITIES = frozenset(
+    "jax.lax.stop_gradient jax.device_put jax.block_until_ready jax.lax.with_sharding_constraint "
+    "equinox.filter_shard".split()
+)
 KEYS_MANY = frozenset({"jax.random.split"})
 CALLERS = frozenset(
     "jax.vmap jax.pmap jax.jit jax.checkpoint jax.remat jax.ad_checkpoint.checkpoint jax.named_call jax.grad "
@@ -68,6 +73,11 @@ VMAPS = frozenset("jax.vmap equinox.filter_vmap jax.pmap equinox.filter_pmap".sp
 # Each instance makes its own StateIndex, a static marker that differs in every layer (equinox/nn/_stateful.py).
 STATEFUL = frozenset({"BatchNorm", "SpectralNorm", "StateIndex", "StatefulLayer", "WeightNorm_"})
 STATEFUL_TYPES = frozenset({"BatchNorm", "SpectralNorm", "StateIndex", "StatefulLayer"})
+# Layers of equinox.nn that call nothing they are given.
+PLAIN_LAYERS = tuple(
+    "Linear Conv LayerNorm RMSNorm GroupNorm Embedding Dropout Identity AvgPool MaxPool AdaptiveAvg AdaptiveMax PReLU "
+    "MultiheadAttention RotaryPositionalEmbedding".split()
+)
 # Arguments of equinox.nn's classes that are numbers to compute with, and no part of a shape.
 RATES = frozenset("p eps inference momentum negative_slope init_scale temperature alpha beta theta".split())
 SHAPE_OF_ARRAYS = frozenset(

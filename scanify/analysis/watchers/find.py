@@ -27,6 +27,7 @@ from scanify.analysis.watchers.trees import tree_reads
 from scanify.analysis.watchers.values import HARMLESS
 from scanify.analysis.watchers.walkers import field_reads
 from scanify.analysis.watchers.watcher import Watcher
+from scanify.source.notebook.text import Cells, is_notebook
 
 _WORD = re.compile(
     r"\b(?:tree|tree_\w+|leaves|ravel_pytree|is_leaf|filter|partition|dumps?|"
@@ -78,7 +79,8 @@ def watchers(index: Index) -> tuple[Watcher, ...]:
             found += _of_module(index, module, named)
         elif _WORD_OF_TREES.search(source.text):
             problem = index.problems[path]
-            place = Place(path, Span(0, 0, problem.line, problem.line))
+            cell = Cells(source.text).at(problem.line, problem.line) if is_notebook(path) else None
+            place = Place(path, Span(0, 0, problem.line, problem.line), cell)
             found.append(Watcher(place, f"what cannot be seen, as the file cannot be parsed ({problem.message})"))
     return tuple(found)
 

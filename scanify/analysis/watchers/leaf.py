@@ -85,7 +85,7 @@ class _Reader:
         known = callee(self.index, self.module, node)
         read = ast.walk(known.node) if isinstance(known, Body) else ()
         if any(isinstance(each, ast.Name) and each.id in leaves for each in read):
-            return other(f"`{node.id}`, which reads each leaf")
+            return other(f"each leaf, with `{node.id}`")
         return SAME
 
     def _unknown(self, node: ast.AST) -> Value:
@@ -173,7 +173,7 @@ class _Reader:
             return self._without_leaves(node, known)
         starred = any(isinstance(each, ast.Starred) for each in node.args)
         if isinstance(known, Body) and starred:
-            return other(f"`{self._code(node.func)}`, which is given each leaf")
+            return other(f"each leaf, with `{self._code(node.func)}`")
         return _call(self, known, given, named, self._code(node.func), node)
 
     def _without_leaves(self, node: ast.Call, known: Callee) -> Value:
@@ -184,7 +184,7 @@ class _Reader:
         if known is None:
             method = node.func.attr if isinstance(node.func, ast.Attribute) else None
             changes = not (node.args or node.keywords) if method is None else method not in _PURE_METHODS
-        return other(f"`{self._code(node)}`, which may change from leaf to leaf") if changes else SAME
+        return other(f"`{self._code(node)}` for each leaf, which may be another each time") if changes else SAME
 
     def _method(self, node: ast.Call, function: ast.Attribute, holder: Value, given: list[Value]) -> Value:
         name = function.attr
@@ -212,7 +212,7 @@ def _call(
     if isinstance(known, Body):
         return bad or _body(reader, known, given, named, text)
     if known is None:
-        return bad or other(f"`{short(text)}`, which is given each leaf and is not known")
+        return bad or other(f"each leaf, with `{short(text)}`, which is not shown")
     return called(known, given, named, text, node)
 
 

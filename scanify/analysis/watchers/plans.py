@@ -51,6 +51,6 @@ def _sees(watcher: Watcher, index: Index, places: Sequence[Place], name: str) ->
 
 def _said(watcher: Watcher) -> str:
     return (
-        f"{watcher.place} reads {watcher.reads}, which stacking where the list is built changes; "
-        "`--stack call` leaves the tree of parameters as it is"
+        f"{watcher.place} reads {watcher.reads}: that changes where layers are stacked when they are built; "
+        "`--stack call` leaves the parameters as they are"
     )

@@ -22,7 +22,7 @@ _OTHER_CELLS = frozenset(
     "svg SVG sx system writefile".split()
 )
 _HARMLESS = frozenset(
-    "alias autoawait autocall automagic autoreload bookmark cat cd clear colors conda config cp dhist dirs env "
+    "aimport alias autoawait autocall automagic autoreload bookmark cat cd clear colors conda config cp dhist dirs env "
     "gui doctest_mode hist history jaxtyping.typechecker ldir less lf lk ll load_ext ls lsmagic lx magic mamba "
     "man matplotlib micromamba mkdir more mv notebook page pdb pdef pdoc pfile pinfo pinfo2 pip popd pprint "
     "precision psearch psource pushd pwd pycat quickref rehashx reload_ext rm rmdir save set_env sx system tb "
