@@ -44,9 +44,7 @@ def lambda_of(plan: Plan, parameters: list[str], body: str, text: str) -> tuple[
     return [*first, *([f"in_axes={layout.tuple_display(axes)}"] if axes else [])], shared
 
 
-def in_its_place(
-    plan: Plan, head: str, first: Sequence[str], second: Sequence[str] | None, context: Context
-) -> Edit:
+def in_its_place(plan: Plan, head: str, first: Sequence[str], second: Sequence[str] | None, context: Context) -> Edit:
     """The edit that puts `head(first)(second)`, or `head(first)`, where an expression stands, its comments inside."""
     span, text = plan.place.span, context.texts[plan.place.path]
     old = text[span.start : span.end]

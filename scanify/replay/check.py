@@ -49,9 +49,7 @@ class Checker:
     def _program(self, number: int, claim: Claim, scans: Mapping[Where, str]) -> Program:
         key = number, claim.derived, claim.signs, tuple(sorted(scans.items()))
         if key not in self.kept:
-            self.kept[key] = Program(
-                self.tables, self.values, self.digests, number, claim.derived, claim.signs, scans
-            )
+            self.kept[key] = Program(self.tables, self.values, self.digests, number, claim.derived, claim.signs, scans)
         return self.kept[key]
 
     def shown(self, claim: Claim) -> tuple[Steps, Steps, str]:
@@ -93,7 +91,7 @@ def seal(given: Mapping[str, Any]) -> str:
 
 def _case(case: Mapping[str, Any]) -> list[str]:
     tables = read_tables(case["tables"])
-    checker, lines, programs = Checker(tables), [], set()
+    checker, lines = Checker(tables), []
     for check in case["checks"]:
         claim = claim_of(check, tables.jaxprs)
         before, after, result = checker.shown(claim)
@@ -102,8 +100,8 @@ def _case(case: Mapping[str, Any]) -> list[str]:
                 raise Rejected(f"{claim.what}: the steps are other ones than are written")
         if result != check["result"]:
             raise Rejected(f"{claim.what}: the programs compute something else than is written")
-        programs |= {claim.before, claim.after}
-        lines.append(f"{case['case']}: {claim.what}: equal ({len(checker.tables.jaxprs[claim.before].outputs)} outputs)")
+        count = len(tables.jaxprs[claim.before].outputs)
+        lines.append(f"{case['case']}: {claim.what}: {count} {'output is' if count == 1 else 'outputs are'} equal")
     if not lines:
         raise Rejected(f"{case['case']}: there is nothing that is shown")
     return lines

@@ -75,12 +75,13 @@ def broadcast(values: Values, number: int, shape: Shape, axes: Sequence[int]) ->
     if old == shape and list(axes) == list(range(len(old))):
         return number
     from_axis = {new: k for k, new in enumerate(axes) if old[k] == shape[new]}
+    all_axes = range(len(shape))
     return _each(
         values,
         number,
         shape,
-        lambda box: tuple(box[from_axis[a]] if a in from_axis else whole[a] for a in range(len(shape))),
-        lambda offset, strides: (offset, tuple(strides[from_axis[a]] if a in from_axis else 0 for a in range(len(shape)))),
+        lambda box: tuple(box[from_axis[a]] if a in from_axis else whole[a] for a in all_axes),
+        lambda offset, strides: (offset, tuple(strides[from_axis[a]] if a in from_axis else 0 for a in all_axes)),
     )
 
 

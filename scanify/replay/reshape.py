@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
 
-from scanify.replay.terms import Box, Strides, Term, moved
+from scanify.replay.terms import Box, Strides, Term, moved, within
 from scanify.replay.values import Atom, Piece, Shape, Values, contiguous, full
 
 # Into more boxes none is taken apart.
@@ -76,11 +76,7 @@ def _flat(piece: Piece, shape: Shape, groups: Sequence[Group]) -> Iterator[Piece
     yield box, term
 
 
-def _reshaped(
-    values: Values, piece: Piece, old: Shape, new: Shape, groups: Sequence[Group], dtype: str
-) -> list[Piece]:
-    from scanify.replay.terms import within
-
+def _reshaped(values: Values, piece: Piece, old: Shape, new: Shape, groups: Sequence[Group], dtype: str) -> list[Piece]:
     box, term = piece
     term = within(term, box)
     lines = [_line(box, old, axes) for axes, _ in groups]
@@ -88,18 +84,17 @@ def _reshaped(
     if flat is None:
         flat = _ravel(values, box, term, dtype, lines)
     spread = moved(flat, lambda offset, steps: (offset, _split_steps(steps, new, groups)))
-    parts = [_boxes(low, high, tuple(new[a] for a in axes)) for (low, high), (_, axes) in zip(lines, groups, strict=True)]
+    sizes = [tuple(new[a] for a in axes) for _, axes in groups]
+    parts = [_boxes(low, high, each) for (low, high), each in zip(lines, sizes, strict=True)]
     return [(tuple(pair for part in each for pair in part), spread) for each in product(*parts)]
 
 
 def _line(box: Box, shape: Shape, axes: range) -> tuple[int, int]:
     """The range of indices of a group that a box covers."""
-    low = size = 0
-    width = 1
+    low, width = 0, 1
     for axis in axes:
         low = low * shape[axis] + box[axis][0]
         width *= box[axis][1] - box[axis][0]
-        size += 1
     return low, low + width
 
 

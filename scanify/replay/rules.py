@@ -46,5 +46,4 @@ def optional(spelled: Any) -> list[int] | None:
 
 def fields(spelled: Any) -> dict[str, Any]:
     """The fields of an object of jax, as of the numbers of dimensions."""
-    _, given = spelled
-    return {name: each for name, each in given}
+    return dict(spelled["fields"])

@@ -86,7 +86,7 @@ class Program:
         if name in IDENTITIES and len(operands) == len(equation.outputs):
             return self._used(where, "same", operands)
         if name in CALLS and set(equation.params) == {"call"}:
-            return self.run(*jaxprs_in(equation.params), operands)
+            return self.run(jaxprs_in(equation.params)[0], operands)
         if not jaxprs_in(equation.params):
             self._look(equation, operands)
         if name == "scan" and "body" in equation.params:
@@ -175,7 +175,8 @@ class Program:
         length, (body,) = params["length"], jaxprs_in(params["body"])
         consts, carry = operands[: params["consts"]], operands[params["consts"] :][: params["carry"]]
         xs = operands[params["consts"] + params["carry"] :]
-        rows = [aval.shape[:1] for aval in equation.outputs[params["carry"] :]] + [values[each].shape[:1] for each in xs]
+        rows = [values[each].shape[:1] for each in xs]
+        rows += [aval.shape[:1] for aval in equation.outputs[params["carry"] :]]
         if min(length, params["consts"], params["carry"]) < 0 or any(each != (length,) for each in rows):
             raise Rejected(f"a loop over {length} rows has arrays of other lengths")
         collected: dict[int, list[int]] = {}

@@ -8,6 +8,7 @@ is spelled otherwise is not recognised, which can only make a certificate fail.
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -178,7 +179,7 @@ def _spelled(pieces: list[Piece], axis: int, rank: int) -> list[Piece]:
     slabs: list[tuple[int, int, list[Piece]]] = []
     at = 0
     open_: list[Piece] = []
-    for low, high in zip(ends, ends[1:], strict=False):
+    for low, high in pairwise(ends):
         while at < len(by_start) and by_start[at][0][axis][0] <= low:
             open_.append(by_start[at])
             at += 1

@@ -1,9 +1,10 @@
-"""Programs in a neutral, written-down form, as a certificate holds them: tables of avals, constants, parameters, jaxprs.
+"""Programs in a neutral, written-down form, as a certificate holds them.
 
-Each table holds a thing once. A jaxpr is its inputs' avals, its equations and its outputs; an equation is
-`[primitive, parameters, operands, avals of the outputs]`, and a fifth element, true, where it has effects. Operands are
-numbers: first the inputs, then the outputs of the equations one after another; -1 is the first constant, -2 the next.
-What no output and no effect needs is left out. A call holds the jaxpr that it computes, and nothing else.
+There are tables of avals, constants, parameters and jaxprs, which hold a thing once. A jaxpr is its inputs' avals, its
+equations and its outputs; an equation is `[primitive, parameters, operands, avals of the outputs]`, and a fifth element,
+true, where it has effects. Operands are numbers: first the inputs, then the outputs of the equations one after another;
+-1 is the first constant, -2 the next. What no output and no effect needs is left out. A call holds the jaxpr that it
+computes, and nothing else.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class Neutral:
         self._jaxprs: dict[int, int] = {}
         self._objects: dict[Any, int] = {}
         self._names: dict[int, str] = {}
+        self._fields: dict[int, tuple[str, ...]] = {}
         self._named = 0
 
     def jaxpr(self, jaxpr: Any) -> int:
@@ -146,12 +148,17 @@ class Neutral:
             return {"object": self._object(("equal", type(key), key), key), "is": str(key)}
         if len(key) == 2 and key[0] in _PLAIN:
             return key[1]
+        if len(key) == 4 and key[0] == "array" and key[2] == () and key[1].kind in "iu":
+            return int(np.frombuffer(key[3], key[1])[0])
         if key and key[0] == "identity":
             return {"object": self._object(key[1], None), "is": self._name(key[1])}
         if len(key) == 2 and key[0] == "jaxpr":
             return {"jaxpr": key[1][1]}
         if len(key) == 2 and isinstance(key[0], tuple) and key[0][:1] == ("identity",) and isinstance(key[1], tuple):
             kind = self._name(key[0][1])
+            if key[0][1] in self._fields:
+                named = zip(self._fields[key[0][1]], key[1], strict=True)
+                return {"is": kind, "fields": {name: self._spelled(each) for name, each in named}}
             if kind in ("builtins.tuple", "builtins.list"):
                 return {kind.partition(".")[2]: [self._spelled(each) for each in key[1]]}
         return [self._spelled(each) for each in key]
@@ -160,6 +167,8 @@ class Neutral:
         for each in self._alive[self._named :]:
             kind = each if hasattr(each, "__qualname__") else type(each)
             self._names.setdefault(id(each), f"{getattr(kind, '__module__', '')}.{kind.__qualname__}")
+            if isinstance(each, type) and issubclass(each, tuple) and hasattr(each, "_fields"):
+                self._fields[id(each)] = each._fields
         self._named = len(self._alive)
         return self._names.get(number, "")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from jax.extend.core import ClosedJaxpr
@@ -18,6 +19,7 @@ from scanify.replay.check import Checker, Claim, spelled
 from scanify.replay.read import Rejected, Tables, jaxprs_in, read_tables
 from scanify.replay.run import Where
 from scanify.verify.certificate.neutral import Neutral
+from scanify.verify.objects.meaning import same_code_and_names
 
 # A scan of more equations in all its iterations is kept whole.
 UNROLLED = 200_000
@@ -40,17 +42,21 @@ class Certificate:
     """What is proved of one case. `unwritten` says of each proof that is not in the certificate why it is not."""
 
     case: str
-    alike: Alike | None
     proofs: list[Proved] = field(default_factory=list)
     unwritten: list[str] = field(default_factory=list)
 
     def add(self, proof: Proved) -> None:
-        if all(each.what != proof.what for each in self.proofs):
+        if all((each.before, each.after) != (proof.before, proof.after) for each in self.proofs):
             self.proofs.append(proof)
+
+    def write(self, folder: Path) -> None:
+        """Write the case into a folder that has other cases in files of their own."""
+        name = f"{len(list(folder.iterdir())):06}.json"
+        (folder / name).write_text(json.dumps(self.written(), separators=(",", ":")), encoding="utf-8")
 
     def written(self) -> dict[str, Any]:
         """The case as a certificate holds it."""
-        neutral, programs = Neutral(self.alike), []
+        neutral, programs = Neutral(Alike(same_code_and_names)), []
         for proof in self.proofs:
             try:
                 programs.append((proof, neutral.jaxpr(proof.before), neutral.jaxpr(proof.after)))
@@ -65,7 +71,7 @@ class Certificate:
                 checks.append(_check(checker, proof, before, after))
             except Rejected as why:
                 self.unwritten.append(str(why))
-        return {"case": self.case, "checks": checks, "tables": tables}
+        return {"case": self.case, "checks": checks, "unwritten": self.unwritten, "tables": tables}
 
 
 def _check(checker: Checker, proof: Proved, before: int, after: int) -> dict[str, Any]:
