@@ -44,6 +44,15 @@ IDENTITIES = {
 # Parameters that say where or how something is computed, and not what.
 IRRELEVANT = {"out_sharding", "sharding"}
 
+# Parameters that the avals of the outputs say, too, by the primitive.
+SAID_TWICE = {
+    "broadcast_in_dim": {"shape"},
+    "convert_element_type": {"new_dtype", "weak_type"},
+    "iota": {"dtype", "shape"},
+    "mul": {"out_dtype"},
+    "reshape": {"new_sizes"},
+}
+
 # Of two operands of these either may come first: the result has the same bits.
 COMMUTE = frozenset({"add", "mul", "and", "or", "xor", "eq", "ne"})
 

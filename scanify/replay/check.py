@@ -10,6 +10,7 @@ from scanify.replay.digests import Digests
 from scanify.replay.read import Jaxpr, Rejected, Tables, read_tables
 from scanify.replay.run import Program, Where
 from scanify.replay.values import Values
+from scanify.replay.written import Written, claimed
 
 FORMAT = "scanify certificate 1"
 Steps = dict[Where, set[str]]
@@ -91,13 +92,15 @@ def seal(given: Mapping[str, Any]) -> str:
 
 def _case(case: Mapping[str, Any]) -> list[str]:
     tables = read_tables(case["tables"])
-    checker, lines = Checker(tables), []
+    checker, written, lines = Checker(tables), Written(case["tables"]), []
     for check in case["checks"]:
         claim = claim_of(check, tables.jaxprs)
         before, after, result = checker.shown(claim)
         for found, said in ((before, check["before"]), (after, check["after"])):
             if spelled(found) != said["steps"]:
                 raise Rejected(f"{claim.what}: the steps are other ones than are written")
+        if claimed(written, check) != check["programs"]:
+            raise Rejected(f"{claim.what}: the programs are not as they were written")
         if result != check["result"]:
             raise Rejected(f"{claim.what}: the programs compute something else than is written")
         count = len(tables.jaxprs[claim.before].outputs)

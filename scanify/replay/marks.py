@@ -7,7 +7,7 @@ nothing computed from it tells 0.0 from -0.0; the table of primitives says which
 from collections.abc import Sequence
 
 from scanify.jaxpr.primitives import CALLS, IDENTITIES, LINEAR, REAL
-from scanify.replay.read import Equation, Jaxpr, Tables, jaxprs_in
+from scanify.replay.read import Equation, Jaxpr, Tables
 from scanify.replay.terms import Term
 from scanify.replay.values import Values
 
@@ -73,7 +73,7 @@ class Marks:
         count = len(equation.outputs)
         if not any(marked):
             return [False] * count
-        name, inner = equation.name, [self.tables.jaxprs[each] for each in jaxprs_in(equation.params)]
+        name, inner = equation.name, [self.tables.jaxprs[each] for each in equation.inner]
         if not inner:
             return None if _tells(equation, marked, dtypes) else [True] * count
         if name in ("reduce_sum", "cumsum", "scatter-add", "scatter_add"):

@@ -34,7 +34,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Equation:
-    """`params` by name, as JSON, and `key` the same as text."""
+    """`params` by name, as JSON, `key` the same as text, and `inner` the numbers of the jaxprs in them."""
 
     name: str
     params: dict[str, Any]
@@ -42,6 +42,7 @@ class Equation:
     operands: tuple[int, ...]
     outputs: tuple[Aval, ...]
     effects: bool
+    inner: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def read_tables(given: dict[str, Any]) -> Tables:
     try:
         avals = [Aval(str(dtype), _shape(shape)) for dtype, shape in given["avals"]]
         constants = tuple(_constant(each, avals) for each in given["constants"])
-        params = [(dict(each), json.dumps(each, sort_keys=True)) for each in given["params"]]
+        params = [(dict(each), json.dumps(each, sort_keys=True), tuple(jaxprs_in(each))) for each in given["params"]]
         jaxprs = []
         for number, each in enumerate(given["jaxprs"]):
             jaxprs.append(_jaxpr(each, avals, params, len(constants), number))
@@ -118,13 +119,13 @@ def _jaxpr(given: list[Any], avals: list[Aval], params: list[Any], constants: in
     for name, param, operands, made, *effects in equations:
         for operand in operands:
             _known(operand, known, constants)
-        spelled, key = _at(params, param)
-        if any(each >= number for each in jaxprs_in(spelled)):
+        spelled, key, inner = _at(params, param)
+        if any(not 0 <= each < number for each in inner):
             raise ValueError(f"jaxpr {number} holds one that comes after it")
         if effects not in ([], [True]):
             raise ValueError("effects are said by true alone")
         aval = tuple(_at(avals, each) for each in made)
-        found.append(Equation(str(name), spelled, key, tuple(operands), aval, bool(effects)))
+        found.append(Equation(str(name), spelled, key, tuple(operands), aval, bool(effects), inner))
         known += len(made)
     for operand in outputs:
         _known(operand, known, constants)

@@ -20,6 +20,32 @@ from scanify.replay.values import Atom, Values
 
 RULES: dict[str, Rule] = {**MOVEMENT, **ARITHMETIC}
 
+_WINDOWS = {"indices_are_sorted", "mode", "unique_indices"}
+# The parameters of primitives with a rule. With another beside them, what the primitive computes is not known.
+READ: dict[str, set[str]] = {
+    "reshape": {"dimensions"},
+    "squeeze": {"dimensions"},
+    "expand_dims": {"dimensions"},
+    "broadcast_in_dim": {"broadcast_dimensions"},
+    "transpose": {"permutation"},
+    "slice": {"start_indices", "limit_indices", "strides"},
+    "concatenate": {"dimension"},
+    "stack": {"axis"},
+    "unstack": {"axis"},
+    "split": {"axis", "sizes"},
+    "rev": {"dimensions"},
+    "pad": {"padding_config"},
+    "tile": {"reps"},
+    "dynamic_slice": {"slice_sizes"},
+    "dynamic_update_slice": set(),
+    "gather": {"dimension_numbers", "slice_sizes", *_WINDOWS, "fill_value"},
+    "scatter": {"dimension_numbers", "update_jaxpr", "update_consts", *_WINDOWS},
+    "scatter-add": {"dimension_numbers", "update_jaxpr", "update_consts", *_WINDOWS},
+    "reduce_precision": {"exponent_bits", "mantissa_bits"},
+    "reduce_sum": {"axes"},
+    "iota": {"dimension"},
+}
+
 # Where an equation stands: the number of its jaxpr, and its place in it.
 Where = tuple[int, int]
 
@@ -83,18 +109,18 @@ class Program:
 
     def _equation(self, equation: Equation, operands: list[int], where: Where) -> list[int]:
         name, run = equation.name, self._run
-        if name in IDENTITIES and len(operands) == len(equation.outputs):
+        if name in IDENTITIES and not equation.params and len(operands) == len(equation.outputs):
             return self._used(where, "same", operands)
         if name in CALLS and set(equation.params) == {"call"}:
-            return self.run(jaxprs_in(equation.params)[0], operands)
-        if not jaxprs_in(equation.params):
+            return self.run(equation.inner[0], operands)
+        if not equation.inner:
             self._look(equation, operands)
         if name == "scan" and "body" in equation.params:
             return self._scan(equation, operands, where)
         if name == "cond" and "branches" in equation.params:
             return self._cond(equation, operands, where)
         rule = RULES.get(name)
-        if rule is not None:
+        if rule is not None and set(equation.params) <= READ.get(name, set()):
             before, run.equation, run.operands = run.equation, equation, operands
             try:
                 found = rule(run, operands)
@@ -121,7 +147,7 @@ class Program:
             key = f"{equation.key} {self._fresh} {id(self)}"
         else:
             key = self._key(equation)
-        if jaxprs_in(equation.params):
+        if equation.inner:
             self._look(equation, operands)
         if equation.name in COMMUTE and len(operands) == 2:
             operands = sorted(operands)
@@ -136,7 +162,7 @@ class Program:
 
     def _key(self, equation: Equation) -> str:
         """Parameters as text, jaxprs by what they compute."""
-        inner = jaxprs_in(equation.params)
+        inner = equation.inner
         return " ".join([equation.key if not inner else _blind(equation.params), *map(self._body, inner)])
 
     def _body(self, number: int) -> str:

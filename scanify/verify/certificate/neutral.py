@@ -1,8 +1,8 @@
 """Programs in a neutral, written-down form, as a certificate holds them.
 
 There are tables of avals, constants, parameters and jaxprs, which hold a thing once. A jaxpr is its inputs' avals, its
-equations and its outputs; an equation is `[primitive, parameters, operands, avals of the outputs]`, and a fifth element,
-true, where it has effects. Operands are numbers: first the inputs, then the outputs of the equations one after another;
+equations and its outputs; an equation is `[primitive, parameters, operands, avals of the outputs]`, and `true` after
+these where it has effects. Operands are numbers: first the inputs, then the outputs of the equations one after another;
 -1 is the first constant, -2 the next. What no output and no effect needs is left out. A call holds the jaxpr that it
 computes, and nothing else.
 """
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from scanify.jaxpr.primitives import IRRELEVANT
+from scanify.jaxpr.primitives import IDENTITIES, IRRELEVANT, SAID_TWICE
 from scanify.jaxpr.reading.calls import callee, opened
 from scanify.jaxpr.reading.canonical import Alike, Canonical, NotUnderstood
 from scanify.jaxpr.reading.primitives import is_own
@@ -107,14 +107,17 @@ class Neutral:
     def _equation(self, equation: Any, operands: list[int]) -> list[Any]:
         name, called = equation.primitive.name, callee(equation) if is_own(equation.primitive) else None
         scan = read_scan(equation.params) if name == "scan" and is_own(equation.primitive) else None
-        if called is not None:
-            params: dict[str, Any] = {"call": {"jaxpr": self._called(equation, called)}}
+        if name in IDENTITIES and len(operands) == len(equation.outvars) and is_own(equation.primitive):
+            params: dict[str, Any] = {}
+        elif called is not None:
+            params = {"call": {"jaxpr": self._called(equation, called)}}
         elif scan is not None:
             body = {"jaxpr": self.jaxpr(scan.jaxpr)}
             sizes = {"length": scan.length, "reverse": scan.reverse, "consts": scan.consts, "carry": scan.carry}
             params = {"body": body, **sizes}
         else:
-            given = {key: value for key, value in equation.params.items() if key not in IRRELEVANT}
+            without = IRRELEVANT | SAID_TWICE.get(name, set())
+            given = {key: value for key, value in equation.params.items() if key not in without}
             if name.startswith(("random", "threefry", "rng")):
                 given["threefry_partitionable"] = getattr(equation.ctx, "threefry_partitionable", None)
             params = {key: self._spelled(self._canonical.key(given[key])) for key in sorted(given)}

@@ -16,8 +16,9 @@ from jax.extend.core import ClosedJaxpr
 
 from scanify.jaxpr.reading.canonical import Alike, NotUnderstood
 from scanify.replay.check import Checker, Claim, spelled
-from scanify.replay.read import Rejected, Tables, jaxprs_in, read_tables
+from scanify.replay.read import Rejected, Tables, read_tables
 from scanify.replay.run import Where
+from scanify.replay.written import Written, claimed
 from scanify.verify.certificate.neutral import Neutral
 from scanify.verify.objects.meaning import same_code_and_names
 
@@ -65,10 +66,11 @@ class Certificate:
         things = [table.things for table in (neutral.avals, neutral.constants, neutral.params, neutral.jaxprs)]
         tables = dict(zip(("avals", "constants", "params", "jaxprs"), things, strict=True))
         read = read_tables(json.loads(json.dumps(tables)))
-        checker, checks = Checker(read), []
+        checker, checks, digest = Checker(read), [], Written(tables)
         for proof, before, after in programs:
             try:
-                checks.append(_check(checker, proof, before, after))
+                found = _check(checker, proof, before, after)
+                checks.append({**found, "programs": claimed(digest, found)})
             except Rejected as why:
                 self.unwritten.append(str(why))
         return {"case": self.case, "checks": checks, "unwritten": self.unwritten, "tables": tables}
@@ -121,7 +123,7 @@ def _scans(tables: Tables, program: int) -> dict[Where, bool]:
             return costs[number]
         total = 0
         for at, equation in enumerate(tables.jaxprs[number].equations):
-            inside = sum(cost(each) for each in jaxprs_in(equation.params))
+            inside = sum(cost(each) for each in equation.inner)
             if equation.name == "scan" and "body" in equation.params:
                 found[number, at] = equation.params["length"] * inside > UNROLLED
                 inside *= 1 if found[number, at] else equation.params["length"]
