@@ -2,7 +2,7 @@
 # `make help` lists the targets; `make test PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test branches check pyright bench bench-static matrix corpus each-file packages rewritten fuzz fuzz-traps fuzz-models fuzz-runtime soundness mutants precommit-test clean
+.PHONY: help demo test branches check pyright bench bench-static matrix corpus each-file packages rewritten fuzz fuzz-traps fuzz-models fuzz-runtime soundness mutants certificates precommit-test clean
 
 # The first interpreter that runs (a pyenv shim may exist and not run), is new enough and can make environments.
 # $(1): commands to try; $(2): the Python versions that will do, as a condition on sys.version_info.
@@ -88,6 +88,9 @@ soundness: $(VENV)/$(STAMP) ## 10,000 pairs of programs and 2,000 of whole versi
 
 mutants: $(VENV)/$(STAMP) ## every wrong rewrite that a verification must tell, and with the one check left out that tells it
 	$(BIN)/python -m pytest -q $(PARALLEL) --whole tests/mutants $(ARGS)
+
+certificates: $(VENV)/$(STAMP) ## 200 certificates of proofs with one field changed: all must be rejected
+	$(BIN)/python -m tests.certificate.mutations $(ARGS)
 
 matrix: .venv-311/$(STAMP) .venv-313/$(STAMP) ## the whole suite, with what samples leave out, on jax 0.10 with Python 3.11 and on jax 0.12 with Python 3.13
 	.venv-311/bin/python -m pytest -q $(PARALLEL) --whole $(ARGS)

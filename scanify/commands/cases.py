@@ -33,12 +33,16 @@ _OPTIONS = (
 
 @dataclass(frozen=True)
 class CaseRun:
-    """The cases to run, the limits of each, whether models are built without weights, and where results are kept."""
+    """The cases to run, the limits of each, whether models are built without weights, and where results are kept.
+
+    What is proved is written into the folder `certificates`.
+    """
 
     cases: "tuple[CaseSpec, ...]"
     limits: "Limits"
     abstract: bool
     cache: "Cache | None" = None
+    certificates: Path | None = None
 
 
 def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -169,6 +173,7 @@ def verify_outcome(
             notify=notify,
             comparer=comparer,
             cache=run.cache,
+            certificates=run.certificates,
         )
 
 
@@ -200,6 +205,7 @@ def verify_by_hand(
             data=change.data,
             tree=change.tree,
             cache=run.cache,
+            certificates=run.certificates,
             notify=notify,
             comparer=comparer,
         )

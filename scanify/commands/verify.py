@@ -10,6 +10,7 @@ import click
 from scanify.commands.advice import advice_on
 from scanify.commands.by_hand import ByHand, demand_file, since, two_files
 from scanify.commands.cases import CaseRun, choose_run, demand_importable, limit_options, verify_by_hand, verify_outcome
+from scanify.commands.certificates import proofs_into, replay_file
 from scanify.commands.common import REMAT_CHOICE, STDIN, Given, advise_option, load_project, stack_option
 from scanify.commands.proposed import proposed_run
 from scanify.config import REMATS, SYNONYMS, load_config
@@ -71,6 +72,19 @@ FORMATS = ("text", "json", "markdown", "junit", "html")
     "and hold until a file that the case imports, reads or asks about, an option or a package changes. Where "
     "$CI is set, only $SCANIFY_CACHE_DIR is used.",
 )
+@click.option(
+    "--certificate",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Write what is proved to FILE (.gz: compressed): both programs in a neutral form, and the steps that show "
+    "them equal. Cases are run anew for it.",
+)
+@click.option(
+    "--replay",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Check such a file, and nothing else: no model is loaded, and jax is not needed.",
+)
 @advise_option
 @limit_options
 def command(
@@ -85,6 +99,8 @@ def command(
     output: str | None,
     measure: bool,
     no_cache: bool,
+    certificate: str | None,
+    replay: str | None,
     advise: bool,
     abstract: bool,
     time_limit: float | None,
@@ -96,9 +112,14 @@ def command(
     scanify verify FILE                        FILE, and FILE as scanify rewrites it, unsafe fixes included
     scanify verify --before A.py --after B.py  two files
     scanify verify --against REVISION [FILE]   the files in a git revision, and as they are now
+    scanify verify --replay CERTIFICATE        what another run has proved, checked again without the model
 
     Exits with 3 if anything differs.
     """
+    if replay is not None:
+        if any(each is not None for each in (file, before, after, against, certificate)) or cases:
+            raise ScanifyError("--replay checks a certificate and runs nothing: give it alone")
+        return replay_file(replay)
     _check_mode(file, before, after, against, stack)
     given = load_project((file,), stack) if file is not None and against is None else None
     named = [Path(each) for each in (file, before, after) if each is not None]
@@ -107,21 +128,28 @@ def command(
     policies = tuple(SYNONYMS.get(each, each) for each in remats)
     if run is None and given is None:
         raise ScanifyError("expected a case: give --case FILE:FUNCTION, or name one in [tool.scanify.cases]")
-    if run is None:
-        assert given is not None
-        _demand_changes(_rewrite(given, policies), given)
-        with proposed_run(given, time_limit, memory_limit, abstract=abstract) as run:
-            result = _rewritten(given, run, policies, measure=measure, advise=advise)
-    elif given is not None:
-        result = _rewritten(given, run, policies, measure=measure, advise=advise)
-    elif before is not None and after is not None:
-        result = _by_hand(two_files(before, after), run, policies, measure=measure, advise=advise)
-    else:
-        assert against is not None
-        change = since(against, file, tuple(case.path for case in run.cases))
-        result = _by_hand(change, run, policies, measure=measure, advise=advise)
-    _report(result, form, output)
+    with proofs_into(certificate) as keep:
+        if run is None:
+            assert given is not None
+            _demand_changes(_rewrite(given, policies), given)
+            with proposed_run(given, time_limit, memory_limit, abstract=abstract) as run:
+                result = _rewritten(given, keep(run), policies, measure=measure, advise=advise)
+        elif given is not None:
+            result = _rewritten(given, keep(run), policies, measure=measure, advise=advise)
+        else:
+            change = _change(before, after, against, file, run)
+            result = _by_hand(change, keep(run), policies, measure=measure, advise=advise)
+        _report(result, form, output)
+        keep.save(result)
     return Exit.OK if result.good else Exit.VERIFICATION
+
+
+def _change(before: str | None, after: str | None, against: str | None, file: str | None, run: CaseRun) -> ByHand:
+    """The change that somebody made."""
+    if before is not None and after is not None:
+        return two_files(before, after)
+    assert against is not None
+    return since(against, file, tuple(case.path for case in run.cases))
 
 
 def _check_mode(

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from scanify.jaxpr.reading.calls import IDENTITIES, IRRELEVANT, callee, opened
+from scanify.jaxpr.primitives import IDENTITIES, IRRELEVANT, STATEFUL
+from scanify.jaxpr.reading.calls import callee, opened
 from scanify.jaxpr.reading.canonical import Canonical, NotUnderstood
 from scanify.jaxpr.reading.primitives import is_own
 from scanify.jaxpr.rules.control import CONTROL
@@ -29,10 +30,6 @@ RULES: dict[str, Rule] = {**MOVES, **INDEXED, **VALUES, **CONTROL}
 # Operations of our own, whose parameters the rules read: a primitive that falls through to `apply` never takes such a
 # name.
 RESERVED = {*SLICE_THROUGH, "input", "bound", "out", "token", "fresh", "key", "empty"}
-
-# No functions of their operands, though they have no effects: `lax.rng_uniform` draws from a generator of the device,
-# `lax.empty` is whatever stands in memory (`jnp.empty` is one from jax 0.12 on), an infeed is what comes next.
-STATEFUL = {"rng_uniform", "empty", "infeed"}
 
 
 class Numbering:

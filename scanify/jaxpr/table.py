@@ -13,14 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scanify.jaxpr.primitives import COMMUTE
+
 Shape = tuple[int, ...]
 
 # What a node of a constant keeps to be computed with; beyond this a constant is only compared, by its digest.
 FOLDABLE_ELEMENTS = 1 << 20
-
-
-# Of two operands of these either may come first: the result has the same bits.
-COMMUTE = frozenset({"add", "mul", "and", "or", "xor", "eq", "ne"})
 
 
 class Place(NamedTuple):

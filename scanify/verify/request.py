@@ -40,7 +40,7 @@ class Request:
     `directory` is what file names are shown relative to. `comparer` is the function, `module:name`, that compares the
     two versions (the signature of `scanify.verify.compare.compare.compare_case`). Where the original comes from another
     state of the whole project, that is in `tree`, and `data` are the files beside Python's that differ: the original
-    must not look at those of here.
+    must not look at those of here. Into the folder `certificates` what is proved is written, a file for each variant.
     """
 
     case: CaseSpec
@@ -55,6 +55,7 @@ class Request:
     comparer: str = "scanify.verify.compare.compare:compare_case"
     data: tuple[Path, ...] = ()
     tree: Tree | None = None
+    certificates: Path | None = None
 
 
 @dataclass(frozen=True)

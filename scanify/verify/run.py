@@ -42,6 +42,7 @@ def verify(
     comparer: str = "scanify.verify.compare.compare:compare_case",
     data: Sequence[Path] = (),
     tree: Callable[[], AbstractContextManager[Tree]] | None = None,
+    certificates: Path | None = None,
 ) -> Verification:
     """Compare the original and the rewritten files on every case, each case in a process of its own.
 
@@ -51,7 +52,8 @@ def verify(
     on the command line (None: as written), and `requested` the one that the rewrite was asked for. With a `cache`, a
     case whose results are in it is not run. `notify` is told what is done. `data` are files beside
     Python's that differ for the original: a case whose code looks at one of them is run with the original in the `tree`
-    that this gives, which has them as they were; without one, it has no verdict.
+    that this gives, which has them as they were; without one, it has no verdict. Into the folder `certificates` what is
+    proved is written.
 
     Raises ScanifyError where jax or equinox is missing, or where there is nothing to verify or no case to do it with.
     """
@@ -68,6 +70,7 @@ def verify(
         rewritten_target=None if rewritten_target is None else _absolute(rewritten_target),
         comparer=comparer,
         data=tuple(_absolute(path) for path in data),
+        certificates=certificates,
     )
     results: list[CaseResult] = []
     with ExitStack() as stack:

@@ -1,5 +1,6 @@
 """Revisions as whole trees: the original finds the data files that it had, or there is no verdict."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -108,6 +109,28 @@ def test_an_original_that_looks_at_a_file_of_here_has_no_verdict(trees: Tree, ho
     error = compared(trees, looks).error
     assert error is not None and "data.json is another file in the revision, and the original looks at the one" in error
     assert proved(compared(trees, looks, data=("elsewhere/notes.json",)))
+
+
+WITH = {
+    "a patch": (f"(setattr(jax.nn, 'twice', lambda z: z), {READS})[1]", "jax.nn.twice(x) * self.w * SCALE"),
+    "a function that is returned": (READS, "x * self.w, lambda z: z * x * SCALE"),
+    "a derivative by hand": (
+        f"jax.custom_jvp(lambda z: z * {READS})",
+        "(SCALE.defjvp(lambda z, t: (SCALE(z[0]), t[0])), SCALE(x * self.w))[1]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WITH)
+def test_data_is_seen_together_with_what_is_not_otherwise(
+    trees: Tree, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, body = WITH[name]
+    monkeypatch.setattr(sys.modules[__name__], "MODEL", MODEL.replace("x * self.w * SCALE", body))
+    assert not compared(trees, looks).good
+    (trees.copy / "data.json").write_text("2.0")
+    result = compared(trees, looks)
+    assert result.error is None and result.policies[0].outputs.status is not Status.FAILED
 
 
 def test_a_module_that_is_in_one_tree_alone_is_not_taken_from_there(trees: Tree) -> None:

@@ -257,13 +257,13 @@ RULES: dict[str, Rule] = {
     "a linear call is its function": Rule(
         attribute(calls, "CALLS", calls.CALLS - {"linear_call"}),
         (linear, lambda x: x * 2.0),
-        attribute(number, "IDENTITIES", calls.IDENTITIES | {"linear_call"}),
+        attribute(number, "IDENTITIES", number.IDENTITIES | {"linear_call"}),
         (linear, lambda x: x),
     ),
     "a composite is its decomposition": Rule(
         attribute(calls, "CALLS", calls.CALLS - {"composite"}),
         (composite, lambda x: x * 2.0),
-        attribute(number, "IDENTITIES", calls.IDENTITIES | {"composite"}),
+        attribute(number, "IDENTITIES", number.IDENTITIES | {"composite"}),
         (composite, lambda x: x),
     ),
 }

@@ -79,10 +79,28 @@ def raising(order: tuple[int, ...]) -> Function:
     return lambda w, x: chain(w, eqx.error_if(x, jnp.all(x < 100), "always"), order)
 
 
+def traced_only(order: tuple[int, ...]) -> Function:
+    """As a host function that is given no number that it can use."""
+
+    def host(x: Any) -> Any:
+        raise ValueError("no such table")
+
+    def run(w: Any, x: Any) -> Any:
+        return chain(w, x, order) + jax.pure_callback(host, x, x)
+
+    return run
+
+
+def beside_mask(order: tuple[int, ...]) -> Function:
+    return lambda w, x: jnp.where(jnp.arange(6) < 4, raising(order)(w, x), -1e9)
+
+
 NOTHING: dict[str, tuple[Function, Function, tuple[Any, ...]]] = {
     "all is NaN": (chain, lambda w, x: chain(w, x, WRONG), (W * jnp.nan, X)),
     "all is infinite": (lambda w, x: chain(w, x) * 0 + jnp.inf, lambda w, x: chain(w, x, WRONG) * 0 + jnp.inf, (W, X)),
     "the original raises": (raising(RIGHT), raising(WRONG), (W, X)),
+    "the original raises under jit": (traced_only(RIGHT), traced_only(WRONG), (W, X)),
+    "the original raises beside a mask": (beside_mask(RIGHT), beside_mask(WRONG), (W, X)),
     "always the same": (lambda w, x: chain(w, x) > -99, lambda w, x: chain(w, x, WRONG) > -99, (W, X)),
 }
 
@@ -91,6 +109,44 @@ NOTHING: dict[str, tuple[Function, Function, tuple[Any, ...]]] = {
 def test_where_nothing_can_be_seen_nothing_is_tested(quick_compilation: None, name: str) -> None:
     before, after, arguments = NOTHING[name]
     assert verdicts(compared(before, after, *arguments))["outputs"] is Status.NOT_RUN
+
+
+def halves(w: Any, x: Any) -> Any:
+    return chain(w.astype(jnp.bfloat16), x.astype(jnp.bfloat16)).astype(jnp.float32)
+
+
+def in_halves(w: Any, x: Any) -> Any:
+    x = x.astype(jnp.bfloat16)
+    for at in range(3):
+        x = x + jnp.tanh(sum(w[at].astype(jnp.bfloat16)[:, i] * x[i] for i in range(6)))
+    return x.astype(jnp.float32)
+
+
+AGREE: dict[str, tuple[Function, Function, tuple[Any, ...]]] = {
+    "weights in bfloat16": (halves, in_halves, (W, X)),
+    "bfloat16 in float32": (
+        lambda w, x: chain(w, x) + (x.astype(jnp.bfloat16) * 3).astype(x.dtype),
+        lambda w, x: chain(w, x) + (x.astype(jnp.bfloat16) + x.astype(jnp.bfloat16) * 2).astype(x.dtype),
+        (W, X),
+    ),
+    "float32 in bfloat16": (
+        lambda w, x: x + x.astype(jnp.float32).sum().astype(x.dtype),
+        lambda w, x: x.astype(jnp.float32)[::-1].sum().astype(x.dtype) + x,
+        (W, X.astype(jnp.bfloat16)),
+    ),
+    # with a mask
+    "a mask in bfloat16": (
+        lambda w, x: jnp.where(x > 0, halves(w, x), -1e9),
+        lambda w, x: jnp.where(x > 0, in_halves(w, x), -1e9),
+        (W, X),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AGREE)
+def test_what_coarse_dtypes_do_is_no_difference(quick_compilation: None, name: str) -> None:
+    before, after, arguments = AGREE[name]
+    assert verdicts(compared(before, after, *arguments))["outputs"] is Status.TESTED
 
 
 def test_what_rounding_does_among_small_values_is_no_difference(quick_compilation: None) -> None:

@@ -6,49 +6,10 @@ devices has the same value. A call is followed into its jaxpr under the name of 
 
 from typing import Any
 
-# custom_jvp_call and custom_vjp_call stand for their primal function. What their rules compute is proved on the
-# jaxprs of derivatives, where jax has applied the rules and no custom call is left. linear_call stands for its
-# function, composite for its decomposition, custom_partitioning for what it computes on one device.
-CALLS = {
-    "jit",
-    "pjit",
-    "closed_call",
-    "core_call",
-    "eval_jaxpr",
-    "remat",
-    "remat2",
-    "checkpoint",
-    "call",
-    "composite",
-    "custom_jvp_call",
-    "custom_partitioning",
-    "custom_vjp_call",
-    "custom_vmap_call",
-    "compute_on",
-    "linear_call",
-    "xla_metadata_call",
-}
+from scanify.jaxpr.primitives import CALLS
 
 # The parameter that holds the jaxpr of a call, by the names it has had.
 CALLED = ("jaxpr", "call_jaxpr", "call", "callee")
-
-# Each gives back its operands.
-# name: jax.ad_checkpoint.checkpoint_name. device_put: the policies that offload.
-IDENTITIES = {
-    "copy",
-    "copy_p",
-    "device_put",
-    "layout_constraint",
-    "name",
-    "optimization_barrier",
-    "relayout",
-    "reshard",
-    "sharding_constraint",
-    "stop_gradient",
-}
-
-# Parameters that say where or how something is computed, and not what.
-IRRELEVANT = {"out_sharding", "sharding"}
 
 
 def callee(equation: Any) -> tuple[Any, tuple[Any, ...]] | None:

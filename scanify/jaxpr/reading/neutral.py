@@ -41,9 +41,11 @@ class _Writer:
             return repr(value)
         if isinstance(value, float | complex) and type(value) in (float, complex):
             return f"{type(value).__name__} {np.asarray(value).tobytes().hex()}"
+        if isinstance(value, types.ModuleType):  # that of NumPy has a `shape` and a `dtype`
+            return f"module {value.__name__}"
         if hasattr(value, "eqns") or hasattr(getattr(value, "jaxpr", None), "eqns"):
             return self._once(value, depth, self._program)
-        if isinstance(value, np.ndarray | np.generic) or (hasattr(value, "shape") and hasattr(value, "dtype")):
+        if isinstance(value, np.ndarray | np.generic) or (_like_array(value) and not isinstance(value, type)):
             return _array(value)
         if id(value) in self._inside or depth > _DEPTH:
             return f"again {type(value).__qualname__}"
@@ -150,9 +152,13 @@ def _contents(cell: types.CellType) -> Any:
 
 def _aval(aval: Any) -> str:
     weak = "~" if getattr(aval, "weak_type", False) else ""
-    if hasattr(aval, "shape") and hasattr(aval, "dtype"):
+    if _like_array(aval):
         return f"{weak}{aval.dtype}{list(aval.shape)}"
     return _ADDRESS.sub("", str(aval))
+
+
+def _like_array(value: Any) -> bool:
+    return hasattr(value, "shape") and hasattr(value, "dtype")
 
 
 def _array(value: Any) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scanify.jaxpr.primitives import LINEAR, REAL
 from scanify.jaxpr.reading.calls import callee, children, opened
 
 if TYPE_CHECKING:
@@ -134,25 +135,6 @@ def _through_while(equation: Any, marks: list[bool]) -> list[bool] | None:
     if any(_run(part, [True] * len(part.invars)) is None for part in parts):
         return None
     return [True] * len(equation.outvars)
-
-
-# Beside the sign of a zero that they give, these give the same for 0.0 and -0.0: whatever the dtype,
-LINEAR = frozenset(
-    "add add_any sub neg mul dot_general conv_general_dilated reduce_sum cumsum psum real imag conj complex copy "
-    "reshape squeeze expand_dims transpose broadcast broadcast_in_dim concatenate pad slice dynamic_slice gather rev "
-    "dynamic_update_slice scatter scatter-add scatter_add select_n select_and_scatter_add convert_element_type split "
-    "unstack copy_p optimization_barrier stop_gradient name device_put sharding_constraint eq ne lt le gt ge square "
-    "is_finite reduce_window_sum stack tile layout_constraint relayout reshard all_gather all_to_all psum_invariant "
-    "ppermute pvary reduce_scatter fft ragged_dot_general scatter-sub scatter-mul broadcast_to cumprod reduce_prod "
-    "reduce_and reduce_or reduce_xor with_memory_space_constraint".split()
-)
-# and of real numbers.
-REAL = frozenset(
-    "abs exp exp2 expm1 log log1p sin cos tan tanh sinh cosh asin asinh atan acosh acos atanh sqrt cbrt logistic erf "
-    "erfc erf_inv sign floor ceil round max min clamp reduce_max reduce_min reduce_precision cummax cummin "
-    "cumlogsumexp argmax argmin lgamma bessel_i0e bessel_i1e not and or xor log2 "
-    "one_minus_square reduce_window_max reduce_window_min pmax pmin scatter-max scatter-min".split()
-)
 
 
 def loosen(numbering: "Numbering", value: int) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
+from scanify.jaxpr.primitives import SPREAD
 from scanify.jaxpr.rules import views
 from scanify.jaxpr.rules.combine import add_any, plain_sum
 from scanify.jaxpr.rules.fold import ELEMENTWISE, FOLDED_ELEMENTS, convert, fold
@@ -25,14 +26,6 @@ PRECISION: dict[Any, tuple[int, int]] = {
     np.dtype(np.float16): (5, 10),
     np.dtype(ml_dtypes.bfloat16): (8, 7),
 }
-
-
-# Operations of each element whose operands may be of rank 0, or have dimensions of size 1, where the others have more,
-# beside those that are folded. jax writes literals so, and vmap what it does not batch.
-SPREAD = frozenset(
-    {"atan2", "clamp", "complex", "div", "igamma", "igammac", "nextafter", "pow", "rem", "select_n", "shift_left"}
-    | {"shift_right_arithmetic", "shift_right_logical"}
-)
 
 
 def _spread(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int]:

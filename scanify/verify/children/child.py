@@ -7,7 +7,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -201,10 +201,27 @@ class _Run:
             for at, arguments in enumerate(before.sweep):
                 if self.alone is not None:
                     self.alone.variant(at)
-                result = self._variant(compare, self._build(before, at), self._build(after, at), settings)
                 variant = shown(before.function, before.sweep, arguments)
+                with self._certified(variant) as certificate:
+                    builds = self._build(before, at), self._build(after, at)
+                    result = self._variant(compare, *builds, settings, certificate)
+                    certificate["good"] = result.good
                 seconds = (*(() if at else self.seconds), *result.seconds)
                 yield replace(result, case=self.request.case.text, variant=variant, seconds=seconds)
+
+    @contextmanager
+    def _certified(self, variant: tuple[tuple[str, str], ...]) -> Iterator[dict[str, Any]]:
+        """What the comparer is given to write down what it proves; it is written if all is `good`."""
+        given: dict[str, Any] = {}
+        if self.request.certificates is None:
+            yield given
+            return
+        from scanify.verify.certificate.write import Certificate
+
+        given["certificate"] = Certificate(" ".join([self.request.case.text, *(f"{k}={v}" for k, v in variant)]))
+        yield given
+        if given["good"]:
+            self._timed("certificate", lambda: given["certificate"].write(self.request.certificates))
 
     def _load_alone(self, name: str) -> Callable[[int], _Build]:
         """Load one version in a process of its own, which stays as it is from then on."""
@@ -224,10 +241,15 @@ class _Run:
         )
 
     def _variant(
-        self, compare: Callable[..., CaseResult], before: _Build, after: _Build, settings: "Settings"
+        self,
+        compare: Callable[..., CaseResult],
+        before: _Build,
+        after: _Build,
+        settings: "Settings",
+        more: dict[str, Any],
     ) -> CaseResult:
         try:
-            result = self._compared(compare, before, after)
+            result = self._compared(compare, before, after, more)
             if before.called and after.called:
                 self._check_settings(settings)
                 self._check_taken(before, after)
@@ -308,7 +330,9 @@ class _Run:
         except BaseException as error:
             raise _told(error, failing, self.overlay) from None
 
-    def _compared(self, compare: Callable[..., CaseResult], before: _Build, after: _Build) -> CaseResult:
+    def _compared(
+        self, compare: Callable[..., CaseResult], before: _Build, after: _Build, more: dict[str, Any]
+    ) -> CaseResult:
         request = self.request
         try:
             result = compare(
@@ -321,6 +345,7 @@ class _Run:
                 measure=request.measure,
                 files=self.overlay.files,
                 **({} if self.alone is None else {"witness": self.alone}),
+                **more,
             )
         except (CaseError, ScanifyError):
             raise

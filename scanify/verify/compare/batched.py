@@ -70,4 +70,6 @@ def _judged(subject: Subject, inputs: tuple[int, ...], size: int, untested: str)
         text = f"the rewritten version cannot be traced under vmap: {subject.said(error)}"
         return Verdict(Status.FAILED, text)
     test = functools.partial(compare_batched, inputs=inputs, size=size)
-    return judge(subject, before, after, test, untested=untested)
+    names = ", ".join(subject.both.found.names[i] for i in inputs)
+    what = f"outputs under vmap over {names if len(names) < 80 else f'{len(inputs)} arrays'}, {size} at a time"
+    return judge(subject, before, after, test, untested=untested, what=what)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from scanify.errors import ScanifyError
 from scanify.jaxpr.reading.user_rules import has_batching_rules, has_derivative_rules
 from scanify.verify.cases.build import Case, build
+from scanify.verify.certificate.write import Certificate
 from scanify.verify.compare.batched import batched
 from scanify.verify.compare.findings import nothing_scanned, policy_changed, remat_findings, remat_notes
 from scanify.verify.compare.gradients import Gradients, gradients
@@ -47,6 +48,7 @@ def compare_case(
     measure: bool,
     files: Files | None = None,
     witness: Witness | None = None,
+    certificate: Certificate | None = None,
 ) -> CaseResult:
     """Compare two versions of a case: `before()` and `after()` build `(model, args)` or `(model, args, kwargs)`.
 
@@ -55,11 +57,12 @@ def compare_case(
     what is not proved then stays NOT RUN. With `measure` each version is also compiled, for which shapes are enough;
     with `abstract` only the rewritten one. `files` gives the name to show of a file of the user's code, and None for
     any other. `witness` is told what each version gives, and may say that the version alone gives something else.
+    `certificate` is given what is proved.
 
     Raises ScanifyError where a case returns something else or calls the versions with different arguments, and
     whatever the user's code raises in the original version. What only the rewritten version raises makes it FAILED.
     """
-    return _Case(name, policies, requested, abstract, measure, files, witness).run(before, after)
+    return _Case(name, policies, requested, abstract, measure, files, witness, certificate).run(before, after)
 
 
 @dataclass(eq=False)
@@ -73,6 +76,7 @@ class _Case:
     measure: bool
     files: Files | None
     witness: Witness | None
+    certificate: Certificate | None
     steps: Steps = field(default_factory=Steps)
     executables: Executables = field(default_factory=Executables)
 
@@ -89,7 +93,7 @@ class _Case:
         if isinstance(both, Mismatch):
             return self.stopped(Verdict(Status.FAILED, f"the models have different structures: {both}"))
         with self.steps.step("parameters"):
-            parameters = same_parameters(first, second, both.found, both.inputs, self.files)
+            parameters = same_parameters(first, second, both.found, both.inputs, self.files, self.certificate)
             if parameters.good:
                 other = with_other_keys(before, after, both, abstract=self.abstract, files=self.files)
                 parameters = other or parameters
@@ -112,7 +116,16 @@ class _Case:
             None,
             inputs=both.inputs,
         )
-        subject = Subject(both, original, comparison, self.abstract, self.files, self.steps, witness=self.witness)
+        subject = Subject(
+            both,
+            original,
+            comparison,
+            self.abstract,
+            self.files,
+            self.steps,
+            witness=self.witness,
+            certificate=self.certificate,
+        )
         result = self.compared(subject, parameters, traces)
         odd = None if self.witness is None else self.witness.difference() or self.changed(both, original, result)
         if odd is not None:

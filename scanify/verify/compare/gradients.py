@@ -67,7 +67,7 @@ def _all(subject: Subject, traced: Traced, policy: Policy, untested: str) -> Gra
     ruled = any(map(has_derivative_rules, (subject.original.forward, traced.forward)))
     before, after = (each.training if ruled else each.gradient for each in (subject.original, traced))
     assert before is not None and after is not None
-    verdict = rule(before, after, functools.partial(compare_gradients, values=ruled))
+    verdict = rule(before, after, functools.partial(compare_gradients, values=ruled), what="gradients")
     if not verdict.good or not ruled:
         return Gradients(verdict)
     found = [("", verdict)]
@@ -75,7 +75,8 @@ def _all(subject: Subject, traced: Traced, policy: Policy, untested: str) -> Gra
         both = _both(subject, Job("gradient", leaves=only), policy)
         test = functools.partial(compare_gradients, only=only)
         if both is not None:
-            found.append((f"{words}: ", both if isinstance(both, Verdict) else rule(*both, test)))
+            judged = both if isinstance(both, Verdict) else rule(*both, test, what=f"gradients {words}")
+            found.append((f"{words}: ", judged))
     verdict = weakest(found)
     again = _second(subject, policy, untested) if verdict.good else None
     if again is None:
@@ -98,7 +99,8 @@ def _second(subject: Subject, policy: Policy, untested: str) -> Verdict | None:
         return both
     more = [f"cotangent of {subject.comparison.outputs[i]}" for i in subject.comparison.inexact]
     more += [f"tangent of {subject.both.found.names[i]}" for i in differentiated(subject.both.avals)]
-    return judge(subject, *both, compare_second, more=more, policy=policy, untested=untested, cotangents=len(more))
+    what, asked = "second derivatives", functools.partial(judge, subject, *both, compare_second)
+    return asked(more=more, policy=policy, untested=untested, cotangents=len(more), what=what)
 
 
 def parts(subject: Subject) -> list[tuple[str, tuple[int, ...]]]:

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from jax.extend.core import ClosedJaxpr
 
 from scanify.jaxpr.reading.neutral import digest
+from scanify.verify.certificate.write import Certificate, Proved
 from scanify.verify.compare.witness import RAISED, Witness
 from scanify.verify.measure.steps import Steps
 from scanify.verify.programs.pair import Pair
-from scanify.verify.programs.policy import policy_of
+from scanify.verify.programs.policy import policy_name, policy_of
 from scanify.verify.programs.programs import Job, traced_program
 from scanify.verify.programs.readings import Readings
 from scanify.verify.programs.trace import Policy, Traced
@@ -41,6 +42,7 @@ class Subject:
     steps: Steps
     readings: Readings = field(default_factory=Readings)
     witness: Witness | None = None
+    certificate: Certificate | None = None
 
     def original_program(self, job: Job) -> ClosedJaxpr:
         """A program of the original, traced once. Raises whatever the user's code raises."""
@@ -86,16 +88,21 @@ def judge(
     cotangents: int = 0,
     tangents: int = 0,
     untested: str = "",
+    what: str = "",
 ) -> Verdict:
     """The verdict on two programs of the leaves of the original and of `more` inputs after them, given by name.
 
     `test` is asked where there is no proof, unless `untested` says why it should not be. `cotangents`: how many of
-    the inputs, the last ones, are cotangents of outputs. `tangents`: how many of them are tangents of others.
+    the inputs, the last ones, are cotangents of outputs. `tangents`: how many of them are tangents of others. `what`
+    says in words what the programs compute, for the certificate.
     """
     names, layers = [*subject.both.found.names, *more], [*subject.both.found.layers, *(None for _ in more)]
     with subject.steps.step("prove"):
         proof = proof_of(before, after, names, layers, subject.files, cotangents, tangents, subject.readings)
     if proof.proved:
+        if subject.certificate is not None:
+            under = "" if policy is None else f" under {policy_name(policy)}"
+            subject.certificate.add(Proved(f"{what}{under}", before, after, cotangents, tangents))
         weak = "" if all(proof.avals_equal) else "equal in value, shape and dtype, but not in weak type"
         return Verdict(Status.PROVED, weak)
     why = unproved(proof)

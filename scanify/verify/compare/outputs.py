@@ -22,7 +22,7 @@ def outputs(subject: Subject, traced: Traced, policy: Policy) -> Verdict:
             f"{what} is returned, whose code is not seen to be the same; what it computes when called is not compared"
         )
         return Verdict(Status.NOT_RUN, text)
-    return judge(subject, subject.original.forward, traced.forward, compare_outputs, policy=policy)
+    return judge(subject, subject.original.forward, traced.forward, compare_outputs, policy=policy, what="outputs")
 
 
 def different_outputs(before: Traced, after: Traced) -> str | None:

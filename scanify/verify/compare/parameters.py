@@ -14,6 +14,7 @@ from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from scanify.errors import ScanifyError
 from scanify.verify.cases.build import Built, Case, build
+from scanify.verify.certificate.write import Certificate, Proved
 from scanify.verify.leaves.correspond import Correspondence
 from scanify.verify.programs.pair import Pair
 from scanify.verify.programs.trace import version
@@ -28,7 +29,14 @@ Files = Callable[[str], str | None] | None
 _ROOM = 1 << 30
 
 
-def same_parameters(before: Built, after: Built, found: Correspondence, inputs: Sequence[int], files: Files) -> Verdict:
+def same_parameters(
+    before: Built,
+    after: Built,
+    found: Correspondence,
+    inputs: Sequence[int],
+    files: Files,
+    certificate: Certificate | None = None,
+) -> Verdict:
     """PROVED where each leaf of the original is, bit for bit, the leaf (or its slice of the stack) of the rewritten.
 
     With abstract weights the two constructors are proved equal instead. `inputs` are the leaves that are arguments of
@@ -36,7 +44,7 @@ def same_parameters(before: Built, after: Built, found: Correspondence, inputs: 
     """
     equal = _concrete(before, after, found) if before.constructor is None else None
     if equal is None:
-        return _abstract(before, after, found, inputs, files)
+        return _abstract(before, after, found, inputs, files, certificate)
     wrong = [i for i, (same, _) in enumerate(equal) if not same]
     for i in wrong:
         if i in set(inputs):
@@ -139,14 +147,24 @@ def _words(a: Any, b: Any) -> str:
     return f"{shown[0]} in the original, {shown[1]} in the rewritten version (element {at})"
 
 
-def _abstract(before: Built, after: Built, found: Correspondence, inputs: Sequence[int], files: Files) -> Verdict:
+def _abstract(
+    before: Built,
+    after: Built,
+    found: Correspondence,
+    inputs: Sequence[int],
+    files: Files,
+    certificate: Certificate | None,
+) -> Verdict:
     assert before.constructor is not None and after.constructor is not None
-    proof = proof_of(before.constructor, _apart(after, found), files=files)
+    rebuilt = _apart(after, found)
+    proof = proof_of(before.constructor, rebuilt, files=files)
     wrong = [i for i, same in enumerate(proof.equal) if not same]
     given = [i for i in wrong if i in set(inputs)]
     if found.statics:
         return Verdict(Status.FAILED, str(found.statics[0]))
     if proof.proved and all(proof.avals_equal):
+        if certificate is not None:
+            certificate.add(Proved("initial parameters", before.constructor, rebuilt, 0, 0))
         return Verdict(Status.PROVED)
     name = found.names[(given or wrong or [0])[0]]
     text = f"the initial values of {name} are not proved equal, and abstract weights have no values to compare"

@@ -48,7 +48,8 @@ def tangents(subject: Subject, untested: str, rules: bool = False) -> Once:
             return Once(Verdict(Status.FAILED, said))
         names = [f"tangent of {subject.both.found.names[i]}" for i in only]
         test = functools.partial(compare_tangents, only=only)
-        verdict = judge(subject, before, after, test, more=names, tangents=len(names), untested=untested)
+        what = f"forward derivatives {words}".strip()
+        verdict = judge(subject, before, after, test, more=names, tangents=len(names), untested=untested, what=what)
         found.append((f"{words}: " if words else "", verdict))
     return Once(*first_unless_failed(found))
 

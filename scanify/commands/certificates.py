@@ -1,0 +1,86 @@
+"""`scanify verify --certificate FILE` and `--replay FILE`: what was proved, written down and checked."""
+
+import gzip
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from scanify.commands.cases import CaseRun
+from scanify.errors import Exit, ScanifyError
+
+if TYPE_CHECKING:
+    from scanify.verify.verdict import Verification
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Runs of which the proofs are kept in a folder, and made into a certificate in the end."""
+
+    path: Path | None
+    folder: Path
+
+    def __call__(self, run: CaseRun) -> CaseRun:
+        """A run whose proofs are kept. A result of an earlier run has none."""
+        return run if self.path is None else replace(run, certificates=self.folder, cache=None)
+
+    def save(self, result: "Verification") -> None:
+        """Write the certificate. Raises ScanifyError where nothing that is good was proved."""
+        if self.path is not None and result.good:
+            _save(self.path, [each.read_text(encoding="utf-8") for each in sorted(self.folder.iterdir())])
+        elif self.path is not None:
+            click.echo(f"{self.path} is not written, for the verification failed", err=True)
+
+
+@contextmanager
+def proofs_into(path: str | None) -> Iterator[Keep]:
+    """Where proofs are kept for a certificate; None where there is to be none."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Keep(None if path is None else Path(path), Path(folder))
+
+
+def _save(path: Path, cases: list[str]) -> None:
+    from scanify.replay.check import FORMAT, seal
+    from scanify.verify.run import versions
+
+    read = [json.loads(each) for each in cases]
+    count = sum(len(case["checks"]) for case in read)
+    if not count:
+        raise ScanifyError(f"--certificate: {path} is not written, for nothing was proved that could be written down")
+    given = {"format": FORMAT, "made by": dict(versions()), "cases": read}
+    text = json.dumps({**given, "sha256": seal(given)}, separators=(",", ":"))
+    data = text.encode()
+    try:
+        path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+    except OSError as error:
+        raise ScanifyError(f"--certificate: {path} cannot be written: {error.strerror}") from None
+    click.echo(f"{path}: a certificate of {count} proofs", err=True)
+    for case in read:
+        for why in case["unwritten"]:
+            click.echo(f"{path}: not in the certificate, though it is proved: {case['case']}: {why}", err=True)
+
+
+def replay_file(path: str) -> int:
+    """Check a certificate, and say what it shows. Exits with 3 where it does not."""
+    from scanify.replay.check import replay
+    from scanify.replay.read import Rejected
+
+    try:
+        data = Path(path).read_bytes()
+        text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode()
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise ScanifyError(f"--replay: {path} cannot be read: {error}") from None
+    try:
+        lines = replay(text)
+    except Rejected as why:
+        click.echo(f"{path}: REJECTED: {why}")
+        return Exit.VERIFICATION
+    for line in lines:
+        click.echo(line)
+    click.echo(f"{path}: {len(lines)} proofs hold")
+    return Exit.OK

@@ -1,0 +1,198 @@
+"""Operations that compute: integers and booleans that are known, and what changes no bit."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from scanify.jaxpr.primitives import SPREAD
+from scanify.replay import moves, pointwise
+from scanify.replay.reshape import reshape
+from scanify.replay.rules import Rule, Run, ints
+from scanify.replay.values import dtype_of
+
+Numbers = np.ndarray[Any, Any]
+_EXPONENT_AND_MANTISSA = {"float64": (11, 52), "float32": (8, 23), "float16": (5, 10), "bfloat16": (8, 7)}
+
+
+def _toward_zero(x: Numbers, y: Numbers) -> Numbers:
+    found: Numbers = np.where((x < 0) & (x % y != 0), x // y + 1, x // y)
+    return found
+
+
+# Of integers and booleans. Integers wrap.
+_EXACT: dict[str, Callable[..., Numbers]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "neg": np.negative,
+    "max": np.maximum,
+    "min": np.minimum,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "not": np.invert,
+    "div": _toward_zero,
+    "rem": lambda x, y: x - _toward_zero(x, y) * y,
+    "sign": np.sign,
+    "clamp": lambda low, x, high: np.minimum(np.maximum(x, low), high),
+}
+
+
+def _elementwise(run: Run, operands: list[int]) -> list[int] | None:
+    run.operands = operands = _spread(run, operands)
+    found = _folded(run, operands)
+    if found is None:
+        found = _unchanged(run, operands)
+    if found is None and run.tangents and not run.signs and run.equation.name in ("add", "sub"):
+        found = _without_zeros(run, operands)
+    return found
+
+
+def _spread(run: Run, operands: list[int]) -> list[int]:
+    """Operands of rank 0, or with dimensions of size 1, in the shape of the output."""
+    shape, values = run.equation.outputs[0].shape, run.values
+    shapes = [values[each].shape for each in operands]
+    if all(each == shape for each in shapes) or any(len(each) not in (0, len(shape)) for each in shapes):
+        return operands
+    return [moves.broadcast(values, each, shape, range(len(values[each].shape))) for each in operands]
+
+
+def _folded(run: Run, operands: Sequence[int]) -> list[int] | None:
+    name, aval = run.equation.name, run.equation.outputs[0]
+    known = [run.values.constant(each) for each in operands]
+    given = [each for each in known if each is not None]
+    kind = dtype_of(aval.dtype)
+    if len(given) < len(known) or kind is None:
+        return None
+    if name == "select_n":
+        if given[0].dtype != np.bool_ or len(given) != 3:
+            return None
+        return [run.values.const(np.where(given[0], given[2], given[1]).astype(kind), aval.dtype)]
+    function = _EXACT.get(name)
+    if function is None or any(each.dtype.kind not in "biu" for each in (*given, np.zeros(0, kind))):
+        return None
+    if name == "clamp" and (kind == np.bool_ or not np.all(given[0] <= given[2])):
+        return None  # where the ends cross it is not said which of them wins
+    if name in ("div", "rem") and not np.all(given[1] > 0):
+        return None
+    with np.errstate(over="ignore"):
+        found = function(*(np.atleast_1d(each) for each in given))
+    return None if found.dtype != kind else [run.values.const(found.reshape(aval.shape), aval.dtype)]
+
+
+def _unchanged(run: Run, operands: Sequence[int]) -> list[int] | None:
+    """Times one, divided by one, less zero: of real numbers, the same bit for bit."""
+    name, aval = run.equation.name, run.equation.outputs[0]
+    kind = dtype_of(aval.dtype)
+    if len(operands) != 2 or kind is None or kind.kind == "c":
+        return None
+    for kept, other in ((operands[0], operands[1]), (operands[1], operands[0])):
+        if run.values[kept].dtype != aval.dtype or (name != "mul" and kept != operands[0]):
+            continue
+        if (name in ("mul", "div") and _is_one(run, other)) or (name == "sub" and run.values.is_zero(other)):
+            return [kept]
+        if name != "mul":
+            break
+    return None
+
+
+def _is_one(run: Run, number: int) -> bool:
+    value, kind = run.values[number], dtype_of(run.values[number].dtype)
+    one = len(value.pieces) == 1 and value.pieces[0][1][0] == "is" and kind is not None and kind.itemsize
+    return bool(one and np.frombuffer(value.pieces[0][1][1], kind, 1)[0] == 1)
+
+
+def _without_zeros(run: Run, operands: Sequence[int]) -> list[int] | None:
+    """A tangent to which zeros are added, or from which they are subtracted."""
+    first, second = operands
+    for kept, other in ((first, second), (second, first))[: 2 if run.equation.name == "add" else 1]:
+        if run.values.is_zero(other) and run.marks(kept):
+            run.left_out = True
+            return [kept]
+    return None
+
+
+def _select_n(run: Run, operands: list[int]) -> list[int] | None:
+    """A choice between equal arrays is that array."""
+    return [operands[1]] if len(set(operands[1:])) == 1 else _elementwise(run, operands)
+
+
+def _convert(run: Run, operands: list[int]) -> list[int] | None:
+    (number,), dtype = operands, run.equation.outputs[0].dtype
+    if run.values[number].dtype == dtype:
+        return [number]
+    known, kind = run.values.constant(number), dtype_of(dtype)
+    if known is not None and kind is not None and kind.kind != "c" and known.dtype.kind != "c" and kind != np.bool_:
+        with np.errstate(all="ignore"):
+            there = known.astype(kind)
+            back = there.astype(known.dtype)
+        if back.tobytes() == known.tobytes():
+            return [run.values.const(there, dtype)]
+    return [pointwise.cast(run.values, number, dtype)]
+
+
+def _reduce_precision(run: Run, operands: list[int]) -> list[int] | None:
+    """To the precision that the dtype has."""
+    params = run.equation.params
+    asked = (params.get("exponent_bits"), params.get("mantissa_bits"))
+    return operands if _EXPONENT_AND_MANTISSA.get(run.equation.outputs[0].dtype) == asked else None
+
+
+def _reduce_sum(run: Run, operands: list[int]) -> list[int] | None:
+    """The sum of zeros; and of one cotangent, which is that one."""
+    (number,), aval = operands, run.equation.outputs[0]
+    shape = run.values[number].shape
+    single = all(shape[axis] == 1 for axis in ints(run.equation.params["axes"]))
+    if single and run.cotangents and not run.signs and run.marks(number):
+        run.left_out = True
+        return [reshape(run.values, number, aval.shape)]
+    return [run.values.zeros(aval.shape, aval.dtype)] if run.values.is_zero(number) else None
+
+
+def _iota(run: Run, operands: list[int]) -> list[int] | None:
+    aval, axis = run.equation.outputs[0], run.equation.params["dimension"]
+    kind = dtype_of(aval.dtype)
+    if operands or kind is None or not 0 < aval.shape[axis] <= moves.ROWS or 0 in aval.shape:
+        return None
+    line = np.arange(aval.shape[axis])
+    given = line.astype(kind)
+    if kind.kind == "c" or kind == np.bool_ or given.astype(line.dtype).tobytes() != line.tobytes():
+        return None
+    return [moves.broadcast(run.values, run.values.const(given, aval.dtype), aval.shape, (axis,))]
+
+
+def _add_any(run: Run, operands: list[int]) -> list[int] | None:
+    """A sum of cotangents. What the program itself differentiates is added in the order that is written."""
+    zeros = [each for each in operands if run.values.is_zero(each)]
+    marked = any(map(run.marks, operands))
+    if zeros and not run.signs:
+        run.left_out = True
+        kept = [each for each in operands if each not in zeros] or operands[:1]
+        if not marked:
+            run.marks.loosen(kept[0])
+        operands = kept
+    if len(operands) == 1:
+        return operands
+    if not marked or (zeros and run.signs):
+        return [pointwise.plus(run.values, operands)]
+    found, left_out = pointwise.total(run.values, operands, signs=run.signs)
+    run.left_out = run.left_out or left_out
+    return [found]
+
+
+ARITHMETIC: dict[str, Rule] = {
+    **dict.fromkeys([*_EXACT, *SPREAD], _elementwise),
+    "select_n": _select_n,
+    "convert_element_type": _convert,
+    "reduce_precision": _reduce_precision,
+    "reduce_sum": _reduce_sum,
+    "iota": _iota,
+    "add_any": _add_any,
+}
