@@ -26,7 +26,8 @@ def _resizes(value: ast.expr, name: str) -> bool:
     """Whether the outermost operation of an expression gives a carry back with other axes."""
     match value:
         case ast.Call(func=ast.Attribute(attr=method)) | ast.Call(func=ast.Name(id=method)) if method in _RESIZING:
-            return _reads(value, name)
+            each_row = bool(value.args) and isinstance(value.args[0], ast.ListComp | ast.GeneratorExp)
+            return not each_row and _reads(value, name)
         case ast.Call(func=ast.Attribute(attr=method)) if method in _REDUCING:
             kept = any(keyword.arg == "keepdims" for keyword in value.keywords)
             return not kept and _reads(value, name)
