@@ -140,6 +140,22 @@ class TestWhereTheImportGoes:
         assert jnp.array_equal(ran(before)["y"], ran(after)["y"])
 
 
+@pytest.mark.parametrize(
+    "source", ["import functools", "import functools\n", "\nimport functools\n\n", "import functools\n\nn = 1"]
+)
+def test_an_import_without_a_use_goes(tool: Tool, source: str) -> None:
+    folded = MODEL.replace(
+        "        for layer in self.layers:\n            x = layer(x)\n        return x",
+        "        return functools.reduce(lambda x, layer: layer(x), self.layers, x)",
+    )
+    assert folded != MODEL
+    before = dumped(notebook([code(IMPORTS), code(source), text(), code(BLOCK), code(folded), code(RUN)]))
+    after = rewritten(tool, before)
+    assert changed(before, after) == [1, 2, 5]
+    assert sources(after)[1].strip() == source.replace("import functools", "").strip()
+    assert (json.loads(after)["cells"][1]["source"] == []) == (sources(after)[1] == "")
+
+
 def test_a_loop_and_its_list_in_two_cells(tool: Tool) -> None:
     holder = MODEL[: MODEL.index("    def __call__")].rstrip()
     walked = "def forward(model: Model, x):\n    for layer in model.layers:\n        x = layer(x)\n    return x"

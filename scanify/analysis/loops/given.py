@@ -75,8 +75,8 @@ _NOTHING = Unknown("the field is not shown")
 def _is_part_of(value: Value, values: Sequence[Value]) -> bool:
     """Whether a list is a part of what the field holds already: `Model(self.layers[1:])`."""
     nodes = {each.cell.node for each in values if isinstance(each, Listed)}
-    cell = value.cell if isinstance(value, Listed) else None
-    while cell is not None and isinstance(cell, ListCell) and cell.copied is not None:
+    cell: ListCell | DictCell | None = value.cell if isinstance(value, Listed) else None
+    while isinstance(cell, ListCell) and cell.copied is not None:
         cell = cell.copied
         if cell.node in nodes:
             return True

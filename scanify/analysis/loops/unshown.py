@@ -109,7 +109,8 @@ def nothing_shown(
     at = next((each.element.at for each in groups if isinstance(each.element, Unknown)), None)
     if cell.given:
         return replace(base, given=cell.given, unlike=hidden, hidden=hidden)
-    return replace(base, refusal=("SCN201", f"{_CANNOT}: {hidden}", at or groups[0].module.place(groups[0].node)))
+    module, node = (groups[0].module, groups[0].node) if groups else (cell.module, cell.node)
+    return replace(base, refusal=("SCN201", f"{_CANNOT}: {hidden}", at or module.place(node)))
 
 
 def _apart(groups: Sequence[Group]) -> str | None:

@@ -77,7 +77,9 @@ def attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str
             if name in tables.MEASURES:
                 return Number(shape_of(owner) if name in ("shape", "ndim", "size") else owner.marks)
             known = name in tables.PURE_METHODS or name in tables.GROWERS
-            return Method(owner, name) if known else Unknown(owner.why, owner.at, owner.marks, given=owner.given)
+            if known:
+                return Method(owner, name)
+            return Unknown(owner.why, owner.at, owner.marks, given=owner.given, part=True)
         case _:
             return Unknown(f"`.{name}` of a value")
 

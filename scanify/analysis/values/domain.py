@@ -76,12 +76,22 @@ def sized(marks: Marks) -> Marks:
     return tuple(replace(mark, how=Vary.SHAPE) if mark.how in (Vary.NUMBER, Vary.OTHER) else mark for mark in marks)
 
 
+def counted(value: "Value") -> Marks:
+    """The marks of a value that becomes a size. What a caller lists as sizes are numbers, of which some repeat."""
+    if isinstance(value, Listed) and value.cell.is_tuple:
+        return merged(counted(group.element) for group in value.cell.groups)
+    if isinstance(value, Unknown) and value.given and not value.part:
+        return tuple(replace(mark, how=Vary.CHOICE) if mark.how is Vary.OTHER else mark for mark in value.marks)
+    return sized(value.marks)
+
+
 @dataclass(frozen=True, eq=False)
 class Unknown:
     """Nothing is known, and why: `at` is the place that the reason speaks of.
 
     `born` is when a call that is not shown gave it, 0 for all else: it may have been made there.
-    `given` says that it is a parameter, or a part of one, for which any caller may give what it likes.
+    `given` says that it is a parameter, or a part of one, for which any caller may give what it likes; `part` that it
+    is an attribute or a part of an element, not the element itself.
     """
 
     why: str
@@ -89,6 +99,7 @@ class Unknown:
     marks: Marks = ()
     born: int = 0
     given: bool = False
+    part: bool = False
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ def iterate(run: Interpreter, env: Env, value: Value, loop: int, node: ast.AST, 
                     return iterate(run, env, inner, loop, node, via)
             return Unknown(f"an element of a `{value.name}`", marks=(Mark(loop, Vary.OTHER, via),)), None
         case Unknown():
-            return Unknown(value.why, value.at, (*value.marks, Mark(loop, Vary.OTHER, via))), None
+            return Unknown(value.why, value.at, (*value.marks, Mark(loop, Vary.OTHER, via)), given=value.given), None
         case _:
             pairs = [iterate(run, env, option, loop, node, via) for option in options(value) if option is not value]
             counts = {count for _, count in pairs}
@@ -274,7 +274,8 @@ def unpacked(run: Interpreter, env: Env, node: ast.AST, value: Value, targets: l
     parts = []
     for each in targets:
         element, _ = iterate(run, env, value, loop, node, "")
-        element = replace(element, marks=tuple(mark for mark in element.marks if mark.loop != loop))
+        element = without_marks(element, [loop])
+        element = replace(element, part=True) if isinstance(element, Unknown) else element
         if isinstance(each, ast.Starred):
             cell = ListCell(node, env.module, run.tick(), function=env.function)
             cell.groups = [Group(element, node, env.module, (loop,), None)]

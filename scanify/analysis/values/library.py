@@ -24,13 +24,13 @@ from scanify.analysis.values.domain import (
     Unknown,
     Value,
     Vary,
+    counted,
     join,
     marked,
     merged,
     options,
     raised,
     shape_of,
-    sized,
 )
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
@@ -152,7 +152,7 @@ def library_fields(name: str, positional: Sequence[Value], named: Named) -> dict
     for keyword, value in named.items():
         number = isinstance(value, Number | Const | Unknown) and keyword not in tables.RATES
         number = number and "activation" not in keyword and keyword != "key"
-        fields[keyword] = marked(value, sized(value.marks)) if number else value
+        fields[keyword] = _size(value) if number else value
     last = name.rpartition(".")[2]
     for key, value in list(fields.items()):
         if (
@@ -160,10 +160,16 @@ def library_fields(name: str, positional: Sequence[Value], named: Named) -> dict
             and isinstance(value, Number | Const | Unknown)
             and last not in ("Dropout", "Identity")
         ):
-            fields[key] = marked(value, sized(value.marks))
+            fields[key] = _size(value)
     if last == "Sequential" and positional:
         fields["layers"] = positional[0]
     return fields
+
+
+def _size(value: Value) -> Value:
+    """A number that a layer of a library is made with."""
+    marks = counted(value)
+    return Number(marks) if isinstance(value, Unknown) and marks else marked(value, marks)
 
 
 def call_library_instance(
@@ -268,11 +274,11 @@ def _given(name: str, root: str, last: str, positional: Sequence[Value], marks: 
         if name.startswith("jax.lax.") and last in ("scan", "fori_loop", "while_loop", "cond", "switch", "map"):
             return Unknown(f"what `{name}(...)` gives is not shown", marks=marks)
         shaped = last in tables.SHAPE_OF_ARRAYS or name.startswith("jax.random.")
-        sizes = merged(value.marks for value in positional if not isinstance(value, Key | Array))
+        sizes = merged(counted(value) for value in positional if not isinstance(value, Key | Array))
         others = merged(value.shape for value in positional if isinstance(value, Array))
         rows = positional[0].value if positional and isinstance(positional[0], Const) else None
         length = rows if last == "arange" and isinstance(rows, int) else None
-        return Array(root == "numpy", marks, merged([sized(sizes) if shaped else (), others]), length, born)
+        return Array(root == "numpy", marks, merged([sizes if shaped else (), others]), length, born)
     if root in ("math", "operator", "cmath"):
         return Number(marks)
     if name in ("copy.copy", "copy.deepcopy") and positional:

@@ -45,7 +45,8 @@ def written(source: Source, text: str) -> str:
             pieces += [document[done : cell.span[0]], _source(document, cell, [original(line) for line in new], plain)]
             done = cell.span[1]
     result = "".join([*pieces, document[done:]])
-    if joined([(cell.number, cell.text) for cell in read_cells(result)]) != text:
+    again = Cells(joined([(cell.number, cell.text) for cell in read_cells(result)]))
+    if (again.numbers, again.readable()) != (after.numbers, after.readable()):
         raise _failed(source, "cells that read as they were written", "others")
     return result
 
@@ -72,8 +73,10 @@ def _source(document: str, cell: RawCell, new: Sequence[str], plain: bool) -> st
     made = _merged(lines, new, plain)
     if not cell.listed:
         return f'"{"".join(line.raw + line.end for line in made)}"'
-    if len(made) > 1 and not made[-1].raw:
+    if not made[-1].raw:  # a line end is the last thing in the source, or there is nothing
         made.pop()
+    if not made:
+        return "[]"
     first, last = (cell.strings[0][0], cell.strings[-1][1]) if cell.strings else (cell.span[0] + 1, cell.span[1] - 1)
     lead, tail = document[cell.span[0] + 1 : first], document[last : cell.span[1] - 1]
     between = document[cell.strings[0][1] : cell.strings[1][0]] if len(cell.strings) > 1 else f",{lead or ' '}"
