@@ -93,6 +93,20 @@ def traced(run: Callable[..., Any], layers: Any, *args: Any) -> float:
     return least(trace)
 
 
+def compiled(run: Callable[..., Any], layers: Any, *args: Any) -> float:
+    """Of the gradient, from where it has been traced to where it can be run."""
+    arrays, static = eqx.partition(layers, eqx.is_inexact_array)
+    jax.clear_caches()
+    step = jax.jit(lambda arrays, *args: gradient(run)(eqx.combine(arrays, static), *args)).trace(arrays, *args)
+    return least(lambda: step.lower().compile() and None, 1)
+
+
+def first_call(run: Callable[..., Any], *args: Any) -> float:
+    """A call outside of `jax.jit` when nothing has been compiled."""
+    jax.clear_caches()
+    return least(lambda: run(*args), 1)
+
+
 def gradient(run: Callable[..., Any]) -> Callable[..., Any]:
     return lambda layers, x, keys: eqx.filter_grad(lambda layers: jnp.sum(run(layers, x, keys) ** 2))(layers)
 
@@ -109,6 +123,10 @@ def rows(count: int) -> list[tuple[str, dict[str, float]]]:
     found.append(("trace, gradient", {name: traced(gradient(apply), one, x, keys) for name, one in stacks.items()}))
     found.append(("trace, other drop rates", {name: traced(apply, one, x, keys) for name, one in others.items()}))
     found.append(("trace, walked, gradient", {name: traced(gradient(walk), s, x, keys) for name, s in stacks.items()}))
+    if count <= 12:
+        walked = {name: compiled(walk, one, x, keys) for name, one in stacks.items()}
+        found.append(("compilation, walked, gradient", walked))
+        found.append(("first eager call", {name: first_call(apply, one, x, keys) for name, one in stacks.items()}))
     if count <= 48:
         found.append(("eager call", {name: least(lambda one=one: apply(one, x, keys)) for name, one in stacks.items()}))
     found.append(("walking", {name: least(lambda one=one: list(one)) for name, one in stacks.items()}))
@@ -119,7 +137,7 @@ def rows(count: int) -> list[tuple[str, dict[str, float]]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.stack_costs", description=__doc__)
-    parser.add_argument("--layers", default="1,12,48,200")
+    parser.add_argument("--layers", default="1,4,12,48,200")
     given = parser.parse_args()
     print(f"Printed by `python -m tests.benchmarks.stack_costs --layers {given.layers}`, jax {jax.__version__}.\n")
     print("| layers | ms of processor time | list | ArrayStacked | BlockSeq |\n|---|---|---|---|---|")
