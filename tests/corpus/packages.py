@@ -27,6 +27,7 @@ def source_folder(package: str, version: str, cache: Path) -> Path:
     partial = folder.with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)
     unpack(found[0], partial)
+    (partial / "pyproject.toml").touch()  # a wheel has none, and is a project of its own wherever it is unpacked
     partial.rename(folder)
     return folder
 

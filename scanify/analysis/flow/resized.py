@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from scanify.analysis.flow.statements import assignments, value_given
 from scanify.analysis.lower.loop import Loop
+from scanify.analysis.lower.nodes import nodes_in
 
 # Functions and methods that give another shape than that of what they are given, whatever their other arguments are.
 _RESIZING = frozenset(
@@ -44,4 +45,4 @@ def _cuts(part: ast.expr) -> bool:
 
 
 def _reads(node: ast.AST, name: str) -> bool:
-    return any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(node))
+    return any(isinstance(each, ast.Name) and each.id == name for each in nodes_in(node))

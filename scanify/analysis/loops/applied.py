@@ -5,6 +5,7 @@ import ast
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.flow.statements import given_to
 from scanify.analysis.lower.loop import Loop, Walk
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.classes import dotted
 
 
@@ -12,7 +13,7 @@ def applies(loop: Loop, walk: Walk) -> bool:
     """Whether the body calls what the target is bound to, a method of it, or hands it to a call."""
     names = _names_of(loop, walk)
     for node in loop.body:
-        for each in ast.walk(node):
+        for each in nodes_in(node):
             if isinstance(each, ast.Call):
                 if root_of(each.func) in names and (each.args or each.keywords or isinstance(each.func, ast.Attribute)):
                     return True
@@ -26,16 +27,16 @@ def applies(loop: Loop, walk: Walk) -> bool:
 def applied_by_name(loop: Loop, walk: Walk) -> bool:
     """Whether the body itself calls what the target is bound to, or a part of it."""
     names = _names_of(loop, walk)
-    calls = [each for node in loop.body for each in ast.walk(node) if isinstance(each, ast.Call)]
+    calls = [each for node in loop.body for each in nodes_in(node) if isinstance(each, ast.Call)]
     return any(root_of(each.func) in names for each in calls) or (loop.problem is not None and walk.element is not None)
 
 
 def _names_of(loop: Loop, walk: Walk) -> set[str]:
     """The names of an element and of its parts in the body: its targets, what is walked in it, what it is assigned to,
     as in `attn, mlp = layer.attn, layer.mlp`."""
-    names = {each.id for each in ast.walk(walk.target) if isinstance(each, ast.Name)}
+    names = {each.id for each in nodes_in(walk.target) if isinstance(each, ast.Name)}
     names |= _walked_in(loop, names)
-    for statement in (each for part in loop.body for each in ast.walk(part)):
+    for statement in (each for part in loop.body for each in nodes_in(part)):
         if isinstance(statement, ast.Assign):
             pairs = [pair for target in statement.targets for pair in given_to(target, statement.value)]
             names |= {name for target, value in pairs if _is_part(value, names) for name in target_names(target)}
@@ -52,20 +53,20 @@ def _walked_in(loop: Loop, names: set[str]) -> set[str]:
     """The targets of loops in the body that walk what some names hold."""
     found: set[str] = set()
     for statement in loop.body:
-        for each in ast.walk(statement):
+        for each in nodes_in(statement):
             if isinstance(each, ast.For | ast.comprehension) and any(
-                isinstance(part, ast.Name) and part.id in names for part in ast.walk(each.iter)
+                isinstance(part, ast.Name) and part.id in names for part in nodes_in(each.iter)
             ):
-                found |= {part.id for part in ast.walk(each.target) if isinstance(part, ast.Name)}
+                found |= {part.id for part in nodes_in(each.target) if isinstance(part, ast.Name)}
     return found
 
 
 def walks_elements(loop: Loop, walk: Walk) -> bool:
     """Whether the body walks each element, itself or as a stack that was made of such a loop: `BlockSeq.of(stage)`."""
-    names = {each.id for each in ast.walk(walk.target) if isinstance(each, ast.Name)}
+    names = {each.id for each in nodes_in(walk.target) if isinstance(each, ast.Name)}
     if _walked_in(loop, names):
         return True
-    calls = (each for statement in loop.body for each in ast.walk(statement) if isinstance(each, ast.Call))
+    calls = (each for statement in loop.body for each in nodes_in(statement) if isinstance(each, ast.Call))
     return any(
         isinstance(each.func, ast.Attribute) and each.func.attr == "of" and each.args and root_of(each.args[0]) in names
         for each in calls
@@ -82,7 +83,7 @@ def calls_itself(loop: Loop, walk: Walk) -> bool:
     """Whether the body calls an element itself, or a method of it with arguments."""
     names = _names_of(loop, walk)
     for node in loop.body:
-        for each in ast.walk(node):
+        for each in nodes_in(node):
             if isinstance(each, ast.Call) and (each.args or each.keywords):
                 func = each.func
                 given = func.args if isinstance(func, ast.Call) else []

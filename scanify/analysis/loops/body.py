@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from scanify.analysis.facts import Place
 from scanify.analysis.loops.layer_list import Layers, Reason, groups_of
 from scanify.analysis.lower.loop import Loop, Order, Walk
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.domain import Array, Mark, Number, Unknown, Value, Vary, join, marked, options
 from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.environment import Env
@@ -65,11 +66,11 @@ def body_of(
                         execute(run, inner, loop.body, Flow())
             if run.exhausted:
                 body.oblige("what the body calls is too long to be followed, and has no side effects")
-        targets = {each.id for each in ast.walk(layers.walk.target) if isinstance(each, ast.Name)}
+        targets = {each.id for each in nodes_in(layers.walk.target) if isinstance(each, ast.Name)}
         body.unclear = body.unclear or any(effect.act is Act.UNKNOWN for effect in effects)
         body.applied |= {effect.what for effect in effects if effect.act is Act.APPLY}
         body.branches = body.branches or next(_branches(layers, effects), "")
-        told = {each for effect in effects if effect.act in (Act.TELLS, Act.DEBUG) for each in ast.walk(effect.node)}
+        told = {each for effect in effects if effect.act in (Act.TELLS, Act.DEBUG) for each in nodes_in(effect.node)}
         for effect in effects:
             if effect.act is Act.TEXT and not _matters(effect, told, (number, carried)):
                 continue

@@ -14,6 +14,7 @@ from scanify.analysis.loops.gain import no_gain
 from scanify.analysis.loops.layer_list import Layers, Reason, groups_of
 from scanify.analysis.loops.layers import layers_of, walked_values
 from scanify.analysis.lower.loop import Form, Loop, Order, Problem, Walk
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors
 from scanify.analysis.plan import Kind
 from scanify.analysis.values.annotations import key_name, parameter
@@ -82,7 +83,7 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop) -> LoopFact | None
         with run.question(), run.recording() as effects:
             starts[loop.carry] = [evaluate(run, env.copy(), loop.start) for env in envs]
         acts = (Act.WRITE, Act.COLLECT, Act.OUTSIDE)
-        walked = {part.id for walk in loop.walks for part in ast.walk(walk.source) if isinstance(part, ast.Name)}
+        walked = {part.id for walk in loop.walks for part in nodes_in(walk.source) if isinstance(part, ast.Name)}
         written = [each for each in effects if each.act in acts and not run.is_fresh(each.born, clock)]
         written = [each for each in written if each.what.partition(".")[0] in walked]
         changes = "which is evaluated before the layers in a loop and behind them here"
@@ -173,7 +174,7 @@ def _walked_beside(
 
 
 def _is_read(loop: Loop, walk: Walk) -> bool:
-    targets = {each.id for each in ast.walk(walk.target) if isinstance(each, ast.Name)}
+    targets = {each.id for each in nodes_in(walk.target) if isinstance(each, ast.Name)}
     return any(_reads(statement, targets) for statement in loop.body)
 
 
@@ -191,7 +192,7 @@ def _unequal(run: Interpreter, value: Value) -> Iterator[Reason]:
 def _read_again(loop: Loop, base: ast.Name) -> bool:
     """Whether a loop may find an iterator walked already: there is another use of it, or a loop around."""
     function = loop.scope.function.node
-    mentions = [each for each in ast.walk(function) if isinstance(each, ast.Name) and each.id == base.id]
+    mentions = [each for each in nodes_in(function) if isinstance(each, ast.Name) and each.id == base.id]
     around = any(isinstance(each, ast.For | ast.While) for each in ancestors(loop.module, loop.node))
     return around or len(mentions) > 2
 
@@ -280,10 +281,10 @@ def _is_state(value: Value) -> bool:
 
 def _branching(loop: Loop, shape: LoopShape) -> str | None:
     """Where a body asks for the class of its layer, or for its index in what it hands on."""
-    index = {each.id for each in ast.walk(loop.index.target) if isinstance(each, ast.Name)} if loop.index else set()
+    index = {each.id for each in nodes_in(loop.index.target) if isinstance(each, ast.Name)} if loop.index else set()
     layers = set(shape.layer_names)
     for statement in loop.body:
-        for node in ast.walk(statement):
+        for node in nodes_in(statement):
             asked = node.args[:1] if isinstance(node, ast.Call) and dotted(node.func) == "isinstance" else []
             if asked and isinstance(asked[0], ast.Name) and asked[0].id in layers:
                 return f"the body asks for the class of `{asked[0].id}`"
@@ -308,11 +309,11 @@ def _compares(test: ast.AST, index: set[str]) -> bool:
 
 
 def _reads(node: ast.AST, names: set[str]) -> bool:
-    return any(isinstance(each, ast.Name) and each.id in names for each in ast.walk(node))
+    return any(isinstance(each, ast.Name) and each.id in names for each in nodes_in(node))
 
 
 def _hands_on(node: ast.If, shape: LoopShape) -> bool:
-    for each in ast.walk(node):
+    for each in nodes_in(node):
         if isinstance(each, ast.Return | ast.Break | ast.Continue):
             return True
         if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store) and each.id in shape.carry:
@@ -343,7 +344,7 @@ def _otherwise(value: Value, within: bool = False) -> bool:
 
 def _branches_beside(loop: Loop, shape: LoopShape) -> bool:
     """Whether the body branches on what is walked beside the layers: then it holds Python values, no arrays."""
-    names = {each.id for walk in shape.beside for each in ast.walk(walk.target) if isinstance(each, ast.Name)}
+    names = {each.id for walk in shape.beside for each in nodes_in(walk.target) if isinstance(each, ast.Name)}
     return any(name in names for name, _ in shape.concretized)
 
 

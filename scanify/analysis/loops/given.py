@@ -7,6 +7,7 @@ from dataclasses import replace
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
 from scanify.analysis.loops.layer_list import FEW, Layers, groups_of
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors, parent_of
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import Const, Instance, Library, Listed, Mapped, Unknown, Value, join, options
@@ -132,7 +133,7 @@ def _differs(run: Interpreter, owner: Definition, heir: Definition, attribute: s
     return any(
         isinstance(node, ast.Attribute) and node.attr == attribute and isinstance(node.ctx, ast.Store)
         for cls in between
-        for node in (ast.walk(cls.node) if attribute in run.index.words(cls.module.path) else ())
+        for node in (nodes_in(cls.node) if attribute in run.index.words(cls.module.path) else ())
     )
 
 
@@ -180,7 +181,7 @@ def _is_handed_on(run: Interpreter, definition: Definition, seen: set[ast.AST | 
     for module in run.index.modules_with(name):
         if any(target.rpartition(".")[2] == name and local != name for local, target in module.imports.items()):
             return True
-        for node in ast.walk(module.tree):
+        for node in nodes_in(module.tree):
             named = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else None
             if named != name or not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
                 continue

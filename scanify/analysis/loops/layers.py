@@ -11,6 +11,7 @@ from scanify.analysis.loops.judged import judged, mixed, together
 from scanify.analysis.loops.layer_list import FUNCTIONS, Layers, groups_of
 from scanify.analysis.loops.unshown import empty, modules_among, nothing_shown, says_no_class, shown_of, unclear
 from scanify.analysis.lower.loop import Form, Loop, Order, Walk
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -173,7 +174,7 @@ def _unknown_choices(run: Interpreter, walk: Walk, envs: Sequence[Env]) -> Itera
 
 
 def _takes_values(source: ast.expr) -> bool:
-    return any(isinstance(each, ast.Attribute) and each.attr == "values" for each in ast.walk(source))
+    return any(isinstance(each, ast.Attribute) and each.attr == "values" for each in nodes_in(source))
 
 
 def _viewed(values: Sequence[Value]) -> bool:
@@ -291,7 +292,7 @@ def _said(run: Interpreter, loop: Loop, base: Layers, said: Layers | ListCell | 
 
 def _walked(walk: Walk, groups: list[Group]) -> list[Group]:
     """The groups of a list that a walk goes over: `layers[1:-1]` leaves out a first and a last one of their own."""
-    parts = [each for each in ast.walk(walk.source) if isinstance(each, ast.Subscript) and each.value is walk.base]
+    parts = [each for each in nodes_in(walk.source) if isinstance(each, ast.Subscript) and each.value is walk.base]
     part = parts[0].slice if parts else None
     return cut(groups, part) if isinstance(part, ast.Slice) else groups
 

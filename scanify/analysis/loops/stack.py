@@ -10,6 +10,7 @@ from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
 from scanify.analysis.loops.layer_list import Layers
 from scanify.analysis.lower.loop import Loop, Order
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import After, Annotation, CallStack, InitStack, Wrap
 from scanify.analysis.values import tables
 from scanify.analysis.values.annotations import unquoted
@@ -280,7 +281,7 @@ def _site(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell, stored: 
 def _branch(value: ast.expr, node: ast.AST) -> ast.expr:
     """Of `a if test else b` the side that makes a list, or the whole where it stands in neither."""
     while isinstance(value, ast.IfExp):
-        sides = [side for side in (value.body, value.orelse) if any(each is node for each in ast.walk(side))]
+        sides = [side for side in (value.body, value.orelse) if any(each is node for each in nodes_in(side))]
         if not sides:
             return value
         value = sides[0]
@@ -307,7 +308,7 @@ def _beside(stored: Stored, use: Use) -> ast.stmt | None:
         if stored.statement in block:
             start = block.index(stored.statement)
             for statement in block[start + 1 :]:
-                if any(each is use.node for each in ast.walk(statement)):
+                if any(each is use.node for each in nodes_in(statement)):
                     return statement
     return None
 

@@ -135,17 +135,26 @@ def _look_around(run: Interpreter, explorer: Explorer, loops: Sequence[Loop]) ->
                     words |= _owner_names(run, explorer, loop)
                     fields.add(attribute)
                 elif getattr(base, "id", None) in loop.scope.params:
-                    function = loop.scope.function
-                    if function is not None:
-                        words.add(function.name)
+                    words.add(_called_by(explorer, loop))
     for name in sorted(fields):
         _guess(run, explorer, name)
+    words.discard("")
     if words:
         words.add("tree_at")
     for _ in range(_ROUNDS):
         explorer.explore(words)
         words = _other_names(run, words) | run.asked_for - {""}
     _hand_in(run, explorer, loops)
+
+
+def _called_by(explorer: Explorer, loop: Loop) -> str:
+    """The name by which the function around a loop is called: that of the class for its constructor."""
+    code = _code_of(explorer, loop)
+    function = loop.scope.function
+    name = function.name if function is not None else ""
+    if name.startswith("__") and name.endswith("__"):
+        return code.owner.name if code is not None and code.owner is not None else ""
+    return name
 
 
 def _other_names(run: Interpreter, words: Collection[str]) -> set[str]:

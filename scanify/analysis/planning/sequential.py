@@ -179,7 +179,7 @@ def _is_it(value: Value, fact: LoopFact) -> bool:
 
 def _named_parts(run: Interpreter, module, annotation: ast.expr) -> Iterator[ast.expr]:  # type: ignore[no-untyped-def]
     """`equinox.nn.Sequential` in an annotation, by itself or in a union."""
-    for node in ast.walk(annotation):
+    for node in nodes_in(annotation):
         name = dotted(node)
         if name is not None and getattr(run.index.resolve(module, name), "qualname", "").endswith("nn.Sequential"):
             yield node  # type: ignore[misc]

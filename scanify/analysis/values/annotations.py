@@ -4,6 +4,7 @@ import ast
 import re
 
 from scanify.analysis.index.meaning import Definition, External
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values import tables
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import (
@@ -67,7 +68,7 @@ def unquoted(node: ast.expr) -> ast.expr:
         inner = ast.parse(node.value.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError):
         return node
-    for each in ast.walk(inner):
+    for each in nodes_in(inner):
         if isinstance(each, ast.expr):
             ast.copy_location(each, node)
     return inner

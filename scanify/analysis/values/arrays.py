@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterable, Sequence
 
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -35,7 +36,7 @@ _OF_AXES = frozenset("expand_dims squeeze reshape ravel flatten rearrange atleas
 def asks_for_shape(run: Interpreter, env: Env, node: ast.AST, test: Value, branches: Sequence[ast.AST]) -> None:
     """Note a condition on the shape of what goes from layer to layer, where a branch makes other axes."""
     asked = any(mark.how is Vary.CARRY_SHAPE for mark in test.marks)
-    if asked and any(_makes_axes(part) for branch in branches for part in ast.walk(branch)):
+    if asked and any(_makes_axes(part) for branch in branches for part in nodes_in(branch)):
         run.effect(Act.SHAPED, env.code(node), node, env)
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.project import Index
+from scanify.analysis.lower.nodes import nodes_in
 
 # Public names of equinox.nn that are no modules (equinox/nn/__init__.py, 0.13).
 _NOT_MODULES = frozenset({"State", "StateIndex", "inference_mode", "make_with_state"})
@@ -197,7 +198,7 @@ class Classes:
         waiting = ["__init__", "__post_init__"]
         while waiting:
             found = self.method(definition, waiting.pop())
-            for each in ast.walk(found[1]) if found is not None else ():
+            for each in nodes_in(found[1]) if found is not None else ():
                 loaded = isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Load)
                 if loaded and isinstance(each.value, ast.Name) and each.attr not in used:  # type: ignore[attr-defined]
                     used.add(each.attr)  # type: ignore[attr-defined]

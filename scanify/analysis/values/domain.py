@@ -297,7 +297,7 @@ def marked(value: Value, marks: Marks) -> Value:
 
 def options(value: Value) -> Iterator[Value]:
     """Each of the values that it may be."""
-    if isinstance(value, OneOf):
+    if value.__class__ is OneOf and isinstance(value, OneOf):
         for option in value.options:
             yield from options(option)
     else:
@@ -314,10 +314,16 @@ def join(values: Iterable[Value]) -> Value:
     flat: list[Value] = []
     chosen: list[Marks] = []  # how it is chosen between those that one of them may be
     for value in values:
-        if isinstance(value, OneOf):
+        if value.__class__ is OneOf:
             chosen.append(value.marks)
-        for option in options(value):
-            if not any(_same(option, known) for known in flat):
+            several: Iterable[Value] = options(value)
+        else:
+            several = (value,)
+        for option in several:
+            for known in flat:
+                if option is known or _same(option, known):
+                    break
+            else:
                 flat.append(option)
     if not flat:
         return Unknown("nothing shows a value")
@@ -345,8 +351,8 @@ def _is_constant(value: Value, kind: type) -> bool:
 
 
 def _same(mine: Value, other: Value) -> bool:
-    if mine is other:
-        return True
+    if mine.__class__ is not other.__class__:
+        return False
     if isinstance(mine, Listed) and isinstance(other, Listed):
         return mine.cell is other.cell
     if isinstance(mine, Mapped) and isinstance(other, Mapped):

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from scanify.analysis.index.meaning import Definition
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.allocate import keep, new_dict, new_list, spread_dict, store_entry
 from scanify.analysis.values.arrays import asks_for_shape, concrete, of_arrays, written
 from scanify.analysis.values.attributes import attribute
@@ -275,7 +276,7 @@ def _subscript(run: Interpreter, env: Env, node: ast.Subscript) -> Value:
 def _lambda(run: Interpreter, env: Env, node: ast.Lambda) -> Value:
     marks = merged(
         value.marks
-        for each in ast.walk(node.body)
+        for each in nodes_in(node.body)
         if isinstance(each, ast.Name) and (value := env.lookup(each.id)) is not None
     )
     made = Function(node, env, fresh=run.tick() if env.function is not None else 0, marks=marks)

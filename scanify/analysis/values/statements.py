@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from scanify.analysis.index.module import Module
-from scanify.analysis.lower.nodes import children, names_in, nodes_below
+from scanify.analysis.lower.nodes import children, names_in, nodes_below, nodes_in
 from scanify.analysis.values.annotations import annotated
 from scanify.analysis.values.arrays import asks_for_shape
 from scanify.analysis.values.definitions import (
@@ -298,7 +298,7 @@ def _try(run: Interpreter, env: Env, node: ast.Try, flow: Flow) -> bool:
 def _match(run: Interpreter, env: Env, node: ast.Match, flow: Flow) -> bool:
     subject = evaluate(run, env, node.subject)
     for case in node.cases:
-        for each in ast.walk(case.pattern):
+        for each in nodes_in(case.pattern):
             name = getattr(each, "name", None) or getattr(each, "rest", None)
             if isinstance(name, str):
                 env.bind(name, Unknown("a name that `case` binds is not followed", marks=subject.marks))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from scanify.analysis.facts import Place, Span
 from scanify.analysis.index import Index, Module
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.watchers.leaf import applied
 from scanify.analysis.watchers.names import callee
@@ -93,7 +94,7 @@ def _of_module(index: Index, module: Module, named: set[str]) -> Iterator[Watche
     seen: set[tuple[int, str]] = set()
     for statement in module.tree.body:
         for part in _parts(statement, lines):
-            for node in ast.walk(part):
+            for node in nodes_in(part):
                 for found in _watching(index, module, node, aliases):
                     key = (found.place.span.line, found.reads)
                     if key not in seen:

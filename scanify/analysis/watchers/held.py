@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from scanify.analysis.facts import Place
 from scanify.analysis.index import Definition, External, Index, Module
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import dotted
 
 _MAX_CLASSES = 300
@@ -40,7 +41,7 @@ def _held(index: Index, places: Iterable[Place]) -> list[Definition | External |
     seen: set[int] = set()
     while waiting and len(found) < _MAX_CLASSES:
         module, node = waiting.pop()
-        for each in ast.walk(node):
+        for each in nodes_in(node):
             name = dotted(each) if isinstance(each, ast.Name | ast.Attribute) else None
             meaning = index.resolve(module, name) if name is not None else None
             if isinstance(meaning, External):

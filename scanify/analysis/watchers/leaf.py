@@ -4,6 +4,7 @@ import ast
 from dataclasses import dataclass, replace
 
 from scanify.analysis.index import Index, Module
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parameters
 from scanify.analysis.watchers.library import called, short
 from scanify.analysis.watchers.names import Body, Callee, callee, local_scope
@@ -83,13 +84,13 @@ class _Reader:
         if not leaves or local_scope(self.module, node, node.id) is None:
             return SAME
         known = callee(self.index, self.module, node)
-        read = ast.walk(known.node) if isinstance(known, Body) else ()
+        read = nodes_in(known.node) if isinstance(known, Body) else ()
         if any(isinstance(each, ast.Name) and each.id in leaves for each in read):
             return other(f"each leaf, with `{node.id}`")
         return SAME
 
     def _unknown(self, node: ast.AST) -> Value:
-        read = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+        read = {each.id for each in nodes_in(node) if isinstance(each, ast.Name)}
         kinds = [self.names[name] for name in sorted(read) if name in self.names]
         if all(each.kind is Kind.SAME for each in kinds):
             return SAME

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from scanify.analysis.index import Definition, External, Index, Module
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import Opens, Scope, own_nodes, scope_of
 from scanify.analysis.lower.text import dotted
 
@@ -118,7 +119,7 @@ def _binds(node: ast.AST, name: str) -> bool:
             return node.name == name
         case ast.Assign(targets=targets):
             return any(
-                isinstance(each, ast.Name) and each.id == name for target in targets for each in ast.walk(target)
+                isinstance(each, ast.Name) and each.id == name for target in targets for each in nodes_in(target)
             )
         case ast.Import() | ast.ImportFrom():
             return any((alias.asname or alias.name.partition(".")[0]) == name for alias in node.names)
@@ -127,8 +128,8 @@ def _binds(node: ast.AST, name: str) -> bool:
         case ast.NamedExpr(target=ast.Name(id=bound)):
             return bound == name
         case ast.For(target=target) | ast.comprehension(target=target):
-            return any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(target))
+            return any(isinstance(each, ast.Name) and each.id == name for each in nodes_in(target))
         case ast.withitem(optional_vars=ast.expr() as target):
-            return any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(target))
+            return any(isinstance(each, ast.Name) and each.id == name for each in nodes_in(target))
         case _:
             return False

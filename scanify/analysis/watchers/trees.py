@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from scanify.analysis.index import Index, Module
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.watchers.leaf import applied
 from scanify.analysis.watchers.names import Body, callee
@@ -119,7 +120,7 @@ def _with_path(index: Index, module: Module, call: ast.Call, known: str) -> str 
         if isinstance(function, Body) and function.node.args.args:
             path = function.node.args.args[0].arg
             body = function.node.body if isinstance(function.node.body, list) else [function.node.body]
-            read = (each for part in body for each in ast.walk(part) if isinstance(each, ast.Name))
+            read = (each for part in body for each in nodes_in(part) if isinstance(each, ast.Name))
             if all(each.id != path for each in read):
                 return Uses(index, module).of_tree(call, applied(index, module, call.args[0]))
     return "the path of each leaf"

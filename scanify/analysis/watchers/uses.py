@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from scanify.analysis.index import Index, Module
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import own_nodes, parent_of, scope_of
 from scanify.analysis.watchers.leaf import applied, computed
 from scanify.analysis.watchers.names import Body, callee, local_scope
@@ -258,7 +259,7 @@ class Uses:
         for node in own_nodes(scope.node):
             waiting = [node]
             if isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
-                waiting = list(ast.walk(node))
+                waiting = list(nodes_in(node))
             for each in waiting:
                 if isinstance(each, ast.Name) and each.id == target.id and isinstance(each.ctx, ast.Load):
                     yield each

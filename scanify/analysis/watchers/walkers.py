@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from scanify.analysis.index import Definition, External, Index, Module, Package
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, Scope, ancestors, scope_of
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.watchers.names import callee, local_scope
@@ -71,13 +72,13 @@ def _asked_about(index: Index, module: Module, node: ast.AST) -> bool:
     path = [node, *ancestors(module, node)]
     around = next((each for each in path[1:] if isinstance(each, FUNCTIONS)), module.tree)
     names = set(_bound_from(path))
-    tests = [each for each in ast.walk(around) if isinstance(each, ast.Call) and _asks(index, module, each)]
+    tests = [each for each in nodes_in(around) if isinstance(each, ast.Call) and _asks(index, module, each)]
     for test in tests:
-        read = list(ast.walk(test.args[0])) if test.args else []
+        read = list(nodes_in(test.args[0])) if test.args else []
         if node in read or any(isinstance(each, ast.Name) and each.id in names for each in read):
             return True
     own = getattr(around, "name", None)
-    again = (each for each in ast.walk(around) if isinstance(each, ast.Name) and each.id == own)
+    again = (each for each in nodes_in(around) if isinstance(each, ast.Name) and each.id == own)
     return bool(tests) and own is not None and any(True for _ in again)
 
 
@@ -97,7 +98,7 @@ def _bound_from(path: list[ast.AST]) -> Iterator[str]:
             case _:
                 pass
         for target in targets:
-            yield from (each.id for each in ast.walk(target) if isinstance(each, ast.Name))
+            yield from (each.id for each in nodes_in(target) if isinstance(each, ast.Name))
 
 
 def _is_plain(index: Index, module: Module, source: ast.expr) -> bool:
@@ -116,7 +117,7 @@ def _is_plain(index: Index, module: Module, source: ast.expr) -> bool:
     holder = local_scope(module, source, source.id)
     if holder is None:
         return isinstance(index.resolve(module, source.id), External) or source.id in module.imports
-    for each in ast.walk(holder.node):
+    for each in nodes_in(holder.node):
         match each:
             case ast.arg(arg=name, annotation=ast.expr() as annotation) if name == source.id:
                 found = index.resolve(module, dotted(annotation) or "?")
