@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import pytest
+from jsonschema import Draft202012Validator
 
+from scanify import replay as replay_folder
 from scanify.replay.check import replay
 from scanify.replay.read import Rejected
 from scanify.verify.certificate.write import Proved
@@ -156,3 +159,19 @@ def _sign(x: jax.Array, cotangent: jax.Array) -> Any:
 
 def test_no_zero_is_left_out_of_a_sum_whose_sign_shows() -> None:
     assert not shown(_sign, lambda x, cotangent: 1 / cotangent, VECTOR, VECTOR, cotangents=1)
+
+
+SCHEMA = json.loads((Path(replay_folder.__file__).parent / "certificate.schema.json").read_text(encoding="utf-8"))
+
+
+def test_the_schema_says_what_is_written() -> None:
+    validator = Draft202012Validator(SCHEMA)
+    validator.check_schema(SCHEMA)
+    assert list(validator.iter_errors(json.loads(text()))) == []
+
+
+@pytest.mark.parametrize("kind", ["made by", "cases", "sha256"])
+def test_the_schema_sees_what_is_missing(kind: str) -> None:
+    certificate = json.loads(text())
+    del certificate[kind]
+    assert list(Draft202012Validator(SCHEMA).iter_errors(certificate)) != []
