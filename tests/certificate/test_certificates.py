@@ -175,3 +175,19 @@ def test_the_schema_sees_what_is_missing(kind: str) -> None:
     certificate = json.loads(text())
     del certificate[kind]
     assert list(Draft202012Validator(SCHEMA).iter_errors(certificate)) != []
+
+
+def _loosened(divide: bool) -> Function:
+    """The sum of a cotangent and zeros, inside of a function that differentiates something itself."""
+
+    def function(x: jax.Array) -> jax.Array:
+        _, pull = jax.vjp(lambda y: (y, y), x)
+        found = pull((x, jax.lax.optimization_barrier(jnp.zeros(3))))[0]
+        return 1 / found[::-1] if divide else found[::-1]
+
+    return function
+
+
+def test_no_zero_is_left_out_where_its_sign_shows_after_a_move() -> None:
+    assert shown(_loosened(False), lambda x: x[::-1], VECTOR)
+    assert not shown(_loosened(True), lambda x: 1 / x[::-1], VECTOR)
