@@ -113,7 +113,7 @@ def _without_zeros(run: Run, operands: Sequence[int]) -> list[int] | None:
     """A tangent to which zeros are added, or from which they are subtracted."""
     first, second = operands
     for kept, other in ((first, second), (second, first))[: 2 if run.equation.name == "add" else 1]:
-        if run.values.is_zero(other) and run.marks(kept):
+        if run.values.is_zero(other) and run.marks.whole(kept):
             run.left_out = True
             return [kept]
     return None
@@ -150,7 +150,7 @@ def _reduce_sum(run: Run, operands: list[int]) -> list[int] | None:
     (number,), aval = operands, run.equation.outputs[0]
     shape = run.values[number].shape
     single = all(shape[axis] == 1 for axis in ints(run.equation.params["axes"]))
-    if single and run.cotangents and not run.signs and run.marks(number):
+    if single and run.cotangents and not run.signs and run.marks.whole(number):
         run.left_out = True
         return [reshape(run.values, number, aval.shape)]
     return [run.values.zeros(aval.shape, aval.dtype)] if run.values.is_zero(number) else None
@@ -170,21 +170,15 @@ def _iota(run: Run, operands: list[int]) -> list[int] | None:
 
 def _add_any(run: Run, operands: list[int]) -> list[int] | None:
     """A sum of cotangents. What the program itself differentiates is added in the order that is written."""
-    zeros = [each for each in operands if run.values.is_zero(each)]
-    marked = any(map(run.marks, operands))
-    if zeros and not run.signs:
+    if any(map(run.marks, operands)):
+        found, left_out = pointwise.total(run.values, operands, run.marks.term, signs=run.signs)
+        run.left_out = run.left_out or left_out
+        return [found]
+    kept = [each for each in operands if not run.values.is_zero(each)] or operands[:1]
+    if len(kept) < len(operands) and not run.signs and run.marks.loosen(kept[0]):
         run.left_out = True
-        kept = [each for each in operands if each not in zeros] or operands[:1]
-        if not marked:
-            run.marks.loosen(kept[0])
-        operands = kept
-    if len(operands) == 1:
-        return operands
-    if not marked or (zeros and run.signs):
-        return [pointwise.plus(run.values, operands)]
-    found, left_out = pointwise.total(run.values, operands, signs=run.signs)
-    run.left_out = run.left_out or left_out
-    return [found]
+        return [kept[0]]
+    return [pointwise.plus(run.values, operands)]
 
 
 ARITHMETIC: dict[str, Rule] = {

@@ -8,63 +8,67 @@ from collections.abc import Sequence
 
 from scanify.jaxpr.primitives import CALLS, IDENTITIES, LINEAR, REAL
 from scanify.replay.read import Equation, Jaxpr, Tables
-from scanify.replay.terms import Term
-from scanify.replay.values import Values
+from scanify.replay.terms import Term, indices, leaves
+from scanify.replay.values import Values, zero
 
 
 class Marks:
-    """The marks of one program."""
+    """The marks of one program: what depends on the inputs `given`, and what has zeros without a sign.
+
+    The latter are the former, and what a program that differentiates something itself has added zeros to.
+    """
 
     def __init__(self, values: Values, tables: Tables, given: frozenset[int]) -> None:
         self.values, self.tables, self.given = values, tables, given
-        self._atoms: dict[int, bool] = {}
         self._loose: set[int] = set()
-        self._known: dict[int, bool] = {}
+        self._known: tuple[dict[int, bool], dict[int, bool]] = ({}, {})
 
-    def loosen(self, number: int) -> None:
-        """From now on the zeros of an array have no sign."""
-        self._loose.add(number)
-        self._known[number] = True
+    def loosen(self, number: int) -> bool:
+        """From now on the zeros of an array have no sign; False where that cannot be said of what is a number."""
+        terms = [term for _, term in self.values[number].pieces]
+        if not all(leaves(term) or zero(term, self.values[number].dtype) for term in terms):
+            return False
+        self._loose.update(leaf[1] for term in terms for leaf in leaves(term))
+        self._known[True].clear()
+        return True
 
-    def __call__(self, number: int) -> bool:
-        """Whether an array depends on what is given."""
-        waiting = [number]
+    def __call__(self, number: int, *, loose: bool = False) -> bool:
+        """Whether an array depends on what is given; or, with `loose`, may have zeros without a sign."""
+        known, waiting = self._known[loose], [number]
         while waiting:
             at = waiting[-1]
-            if at in self._known:
-                waiting.pop()
-                continue
-            below = [each for _, term in self.values[at].pieces for each in self._below(term)]
-            unknown = [each for each in below if each not in self._known]
+            below = [] if at in known else [each for _, term in self.values[at].pieces for each in self._below(term)]
+            unknown = [each for each in below if each not in known]
             if unknown:
                 waiting += unknown
                 continue
-            inputs = any(self._is_given(term) for _, term in self.values[at].pieces)
-            self._known[at] = inputs or any(self._known[each] for each in below)
+            if at not in known:
+                own = any(self._is_marked(term, loose) for _, term in self.values[at].pieces)
+                known[at] = own or any(known[each] for each in below)
             waiting.pop()
-        return self._known[number]
+        return known[number]
+
+    def whole(self, number: int) -> bool:
+        """Whether every element depends on what is given, or is a zero."""
+        value = self.values[number]
+        return all(self.term(term) or zero(term, value.dtype) for _, term in value.pieces)
+
+    def term(self, term: Term) -> bool:
+        """Whether a term depends on what is given."""
+        return self._is_marked(term, False) or any(self(each) for each in self._below(term))
 
     def _below(self, term: Term) -> list[int]:
-        if term[0] == "at":
-            return list(self.values.atoms[term[1]].operands)
-        if term[0] == "is":
-            return []
-        if term[0] == "cast":
-            return self._below(term[2])
-        found = [each for inner in term[-1] for each in self._below(inner)]
-        return [*found, term[1]] if term[0] == "choose" else found
+        found = [each for leaf in leaves(term) for each in self.values.atoms[leaf[1]].operands]
+        return [*found, *indices(term)]
 
-    def _is_given(self, term: Term) -> bool:
-        if term[0] == "at":
-            atom = self.values.atoms[term[1]]
-            return atom.op == "input" and atom.output in self.given
-        if term[0] == "is":
-            return False
-        return self._is_given(term[2]) if term[0] == "cast" else any(map(self._is_given, term[-1]))
+    def _is_marked(self, term: Term, loose: bool) -> bool:
+        atoms = [(leaf[1], self.values.atoms[leaf[1]]) for leaf in leaves(term)]
+        given = any(atom.op == "input" and atom.output in self.given for _, atom in atoms)
+        return given or (loose and any(number in self._loose for number, _ in atoms))
 
     def shows(self, equation: Equation, operands: Sequence[int]) -> bool:
         """Whether an equation may tell the signs of zeros apart among what is marked."""
-        marked = [self(each) for each in operands]
+        marked = [self(each, loose=True) for each in operands]
         dtypes = [self.values[each].dtype for each in operands]
         return any(marked) and self._after(equation, marked, dtypes) is None
 

@@ -156,13 +156,14 @@ def _scatter(run: Run, operands: list[int]) -> list[int] | None:
             starts[axis], sizes[axis] = index, 1
         window = reshape(values, moves.window(values, update, starts, sizes), part)
         if adds:
-            window, _ = pointwise.total(values, [moves.window(values, number, corner, part), window], signs=False)
+            both = [moves.window(values, number, corner, part), window]
+            window, _ = pointwise.total(values, both, run.marks.term, signs=False)
         number = moves.put(values, number, window, corner)
     return [number]
 
 
 def _are_zeros(run: Run, number: int, update: int, corners: list[list[int]], part: Shape) -> bool:
-    if not run.cotangents or run.signs or not run.marks(update):
+    if not run.cotangents or run.signs or not run.marks.whole(update):
         return False
     return all(run.values.is_zero(moves.window(run.values, number, corner, part)) for corner in corners)
 

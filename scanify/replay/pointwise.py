@@ -59,16 +59,20 @@ def plus(values: Values, numbers: Sequence[int]) -> int:
     return _combined(values, numbers, lambda terms: ("plus", tuple(sorted(terms))))
 
 
-def total(values: Values, numbers: Sequence[int], *, signs: bool) -> tuple[int, bool]:
-    """A sum of cotangents, in any order, and whether zeros were left out of it. With `signs` none are."""
+def total(values: Values, numbers: Sequence[int], marked: Callable[[Term], bool], *, signs: bool) -> tuple[int, bool]:
+    """A sum of cotangents, in any order, and whether zeros were left out of it. With `signs` none are.
+
+    What is left when zeros are has to be `marked`, so that the sign of its zeros is looked after.
+    """
     dtype, left_out = values[numbers[0]].dtype, []
 
     def added(terms: list[Term]) -> Term:
         flat = [part for term in terms for part in (term[1] if term[0] == "sum" else (term,))]
-        kept = flat if signs else [term for term in flat if not zero(term, dtype)]
+        kept = flat if signs else [term for term in flat if not zero(term, dtype)] or flat[:1]
+        if not zero(kept[0], dtype) and not any(map(marked, kept)):
+            kept = flat
         if len(kept) < len(flat):
             left_out.append(True)
-        kept = kept or flat[:1]
         return kept[0] if len(kept) == 1 else ("sum", tuple(sorted(kept)))
 
     return _combined(values, numbers, added), bool(left_out)

@@ -109,7 +109,7 @@ class Program:
 
     def _equation(self, equation: Equation, operands: list[int], where: Where) -> list[int]:
         name, run = equation.name, self._run
-        if name in IDENTITIES and not equation.params and len(operands) == len(equation.outputs):
+        if name in IDENTITIES and not (equation.params or equation.effects) and len(operands) == len(equation.outputs):
             return self._used(where, "same", operands)
         if name in CALLS and set(equation.params) == {"call"}:
             return self.run(equation.inner[0], operands)
@@ -120,7 +120,7 @@ class Program:
         if name == "cond" and "branches" in equation.params:
             return self._cond(equation, operands, where)
         rule = RULES.get(name)
-        if rule is not None and set(equation.params) <= READ.get(name, set()):
+        if rule is not None and not equation.effects and set(equation.params) <= READ.get(name, set()):
             before, run.equation, run.operands = run.equation, equation, operands
             try:
                 found = rule(run, operands)

@@ -59,6 +59,14 @@ def leaves(term: Term) -> list[Term]:
     return leaves(term[2]) if term[0] == "cast" else [leaf for each in term[-1] for leaf in leaves(each)]
 
 
+def indices(term: Term) -> list[int]:
+    """The scalars that choose in a term."""
+    if term[0] in ("at", "is"):
+        return []
+    inner = (term[2],) if term[0] == "cast" else term[-1]
+    return [*([term[1]] if term[0] == "choose" else []), *(found for each in inner for found in indices(each))]
+
+
 def follows(term: Term, width: int, start: int, other: Term, at: int, axis: int) -> Term | None:
     """The term of both, where `other`, at one index of the axis, goes on with `term`, of so many indices before it."""
     kind = term[0]

@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import pytest
+from jsonschema import Draft202012Validator
 
+from scanify import replay as replay_folder
 from scanify.replay.check import replay
 from scanify.replay.read import Rejected
 from scanify.verify.certificate.write import Proved
@@ -156,3 +159,35 @@ def _sign(x: jax.Array, cotangent: jax.Array) -> Any:
 
 def test_no_zero_is_left_out_of_a_sum_whose_sign_shows() -> None:
     assert not shown(_sign, lambda x, cotangent: 1 / cotangent, VECTOR, VECTOR, cotangents=1)
+
+
+SCHEMA = json.loads((Path(replay_folder.__file__).parent / "certificate.schema.json").read_text(encoding="utf-8"))
+
+
+def test_the_schema_says_what_is_written() -> None:
+    validator = Draft202012Validator(SCHEMA)
+    validator.check_schema(SCHEMA)
+    assert list(validator.iter_errors(json.loads(text()))) == []
+
+
+@pytest.mark.parametrize("kind", ["made by", "cases", "sha256"])
+def test_the_schema_sees_what_is_missing(kind: str) -> None:
+    certificate = json.loads(text())
+    del certificate[kind]
+    assert list(Draft202012Validator(SCHEMA).iter_errors(certificate)) != []
+
+
+def _loosened(divide: bool) -> Function:
+    """The sum of a cotangent and zeros, inside of a function that differentiates something itself."""
+
+    def function(x: jax.Array) -> jax.Array:
+        _, pull = jax.vjp(lambda y: (y, y), x)
+        found = pull((x, jax.lax.optimization_barrier(jnp.zeros(3))))[0]
+        return 1 / found[::-1] if divide else found[::-1]
+
+    return function
+
+
+def test_no_zero_is_left_out_where_its_sign_shows_after_a_move() -> None:
+    assert shown(_loosened(False), lambda x: x[::-1], VECTOR)
+    assert not shown(_loosened(True), lambda x: 1 / x[::-1], VECTOR)

@@ -60,6 +60,7 @@ class Known:
     def __init__(self) -> None:
         self.equations: dict[Hashable, int] = {}
         self.read: dict[Hashable, tuple[Hashable, tuple[Constant, ...], list[Any]]] = {}
+        self.reading: set[Hashable] = set()
         self.objects: dict[int, tuple[Hashable, list[Any]]] = {}
         self.live: dict[Hashable, tuple[dict[int, list[bool]], list[bool]]] = {}
         self.alive: list[Any] = []
@@ -166,10 +167,17 @@ class _Reader:
     def _nested(self, jaxpr: Any, place: tuple[int, ...] | None, used: Sequence[bool]) -> Hashable:
         """The key of a jaxpr in a parameter, read once for all equations that have it."""
         which = (id(jaxpr), place is None, tuple(used))
+        if which in self._known.reading:
+            raise NotUnderstood("a jaxpr that stands in its own parameters")
         if which not in self._known.read:
             alive: list[Any] = [jaxpr]
+            self._known.alive.append(alive)
             reader = _Reader(alive, self._derivatives, self._known, numbered=self._numbered)
-            key = reader.jaxpr(*opened(jaxpr), None if place is None else _INSIDE, used)
+            self._known.reading.add(which)
+            try:
+                key = reader.jaxpr(*opened(jaxpr), None if place is None else _INSIDE, used)
+            finally:
+                self._known.reading.discard(which)
             self._known.read[which] = (key, tuple(reader.constants), alive)
         key, constants, alive = self._known.read[which]
         self.alive.append(alive)
