@@ -188,7 +188,8 @@ def call_function(
     if depth > 0 or len(run.calling) > MAX_DEPTH or run.exhausted:
         if depth == 0 and not run.exhausted:
             run.effect(Act.UNKNOWN, _called_text(env, node), node, env)
-        return Unknown(f"`{function.name}` calls itself" if depth else "calls too deep to be followed")
+        why = f"`{function.name}` calls itself" if depth else "calls too deep to be followed"
+        return Unknown(why, born=run.tick())
     if is_coarse(run):
         positional = [generalized(value) for value in positional]
         named = {name: generalized(value) for name, value in named.items()}
