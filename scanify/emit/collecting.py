@@ -125,7 +125,10 @@ def one_of_each(names: Sequence[str], taken: Set[str]) -> list[str]:
 
 
 def renamed(body: str, names: dict[str, str]) -> str | None:
-    """A body with other names for its collections; None where one of them may mean something else in it."""
+    """A body with other names for its collections; None where one of them may mean something else in it.
+
+    Whether there is a collection at all is asked of what stands around: `if caches is not None`.
+    """
     parsed = module(_HEAD + body)
     if parsed is None:
         return None
@@ -136,7 +139,13 @@ def renamed(body: str, names: dict[str, str]) -> str | None:
             return None
         if isinstance(node, FUNCTIONS) and any(arg.arg in names for arg in ast.walk(node) if isinstance(arg, ast.arg)):
             return None
+    asked = {
+        node.left
+        for node in ast.walk(parsed.tree)
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Is | ast.IsNot)
+    }
     found = [node for node in ast.walk(parsed.tree) if isinstance(node, ast.Name) and node.id in names]
+    found = [node for node in found if node not in asked]
     text = parsed.text
     for node in sorted(found, key=parsed.start, reverse=True):
         text = text[: parsed.start(node)] + names[node.id] + text[parsed.end(node) :]

@@ -121,7 +121,7 @@ def test_unlike_layers_are_groups():
     [
         "x = layer(x)\nouts.append(x + outs[-2])",
         "x = layer(x)\nif len(outs) < 3:\n    outs.append(x)",
-        "x = layer(x)\nif outs is not None:\n    outs.append(x)",
+        "x = layer(x)\nif outs is not mask:\n    outs.append(x)",
         "x = layer(x)\nouts.append([y for y in outs])",
         "x = layer(x)\nouts[len(outs)] = x",
         "x, outs[0] = layer(x, outs[0])",

@@ -342,3 +342,32 @@ def test_layers_of_a_class_that_is_not_shown_may_differ_in_what_a_condition_choo
         assert found.rule == "SCN201"
     else:
         assert (found.kind, found.holds, found.safe) == (Kind.GROUP, Holds.BLOCK_SEQ, False)
+
+
+OPTIONAL = """\
+class Projected(eqx.Module):
+    weight: jax.Array | None
+    linear: eqx.nn.Linear
+
+    def __init__(self, dim, project=False, *, key):
+        one, *rest = jr.split(key, 3)
+        self.weight = jax.nn.initializers.normal()(rest[0], (dim, dim)) if project else None
+        self.linear = eqx.nn.Linear(dim, dim, key=one)
+
+    def __call__(self, x):
+        x = x if self.weight is None else self.weight @ x
+        return self.linear(x)
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [("8, key=ks[i]", Kind.FOLD), ("8, depth > 3, key=ks[i]", Kind.FOLD), ("8, i > 3, key=ks[i]", Kind.GROUP)],
+)
+def test_what_there_may_not_be_is_there_in_all_layers_or_in_none(arguments, expected):
+    init = f"ks = jr.split(key, depth)\nself.layers = [Projected({arguments}) for i in range(depth)]"
+    found = only(model(init=init).replace("class Model", f"{OPTIONAL}class Model"))
+    assert isinstance(found, Plan) and found.safe
+    assert (found.kind, found.holds is Holds.ARRAY_STACKED) == (expected, expected is Kind.FOLD)

@@ -67,6 +67,16 @@ def collected(loop: Loop, names: Names, layers: frozenset[str]) -> Collected:
     return Collected(tuple(collections), tuple(problems), keyed, tuple(obligations), values)
 
 
+def _asked_if_none(body: Sequence[ast.AST], name: str) -> Iterator[ast.Name]:
+    """The places where a body asks if there is a collection: `if caches is not None: caches.append(cache)`."""
+    for node in nodes_in(*body):
+        match node:
+            case ast.Compare(
+                left=ast.Name(id=asked) as place, ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]
+            ) if asked == name:
+                yield place
+
+
 class _Finder:
     """Decides about the names that one loop adds to."""
 
@@ -84,6 +94,7 @@ class _Finder:
         if isinstance(adds, str):
             return adds
         own = {place for each in grown for place in each.names} | set(self._walked_by_number(name))
+        own |= set(_asked_if_none(self.loop.body, name))
         if any(place not in own for place in self._mentions(name)):
             return f"the loop reads `{name}` too"
         if self._read_before(name):

@@ -44,6 +44,11 @@ def _names_of(loop: Loop, walk: Walk) -> set[str]:
 
 
 def _is_part(value: ast.expr, names: set[str]) -> bool:
+    """Whether a value is an element, a part of one, or a function that is made of one: `jax.checkpoint(layer)`."""
+    if isinstance(value, ast.IfExp):
+        return _is_part(value.body, names) or _is_part(value.orelse, names)
+    if isinstance(value, ast.Call):
+        return any(_is_part(each, names) for each in value.args)
     while isinstance(value, ast.Attribute | ast.Subscript):
         value = value.value
     return isinstance(value, ast.Name) and value.id in names

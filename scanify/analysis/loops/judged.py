@@ -11,13 +11,14 @@ from scanify.analysis.loops.layer_list import FEW, Layers, Reason
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.values.domain import (
     Instance,
+    OneOf,
     Vary,
     options,
 )
 from scanify.analysis.values.heap import DictCell, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.iteration import entries
-from scanify.analysis.values.likeness import Difference, difference, distinct, stateful, unlike_pair
+from scanify.analysis.values.likeness import Difference, difference, distinct, stateful, unlike_pair, worst_mark
 
 _NO_GAIN = ("SCN202", "SCN203")
 
@@ -165,7 +166,9 @@ def _grouped(
 
 def _chosen_for_all(groups: Sequence[Group]) -> bool:
     """Whether one expression makes all layers, of a class that is chosen once for all of them."""
-    return len(groups) == 1 and not any(mark.loop in groups[0].loops for mark in groups[0].element.marks)
+    element = groups[0].element
+    marks = element.chosen if isinstance(element, OneOf) else element.marks
+    return len(groups) == 1 and worst_mark(marks, groups[0]) is None
 
 
 def together(built: Sequence[Layers], base: Layers) -> Layers:

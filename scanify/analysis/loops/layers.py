@@ -245,6 +245,8 @@ def _of_cell(run: Interpreter, loop: Loop, base: Layers, cell: ListCell | DictCe
     if not groups:
         return _said(run, loop, base, empty(run, loop, base, cell))
     groups, several = _members(groups)
+    if not groups:
+        return None  # tuples that hold nothing
     found: list[Instance] = []
     hidden, functions = base.hidden, False
     for group in groups:

@@ -167,9 +167,17 @@ def _parts_of(targets: set[str], nodes: Sequence[ast.AST]) -> set[str]:
     for node in nodes:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-            if any(isinstance(value, ast.Attribute) and root(value) in targets | parts for value in values):
+            if any(_is_part(value, targets | parts) for value in values):
                 parts |= {name for target in _targets(node) for name in _names(target)}
     return parts
+
+
+def _is_part(value: ast.expr, targets: set[str]) -> bool:
+    if isinstance(value, ast.IfExp):
+        return _is_part(value.body, targets) or _is_part(value.orelse, targets)
+    if isinstance(value, ast.Call):
+        return any(isinstance(each, ast.Name) and each.id in targets for each in value.args)
+    return isinstance(value, ast.Attribute) and root(value) in targets
 
 
 def _is_taken(value: ast.expr | None, index: set[str]) -> bool:

@@ -23,6 +23,7 @@ from scanify.analysis.values.domain import (
     Value,
     Vary,
     Walked,
+    chosen,
     join,
     marked,
     options,
@@ -42,7 +43,7 @@ _LIST_METHODS = frozenset(
 def attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str) -> Value:
     """The value of `owner.name`."""
     if len(found := list(options(owner))) > 1:
-        return join(attribute(run, env, node, option, name) for option in found)
+        return marked(join(attribute(run, env, node, option, name) for option in found), chosen(owner))
     match owner:
         case Instance():
             return _of_instance(run, env, node, owner, name)

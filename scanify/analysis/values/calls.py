@@ -188,7 +188,8 @@ def call_function(
     if depth > 0 or len(run.calling) > MAX_DEPTH or run.exhausted:
         if depth == 0 and not run.exhausted:
             run.effect(Act.UNKNOWN, _called_text(env, node), node, env)
-        return Unknown(f"`{function.name}` calls itself" if depth else "calls too deep to be followed")
+        why = f"`{function.name}` calls itself" if depth else "calls too deep to be followed"
+        return Unknown(why, born=run.tick())
     if is_coarse(run):
         positional = [generalized(value) for value in positional]
         named = {name: generalized(value) for name, value in named.items()}
@@ -254,7 +255,7 @@ def _run_body(run: Interpreter, function: Function, positional: Sequence[Value],
     inner = Env(function.env.module, function.env, function.node, function.env.owner, call=run.tick())
     code = function.node
     arguments = [function.bound, *positional] if function.bound is not None else list(positional)
-    bind_parameters(run, inner, code.args, arguments, named)
+    bind_parameters(run, inner, code.args, arguments, named, sure=int(function.bound is not None))
     method = function.bare and function.env.owner is not None and bool(arguments)
     if function.bound is not None or (method and isinstance(arguments[0], Instance)):
         first = [*code.args.posonlyargs, *code.args.args][:1]
@@ -306,8 +307,13 @@ def _through_decorators(
     return join(values)
 
 
-def bind_parameters(run: Interpreter, env: Env, args: ast.arguments, positional: Sequence[Value], named: Named) -> None:
-    """Bind the parameters of a function to what it is given, and the others to their defaults."""
+def bind_parameters(
+    run: Interpreter, env: Env, args: ast.arguments, positional: Sequence[Value], named: Named, sure: int = 0
+) -> None:
+    """Bind the parameters of a function to what it is given, and the others to their defaults.
+
+    `sure` are the first arguments that stand in front of any which are not shown: the object of a method.
+    """
     plain = [*args.posonlyargs, *args.args]
     defaults = dict(zip([each.arg for each in plain[len(plain) - len(args.defaults) :]], args.defaults, strict=True))
     defaults |= {
@@ -317,7 +323,7 @@ def bind_parameters(run: Interpreter, env: Env, args: ast.arguments, positional:
     for position, each in enumerate([*plain, *args.kwonlyargs]):
         if each.arg in named:
             value = named[each.arg]
-        elif position < len(plain) and position < len(positional) and "*" not in named:
+        elif position < len(plain) and position < len(positional) and ("*" not in named or position < sure):
             value = positional[position]
         elif each.arg in defaults and not unclear:
             value = default_value(run, env, defaults[each.arg])

@@ -38,7 +38,7 @@ def construct(
 
     depth = sum(1 for each in run.calling if each is cls.node)
     if depth:
-        return Unknown(f"`{cls.name}` holds objects of its own class")
+        return Unknown(f"`{cls.name}` holds objects of its own class", born=run.tick())
     lineage = run.classes.lineage(cls)
     if _is_enum(run, cls):
         return Unknown(f"a member of `{cls.name}`")

@@ -64,6 +64,11 @@ def raised(marks: Marks, how: Vary) -> Marks:
     return tuple(mark if mark.how >= how or mark.how <= Vary.CARRY_SHAPE else replace(mark, how=how) for mark in marks)
 
 
+def as_keys(marks: Marks) -> Marks:
+    """The marks of a random key that is made with what has some marks: keys differ in nothing else."""
+    return tuple(mark if mark.how <= Vary.CARRY_SHAPE else replace(mark, how=Vary.KEY) for mark in marks)
+
+
 def shape_of(value: "Value") -> Marks:
     """The marks of what is read of a value's shape."""
     own = value.shape if isinstance(value, Array) else value.marks
@@ -260,10 +265,12 @@ class Walked:
 
 @dataclass(frozen=True, eq=False)
 class OneOf:
-    """One of several values, as after a branch."""
+    """One of several values, as after a branch. `chosen` says in which loops another one may be in each iteration; the
+    marks are those of the values, too."""
 
     options: tuple["Value", ...]
     marks: Marks = ()
+    chosen: Marks = ()
 
 
 Value = (
@@ -290,9 +297,17 @@ NONE = Const(None)
 
 def marked(value: Value, marks: Marks) -> Value:
     """The value with these marks beside its own. An instance gets a copy that shares its fields."""
-    if not marks or (value.marks and merged([value.marks, marks]) == value.marks):
+    known = value.chosen if isinstance(value, OneOf) else value.marks
+    if not marks or (known and merged([known, marks]) == known):
         return value
+    if isinstance(value, OneOf):
+        return replace(value, marks=merged([value.marks, marks]), chosen=merged([value.chosen, marks]))
     return replace(value, marks=merged([value.marks, marks]))
+
+
+def chosen(value: Value) -> Marks:
+    """In which loops it is another one of several values in each iteration."""
+    return value.chosen if isinstance(value, OneOf) else ()
 
 
 def options(value: Value) -> Iterator[Value]:
@@ -312,14 +327,10 @@ def is_none(value: Value) -> bool:
 def join(values: Iterable[Value]) -> Value:
     """What is known where it may be any of several values."""
     flat: list[Value] = []
-    chosen: list[Marks] = []  # how it is chosen between those that one of them may be
+    choices: list[Marks] = []
     for value in values:
-        if value.__class__ is OneOf:
-            chosen.append(value.marks)
-            several: Iterable[Value] = options(value)
-        else:
-            several = (value,)
-        for option in several:
+        choices.append(chosen(value))
+        for option in options(value) if value.__class__ is OneOf else (value,):
             for known in flat:
                 if option is known or _same(option, known):
                     break
@@ -329,7 +340,7 @@ def join(values: Iterable[Value]) -> Value:
         return Unknown("nothing shows a value")
     if len(flat) == 1:
         return flat[0]
-    marks = merged([*(value.marks for value in flat), *chosen])
+    marks = merged([*(value.marks for value in flat), *choices])
     for kind in (Number, Text):
         if all(isinstance(value, kind) or _is_constant(value, kind) for value in flat):
             return kind(marks)
@@ -341,7 +352,7 @@ def join(values: Iterable[Value]) -> Value:
     unknown = next((value for value in flat if isinstance(value, Unknown)), None)
     if len(flat) > _MOST:
         return unknown or Unknown("it may be one of many values", marks=marks)
-    return OneOf(tuple(flat), marks)
+    return OneOf(tuple(flat), marks, merged(choices))
 
 
 def _is_constant(value: Value, kind: type) -> bool:

@@ -15,6 +15,7 @@ from scanify.analysis.values.domain import (
     Const,
     Function,
     Instance,
+    Key,
     Library,
     Listed,
     Mapped,
@@ -168,8 +169,8 @@ def _binary(run: Interpreter, env: Env, node: ast.BinOp) -> Value:
 
 def _compare(run: Interpreter, env: Env, node: ast.Compare) -> Value:
     values = [evaluate(run, env, side) for side in (node.left, *node.comparators)]
-    known = _are_never_none(values, node.ops)
-    marks = merged(value.marks for value in values) if not known else ()
+    asks = all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops) and any(is_none(value) for value in values)
+    marks = merged(_marks_of_none(value) if asks else value.marks for value in values)
     for left, op, right in zip(values, node.ops, values[1:], strict=False):
         _compared(run, env, node, left, op, right)
     arrays = any(isinstance(value, Array) for value in values)
@@ -177,10 +178,9 @@ def _compare(run: Interpreter, env: Env, node: ast.Compare) -> Value:
     return of_arrays(values, marks) if arrays and not by_object else Number(raised(marks, Vary.CHOICE))
 
 
-def _are_never_none(values: Sequence[Value], ops: Sequence[ast.cmpop]) -> bool:
-    """Whether a comparison asks if something is None that never is: the answer is the same in all iterations."""
-    asks = all(isinstance(op, ast.Is | ast.IsNot) for op in ops) and any(is_none(value) for value in values)
-    return asks and not any(isinstance(value, OneOf | Unknown) for value in values)
+def _marks_of_none(value: Value) -> Marks:
+    """How it differs between iterations whether a value is None: for one that never is, not at all."""
+    return value.chosen if isinstance(value, OneOf) else value.marks if isinstance(value, Unknown) else ()
 
 
 def _compared(run: Interpreter, env: Env, node: ast.Compare, left: Value, op: ast.cmpop, right: Value) -> None:
@@ -243,7 +243,8 @@ def _boolean(run: Interpreter, env: Env, node: ast.BoolOp) -> Value:
     values = evaluate_all(run, env, node.values)
     for part, value in zip(node.values[:-1], values, strict=False):
         tested(run, env, part, value)
-    return join(values)
+    decides = merged(value.marks for value in values[:-1] if not isinstance(value, Key | Array))
+    return marked(join(values), raised(decides, Vary.CHOICE))
 
 
 def _choice(run: Interpreter, env: Env, node: ast.IfExp) -> Value:

@@ -20,6 +20,7 @@ from scanify.analysis.values.domain import (
     Value,
     Vary,
     Walked,
+    chosen,
     join,
     marked,
     options,
@@ -127,7 +128,7 @@ def iterate(run: Interpreter, env: Env, value: Value, loop: int, node: ast.AST, 
             if (number := _as_number(element, loop)) is not None:
                 return marked(number, (Mark(loop, Vary.NUMBER, via),)), None
             mark = (Mark(loop, Vary.OTHER, via),) if isinstance(element, Unknown) else ()
-            return marked(element, mark), counts.pop() if len(counts) == 1 else None
+            return marked(element, (*mark, *chosen(value))), counts.pop() if len(counts) == 1 else None
 
 
 def entries(cell: DictCell) -> int | None:

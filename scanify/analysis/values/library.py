@@ -24,6 +24,7 @@ from scanify.analysis.values.domain import (
     Unknown,
     Value,
     Vary,
+    as_keys,
     counted,
     join,
     marked,
@@ -61,7 +62,7 @@ def call_library(
     if name in tables.IDENTITIES and positional and isinstance(positional[0], Instance):
         return positional[0]
     if name in tables.KEYS_ONE:
-        return Key(raised(marks, Vary.KEY))
+        return Key(as_keys(marks))
     if name in tables.KEYS_MANY:
         return _split(values, marks)
     if name == "equinox.tree_at":
@@ -84,7 +85,8 @@ def _external(name: str) -> object:
 def _split(values: Sequence[Value], marks: Marks) -> Key:
     count = values[1] if len(values) > 1 else Const(2)
     known = count.value if isinstance(count, Const) and isinstance(count.value, int) else None
-    return Key(raised(marks, Vary.KEY), many=True, count=known)
+    lengths = merged(value.marks for value in values[1:])  # of a number of keys each the lists made of them differ
+    return Key(merged([as_keys(marks), raised(lengths, Vary.KEY)]), many=True, count=known)
 
 
 def _made_partial(

@@ -16,6 +16,7 @@ from scanify.analysis.values.domain import (
     Listed,
     Mapped,
     Mark,
+    Marks,
     Number,
     OneOf,
     Partial,
@@ -65,14 +66,15 @@ def _entered(run: Interpreter, group: Group) -> int:
     return run.loop_clocks.get(group.loops[0], 0) if group.loops else 0
 
 
-def _mark(value: Value, group: Group) -> Mark | None:
-    return max((mark for mark in value.marks if mark.loop in group.loops), key=lambda mark: mark.how, default=None)
+def worst_mark(marks: Marks, group: Group) -> Mark | None:
+    """How a value differs the most between the layers of a group; None where it does not."""
+    return max((mark for mark in marks if mark.loop in group.loops), key=lambda mark: mark.how, default=None)
 
 
 def _differences(
     run: Interpreter, value: Value, group: Group, path: str, depth: int, seen: set[int]
 ) -> Iterator[Difference]:
-    mark = _mark(value, group)
+    mark = worst_mark(value.marks, group)
     match value:
         case Key():
             return
@@ -102,8 +104,9 @@ def _differences(
             if own and within:
                 yield Difference(Vary.OTHER, within[0].via, path, odd=value.name)
         case OneOf():
-            if mark is not None:
-                yield Difference(mark.how, mark.via, path)
+            chosen = worst_mark(value.chosen, group)
+            if chosen is not None:
+                yield Difference(max(chosen.how, Vary.NUMBER), chosen.via, path)
             for option in value.options:
                 yield from _differences(run, option, group, path, depth + 1, seen)
         case Listed():

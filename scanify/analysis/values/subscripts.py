@@ -18,6 +18,8 @@ from scanify.analysis.values.domain import (
     Unknown,
     Value,
     Vary,
+    as_keys,
+    chosen,
     join,
     marked,
     merged,
@@ -37,9 +39,9 @@ def subscript(run: Interpreter, env: Env, node: ast.Subscript) -> Value:
         for part in (node.slice.lower, node.slice.upper, node.slice.step):
             if part is not None:
                 evaluate(run, env, part)
-        return join(_sliced(run, env, node, option) for option in options(owner))
+        return marked(join(_sliced(run, env, node, option) for option in options(owner)), chosen(owner))
     index = evaluate(run, env, node.slice)
-    return join(_item(run, env, node, option, index) for option in options(owner))
+    return marked(join(_item(run, env, node, option, index) for option in options(owner)), chosen(owner))
 
 
 def _sliced(run: Interpreter, env: Env, node: ast.Subscript, owner: Value) -> Value:
@@ -104,6 +106,8 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
             element = element_at(owner.cell, index)
             if _is_one_value(owner.cell):
                 return element
+            if isinstance(element, Key):
+                return marked(element, as_keys(index.marks))
             numbers = isinstance(element, Number | Const | Array | Unknown) and not _repeats(owner.cell)
             return marked(element, index.marks if numbers else marks)
         case Mapped():
@@ -113,7 +117,7 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
             run.use(owner.cell, Does.INDEX, node, env)
             return marked(owner.cell.value(), tuple(replace(mark, how=Vary.CHOICE) for mark in marks))
         case Key():
-            return Key(raised(index.marks, Vary.KEY) or owner.marks)
+            return Key(as_keys(index.marks) or owner.marks)
         case Array():
             return Array(owner.numpy, merged([owner.marks, index.marks]), owner.shape)
         case Text() | Number() | Const():
