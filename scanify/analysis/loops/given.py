@@ -1,7 +1,7 @@
 """Lists that a constructor is given: what the calls of the project hand in, where every one of them is seen."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition
@@ -181,13 +181,22 @@ def _is_handed_on(run: Interpreter, definition: Definition, seen: set[ast.AST | 
     for module in run.index.modules_with(name):
         if any(target.rpartition(".")[2] == name and local != name for local, target in module.imports.items()):
             return True
-        for node in nodes_in(module.tree):
-            named = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else None
-            if named != name or not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
-                continue
+        for node in _named(module).get(name, ()):
             if _means(run, module, node, definition) and not _only_mentioned(module, node, seen):
                 return True
     return False
+
+
+def _named(module: Module) -> Mapping[str, Sequence[ast.expr]]:
+    """The places of a file that read a name, or an attribute of that name. Found once for each file."""
+    known: dict[str, list[ast.expr]] | None = getattr(module.tree, "_named", None)
+    if known is None:
+        known = {}
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+                known.setdefault(node.id if isinstance(node, ast.Name) else node.attr, []).append(node)
+        module.tree._named = known  # type: ignore[attr-defined]
+    return known
 
 
 def _means(run: Interpreter, module: Module, node: ast.expr, definition: Definition) -> bool:

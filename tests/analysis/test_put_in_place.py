@@ -1,0 +1,53 @@
+"""Methods that code puts in the place of others, builders that a subclass overrides, and what is made on the spot."""
+
+import pytest
+from helpers import LOOP, decide, model, only
+
+from scanify.analysis.plan import Plan, Refusal
+
+BLOCK = "        return x + self.linear(x)\n"
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        "\n\ndef patched(cls):\n    call = cls.__call__\n    cls.__call__ = lambda self, x: call(self, x)\n\n\npatched(Block)\n",
+        "\n\nBlock.__call__ = helper\n",
+        "\n\nsetattr(Block, '__call__', helper)\n",
+    ],
+)
+def test_a_method_that_is_put_in_place_of_another_is_for_a_run(patch):
+    found = only(model() + patch)
+    assert isinstance(found, Plan)
+    assert any("has no side effects" in each for each in found.obligations)
+
+
+def test_a_builder_that_a_subclass_overrides():
+    counting = "\n\nSEEN = []\n\n\nclass Counting(Block):\n    def __call__(self, x):\n        SEEN.append(1)\n        return x\n"
+    heir = "\n\nclass Deep(Model):\n    def one(self, k):\n        return Counting(8, key=k)\n"
+    text = model(LOOP, "self.layers = [self.one(k) for k in jr.split(key, depth)]")
+    text += "\n    def one(self, k):\n        return Block(8, key=k)\n"
+    assert isinstance(only(text), Plan)
+    found = decide(text + counting + heir)
+    assert all(isinstance(each, Refusal) and each.rule in ("SCN206", "SCN207") for each in found)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "        first = next(iter([x, x]))\n        return first + self.linear(x)\n",
+        "        first = next(each for each in (x, x))\n        return first + self.linear(x)\n",
+        "        return x + self.linear(x) if MARKER is not self else x\n",
+    ],
+)
+def test_what_is_made_on_the_spot_and_markers_are_no_effects(block):
+    text = model().replace("class Block", "MARKER = object()\n\n\nclass Block", 1)
+    found = only(text.replace(BLOCK, block))
+    assert isinstance(found, Plan), found
+
+
+def test_an_iterator_of_all_layers_is_an_effect():
+    text = model().replace("class Block", "TURNS = iter(range(9))\n\n\nclass Block", 1)
+    found = only(text.replace(BLOCK, "        return x * next(TURNS)\n"))
+    assert isinstance(found, Refusal)
+    assert found.rule == "SCN207"
