@@ -81,7 +81,10 @@ class TestReading:
             ("[tool.scanify]\ncases = ['c.py:f']\n", r"cases: expected a table of name = 'FILE:FUNCTION' or name = "),
             ("[tool.scanify.cases]\ngpt = {case = 'c.py:f', fil = 'm.py'}\n", r"cases: expected a table of name = "),
             ("[tool.scanify.cases]\ngpt = {case = 'c.py:f', file = 3}\n", r"cases: expected a table of name = "),
-            ("[tool.scanify.cases]\ngpt = 'cases.py'\n", r"cases: expected a table of name = 'FILE:FUNCTION' or name = "),
+            (
+                "[tool.scanify.cases]\ngpt = 'cases.py'\n",
+                r"cases: expected a table of name = 'FILE:FUNCTION' or name = ",
+            ),
             ("[tool]\nscanify = 3\n", r"\[tool\.scanify\]: expected a table, got 3"),
             ("[tool.scanify\n", r"not valid TOML"),
         ],

@@ -105,7 +105,9 @@ class TestWithoutLibcst:
 
     def test_this_would_see_it(self, folder: Path) -> None:
         assert imported(command("check", "model.py", code=1), self.NAMES, folder) == set()
-        assert imported(command("rewrite", "--no-verify", "--diff", "model.py", code=1), self.NAMES, folder) == {"libcst"}
+        assert imported(command("rewrite", "--no-verify", "--diff", "model.py", code=1), self.NAMES, folder) == {
+            "libcst"
+        }
 
     def test_half_a_million_lines_of_unrelated_code_do_not_reach_it(self, folder: Path) -> None:
         (folder / "long.py").write_text("x = 1\n" * 499_998 + "for i in range(3):\n    print(i)\n")

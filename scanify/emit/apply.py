@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from scanify.emit.edits import Edit
-from scanify.emit.newlines import line_of
+from scanify.emit.text.newlines import line_of
 from scanify.errors import CheckFailed
 
 

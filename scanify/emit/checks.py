@@ -15,14 +15,15 @@ from pathlib import Path
 import libcst as cst
 
 from scanify.analysis.plan import After, Called, InitStack, Plan, Wrap
-from scanify.emit.annotations import beside
 from scanify.emit.apply import new_stretches
-from scanify.emit.comments import comments_in
 from scanify.emit.edits import Edit
-from scanify.emit.local_list import local_list
-from scanify.emit.loop_text import end_of_block
-from scanify.emit.loops_around import loops_around
-from scanify.emit.newlines import (
+from scanify.emit.loops.annotations import beside
+from scanify.emit.loops.comments import comments_in
+from scanify.emit.loops.local_list import local_list
+from scanify.emit.loops.loops_around import loops_around
+from scanify.emit.names.unbound import names_of
+from scanify.emit.text.loop_text import end_of_block
+from scanify.emit.text.newlines import (
     indent_of,
     indent_width,
     line_of,
@@ -32,7 +33,6 @@ from scanify.emit.newlines import (
     newline_of,
     previous_line,
 )
-from scanify.emit.unbound import names_of
 from scanify.errors import CheckFailed
 
 Stretch = tuple[int, int]

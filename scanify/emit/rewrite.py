@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from scanify.analysis.plan import InitStack, Plan
-from scanify.emit import array_stacked
 from scanify.emit.apply import apply_all, apply_edits, composed, in_order
 from scanify.emit.checks import (
     Change,
@@ -14,13 +13,14 @@ from scanify.emit.checks import (
     planned_stretches,
     second_run_changes_nothing,
 )
-from scanify.emit.dead_stores import dead_stores
 from scanify.emit.edits import Edit
-from scanify.emit.house_style import HouseStyle, house_style
-from scanify.emit.imports import bind_all
+from scanify.emit.loops import array_stacked
+from scanify.emit.names.dead_stores import dead_stores
+from scanify.emit.names.imports import bind_all
+from scanify.emit.names.unused_imports import unused_imports
 from scanify.emit.target import Context, Target
+from scanify.emit.text.house_style import HouseStyle, house_style
 from scanify.emit.tidy import tidied
-from scanify.emit.unused_imports import unused_imports
 from scanify.errors import ScanifyError
 
 TARGETS: dict[str, Target] = {"array-stacked": array_stacked}

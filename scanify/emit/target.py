@@ -10,7 +10,7 @@ from typing import Protocol
 
 from scanify.analysis.plan import Plan
 from scanify.emit.edits import Edit
-from scanify.emit.house_style import HouseStyle
+from scanify.emit.text.house_style import HouseStyle
 
 
 @dataclass(frozen=True)

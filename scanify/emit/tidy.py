@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from scanify.emit.edits import Edit
-from scanify.emit.house_style import HouseStyle
-from scanify.emit.layout import Style
-from scanify.emit.loop_text import step_of
-from scanify.emit.newlines import line_start, line_stop, newline_of
-from scanify.emit.statement_layout import laid_out
+from scanify.emit.text.house_style import HouseStyle
+from scanify.emit.text.layout import Style
+from scanify.emit.text.loop_text import step_of
+from scanify.emit.text.newlines import line_start, line_stop, newline_of
+from scanify.emit.text.statement_layout import laid_out
 
 _PRAGMA = re.compile(r"#\s*(noqa|type:|pyright:|pylint:|fmt:|ruff:|pragma:|ty:|isort:|nosec)", re.IGNORECASE)
 _SIMPLE = (ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from scanify.emit.annotations import element_of, stacked
+from scanify.emit.loops.annotations import element_of, stacked
 from tests.emit.small_model import HEAD, STACKED, body
 
 ANNOTATIONS = {

@@ -6,9 +6,10 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
-from scanify.emit import array_stacked, rewrite_texts
+from scanify.emit import rewrite_texts
 from scanify.emit.checks import CHECKS, Change, second_run_changes_nothing
 from scanify.emit.edits import Edit
+from scanify.emit.loops import array_stacked
 from scanify.emit.target import Context
 from scanify.errors import CheckFailed, Exit
 

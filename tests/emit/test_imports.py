@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scanify.emit.apply import apply_edits
-from scanify.emit.imports import bind
+from scanify.emit.names.imports import bind
 
 PATH = Path("model.py")
 NEW = "from scanify.nn import ArrayStacked\n"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from scanify.emit.house_style import HouseStyle, house_style
-from scanify.emit.layout import Style
-from scanify.emit.statement_layout import laid_out
+from scanify.emit.text.house_style import HouseStyle, house_style
+from scanify.emit.text.layout import Style
+from scanify.emit.text.statement_layout import laid_out
 
 STATEMENTS = {
     "x = f(aaaaaaaaaaaa, bbbbbbbbbbbb, cccccccccccc)": "x = f(\n    aaaaaaaaaaaa, bbbbbbbbbbbb, cccccccccccc\n)",

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from scanify.emit.apply import apply_edits
-from scanify.emit.dead_stores import dead_stores
-from scanify.emit.unused_imports import unused_imports
+from scanify.emit.names.dead_stores import dead_stores
+from scanify.emit.names.unused_imports import unused_imports
 
 PATH = Path("model.py")
 USE, NONE = "x = reduce(f, y)\n", "x = y\n"

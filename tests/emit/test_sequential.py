@@ -75,15 +75,19 @@ FORMS: dict[str, tuple[str, str, str, dict[str, object]]] = {
     "a policy stands behind the argument": (
         "self.layers = eqx.nn.Sequential(layers=keys)  # as before\n",
         "keys",
-        ("self.layers = ArrayStacked.of(\n"
-        '            layers=keys, gradient_checkpointing="nested"\n        )  # as before\n'),
+        (
+            "self.layers = ArrayStacked.of(\n"
+            '            layers=keys, gradient_checkpointing="nested"\n        )  # as before\n'
+        ),
         {"remat": "nested"},
     ),
     "a bare generator gets parentheses where something follows it": (
         "self.layers = eqx.nn.Sequential(Block(k) for k in keys)\n",
         "Block(k) for k in keys",
-        ("self.layers = ArrayStacked.of(\n"
-        "            (Block(k) for k in keys), gradient_checkpointing=False\n        )\n"),
+        (
+            "self.layers = ArrayStacked.of(\n"
+            "            (Block(k) for k in keys), gradient_checkpointing=False\n        )\n"
+        ),
         {"remat": "False"},
     ),
     "a bare generator alone gets none": (

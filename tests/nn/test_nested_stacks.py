@@ -44,7 +44,7 @@ def nested(kinds: str) -> tuple[Any, list[Any]]:
         if not kinds:
             (leaf,) = leaves(1, start)
             return leaf, leaf  # type: ignore[return-value]
-        parts = [build(kinds[1:], start + at * 0.3**-len(kinds) / 100) for at in range(2)]
+        parts = [build(kinds[1:], start + at * 0.3 ** -len(kinds) / 100) for at in range(2)]
         return KINDS[kinds[0]]([part[0] for part in parts]), [part[1] for part in parts]
 
     return build(kinds, 0.2)

@@ -8,13 +8,13 @@ from scanify.analysis.facts import Place
 from scanify.analysis.loops.layer_list import Layers, Reason, groups_of
 from scanify.analysis.lower.loop import Loop, Order, Walk
 from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.values.code.expressions import evaluate
+from scanify.analysis.values.code.iteration import bind_target, iterate
+from scanify.analysis.values.code.statements import Flow, execute
 from scanify.analysis.values.domain import Array, Mark, Number, Unknown, Value, Vary, join, marked, options
 from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.environment import Env
-from scanify.analysis.values.expressions import evaluate
 from scanify.analysis.values.interpreter import Interpreter
-from scanify.analysis.values.iteration import bind_target, iterate
-from scanify.analysis.values.statements import Flow, execute
 
 _SUPER = "`super()` without arguments does not work in the function of a scan"
 

@@ -17,8 +17,8 @@ from scanify.analysis.lower.loop import Form, Loop, Order, Problem, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors
 from scanify.analysis.plan import Kind
-from scanify.analysis.values.annotations import key_name, parameter
 from scanify.analysis.values.classes import dotted
+from scanify.analysis.values.code.annotations import key_name, parameter
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -77,7 +77,7 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop) -> LoopFact | None
         return None
     starts = {name: _starts(envs, name) for name in shape.carry}
     if loop.carry is not None and loop.start is not None:
-        from scanify.analysis.values.expressions import evaluate
+        from scanify.analysis.values.code.expressions import evaluate
 
         clock = run.tick()
         with run.question(), run.recording() as effects:

@@ -9,6 +9,7 @@ from scanify.analysis.loops.applied import walks_elements
 from scanify.analysis.loops.gain import no_gain
 from scanify.analysis.loops.layer_list import FEW, Layers, Reason
 from scanify.analysis.lower.loop import Loop
+from scanify.analysis.values.code.iteration import entries
 from scanify.analysis.values.domain import (
     Instance,
     OneOf,
@@ -17,7 +18,6 @@ from scanify.analysis.values.domain import (
 )
 from scanify.analysis.values.heap import DictCell, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
-from scanify.analysis.values.iteration import entries
 from scanify.analysis.values.likeness import Difference, difference, distinct, stateful, unlike_pair, worst_mark
 
 _NO_GAIN = ("SCN202", "SCN203")

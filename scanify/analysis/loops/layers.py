@@ -12,6 +12,8 @@ from scanify.analysis.loops.layer_list import FUNCTIONS, Layers, groups_of
 from scanify.analysis.loops.unshown import empty, modules_among, nothing_shown, says_no_class, shown_of, unclear
 from scanify.analysis.lower.loop import Form, Loop, Order, Walk
 from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.values.code.expressions import evaluate
+from scanify.analysis.values.code.subscripts import cut
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -32,11 +34,9 @@ from scanify.analysis.values.domain import (
     options,
 )
 from scanify.analysis.values.environment import Env
-from scanify.analysis.values.expressions import evaluate
 from scanify.analysis.values.heap import DictCell, Group, ListCell
 from scanify.analysis.values.interpreter import Handed, Interpreter
 from scanify.analysis.values.likeness import distinct, is_layer
-from scanify.analysis.values.subscripts import cut
 
 
 def layers_of(run: Interpreter, loop: Loop, envs: Sequence[Env]) -> Layers | None:

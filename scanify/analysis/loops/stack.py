@@ -13,8 +13,8 @@ from scanify.analysis.lower.loop import Loop, Order
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import After, Annotation, CallStack, InitStack, Wrap
 from scanify.analysis.values import tables
-from scanify.analysis.values.annotations import unquoted
 from scanify.analysis.values.classes import dotted
+from scanify.analysis.values.code.annotations import unquoted
 from scanify.analysis.values.domain import Instance, options
 from scanify.analysis.values.heap import DictCell, Does, ListCell, Use
 from scanify.analysis.values.interpreter import Interpreter, Stored

@@ -9,10 +9,10 @@ from scanify.analysis.loops.applied import calls_itself
 from scanify.analysis.loops.given import composed, is_copy_of_given
 from scanify.analysis.loops.layer_list import FUNCTIONS, Layers, groups_of
 from scanify.analysis.lower.loop import Form, Loop, Order
-from scanify.analysis.values.annotations import annotated
-from scanify.analysis.values.attributes import class_env
+from scanify.analysis.values.calls.attributes import class_env
+from scanify.analysis.values.calls.construct import any_instance
 from scanify.analysis.values.classes import dotted
-from scanify.analysis.values.construct import any_instance
+from scanify.analysis.values.code.annotations import annotated
 from scanify.analysis.values.domain import Instance, Listed, Mapped, Unknown, Vary, options
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Group, ListCell

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
-from scanify.analysis.values.attributes import class_env
-from scanify.analysis.values.calls import call_function
+from scanify.analysis.values.calls.attributes import class_env
+from scanify.analysis.values.calls.calls import call_function
+from scanify.analysis.values.calls.construct import any_instance, symbolic
 from scanify.analysis.values.classes import FunctionNode, functions_in
-from scanify.analysis.values.construct import any_instance, symbolic
+from scanify.analysis.values.code.statements import Flow, execute
 from scanify.analysis.values.domain import Class, Function, Instance, Unknown, Value
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.interpreter import Interpreter, Probe
-from scanify.analysis.values.statements import Flow, execute
 
 _CONSTRUCTORS = frozenset({"__init__", "__post_init__", "__check_init__"})
 

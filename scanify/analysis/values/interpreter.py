@@ -317,7 +317,7 @@ class Interpreter:
         return self._globals[key]
 
     def _resolved(self, module: Module, name: str) -> Value:
-        from scanify.analysis.values.annotations import key_name
+        from scanify.analysis.values.code.annotations import key_name
 
         meaning = self.index.resolve(module, name)
         if isinstance(meaning, External):
@@ -336,7 +336,7 @@ class Interpreter:
 
     def defined(self, definition: Definition) -> Value:
         """What a name that one statement of a file binds stands for."""
-        from scanify.analysis.values.statements import assigned_value
+        from scanify.analysis.values.code.statements import assigned_value
 
         node = definition.node
         env = self.module_env(definition.module)

@@ -227,8 +227,8 @@ def _is_fraction(node: ast.expr) -> bool:
 
 
 def _is_key(node: ast.expr) -> bool:
-    from scanify.analysis.values.annotations import key_name
     from scanify.analysis.values.classes import dotted
+    from scanify.analysis.values.code.annotations import key_name
 
     while isinstance(node, ast.Subscript):
         node = node.value

@@ -1,0 +1,215 @@
+"""Attributes: fields and methods of instances, and what arrays, lists and libraries have under a name."""
+
+import ast
+from dataclasses import replace
+
+from scanify.analysis.index.meaning import Definition
+from scanify.analysis.values import tables
+from scanify.analysis.values.domain import (
+    Array,
+    Class,
+    Const,
+    Function,
+    Instance,
+    Key,
+    Library,
+    Listed,
+    Mapped,
+    Method,
+    Number,
+    Partial,
+    Text,
+    Unknown,
+    Value,
+    Vary,
+    Walked,
+    chosen,
+    join,
+    marked,
+    options,
+    shape_of,
+)
+from scanify.analysis.values.environment import Env
+from scanify.analysis.values.heap import Does, Use
+from scanify.analysis.values.interpreter import GUESSED, Interpreter
+
+_MOST_HEIRS = 6  # overriding methods that are looked into
+_LIST_METHODS = frozenset(
+    "append extend insert pop remove clear reverse sort index count copy "
+    "add update discard difference_update union intersection difference issubset issuperset isdisjoint".split()
+)
+
+
+def attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str) -> Value:
+    """The value of `owner.name`."""
+    if len(found := list(options(owner))) > 1:
+        return marked(join(attribute(run, env, node, option, name) for option in found), chosen(owner))
+    match owner:
+        case Instance():
+            return _of_instance(run, env, node, owner, name)
+        case Class():
+            return _of_class(run, env, owner, name)
+        case Library():
+            return Library(f"{owner.qualname}.{name}")
+        case Listed() if name not in _LIST_METHODS and not name.startswith("__"):
+            run.use(owner.cell, Does.ATTRIBUTE, node, env, name)
+            return Unknown(f"`.{name}` of a list")
+        case Array() | Key() | Number() | Const() | Text():
+            return _of_array(owner, name)
+        case Listed() | Mapped() | Walked():
+            return Method(owner, name)
+        case Partial() if owner.through.startswith("super of"):
+            from scanify.analysis.values.calls.supers import super_attribute
+
+            return super_attribute(run, owner, name)
+        case Method() if name in tables.GROWERS:
+            return Method(owner, name)
+        case Function() | Partial() | Method():
+            return Unknown(f"`.{name}` of a function", marks=owner.marks)
+        case Unknown():
+            run.unknown_attributes.setdefault(name, []).append(
+                Use(Does.ATTRIBUTE, node, env.place(node), env.function, owner.why)
+            )
+            if name == "at":
+                return Array(marks=owner.marks)
+            if name in run.guesses:
+                guess = run.guesses[name]
+                return replace(guess, origin=GUESSED) if isinstance(guess, Instance) else guess
+            if name in tables.MEASURES:
+                return Number(shape_of(owner) if name in ("shape", "ndim", "size") else owner.marks)
+            known = name in tables.PURE_METHODS or name in tables.GROWERS
+            if known:
+                return Method(owner, name)
+            return Unknown(owner.why, owner.at, owner.marks, given=owner.given, part=True)
+        case _:
+            return Unknown(f"`.{name}` of a value")
+
+
+def _of_array(owner: Value, name: str) -> Value:
+    if name in ("ndim", "size", "itemsize", "nbytes"):
+        return Number(shape_of(owner))
+    if name in tables.MEASURES:
+        carried = tuple(mark for mark in shape_of(owner) if mark.how is Vary.CARRY_SHAPE)
+        return Unknown(f"`.{name}` of an array", marks=carried) if name == "shape" else Number()
+    if name in ("T", "mT", "real", "imag", "at"):
+        return owner
+    if name == "__class__":
+        return Unknown("the class of a value")
+    return Method(owner, name)
+
+
+def _of_instance(run: Interpreter, env: Env, node: ast.AST, owner: Instance, name: str) -> Value:
+    if name in owner.fields:
+        if name == "layers":
+            run.use_of(owner, Does.ATTRIBUTE, node, env, name)
+        differs = any(mark.how > Vary.CARRY_SHAPE for mark in owner.marks)
+        return marked(owner.fields[name], owner.marks) if differs else owner.fields[name]
+    if isinstance(owner.cls, Library):
+        if name not in ("is_stateful", "__call__"):
+            run.use_of(owner, Does.ATTRIBUTE, node, env, name)
+        return _of_library_instance(owner, name)
+    if name == "__class__":
+        return Class(owner.cls)
+    value = of_definition(run, owner.cls, name, owner)
+    if value is not None:
+        value = _property(run, env, node, owner, value)
+        return value if owner.exact else join([value, *_of_heirs(run, owner, name, value)])
+    declared = run.classes.fields(owner.cls).get(name)
+    if declared is not None:
+        from scanify.analysis.values.code.annotations import annotated
+
+        home = class_env(run, declared.owner)
+        what = f"the field `{name}` of `{owner.name}`"
+        value = annotated(run, home, declared.statement.annotation, what)
+        value = value or Unknown(f"{what} is not shown", declared.owner.module.place(declared.statement))
+        owner.fields[name] = value
+        return value
+    place = env.place(node)
+    if not run.classes.known_bases(owner.cls):
+        return Unknown(f"`.{name}` of a `{owner.name}` may be inherited from another package", place)
+    return Unknown(f"`{owner.name}` is not shown to have `{name}`", place)
+
+
+def _of_heirs(run: Interpreter, owner: Instance, name: str, value: Value) -> list[Value]:
+    """The methods that classes of the project which inherit from the shown one have in its place."""
+    if not isinstance(value, Function) or not isinstance(owner.cls, Definition):
+        return []
+    found: list[Value] = []
+    for heir in run.classes.heirs(owner.cls):
+        own = run.classes.methods(heir).get(name)
+        if own is not None and own is not value.node and len(found) < _MOST_HEIRS:
+            found.append(Function(own, class_env(run, heir), owner))
+    return found
+
+
+def _of_library_instance(owner: Instance, name: str) -> Value:
+    last = owner.name.rpartition(".")[2]
+    if name == "layers" and "layers" in owner.fields:
+        return owner.fields["layers"]
+    if name in ("weight", "bias", "scale", "weight_hh", "weight_ih"):
+        return Array(marks=())
+    if last in ("State", "StateIndex"):
+        return Method(owner, name)
+    return Method(owner, name) if name.islower() else Unknown(f"`.{name}` of a `{owner.name}`")
+
+
+def of_definition(run: Interpreter, cls: Definition, name: str, bound: Instance | None) -> Value | None:
+    """What the class of an instance has under a name: a method that is bound to it, or a constant."""
+    found = run.classes.method(cls, name)
+    if found is not None:
+        owner, function = found
+        env = class_env(run, owner)
+        decorators = {ast.unparse(each).rpartition(".")[2] for each in function.decorator_list}
+        if "staticmethod" in decorators:
+            return Function(function, env)
+        if "classmethod" in decorators:
+            return Function(function, env, Class(cls))
+        made_of_it = Function(function, env, bound)
+        if run.classes.is_patched(name):
+            return join([made_of_it, Unknown(f"`{owner.name}.{name}` is replaced", owner.module.place(function))])
+        return made_of_it
+    constant = run.classes.constant(cls, name)
+    if constant is not None:
+        from scanify.analysis.values.code.expressions import evaluate
+
+        owner, value = constant
+        if run.classes.is_assigned(owner, name):
+            return Unknown(
+                f"`{owner.name}.{name}` changes", owner.module.place(value), run.ambient(f"{owner.name}.{name}")
+            )
+        with run.recording(), run.elsewhere():
+            made = evaluate(run, class_env(run, owner), value)
+        is_method = isinstance(made, Function) and bound is not None and made.bound is None
+        return Function(made.node, made.env, bound) if isinstance(made, Function) and is_method else made
+    return None
+
+
+def class_env(run: Interpreter, owner: Definition) -> Env:
+    """The names around the methods of a class."""
+    around = run.inner_classes[owner.node][1] if owner.node in run.inner_classes else run.module_env(owner.module)
+    return Env(owner.module, around, owner=owner)
+
+
+def _property(run: Interpreter, env: Env, node: ast.AST, owner: Instance, value: Value) -> Value:
+    """What reading a property gives; any other value as it is."""
+    if not isinstance(value, Function) or isinstance(value.node, ast.Lambda):
+        return value
+    names = {ast.unparse(each).rpartition(".")[2] for each in value.node.decorator_list}
+    if names & {"property", "cached_property"}:
+        from scanify.analysis.values.calls.calls import call
+
+        return call(run, env, node, value, [], {})
+    return value
+
+
+def _of_class(run: Interpreter, env: Env, owner: Class, name: str) -> Value:
+    if name == "__name__":
+        return Text()
+    if name == "__new__" and run.classes.method(owner.definition, "__new__") is None:
+        return Library("builtins.object.__new__")
+    value = of_definition(run, owner.definition, name, None)
+    if value is None:
+        return Unknown(f"`{owner.definition.name}.{name}` is not shown")
+    if isinstance(value, Function) and isinstance(value.bound, Class):
+        return Function(value.node, value.env, owner)
+    return value

@@ -1,0 +1,351 @@
+"""Calls: what calling a value gives, and what it does besides."""
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from scanify.analysis.values import tables
+from scanify.analysis.values.calls.attributes import attribute
+from scanify.analysis.values.calls.supers import super_object
+from scanify.analysis.values.code.annotations import parameter
+from scanify.analysis.values.code.expressions import evaluate
+from scanify.analysis.values.code.iteration import elements_of
+from scanify.analysis.values.domain import (
+    Class,
+    Function,
+    Instance,
+    Key,
+    Library,
+    Listed,
+    Mapped,
+    Marks,
+    Method,
+    OneOf,
+    Partial,
+    Unknown,
+    Value,
+    Vary,
+    join,
+    marked,
+    merged,
+    options,
+    raised,
+)
+from scanify.analysis.values.effects import Act, Effect
+from scanify.analysis.values.environment import Env
+from scanify.analysis.values.heap import Does, Group, ListCell
+from scanify.analysis.values.identity import generalized, is_coarse, memo_key
+from scanify.analysis.values.interpreter import MAX_DEPTH, Interpreter
+
+Named = Mapping[str, Value]
+
+
+def call_node(run: Interpreter, env: Env, node: ast.Call) -> Value:
+    """The value of a call as it stands in the source."""
+    if isinstance(node.func, ast.Name) and node.func.id == "super" and env.lookup("super") is None:
+        return super_object(run, env, node)
+    function = evaluate(run, env, node.func)
+    positional: list[Value] = []
+    unclear = False
+    for each in node.args:
+        value = evaluate(run, env, each)
+        if not isinstance(each, ast.Starred):
+            positional.append(value)
+            continue
+        spread = elements_of(run, env, value, each)
+        exact = spread.whole and all(group.count == 1 and not group.loops for group in spread.groups)
+        unclear = unclear or not exact
+        positional += [group.element for group in spread.groups]
+    named: dict[str, Value] = {}
+    for keyword in node.keywords:
+        value = evaluate(run, env, keyword.value)
+        if keyword.arg is not None:
+            named[keyword.arg] = value
+        elif isinstance(value, Mapped):
+            named.update({key: one for key, one in value.cell.entries.items() if isinstance(key, str)})
+            named.setdefault("**", Unknown("a part of the keyword arguments is not shown", marks=value.marks))
+        else:
+            given_away(run, env, node, [value], _called_text(env, node))
+            named["**"] = Unknown("the keyword arguments are not shown", marks=value.marks)
+    if unclear:
+        named["*"] = Unknown("the number of arguments is not shown")
+    return call(run, env, node, function, positional, named)
+
+
+def call(
+    run: Interpreter, env: Env, node: ast.AST, function: Value, positional: Sequence[Value], named: Named
+) -> Value:
+    """The value that calling `function` gives."""
+    run.steps += 1
+    match function:
+        case OneOf():
+            made = [call(run, env, node, option, positional, named) for option in options(function)]
+            return marked(join(made), raised(function.marks, Vary.CHOICE))
+        case Function():
+            return marked(call_function(run, env, node, function, positional, named), function.marks)
+        case Class():
+            from scanify.analysis.values.calls.construct import construct
+
+            return marked(construct(run, env, node, function.definition, positional, named), function.marks)
+        case Library():
+            from scanify.analysis.values.calls.library import call_library
+
+            return call_library(run, env, node, function, positional, named)
+        case Partial():
+            return _partial(run, env, node, function, positional, named)
+        case Method():
+            from scanify.analysis.values.calls.methods import call_builtin_method
+
+            return call_builtin_method(run, env, node, function, positional, named)
+        case Instance():
+            return _instance(run, env, node, function, positional, named)
+        case _:
+            return unknown_call(run, env, node, function, positional, named)
+
+
+def _partial(
+    run: Interpreter, env: Env, node: ast.AST, function: Partial, positional: Sequence[Value], named: Named
+) -> Value:
+    arguments = [*function.positional, *positional]
+    keywords = {**dict(function.named), **named}
+    if function.through in tables.VMAPS:
+        made = call(run, env, node, function.function, [_row(one) for one in arguments], keywords)
+        return stacked(made)
+    return call(run, env, node, function.function, arguments, keywords)
+
+
+def _row(value: Value) -> Value:
+    return Key(value.marks) if isinstance(value, Key) and value.many else value
+
+
+def stacked(value: Value) -> Value:
+    """What a function gives under vmap: arrays with one more axis, and layers that are stacked already."""
+    if isinstance(value, Instance):
+        return Instance(value.cls, value.fields, False, value.whole, value.marks, "stacked", value.node)
+    return value
+
+
+def _instance(
+    run: Interpreter, env: Env, node: ast.AST, owner: Instance, positional: Sequence[Value], named: Named
+) -> Value:
+    run.effect(Act.APPLY, owner.name, node, env)
+    inherited = run.classes.library_base(owner.cls, "__call__") if not isinstance(owner.cls, Library) else None
+    if inherited is not None:
+        owner = replace(owner, cls=Library(inherited))
+    if not isinstance(owner.cls, Library):
+        method = attribute(run, env, node, owner, "__call__")
+        return call(run, env, node, method, positional, named)
+    from scanify.analysis.values.calls.library import call_library_instance
+
+    return call_library_instance(run, env, node, owner, positional, named)
+
+
+def unknown_call(
+    run: Interpreter, env: Env, node: ast.AST, function: Value, positional: Sequence[Value], named: Named
+) -> Value:
+    """A call of what the source does not show: it may do anything, also with the lists that it is given."""
+    text = _called_text(env, node)
+    if not run.exhausted:  # else all that is left is unknown, which is said once
+        run.effect(Act.UNKNOWN, text, node, env)
+    given_away(run, env, node, [*positional, *named.values()], text)
+    given = node.args if isinstance(node, ast.Call) and len(node.args) == len(positional) else []
+    ordered = [_of_its_own(value, given[at] if given else None) for at, value in enumerate(positional)]
+    marks = merged([function.marks, *ordered, *(value.marks for value in named.values())])
+    return Unknown(f"`{text}(...)` gives what the source does not show", env.place(node), marks, run.tick())
+
+
+def _of_its_own(value: Value, node: ast.expr | None) -> Marks:
+    """The marks of an argument: an element of a table that is not shown may be anything, a width too."""
+    taken = isinstance(value, Unknown) and isinstance(node, ast.Subscript)
+    numbered = all(mark.how is Vary.NUMBER for mark in value.marks)
+    return raised(value.marks, Vary.OTHER) if taken and numbered else value.marks
+
+
+def _called_text(env: Env, node: ast.AST) -> str:
+    return env.code(node.func) if isinstance(node, ast.Call) else env.code(node)
+
+
+def given_away(
+    run: Interpreter, env: Env, node: ast.AST, values: Sequence[Value], text: str, does: Does = Does.PASS
+) -> None:
+    """Note the lists that a call of something unknown is given, or that become text."""
+    for value in values:
+        for option in options(value):
+            if isinstance(option, Listed | Mapped):
+                run.use(option.cell, does, node, env, text)
+            if isinstance(option, Instance):
+                run.use_of(option, does, node, env, text)
+
+
+# -- functions of the project ----------------------------------------------------------------------------------------
+
+
+def call_function(
+    run: Interpreter, env: Env, node: ast.AST, function: Function, positional: Sequence[Value], named: Named
+) -> Value:
+    """Run a function of the project, or remember what it gave and did for the same arguments."""
+    depth = sum(1 for each in run.calling if each is function.node)
+    if depth > 0 or len(run.calling) > MAX_DEPTH or run.exhausted:
+        if depth == 0 and not run.exhausted:
+            run.effect(Act.UNKNOWN, _called_text(env, node), node, env)
+        why = f"`{function.name}` calls itself" if depth else "calls too deep to be followed"
+        return Unknown(why, born=run.tick())
+    if is_coarse(run):
+        positional = [generalized(value) for value in positional]
+        named = {name: generalized(value) for name, value in named.items()}
+    key = memo_key(run, function, positional, named)
+    if key is not None and key in run.memo:
+        value, effects = run.memo[key]
+    else:
+        start = run.tick()
+        with run.recording() as recorded:
+            value = _run_function(run, env, node, function, positional, named)
+        effects = tuple(_outward(run, function, recorded, start))
+        if key is not None and not run.exhausted:
+            run.memo[key] = value, effects
+    if isinstance(function.bound, Instance):
+        run.effect(Act.APPLY, function.bound.name, node, env)
+    run.effects.extend(effects)
+    return value
+
+
+def _called(function: Function) -> str:
+    """The name of a function in messages: `Block.__call__` for a method."""
+    owner = function.env.owner if function.env.function is None else None
+    return f"{owner.name}.{function.name}" if owner is not None else function.name
+
+
+_WRITES = (Act.WRITE, Act.COLLECT)
+
+
+def _outward(run: Interpreter, function: Function, recorded: Sequence[Effect], start: int) -> Iterator[Effect]:
+    """What a call does as its caller sees it, each once: what it changes of objects of its own is nobody's matter."""
+    name = _called(function)
+    seen: set[object] = set()
+    for effect in recorded:
+        act = effect.act
+        if act is Act.SUPER:
+            continue
+        if (act in _WRITES or act is Act.CONCRETE) and run.is_fresh(effect.born, start):
+            if not effect.guess:
+                continue
+            act = Act.OWN if act in _WRITES else act
+        key: object = act, effect.what
+        if act is not Act.APPLY:
+            born = effect.born if act in _WRITES or act is Act.CONCRETE else 0
+            key = act, effect.what, effect.node, effect.inside, born, effect.root, effect.marks, effect.guess
+        if key not in seen:
+            seen.add(key)
+            same = act is effect.act and effect.inside
+            yield effect if same else replace(effect, act=act, inside=effect.inside or name)
+
+
+def _run_function(
+    run: Interpreter, env: Env, node: ast.AST, function: Function, positional: Sequence[Value], named: Named
+) -> Value:
+    decorators = [] if function.bare else _decorators(run, env, node, function)
+    if decorators and not any(function.node is each for each in run.calling):
+        return _through_decorators(run, env, node, function, decorators, positional, named)
+    return _run_body(run, function, positional, named)
+
+
+def _run_body(run: Interpreter, function: Function, positional: Sequence[Value], named: Named) -> Value:
+    from scanify.analysis.values.code.statements import run_body
+
+    inner = Env(function.env.module, function.env, function.node, function.env.owner, call=run.tick())
+    code = function.node
+    arguments = [function.bound, *positional] if function.bound is not None else list(positional)
+    bind_parameters(run, inner, code.args, arguments, named, sure=int(function.bound is not None))
+    method = function.bare and function.env.owner is not None and bool(arguments)
+    if function.bound is not None or (method and isinstance(arguments[0], Instance)):
+        first = [*code.args.posonlyargs, *code.args.args][:1]
+        inner.self_name = first[0].arg if first else None
+    run.calling.append(code)
+    run.executed.add(code)
+    try:
+        return evaluate(run, inner, code.body) if isinstance(code, ast.Lambda) else run_body(run, inner, code)
+    finally:
+        run.calling.pop()
+
+
+def _decorators(run: Interpreter, env: Env, node: ast.AST, function: Function) -> list[Value]:
+    """The decorators of a function whose bodies the project has, the innermost first; others are noted."""
+    found: list[Value] = []
+    for decorator in reversed(getattr(function.node, "decorator_list", ())):
+        inner = decorator.func if isinstance(decorator, ast.Call) else decorator
+        with run.recording():
+            meaning = evaluate(run, function.env, inner)
+        if isinstance(meaning, Library):
+            last = meaning.qualname.rpartition(".")[2]
+            known = meaning.qualname.partition(".")[0] in tables.PURE_PACKAGES | {"builtins"}
+            if known or last in ("lru_cache", "cache", "contextmanager"):
+                continue
+        elif isinstance(meaning, Method | Unknown) and ast.unparse(inner).rpartition(".")[2] in ("setter", "getter"):
+            continue
+        elif isinstance(meaning, Function):
+            found.append(evaluate(run, function.env, decorator) if inner is not decorator else meaning)
+            continue
+        run.effect(Act.UNKNOWN, f"{function.name} through its decorator", node, env)
+    return found
+
+
+def _through_decorators(
+    run: Interpreter,
+    env: Env,
+    node: ast.AST,
+    function: Function,
+    decorators: Sequence[Value],
+    positional: Sequence[Value],
+    named: Named,
+) -> Value:
+    """What calling a decorated function gives: that which its decorators make of it is called."""
+    made: Value = replace(function, bound=None, bare=True)
+    for decorator in decorators:
+        made = call(run, env, node, decorator, [made], {})
+    bound = [function.bound] if function.bound is not None else []
+    values = [call(run, env, node, option, [*bound, *positional], named) for option in options(made)]
+    return join(values)
+
+
+def bind_parameters(
+    run: Interpreter, env: Env, args: ast.arguments, positional: Sequence[Value], named: Named, sure: int = 0
+) -> None:
+    """Bind the parameters of a function to what it is given, and the others to their defaults.
+
+    `sure` are the first arguments that stand in front of any which are not shown: the object of a method.
+    """
+    plain = [*args.posonlyargs, *args.args]
+    defaults = dict(zip([each.arg for each in plain[len(plain) - len(args.defaults) :]], args.defaults, strict=True))
+    defaults |= {
+        each.arg: value for each, value in zip(args.kwonlyargs, args.kw_defaults, strict=True) if value is not None
+    }
+    unclear = "*" in named or "**" in named
+    for position, each in enumerate([*plain, *args.kwonlyargs]):
+        if each.arg in named:
+            value = named[each.arg]
+        elif position < len(plain) and position < len(positional) and ("*" not in named or position < sure):
+            value = positional[position]
+        elif each.arg in defaults and not unclear:
+            value = default_value(run, env, defaults[each.arg])
+        else:
+            value = parameter(run, env, each.arg, each.annotation)
+            if unclear:
+                value = marked(value, merged(one.marks for key, one in named.items() if key.startswith("*")))
+        env.bind(each.arg, value)
+    if args.vararg is not None:
+        cell = ListCell(args.vararg, env.module, run.tick(), function=env.function, is_tuple=True)
+        cell.groups = [Group(value, args.vararg, env.module) for value in positional[len(plain) :]]
+        cell.whole = "*" not in named
+        cell.given = f"the arguments `*{args.vararg.arg}`" if not cell.groups else ""
+        if cell.groups and not cell.whole:
+            hidden = Unknown("the number of arguments is not shown", env.place(args.vararg))
+            cell.groups.append(Group(hidden, args.vararg, env.module, (), None, True))
+        env.bind(args.vararg.arg, Listed(cell))
+    if args.kwarg is not None:
+        env.bind(args.kwarg.arg, Unknown(f"the keyword arguments `**{args.kwarg.arg}`"))
+
+
+def default_value(run: Interpreter, env: Env, node: ast.expr) -> Value:
+    """The value of a default, which is made once, where the function is."""
+    with run.recording(), run.elsewhere():
+        return evaluate(run, env.parent if env.parent is not None else env, node)

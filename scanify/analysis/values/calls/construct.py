@@ -1,0 +1,260 @@
+"""Objects of the project's classes: what a constructor makes of its arguments, and what any instance of a class has."""
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from scanify.analysis.index.meaning import Definition
+from scanify.analysis.values.calls.attributes import class_env
+from scanify.analysis.values.classes import Field, dotted
+from scanify.analysis.values.code.annotations import annotated, parameter
+from scanify.analysis.values.domain import (
+    Function,
+    Instance,
+    Library,
+    Listed,
+    Unknown,
+    Value,
+    options,
+)
+from scanify.analysis.values.environment import Env
+from scanify.analysis.values.interpreter import Interpreter, Made, Stored
+
+Named = Mapping[str, Value]
+
+
+def construct(
+    run: Interpreter,
+    env: Env,
+    node: ast.AST,
+    cls: Definition,
+    positional: Sequence[Value],
+    named: Named,
+    *,
+    exact: bool = True,
+) -> Value:
+    """The object that `cls(...)` makes."""
+    from scanify.analysis.values.calls.calls import call_function, unknown_call
+    from scanify.analysis.values.calls.library import library_fields
+
+    depth = sum(1 for each in run.calling if each is cls.node)
+    if depth:
+        return Unknown(f"`{cls.name}` holds objects of its own class", born=run.tick())
+    lineage = run.classes.lineage(cls)
+    if _is_enum(run, cls):
+        return Unknown(f"a member of `{cls.name}`")
+    instance = Instance(cls, exact=exact, node=node, born=run.tick())
+    outermost = not run.building
+    run.building = run.building or instance.born
+    oddity = run.classes.oddity(cls)
+    if oddity is not None:
+        instance.origin = oddity
+    run.calling.append(cls.node)
+    try:
+        found = run.classes.method(cls, "__init__")
+        if found is not None:
+            owner, function = found
+            call_function(run, env, node, Function(function, class_env(run, owner), instance), positional, named)
+            _class_defaults(run, instance)
+        elif (library := run.classes.library_base(cls, "__init__")) is not None and not run.classes.fields(cls):
+            instance.fields.update(library_fields(library, positional, named))
+        elif run.classes.fields(cls) and (run.classes.is_module(cls) or _is_dataclass(run, lineage)):
+            _dataclass_init(run, env, node, instance, positional, named)
+        elif not run.classes.known_bases(cls):
+            unknown_call(run, env, node, Unknown(cls.name), positional, named)
+        for name in ("__post_init__", "__check_init__"):
+            if name == "__post_init__" and found is not None:
+                continue
+            later = run.classes.method(cls, name)
+            if later is not None:
+                call_function(run, env, node, Function(later[1], class_env(run, later[0]), instance), [], {})
+    finally:
+        run.calling.pop()
+        if outermost:
+            run.building = 0
+    for value in instance.fields.values():
+        for option in options(value):
+            if isinstance(option, Listed) and option.cell.built is None:
+                option.cell.built = tuple(option.cell.groups)
+    if exact and node is not cls.node:
+        run.constructed.setdefault(cls.node, []).append(Made(instance, env.owner, env.function))
+    instance.whole = run.classes.known_bases(cls)
+    if not instance.whole and not instance.origin:
+        instance.origin = f"`{cls.name}` inherits from a class that the source does not show"
+    return instance
+
+
+def _is_enum(run: Interpreter, cls: Definition) -> bool:
+    return any(getattr(base, "qualname", "").startswith("enum.") for base in run.classes.bases(cls))
+
+
+def _is_dataclass(run: Interpreter, lineage: Sequence[Definition]) -> bool:
+    for owner in lineage:
+        node = owner.node
+        for decorator in node.decorator_list if isinstance(node, ast.ClassDef) else ():
+            inner = decorator.func if isinstance(decorator, ast.Call) else decorator
+            if (dotted(inner) or "").rpartition(".")[2] in ("dataclass", "register_pytree_dataclass"):
+                return True
+        bases = run.classes.bases(owner)
+        if any(getattr(base, "qualname", "") in ("typing.NamedTuple", "flax.struct.PyTreeNode") for base in bases):
+            return True
+    return False
+
+
+def _class_defaults(run: Interpreter, instance: Instance) -> None:
+    """Fields that a constructor leaves at the default of the class."""
+    assert not isinstance(instance.cls, Library)
+    for name, field in run.classes.fields(instance.cls).items():
+        if name not in instance.fields and field.default is not None:
+            instance.fields[name] = _default(run, field)
+
+
+def _dataclass_init(
+    run: Interpreter, env: Env, node: ast.AST, instance: Instance, positional: Sequence[Value], named: Named
+) -> None:
+    """The constructor that a dataclass is given: a parameter for each field."""
+    assert not isinstance(instance.cls, Library)
+    fields = run.classes.fields(instance.cls)
+    rest = list(positional) if "*" not in named else []
+    unclear = "*" in named or "**" in named
+    for name, field in fields.items():
+        given = _options(field)
+        if _says(given.get("init"), False):
+            if field.default is not None:
+                instance.fields[name] = _default(run, field)
+            continue
+        if name in named:
+            value = named[name]
+            _note_given(run, env, node, instance.cls, name, value)
+        elif rest and not _says(given.get("kw_only"), True):
+            value = rest.pop(0)
+            _note_given(run, env, node, instance.cls, len(positional) - len(rest) - 1, value, name)
+        elif field.default is not None and not unclear:
+            value = _default(run, field)
+        else:
+            home = class_env(run, field.owner)
+            value = annotated(run, home, field.statement.annotation, f"the field `{name}`") or Unknown(
+                f"`{name}` comes from the caller", field.owner.module.place(field.statement), given=True
+            )
+        if "converter" in given:
+            value = _converted(run, env, node, field, given["converter"], value)
+        instance.fields[name] = value
+
+
+def _note_given(
+    run: Interpreter, env: Env, node: ast.AST, cls: Definition, which: str | int, value: Value, name: str = ""
+) -> None:
+    """Note the argument of a call that gives a dataclass a list for one of its fields: there it can be stacked."""
+    if not isinstance(node, ast.Call) or any(isinstance(each, ast.Starred) for each in node.args):
+        return
+    by_name = [keyword.value for keyword in node.keywords if keyword.arg == which]
+    by_name += node.args[which : which + 1] if isinstance(which, int) else []
+    argument = by_name[0] if by_name else None
+    for option in options(value) if argument is not None else ():
+        if isinstance(option, Listed) and argument is not None:
+            statement = ast.copy_location(ast.Expr(node), node)
+            attribute = name or str(which)
+            stored = Stored(
+                statement, argument, argument, env.module, env.function, cls, attribute, run.tick(), building=False
+            )
+            run.stores.setdefault(option.cell.node, {}).setdefault(argument, stored)
+
+
+def _options(field: Field) -> dict[str, ast.expr]:
+    """The arguments of `field(...)`."""
+    if not isinstance(field.default, ast.Call) or not (dotted(field.default.func) or "").endswith("field"):
+        return {}
+    return {keyword.arg: keyword.value for keyword in field.default.keywords if keyword.arg is not None}
+
+
+def _says(node: ast.expr | None, value: bool) -> bool:
+    return isinstance(node, ast.Constant) and node.value is value
+
+
+def _default(run: Interpreter, field: Field) -> Value:
+    from scanify.analysis.values.calls.calls import call
+    from scanify.analysis.values.code.expressions import evaluate
+
+    env = class_env(run, field.owner)
+    given = _options(field)
+    assert field.default is not None
+    if "default_factory" in given:
+        factory = evaluate(run, env, given["default_factory"])
+        return call(run, env, given["default_factory"], factory, [], {})
+    if "default" in given:
+        return evaluate(run, env, given["default"])
+    if given or (isinstance(field.default, ast.Call) and (dotted(field.default.func) or "").endswith("field")):
+        home = annotated(run, env, field.statement.annotation, f"the field `{field.name}`")
+        place = field.owner.module.place(field.statement)
+        return home or Unknown(f"`{field.name}` comes from the caller", place, given=True)
+    return evaluate(run, env, field.default)
+
+
+def _converted(run: Interpreter, env: Env, node: ast.AST, field: Field, converter: ast.expr, value: Value) -> Value:
+    from scanify.analysis.values.calls.calls import call
+    from scanify.analysis.values.code.expressions import evaluate
+
+    home = class_env(run, field.owner)
+    return call(run, home, converter, evaluate(run, home, converter), [value], {})
+
+
+# -- any instance ----------------------------------------------------------------------------------------------------
+
+
+def any_instance(run: Interpreter, cls: Definition, what: str) -> Value:
+    """An instance of a class, or of one that inherits from it, of which only the class is known.
+
+    Its constructor is run with what its annotations say of the arguments.
+    """
+    if cls.node not in run.models:
+        run.models[cls.node] = Unknown(f"`{cls.name}` holds objects of its own class")
+        run.models[cls.node] = _model(run, cls)
+    model = run.models[cls.node]
+    if isinstance(model, Instance):
+        return Instance(model.cls, model.fields, False, model.whole, (), what, model.node)
+    return model
+
+
+def _model(run: Interpreter, cls: Definition) -> Value:
+    if _is_enum(run, cls) or not isinstance(cls.node, ast.ClassDef):
+        return Unknown(f"a member of `{cls.name}`")
+    env = run.module_env(cls.module)
+    with run.question(), run.recording(), run.elsewhere():
+        found = run.classes.method(cls, "__init__")
+        named: dict[str, Value] = {}
+        if found is not None:
+            owner, function = found
+            arguments = function.args
+            home = class_env(run, owner)
+            parameters = [*arguments.posonlyargs, *arguments.args][1:]
+            named = {each.arg: symbolic(run, home, each, arguments) for each in (*parameters, *arguments.kwonlyargs)}
+        else:
+            for name, field in run.classes.fields(cls).items():
+                home = class_env(run, field.owner)
+                value = annotated(run, home, field.statement.annotation, f"the field `{name}`")
+                place = field.owner.module.place(field.statement)
+                named[name] = value or Unknown(f"`{name}` comes from the caller", place, given=True)
+                if _says(_options(field).get("init"), False):
+                    del named[name]
+        return construct(run, env, cls.node, cls, [], named)
+
+
+def symbolic(run: Interpreter, env: Env, argument: ast.arg, arguments: ast.arguments) -> Value:
+    """A parameter that any caller may give: what its annotation says, or else the kind of its default."""
+    value = parameter(run, env, argument.arg, argument.annotation)
+    if not isinstance(value, Unknown):
+        return value
+    default = _default_of(argument, arguments)
+    if isinstance(default, ast.Constant) and isinstance(default.value, int | float | str) and default.value is not None:
+        from scanify.analysis.values.domain import Number, Text
+
+        return Text() if isinstance(default.value, str) else Number()
+    return value
+
+
+def _default_of(argument: ast.arg, arguments: ast.arguments) -> ast.expr | None:
+    plain = [*arguments.posonlyargs, *arguments.args]
+    pairs = dict(zip(plain[len(plain) - len(arguments.defaults) :], arguments.defaults, strict=True))
+    pairs.update(
+        {each: value for each, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value}
+    )
+    return pairs.get(argument)

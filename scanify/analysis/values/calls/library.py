@@ -1,0 +1,291 @@
+"""Calls of libraries and builtins: what they give, and which of their arguments they call."""
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from scanify.analysis.values import tables
+from scanify.analysis.values.calls.arrays import dtype_asked
+from scanify.analysis.values.calls.builtin_calls import BUILTINS, unknown_taker
+from scanify.analysis.values.code.iteration import iterate
+from scanify.analysis.values.domain import (
+    NONE,
+    Array,
+    Class,
+    Const,
+    Function,
+    Instance,
+    Key,
+    Library,
+    Listed,
+    Mapped,
+    Marks,
+    Number,
+    Partial,
+    Unknown,
+    Value,
+    Vary,
+    as_keys,
+    counted,
+    join,
+    marked,
+    merged,
+    options,
+    raised,
+    shape_of,
+)
+from scanify.analysis.values.effects import Act
+from scanify.analysis.values.environment import Env
+from scanify.analysis.values.heap import Does
+from scanify.analysis.values.interpreter import Interpreter
+
+Named = Mapping[str, Value]
+Handler = Callable[[Interpreter, Env, ast.AST, Sequence[Value], Named], Value]
+
+_CALLABLE = (Function, Partial, Class, Instance)
+
+
+def call_library(
+    run: Interpreter, env: Env, node: ast.AST, function: Library, positional: Sequence[Value], named: Named
+) -> Value:
+    """The value of a call of a library or a builtin."""
+    name = function.qualname
+    handler = BUILTINS.get(name)
+    if handler is not None:
+        return handler(run, env, node, positional, named)
+    values = [*positional, *named.values()]
+    marks = merged(value.marks for value in values)
+    if name == "functools.partial" and positional:
+        return _made_partial(run, env, node, positional, named, marks)
+    if name in tables.CALLERS:
+        return _transformed(run, env, node, name, positional, named)
+    if name in tables.IDENTITIES and positional and isinstance(positional[0], Instance):
+        return positional[0]
+    if name in tables.KEYS_ONE:
+        return Key(as_keys(marks))
+    if name in tables.KEYS_MANY:
+        return _split(values, marks)
+    if name == "equinox.tree_at":
+        return _tree_at(run, env, node, positional, named)
+    if run.classes.is_module(_external(name)) or name.rpartition(".")[2] in tables.STATEFUL_TYPES:
+        return _library_module(run, env, node, name, positional, named)
+    if name == "builtins.object":
+        return Instance(function, {}, True, True, node=node, born=run.tick())
+    if name == "functools.reduce" and len(positional) >= 2:
+        return _reduce(run, env, node, positional)
+    return _other(run, env, node, name, positional, values, marks)
+
+
+def _external(name: str) -> object:
+    from scanify.analysis.index.meaning import External
+
+    return External(name)
+
+
+def _split(values: Sequence[Value], marks: Marks) -> Key:
+    count = values[1] if len(values) > 1 else Const(2)
+    known = count.value if isinstance(count, Const) and isinstance(count.value, int) else None
+    lengths = merged(value.marks for value in values[1:])  # of a number of keys each the lists made of them differ
+    return Key(merged([as_keys(marks), raised(lengths, Vary.KEY)]), many=True, count=known)
+
+
+def _made_partial(
+    run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named, marks: Marks
+) -> Value:
+    fresh = run.tick() if env.function is not None else 0
+    return Partial(positional[0], tuple(positional[1:]), tuple(named.items()), fresh=fresh, marks=marks)
+
+
+def _transformed(
+    run: Interpreter, env: Env, node: ast.AST, name: str, positional: Sequence[Value], named: Named
+) -> Value:
+    """`jax.vmap(f)`, `jax.checkpoint(f)`: a function that calls `f`; without `f` a decorator."""
+    if name in tables.CHECKPOINTS:
+        run.effect(Act.CHECKPOINT, env.code(node.func) if isinstance(node, ast.Call) else name, node, env)
+    if not positional:
+        return Library("builtins.identity") if "fun" not in named else Partial(named["fun"], through=name)
+    return Partial(positional[0], through=name, fresh=run.tick(), marks=positional[0].marks)
+
+
+def _tree_at(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
+    """`eqx.tree_at(where, tree, replace)`: the tree with other leaves; `where` says which lists it reaches into."""
+    from scanify.analysis.values.calls.calls import call
+
+    where = positional[0] if positional else named.get("where", Unknown("no place"))
+    tree = positional[1] if len(positional) > 1 else named.get("pytree", Unknown("no tree"))
+    before, run.replacing = run.replacing, "equinox.tree_at"
+    with run.recording():
+        for target in _targets(run, call(run, env, node, where, [tree], {}), env, node):
+            if isinstance(target, Listed):
+                run.use(target.cell, Does.REPLACE, node, env, "equinox.tree_at")
+    run.replacing = before
+    if isinstance(where, Unknown) and where.given:
+        run.asked_for.add(getattr(env.function, "name", ""))
+    elif isinstance(where, Unknown) or (isinstance(where, Partial) and isinstance(where.function, Unknown)):
+        for guess in run.guesses.values():  # it may reach into any list
+            for option in options(guess):
+                if isinstance(option, Listed):
+                    run.use(option.cell, Does.REPLACE, node, env, "equinox.tree_at")
+    replace_fn = named.get("replace_fn")
+    if isinstance(replace_fn, Function):
+        call(run, env, node, replace_fn, [Array()], {})
+    if isinstance(tree, Instance):
+        return Instance(tree.cls, tree.fields, tree.exact, tree.whole, tree.marks, "tree_at", tree.node)
+    return tree
+
+
+def _targets(run: Interpreter, value: Value, env: Env, node: ast.AST) -> list[Value]:
+    if isinstance(value, Listed) and value.cell.node is not node and value.cell.is_tuple:
+        return [target for group in value.cell.groups for target in _targets(run, group.element, env, node)]
+    return list(options(value))
+
+
+def _library_module(
+    run: Interpreter, env: Env, node: ast.AST, name: str, positional: Sequence[Value], named: Named
+) -> Value:
+    """An object of a class of `equinox.nn`."""
+    fields = library_fields(name, positional, named)
+    return Instance(Library(name), fields, True, True, node=node, born=run.tick())
+
+
+def library_fields(name: str, positional: Sequence[Value], named: Named) -> dict[str, Value]:
+    """What stands for the fields of an object of a class of `equinox.nn`: its arguments."""
+    fields: dict[str, Value] = {f"argument {at}": value for at, value in enumerate(positional)}
+    for keyword, value in named.items():
+        number = isinstance(value, Number | Const | Unknown) and keyword not in tables.RATES
+        number = number and "activation" not in keyword and keyword != "key"
+        fields[keyword] = _size(value) if number else value
+    last = name.rpartition(".")[2]
+    for key, value in list(fields.items()):
+        if (
+            key.startswith("argument")
+            and isinstance(value, Number | Const | Unknown)
+            and last not in ("Dropout", "Identity")
+        ):
+            fields[key] = _size(value)
+    if last == "Sequential" and positional:
+        fields["layers"] = positional[0]
+    return fields
+
+
+def _size(value: Value) -> Value:
+    """A number that a layer of a library is made with."""
+    marks = counted(value)
+    return Number(marks) if isinstance(value, Unknown) and marks else marked(value, marks)
+
+
+def call_library_instance(
+    run: Interpreter, env: Env, node: ast.AST, owner: Instance, positional: Sequence[Value], named: Named
+) -> Value:
+    """Applying a layer of a library: pure, but for what it calls of the project's."""
+    from scanify.analysis.values.calls.calls import call
+
+    if owner.name == "equinox.Module":
+        return Unknown("what a module of any class gives", env.place(node), merged(each.marks for each in positional))
+    last = owner.name.rpartition(".")[2]
+    if owner.name.startswith("equinox.experimental."):
+        run.effect(Act.WRITE, owner.name, node, env)
+    run.use_of(owner, Does.WALK, node, env)
+    if last == "Sequential" and isinstance(layers := owner.fields.get("layers"), Listed):
+        value: Value = positional[0] if positional else Array()
+        for group in layers.cell.groups:
+            value = call(run, env, node, group.element, [value, *positional[1:]], {})
+        return value if isinstance(value, Array) else Array()
+    for field in owner.fields.values():
+        if isinstance(field, Function | Partial):
+            call(run, env, node, field, [Array()], {})
+    marks = merged(value.marks for value in positional)
+    return Array(marks=marks)
+
+
+def _reduce(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value]) -> Value:
+    from scanify.analysis.values.calls.calls import call
+
+    unknown_taker(run, env, node, positional[0], positional[1:2])
+    loop = run.new_loop()
+    element, _ = iterate(run, env, positional[1], loop, node, "an element")
+    start = positional[2] if len(positional) > 2 else element
+    with run.region(loop):
+        made = call(run, env, node, positional[0], [start, element], {})
+        return join([start, call(run, env, node, positional[0], [join([start, made]), element], {})])
+
+
+def _other(
+    run: Interpreter,
+    env: Env,
+    node: ast.AST,
+    name: str,
+    positional: Sequence[Value],
+    values: Sequence[Value],
+    marks: Marks,
+) -> Value:
+    from scanify.analysis.values.calls.calls import call, given_away, unknown_call
+
+    root, last = name.partition(".")[0], name.rpartition(".")[2]
+    code = env.code(node.func) if isinstance(node, ast.Call) else name
+    if name == "logging.getLogger":
+        return Instance(Library("logging.Logger"), {}, True, True, node=node)
+    if name.startswith((*tables.LOGS, *tables.IMPURE)):
+        given_away(run, env, node, values, code, Does.TEXT if name.startswith(tables.WRITES) else Does.PASS)
+    if name.startswith(tables.LOGS):
+        run.effect(Act.TELLS, code, node, env)
+        return NONE
+    if name.startswith(tables.IMPURE):
+        run.effect(Act.OUTSIDE, code, node, env)
+        return Unknown(f"what `{code}(...)` gives is not shown", env.place(node), merged([marks, run.ambient(code)]))
+    if name in tables.CALLBACKS:
+        run.effect(Act.CALLBACK, code, node, env)
+    elif name.startswith("jax.debug."):
+        run.effect(Act.DEBUG, code, node, env)
+        return NONE
+    elif (root not in tables.PURE_PACKAGES and root != "builtins") or (
+        root == "builtins" and last not in tables.PURE_BUILTINS and not last.endswith(("Error", "Warning"))
+    ):
+        return unknown_call(run, env, node, Library(name), positional, {})
+    for value in values:  # a function that is given to a library is called there
+        for option in options(value):
+            calls = not isinstance(option, Instance) or not (
+                "tree" in name or name.startswith(("jax.numpy.", "numpy."))
+            )
+            if isinstance(option, _CALLABLE) and calls:
+                call(run, env, node, option, [Array()] * _arity(option), {})
+            elif isinstance(option, Listed | Mapped):
+                run.use(option.cell, Does.READ, node, env, code)
+    for option in (option for value in values for option in options(value) if isinstance(option, Instance)):
+        run.use_of(option, Does.PASS, node, env, code)
+    traced = any(isinstance(option, Array) and not option.numpy for value in values for option in options(value))
+    if root == "numpy" and traced and last not in tables.MEASURING:
+        run.effect(Act.CONCRETE, env.code(node), node, env)
+    given = _given(name, root, last, positional, marks, run.tick())
+    return replace(given, cast=dtype_asked(env, node, last, positional)) if isinstance(given, Array) else given
+
+
+def _arity(function: Value) -> int:
+    if isinstance(function, Function):
+        args = function.node.args
+        plain = len(args.posonlyargs) + len(args.args) - len(args.defaults)
+        return max(plain - (function.bound is not None), 0)
+    return 1
+
+
+def _given(name: str, root: str, last: str, positional: Sequence[Value], marks: Marks, born: int) -> Value:
+    if name.startswith(tables.ARRAY_PACKAGES) and last in tables.MEASURING:
+        known = merged(shape_of(value) for value in positional)
+        return Unknown(f"what `{name}(...)` gives is not shown", marks=known) if last == "shape" else Number(known)
+    if name.startswith(tables.ARRAY_PACKAGES):
+        if name.startswith("jax.lax.") and last in ("scan", "fori_loop", "while_loop", "cond", "switch", "map"):
+            return Unknown(f"what `{name}(...)` gives is not shown", marks=marks)
+        shaped = last in tables.SHAPE_OF_ARRAYS or name.startswith("jax.random.")
+        sizes = merged(counted(value) for value in positional if not isinstance(value, Key | Array))
+        others = merged(value.shape for value in positional if isinstance(value, Array))
+        rows = positional[0].value if positional and isinstance(positional[0], Const) else None
+        length = rows if last == "arange" and isinstance(rows, int) else None
+        return Array(root == "numpy", marks, merged([sizes if shaped else (), others]), length, born)
+    if root in ("math", "operator", "cmath"):
+        return Number(marks)
+    if name in ("copy.copy", "copy.deepcopy") and positional:
+        return positional[0]
+    return Unknown(f"what `{name}(...)` gives is not shown", marks=marks)
+
+
+# -- builtins --------------------------------------------------------------------------------------------------------

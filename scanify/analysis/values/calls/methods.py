@@ -1,0 +1,269 @@
+"""Methods of lists, dicts, arrays and other values that are no instances of the project's classes."""
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from scanify.analysis.values import tables
+from scanify.analysis.values.calls.allocate import hide, store_entry
+from scanify.analysis.values.code.iteration import elements_of
+from scanify.analysis.values.domain import (
+    Array,
+    Const,
+    Instance,
+    Key,
+    Listed,
+    Mapped,
+    Method,
+    Number,
+    Text,
+    Unknown,
+    Value,
+    Vary,
+    Walked,
+    marked,
+    merged,
+    options,
+    raised,
+)
+from scanify.analysis.values.effects import Act
+from scanify.analysis.values.environment import Env
+from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
+from scanify.analysis.values.interpreter import Interpreter
+
+Named = Mapping[str, Value]
+
+# What changes a list or a dict, and of an array is another thing: numpy's are looked at below.
+_OF_ARRAYS = frozenset("add set mul subtract fill sort put itemset resize setflags reverse".split())
+
+
+def call_builtin_method(
+    run: Interpreter, env: Env, node: ast.AST, method: Method, positional: Sequence[Value], named: Named
+) -> Value:
+    """The value of `owner.name(...)` for an owner that is no instance of the project's classes."""
+    match method.owner:
+        case Listed(cell=cell):
+            return _of_list(run, env, node, cell, method.name, positional)
+        case Mapped(cell=cell):
+            return _of_dict(run, env, node, cell, method.name, positional, named)
+        case Array() | Key() | Text() | Number() if method.name in tables.MUTATORS and method.name not in _OF_ARRAYS:
+            return _of_unknown(run, env, node, method, positional, named)
+        case Array() as array:
+            return _of_array(run, env, node, array, method.name, positional, named)
+        case Text() | Const() | Number():
+            return _of_text(method, positional, named)
+        case Key() if method.name in tables.PURE_METHODS:
+            return Array(marks=method.owner.marks)
+        case _:
+            return _of_unknown(run, env, node, method, positional, named)
+
+
+def grow(
+    run: Interpreter, env: Env, cell: ListCell, value: Value, node: ast.AST, at: ast.AST, *, front: bool = False
+) -> None:
+    """Add an element to a list, once an iteration of the loops around that the list was not made in."""
+    loops = run.loops_since(cell.born)
+    count: int | None = 1
+    for region in loops:
+        count = count * region.count if count is not None and region.count is not None else None
+    conditional = run.conditional_since(cell.born)
+    group = Group(
+        value,
+        node,
+        env.module,
+        tuple(region.loop for region in loops),
+        None if conditional and loops else count,
+        conditional=conditional,
+    )
+    kept = [each for each in cell.groups if not (loops and each.node is node)]
+    cell.groups = [group, *kept] if front else [*kept, group]
+    if not any(each is at for each in cell.grown):
+        cell.grown.append(at)
+    run.use(cell, Does.GROW, at, env)
+
+
+def extend(run: Interpreter, env: Env, cell: ListCell, value: Value, node: ast.AST, at: ast.AST) -> None:
+    """Add all elements of a value to a list."""
+    loops = run.loops_since(cell.born)
+    spread = elements_of(run, env, value, node)
+    conditional = run.conditional_since(cell.born)
+    cell.whole = cell.whole and spread.whole
+    cell.why = cell.why or spread.why
+    nodes = {group.node for group in spread.groups}
+    kept = [each for each in cell.groups if not (loops and each.node in nodes)]
+    around = tuple(region.loop for region in loops)
+    for group in spread.groups:
+        count = None if loops or conditional else group.count
+        made = Group(group.element, group.node, group.module, (*around, *group.loops), count, True, conditional)
+        kept.append(made)
+    cell.groups = kept
+    if not any(each is at for each in cell.grown):
+        cell.grown.append(at)
+    run.use(cell, Does.GROW, at, env)
+
+
+def changed(run: Interpreter, env: Env, cell: ListCell | DictCell, node: ast.AST, what: str) -> None:
+    """Note that an object of the heap is changed in a way that is not followed further."""
+    cell.whole, cell.why = False, f"`{what}` changes it"
+    run.use(cell, Does.CHANGE, node, env, what)
+    run.effect(Act.WRITE, what, node, env, born=cell.born, root=cell.node)
+
+
+def _of_list(
+    run: Interpreter, env: Env, node: ast.AST, cell: ListCell, name: str, positional: Sequence[Value]
+) -> Value:
+    code = env.code(node.func) if isinstance(node, ast.Call) else name
+    arguments = node.args if isinstance(node, ast.Call) else []
+    if name == "append" and len(positional) == 1:
+        from scanify.analysis.values.calls.allocate import keep
+
+        keep(run, env, positional[0], arguments[0] if arguments else node, node)
+        grow(run, env, cell, positional[0], arguments[0] if arguments else node, node)
+        run.effect(Act.COLLECT, code, node, env, born=cell.born, root=cell.node)
+    elif name == "extend" and len(positional) == 1:
+        extend(run, env, cell, positional[0], arguments[0] if arguments else node, node)
+        run.effect(Act.COLLECT, code, node, env, born=cell.born, root=cell.node)
+    elif name == "insert" and len(positional) == 2:
+        first = isinstance(positional[0], Const) and positional[0].value == 0
+        if not first:
+            cell.why, cell.whole = "an element is inserted in the middle", False
+        grow(run, env, cell, positional[1], arguments[1] if len(arguments) == 2 else node, node, front=True)
+        run.effect(Act.COLLECT, code, node, env, born=cell.born, root=cell.node)
+    elif name in ("pop", "remove", "clear", "reverse", "sort"):
+        element = cell.element() if cell.groups else Unknown("the list is empty")
+        changed(run, env, cell, node, code)
+        return element
+    elif name in ("add", "update", "discard", "difference_update"):
+        again = _is_set(cell) and name in ("add", "discard") and all(_is_fixed(value) for value in positional)
+        run.effect(Act.AGAIN if again else Act.WRITE, code, node, env, born=cell.born, root=cell.node)
+    elif name in ("union", "intersection", "difference", "issubset", "issuperset", "isdisjoint"):
+        return Unknown(f"`{code}(...)` of a set")
+    elif name == "copy":
+        return copied(run, env, node, cell)
+    elif name == "count" or name == "index":
+        run.use(cell, Does.COMPARE, node, env)
+        for option in (option for group in cell.groups for option in options(group.element)):
+            if isinstance(option, Instance):
+                run.use_of(option, Does.COMPARE, node, env)
+        return Number()
+    else:
+        run.use(cell, Does.ATTRIBUTE, node, env, name)
+        return Unknown(f"`{code}(...)`")
+    return Const(None)
+
+
+def _is_set(cell: ListCell) -> bool:
+    made = cell.node
+    called = isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id == "set"
+    return called or isinstance(made, ast.Set | ast.SetComp)
+
+
+def _is_fixed(value: Value) -> bool:
+    """Whether a value is the same constant in every iteration."""
+    return isinstance(value, Const) and not value.marks
+
+
+def copied(run: Interpreter, env: Env, node: ast.AST, cell: ListCell, *, is_tuple: bool = False) -> Listed:
+    """Another list of the same elements."""
+    other = ListCell(node, env.module, run.tick(), function=env.function, is_tuple=is_tuple)
+    other.groups, other.whole, other.why, other.why_at = list(cell.groups), cell.whole, cell.why, cell.why_at
+    other.given, other.copied, other.repeats, other.may_lack = cell.given, cell, cell.repeats, cell.may_lack
+    return Listed(other)
+
+
+def _of_dict(
+    run: Interpreter, env: Env, node: ast.AST, cell: DictCell, name: str, positional: Sequence[Value], named: Named
+) -> Value:
+    code = env.code(node.func) if isinstance(node, ast.Call) else name
+    if name in ("items", "values", "keys"):
+        run.use(cell, Does.WALK, node, env)
+        return Walked(name, (Mapped(cell),))
+    if name in ("get", "setdefault"):
+        key = positional[0] if positional else Unknown("no key")
+        known = cell.entries.get(key.value) if isinstance(key, Const) else None
+        default = positional[1] if len(positional) > 1 else Const(None)
+        if name == "setdefault" and known is None:
+            changed(run, env, cell, node, code)
+            store_entry(cell, Unknown("a key"), default, node, env, conditional=True)
+        value = known if known is not None else cell.value() if cell.entries or cell.groups else default
+        return marked(value, raised(key.marks, Vary.CHOICE))
+    if name == "copy":
+        other = DictCell(node, env.module, run.tick(), function=env.function)
+        other.entries, other.groups, other.whole, other.why = (
+            dict(cell.entries),
+            list(cell.groups),
+            cell.whole,
+            cell.why,
+        )
+        return Mapped(other)
+    if name == "update" and all(isinstance(one, Mapped) for one in positional):
+        loops = tuple(region.loop for region in run.loops_since(cell.born))
+        sure = not loops and not run.conditional_since(cell.born)
+        for one in positional:
+            assert isinstance(one, Mapped)
+            groups = list(one.cell.groups)
+            if sure:
+                cell.entries.update(one.cell.entries)
+            else:
+                groups += [Group(value, node, env.module) for value in one.cell.entries.values()]
+                groups = [replace(each, loops=(*loops, *each.loops), count=None) for each in groups]
+            nodes = {each.node for each in groups}
+            cell.groups = [*(each for each in cell.groups if each.node not in nodes), *groups]
+        cell.entries.update(named)
+        run.use(cell, Does.GROW, node, env)
+        run.effect(Act.WRITE, code, node, env, born=cell.born, root=cell.node)
+        return Const(None)
+    if name in tables.MUTATORS:
+        value = cell.value() if cell.entries or cell.groups else Unknown("a value of an empty dict")
+        changed(run, env, cell, node, code)
+        if name == "update":
+            hide(cell, next((one for one in positional if not isinstance(one, Mapped)), Unknown(code)), node, env)
+        return value
+    return Unknown(f"`{code}(...)`")
+
+
+def _of_array(
+    run: Interpreter, env: Env, node: ast.AST, array: Array, name: str, positional: Sequence[Value], named: Named
+) -> Value:
+    values = [*positional, *named.values()]
+    marks = merged(value.marks for value in (array, *values))
+    if name in tables.CONCRETE_METHODS:
+        run.effect(Act.CONCRETE, env.code(node), node, env)
+        return Number(marks)
+    if name not in tables.PURE_METHODS and name not in _OF_ARRAYS:
+        return _of_unknown(run, env, node, Method(array, name), positional, named)
+    if name == "astype" and positional and isinstance(node, ast.Call) and node.args:
+        return Array(array.numpy, marks, array.shape, array.rows, array.born, env.code(node.args[0]))
+    if name in ("fill", "sort", "put", "itemset", "resize", "setflags") and array.numpy:
+        run.effect(Act.WRITE, env.code(node), node, env)
+    return Array(array.numpy, marks, merged([array.shape, *(value.marks for value in values)]))
+
+
+def _of_text(method: Method, positional: Sequence[Value], named: Named) -> Value:
+    marks = merged(value.marks for value in (method.owner, *positional, *named.values()))
+    if method.name in ("startswith", "endswith", "isdigit", "is_integer", "bit_length", "count", "find", "index"):
+        return Number(marks)
+    return Unknown("parts of a text", marks=marks) if "split" in method.name else Text(marks)
+
+
+def _of_unknown(
+    run: Interpreter, env: Env, node: ast.AST, method: Method, positional: Sequence[Value], named: Named
+) -> Value:
+    from scanify.analysis.values.calls.calls import given_away
+
+    values = [*positional, *named.values()]
+    code = env.code(node.func) if isinstance(node, ast.Call) else method.name
+    marks = merged(value.marks for value in (method.owner, *values))
+    if method.name == "astype" and isinstance(node, ast.Call) and node.args:
+        return Array(marks=marks, cast=env.code(node.args[0]))
+    if isinstance(method.owner, Instance) and method.owner.name == "logging.Logger":
+        run.effect(Act.TELLS if method.name in tables.LEVELS else Act.WRITE, code, node, env)
+    elif method.name in tables.MUTATORS and not isinstance(method.owner, Walked):
+        given_away(run, env, node, values, code)
+        act = Act.COLLECT if method.name in tables.GROWERS else Act.WRITE
+        run.effect(act, code, node, env, owner=method.owner if isinstance(method.owner, Unknown) else None)
+    elif method.name not in tables.PURE_METHODS:
+        run.effect(Act.UNKNOWN, code, node, env)
+        given_away(run, env, node, values, code)
+    born = run.tick() if method.name not in tables.PURE_METHODS else 0
+    return Unknown(f"`{code}(...)` gives what the source does not show", env.place(node), marks, born)

@@ -1,0 +1,1 @@
+"""Statements and expressions: what running them over abstract values gives, and does."""

@@ -1,0 +1,73 @@
+"""Statements that define or import names, and those that take them away."""
+
+import ast
+
+from scanify.analysis.values.calls.methods import changed
+from scanify.analysis.values.code.expressions import evaluate
+from scanify.analysis.values.domain import (
+    Class,
+    Function,
+    Library,
+    Listed,
+    Mapped,
+    Unknown,
+    options,
+)
+from scanify.analysis.values.effects import Act
+from scanify.analysis.values.environment import Env
+from scanify.analysis.values.interpreter import Interpreter
+
+
+def function_statement(run: Interpreter, env: Env, node: ast.FunctionDef | ast.AsyncFunctionDef, flow: object) -> bool:
+    made = Function(node, env, fresh=run.tick() if env.function is not None else 0)
+    run.closures.append(made)
+    env.bind(node.name, made)
+    return False
+
+
+def class_statement(run: Interpreter, env: Env, node: ast.ClassDef, flow: object) -> bool:
+    from scanify.analysis.index.meaning import Definition
+
+    definition = Definition(env.module, node.name, node)
+    if env.function is not None:
+        run.inner_classes.setdefault(node, (definition, env))
+    env.bind(node.name, Class(definition))
+    return False
+
+
+def delete_statement(run: Interpreter, env: Env, node: ast.Delete, flow: object) -> bool:
+    for target in node.targets:
+        if isinstance(target, ast.Subscript):
+            owner = evaluate(run, env, target.value)
+            for option in options(owner):
+                if isinstance(option, Listed | Mapped):
+                    changed(run, env, option.cell, target, f"del {env.code(target)}")
+                else:
+                    run.effect(Act.WRITE, env.code(target), target, env)
+        elif isinstance(target, ast.Attribute):
+            run.effect(Act.WRITE, env.code(target), target, env)
+        elif isinstance(target, ast.Name):
+            env.names.pop(target.id, None)
+    return False
+
+
+def global_statement(run: Interpreter, env: Env, node: ast.Global | ast.Nonlocal, flow: object) -> bool:
+    if isinstance(node, ast.Global):
+        env.global_names |= set(node.names)
+    else:
+        run.effect(Act.WRITE, ", ".join(node.names), node, env)
+    return False
+
+
+def import_statement(run: Interpreter, env: Env, node: ast.Import | ast.ImportFrom, flow: object) -> bool:
+    for name, each in env.module.imported(node).items():
+        meaning = run.index.resolve_absolute(env.module, each.target, relative=each.relative)
+        from scanify.analysis.index.meaning import Definition, External
+
+        if isinstance(meaning, External):
+            env.bind(name, Library(meaning.qualname))
+        elif isinstance(meaning, Definition):
+            env.bind(name, run.defined(meaning))
+        else:
+            env.bind(name, Unknown(f"`{name}` is imported in the function"))
+    return False

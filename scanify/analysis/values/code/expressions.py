@@ -1,0 +1,355 @@
+"""Expressions: each evaluates to an abstract value, and notes the uses and effects that it has."""
+
+import ast
+from collections.abc import Callable, Sequence
+
+from scanify.analysis.index.meaning import Definition
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.values.calls.allocate import keep, new_dict, new_list, spread_dict, store_entry
+from scanify.analysis.values.calls.arrays import asks_for_shape, concrete, of_arrays, written
+from scanify.analysis.values.calls.attributes import attribute
+from scanify.analysis.values.classes import dotted
+from scanify.analysis.values.code.iteration import bind_target, elements_of, iterate
+from scanify.analysis.values.code.operators import combine
+from scanify.analysis.values.domain import (
+    Array,
+    Class,
+    Const,
+    Function,
+    Instance,
+    Key,
+    Library,
+    Listed,
+    Mapped,
+    Marks,
+    Number,
+    OneOf,
+    Text,
+    Unknown,
+    Value,
+    Vary,
+    is_none,
+    join,
+    marked,
+    merged,
+    options,
+    raised,
+    sized,
+)
+from scanify.analysis.values.effects import Act
+from scanify.analysis.values.environment import Env
+from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
+from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.likeness import is_layer
+
+Evaluate = Callable[[Interpreter, Env, ast.expr], Value]
+
+
+def evaluate(run: Interpreter, env: Env, node: ast.expr) -> Value:
+    """The abstract value of an expression."""
+    run.steps += 1
+    probe = run.probes.get(node)
+    if probe is not None:
+        probe.note(env)
+    if run.exhausted:
+        return Unknown("the code is too long to be followed")
+    handler = _HANDLERS.get(type(node))
+    return handler(run, env, node) if handler is not None else Unknown("this kind of expression is not followed")
+
+
+def evaluate_all(run: Interpreter, env: Env, nodes: Sequence[ast.expr]) -> list[Value]:
+    """The values of several expressions, in order."""
+    return [evaluate(run, env, node) for node in nodes]
+
+
+# -- names and constants ---------------------------------------------------------------------------------------------
+
+
+def _constant(run: Interpreter, env: Env, node: ast.Constant) -> Value:
+    return Const(node.value) if isinstance(node.value, str | int | float | bool | bytes | complex | None) else Text()
+
+
+def _name(run: Interpreter, env: Env, node: ast.Name) -> Value:
+    value = env.lookup(node.id) if node.id not in env.global_names else None
+    return value if value is not None else run.global_value(env.module, node.id)
+
+
+def _attribute(run: Interpreter, env: Env, node: ast.Attribute) -> Value:
+    name = dotted(node)
+    if name is not None and env.lookup(name.partition(".")[0]) is None:
+        value = run.global_value(env.module, name)
+        if not isinstance(value, Unknown):
+            return value
+    return attribute(run, env, node, evaluate(run, env, node.value), node.attr)
+
+
+# -- displays and comprehensions -------------------------------------------------------------------------------------
+
+
+def _display(run: Interpreter, env: Env, node: ast.List | ast.Tuple | ast.Set) -> Value:
+    groups: list[Group] = []
+    whole, why = True, ""
+    for element in node.elts:
+        if not isinstance(element, ast.Starred):
+            value = evaluate(run, env, element)
+            keep(run, env, value, element, node)
+            groups.append(Group(value, element, env.module))
+            continue
+        spread = elements_of(run, env, evaluate(run, env, element.value), element)
+        whole, why = whole and spread.whole, why or spread.why
+        groups += spread.groups
+    cell = new_list(run, env, node, is_tuple=isinstance(node, ast.Tuple))
+    cell.groups, cell.whole, cell.why = groups, whole, why
+    return Listed(cell, merged(group.element.marks for group in groups))
+
+
+def _dict(run: Interpreter, env: Env, node: ast.Dict) -> Value:
+    cell = new_dict(run, env, node)
+    for key, part in zip(node.keys, node.values, strict=True):
+        value = evaluate(run, env, part)
+        if key is None:
+            spread_dict(cell, value, part, env)
+            continue
+        keep(run, env, value, part, node)
+        store_entry(cell, evaluate(run, env, key), value, part, env)
+    return Mapped(cell)
+
+
+Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
+
+
+def _comprehension(run: Interpreter, env: Env, node: Comprehension) -> Value:
+    inner = env.inner(env.function or node, env.call)
+    inner.owner, inner.self_name = env.owner, env.self_name
+    born = run.tick()
+    loops: list[int] = []
+    count: int | None = 1
+    conditional = False
+    lengths: list[Marks] = []
+    regions = len(run.regions)
+    for level in node.generators:
+        walked = evaluate(run, inner, level.iter)
+        lengths.append(sized(walked.marks))
+        loop = run.new_loop()
+        element, times = iterate(run, inner, walked, loop, level.iter, ast.unparse(level.target))
+        bind_target(run, inner, level.target, element)
+        loops.append(loop)
+        count = count * times if count is not None and times is not None else None
+        run.regions.append(_loop_region(run, loop, times))
+        for test in level.ifs:
+            evaluate(run, inner, test)
+            conditional, count = True, None
+    if isinstance(node, ast.DictComp):
+        key, value = evaluate(run, inner, node.key), evaluate(run, inner, node.value)
+        del run.regions[regions:]
+        cell = DictCell(node, env.module, born, function=env.function)
+        store_entry(cell, key, value, node.value, env, tuple(loops), count, conditional)
+        return Mapped(cell)
+    value = evaluate(run, inner, node.elt)
+    keep(run, env, value, node.elt, node)
+    del run.regions[regions:]
+    listed = ListCell(node, env.module, born, function=env.function)
+    listed.groups.append(Group(value, node.elt, env.module, tuple(loops), count, conditional=conditional))
+    return Listed(listed, merged(lengths))
+
+
+def _loop_region(run: Interpreter, loop: int, times: int | None):  # type: ignore[no-untyped-def]
+    from scanify.analysis.values.interpreter import Region
+
+    return Region(loop, run.tick(), times)
+
+
+# -- operators -------------------------------------------------------------------------------------------------------
+
+
+def _binary(run: Interpreter, env: Env, node: ast.BinOp) -> Value:
+    left, right = evaluate(run, env, node.left), evaluate(run, env, node.right)
+    return combine(run, env, node, left, node.op, right)
+
+
+def _compare(run: Interpreter, env: Env, node: ast.Compare) -> Value:
+    values = [evaluate(run, env, side) for side in (node.left, *node.comparators)]
+    asks = all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops) and any(is_none(value) for value in values)
+    marks = merged(_marks_of_none(value) if asks else value.marks for value in values)
+    for left, op, right in zip(values, node.ops, values[1:], strict=False):
+        _compared(run, env, node, left, op, right)
+    arrays = any(isinstance(value, Array) for value in values)
+    by_object = all(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops)
+    return of_arrays(values, marks) if arrays and not by_object else Number(raised(marks, Vary.CHOICE))
+
+
+def _marks_of_none(value: Value) -> Marks:
+    """How it differs between iterations whether a value is None: for one that never is, not at all."""
+    return value.chosen if isinstance(value, OneOf) else value.marks if isinstance(value, Unknown) else ()
+
+
+def _compared(run: Interpreter, env: Env, node: ast.Compare, left: Value, op: ast.cmpop, right: Value) -> None:
+    nothing = any(isinstance(one, Const) and one.value is None for one in (left, right))
+    if isinstance(op, ast.In | ast.NotIn) and _answers_for_itself(run, right):
+        call_method(run, env, node, right, "__contains__", [left])
+        return
+    for one in (*options(left), *options(right)):
+        if isinstance(one, Listed) and not isinstance(op, ast.In | ast.NotIn):
+            run.use(one.cell, Does.TEST if nothing else Does.COMPARE, node, env)
+        by_object = isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn)
+        if isinstance(one, Instance) and not nothing:
+            run.use_of(one, Does.COMPARE, node, env)
+        other = right if any(one is each for each in options(left)) else left
+        if all(_are_never_one(run, one, each) for each in options(other)):
+            continue  # no layer is one of these, in a loop or in a scan
+        if isinstance(one, Instance) and not nothing and (by_object or run.classes.is_module(one.cls)):
+            run.effect(Act.IDENTITY, env.code(node), node, env)
+            for option in (*options(left), *options(right)):
+                if isinstance(option, Instance):
+                    run.touch(option, Does.COMPARE, node, env)
+            return
+
+
+def _answers_for_itself(run: Interpreter, value: Value) -> bool:
+    """Whether the class of an object says what is in it."""
+    defined = isinstance(value, Instance) and isinstance(value.cls, Definition)
+    return defined and run.classes.method(value.cls, "__contains__") is not None  # type: ignore[union-attr,arg-type]
+
+
+def _are_never_one(run: Interpreter, one: Value, other: Value) -> bool:
+    """Whether two values are surely not one object: a module and something that is none."""
+    if isinstance(other, Instance):
+        marker = isinstance(other.cls, Library) and other.name == "builtins.object"
+        return marker or is_layer(run, one) is not is_layer(run, other)
+    return isinstance(other, Class | Const | Library | Function)
+
+
+def _unary(run: Interpreter, env: Env, node: ast.UnaryOp) -> Value:
+    value = evaluate(run, env, node.operand)
+    if isinstance(node.op, ast.Not):
+        tested(run, env, node.operand, value)
+        return Number(raised(value.marks, Vary.CHOICE))
+    if isinstance(value, Const) and isinstance(node.op, ast.USub) and isinstance(value.value, int | float):
+        return Const(-value.value, value.marks)
+    return value if isinstance(value, Number | Array | Unknown) else Number(value.marks)
+
+
+def tested(run: Interpreter, env: Env, node: ast.expr, value: Value) -> None:
+    """Note what a condition asks of a value."""
+    concrete(run, env, node, value)
+    for option in options(value):
+        if isinstance(option, Listed | Mapped):
+            run.use(option.cell, Does.TEST, node, env, "truth")
+    if value.marks and not isinstance(value, Array):
+        run.effect(Act.BRANCH, env.code(node), node, env, marks=value.marks)
+
+
+def _boolean(run: Interpreter, env: Env, node: ast.BoolOp) -> Value:
+    values = evaluate_all(run, env, node.values)
+    for part, value in zip(node.values[:-1], values, strict=False):
+        tested(run, env, part, value)
+    decides = merged(value.marks for value in values[:-1] if not isinstance(value, Key | Array))
+    return marked(join(values), raised(decides, Vary.CHOICE))
+
+
+def _choice(run: Interpreter, env: Env, node: ast.IfExp) -> Value:
+    test = evaluate(run, env, node.test)
+    tested(run, env, node.test, test)
+    asks_for_shape(run, env, node.test, test, [node.body, node.orelse])
+    value = join([evaluate(run, env, node.body), evaluate(run, env, node.orelse)])
+    return marked(value, raised(test.marks, Vary.CHOICE))
+
+
+# -- subscripts ------------------------------------------------------------------------------------------------------
+
+
+def call_method(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str, positional: list[Value]) -> Value:
+    """The value of `owner.name(...)`."""
+    from scanify.analysis.values.calls.calls import call
+
+    return call(run, env, node, attribute(run, env, node, owner, name), positional, {})
+
+
+# -- the rest --------------------------------------------------------------------------------------------------------
+
+
+def _subscript(run: Interpreter, env: Env, node: ast.Subscript) -> Value:
+    from scanify.analysis.values.code.subscripts import subscript
+
+    return subscript(run, env, node)
+
+
+def _lambda(run: Interpreter, env: Env, node: ast.Lambda) -> Value:
+    marks = merged(
+        value.marks
+        for each in nodes_in(node.body)
+        if isinstance(each, ast.Name) and (value := env.lookup(each.id)) is not None
+    )
+    made = Function(node, env, fresh=run.tick() if env.function is not None else 0, marks=marks)
+    run.closures.append(made)
+    return made
+
+
+def _call(run: Interpreter, env: Env, node: ast.Call) -> Value:
+    from scanify.analysis.values.calls.calls import call_node
+
+    return call_node(run, env, node)
+
+
+def _walrus(run: Interpreter, env: Env, node: ast.NamedExpr) -> Value:
+    value = evaluate(run, env, node.value)
+    bind_target(run, env, node.target, value)
+    return value
+
+
+def _text(run: Interpreter, env: Env, node: ast.JoinedStr) -> Value:
+    from scanify.analysis.values.calls.calls import given_away
+
+    values = [evaluate(run, env, part.value) for part in node.values if isinstance(part, ast.FormattedValue)]
+    given_away(run, env, node, values, "an f-string", Does.TEXT)
+    written(run, env, node, values)
+    return Text(merged(raised(value.marks, Vary.NUMBER) for value in values))
+
+
+def _starred(run: Interpreter, env: Env, node: ast.Starred) -> Value:
+    return evaluate(run, env, node.value)
+
+
+def _yielded(run: Interpreter, env: Env, node: ast.Yield | ast.YieldFrom) -> Value:
+    from scanify.analysis.values.code.generators import note_yield
+
+    return note_yield(run, env, node, evaluate(run, env, node.value) if node.value is not None else None)
+
+
+def _awaited(run: Interpreter, env: Env, node: ast.Await) -> Value:
+    evaluate(run, env, node.value)
+    return Unknown("what a coroutine gives")
+
+
+def _slice(run: Interpreter, env: Env, node: ast.Slice) -> Value:
+    return Unknown("a slice")
+
+
+_HANDLERS: dict[type[ast.expr], Callable[..., Value]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.List: _display,
+    ast.Tuple: _display,
+    ast.Set: _display,
+    ast.Dict: _dict,
+    ast.ListComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.DictComp: _comprehension,
+    ast.BinOp: _binary,
+    ast.Compare: _compare,
+    ast.UnaryOp: _unary,
+    ast.BoolOp: _boolean,
+    ast.IfExp: _choice,
+    ast.Subscript: _subscript,
+    ast.Lambda: _lambda,
+    ast.Call: _call,
+    ast.NamedExpr: _walrus,
+    ast.JoinedStr: _text,
+    ast.Starred: _starred,
+    ast.Yield: _yielded,
+    ast.YieldFrom: _yielded,
+    ast.Await: _awaited,
+    ast.Slice: _slice,
+}

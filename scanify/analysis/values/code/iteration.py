@@ -1,0 +1,305 @@
+"""Iteration: what the elements of a value are, how they differ from one to the next, and what a target is bound to."""
+
+import ast
+from dataclasses import dataclass, field, replace
+
+from scanify.analysis.values.domain import (
+    Array,
+    Const,
+    Instance,
+    Key,
+    Library,
+    Listed,
+    Mapped,
+    Mark,
+    Marks,
+    Number,
+    OneOf,
+    Text,
+    Unknown,
+    Value,
+    Vary,
+    Walked,
+    chosen,
+    join,
+    marked,
+    options,
+)
+from scanify.analysis.values.environment import Env
+from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
+from scanify.analysis.values.interpreter import Interpreter, without_marks
+
+
+@dataclass
+class Spread:
+    """The elements of a value, as groups; where `whole` is false there may be others, and `why` says why.
+
+    `may_lack` says that one of several lists that it may be is made empty.
+    """
+
+    groups: list[Group] = field(default_factory=list)
+    whole: bool = True
+    why: str = ""
+    may_lack: bool = False
+
+
+def elements_of(run: Interpreter, env: Env, value: Value, node: ast.AST) -> Spread:
+    """What `[*value]` holds."""
+    match value:
+        case Listed():
+            return _spread_of(value.cell, node, env)
+        case Key() if value.many:
+            return Spread([Group(Key(value.marks), node, env.module, (run.new_loop(),), value.count)])
+        case Walked(kind="reversed" | "values" | "iter", parts=[inner]) if not isinstance(inner, Walked):
+            if isinstance(inner, Mapped):
+                groups = [Group(one, node, env.module) for one in inner.cell.entries.values()]
+                return Spread([*groups, *inner.cell.groups], inner.cell.whole, inner.cell.why)
+            return elements_of(run, env, inner, node)
+        case Walked():
+            loop = run.new_loop()
+            element, count = iterate(run, env, value, loop, node, "an element")
+            return Spread([Group(element, node, env.module, (loop,), count)])
+        case Array():
+            loop = run.new_loop()
+            return Spread([Group(Array(value.numpy, value.marks), node, env.module, (loop,), value.rows)])
+        case _:
+            why = value.why if isinstance(value, Unknown) else "the elements of a value are not shown"
+            choices = (
+                [elements_of(run, env, one, node) for one in options(value)] if value not in options(value) else []
+            )
+            groups = [replace(group, conditional=True, count=None) for choice in choices for group in choice.groups]
+            whole = bool(choices) and all(choice.whole for choice in choices)
+            if not choices:
+                groups = [_hidden_group(run, why, value, node, env)]
+            lacks = any(not choice.groups for choice in choices)
+            return Spread(groups, whole, "" if whole else why, lacks)
+
+
+def _spread_of(cell: ListCell, node: ast.AST, env: Env) -> Spread:
+    """The elements of a list; of one from elsewhere whose annotation says nothing of them, they are unknown."""
+    groups = list(cell.groups)
+    if cell.given and not groups:
+        groups = [Group(Unknown(cell.why, cell.why_at, given=True), node, env.module, (), None, True)]
+    return Spread(groups, cell.whole, cell.why, cell.may_lack)
+
+
+def _hidden_group(run: Interpreter, why: str, value: Value, node: ast.AST, env: Env) -> Group:
+    """The elements of a value of which nothing is known: any number of them, of any kind."""
+    loop = run.new_loop()
+    given = isinstance(value, Unknown) and value.given
+    at = value.at if isinstance(value, Unknown) else None
+    element = Unknown(why, at, (*value.marks, Mark(loop, Vary.OTHER, "an element")), given=given)
+    return Group(element, node, env.module, (loop,), None, True)
+
+
+def iterate(run: Interpreter, env: Env, value: Value, loop: int, node: ast.AST, via: str) -> tuple[Value, int | None]:
+    """An element of what a loop walks, marked as it differs between iterations, and how many there are if known."""
+    match value:
+        case Listed():
+            run.use(value.cell, Does.WALK, node, env)
+            return _element(run, value.cell, loop, via), value.cell.length()
+        case Mapped():
+            return Text((Mark(loop, Vary.NUMBER, via),)), entries(value.cell)
+        case Key():
+            return Key((Mark(loop, Vary.KEY, via),)), value.count if value.many else None
+        case Array():
+            return Array(value.numpy, (*value.marks, Mark(loop, Vary.NUMBER, via)), value.shape), value.rows
+        case Text() | Const():
+            count = len(value.value) if isinstance(value, Const) and isinstance(value.value, str) else None
+            return Text((Mark(loop, Vary.NUMBER, via),)), count
+        case Walked():
+            return _step(run, env, value, loop, node, via)
+        case Instance(cls=Library(), fields={"layers": Listed(cell=cell)}):
+            return _element(run, cell, loop, via), cell.length()
+        case Instance():
+            from scanify.analysis.values.code.expressions import call_method
+
+            if not hasattr(value.cls, "qualname") and run.classes.method(value.cls, "__iter__"):
+                inner = call_method(run, env, node, value, "__iter__", [])
+                if not isinstance(inner, Instance):
+                    return iterate(run, env, inner, loop, node, via)
+            return Unknown(f"an element of a `{value.name}`", marks=(Mark(loop, Vary.OTHER, via),)), None
+        case Unknown():
+            return Unknown(value.why, value.at, (*value.marks, Mark(loop, Vary.OTHER, via)), given=value.given), None
+        case _:
+            pairs = [iterate(run, env, option, loop, node, via) for option in options(value) if option is not value]
+            counts = {count for _, count in pairs}
+            element = join(one for one, _ in pairs) if pairs else Unknown("the elements of a value are not shown")
+            if (number := _as_number(element, loop)) is not None:
+                return marked(number, (Mark(loop, Vary.NUMBER, via),)), None
+            mark = (Mark(loop, Vary.OTHER, via),) if isinstance(element, Unknown) else ()
+            return marked(element, (*mark, *chosen(value))), counts.pop() if len(counts) == 1 else None
+
+
+def entries(cell: DictCell) -> int | None:
+    counts = [group.count for group in cell.groups]
+    return len(cell.entries) + sum(one or 0 for one in counts) if cell.whole and None not in counts else None
+
+
+def _element(run: Interpreter, cell: ListCell, loop: int, via: str) -> Value:
+    """An element of a list: what differs between its groups, or within one, differs between the iterations."""
+    if not cell.groups:
+        return Unknown(cell.why or "an element of an empty list", cell.why_at, (Mark(loop, Vary.OTHER, via),))
+    first = cell.groups[0].element
+    constants = {repr(group.element.value) for group in cell.groups if isinstance(group.element, Const)}
+    if len(constants) == 1 and all(isinstance(group.element, Const) for group in cell.groups):
+        return first
+    element = cell.element()
+    how = _HOW.get(type(element), Vary.OTHER)
+    if (number := _as_number(element, loop)) is not None:
+        element, how = number, Vary.NUMBER
+    if isinstance(element, Instance):
+        return marked(element, _own_marks(run, cell, element, loop, via))
+    if isinstance(element, Listed):
+        return element
+    if how is Vary.NUMBER and len(cell.groups) > 1 and _holds_runs(cell):
+        how = Vary.CHOICE  # `[first, *others]`: the place in the list decides
+    same = len(cell.groups) == 1 and not first.marks and isinstance(first, Const | Number | Text)
+    if how is Vary.NUMBER and len(constants) < sum(isinstance(group.element, Const) for group in cell.groups):
+        how = Vary.CHOICE  # some of them repeat
+    return element if same else marked(element, (Mark(loop, how, via),))
+
+
+def _as_number(element: Value, loop: int) -> Value | None:
+    """An element that is shown to be a number in some places and nowhere to be anything else; else None."""
+    found = list(options(element))
+    shown = [option for option in found if not isinstance(option, Unknown)]
+    if len(shown) == len(found) or not shown or not all(isinstance(option, Number | Const) for option in shown):
+        return None
+    if any(isinstance(option, Const) and not isinstance(option.value, int | float) for option in shown):
+        return None
+    return join([without_marks(option, [loop]) for option in found])
+
+
+def _holds_runs(cell: ListCell) -> bool:
+    """Whether some elements of a table that follow one another may be equal."""
+    if any(group.loops or group.count not in (None, 1) for group in cell.groups):
+        return True
+    if any(group.count is None and not isinstance(group.element, Const) for group in cell.groups):
+        return True
+    values = [group.element.value if isinstance(group.element, Const) else object() for group in cell.groups]
+    return any(first == second == third for first, second, third in zip(values, values[1:], values[2:], strict=False))
+
+
+# How what a table holds differs from one iteration to the next.
+_HOW: dict[type, Vary] = {
+    Key: Vary.KEY,
+    Number: Vary.NUMBER,
+    Text: Vary.NUMBER,
+    Const: Vary.NUMBER,
+    Array: Vary.NUMBER,
+}
+
+
+def _own_marks(run: Interpreter, cell: ListCell, element: Instance, loop: int, via: str) -> Marks:
+    """How objects that are no modules differ from one to the next: settings of a layer each."""
+    if run.classes.is_module(element.cls) or isinstance(element.cls, Library):
+        return ()
+    if cell.given:
+        return (Mark(loop, Vary.OTHER, via),)
+    around = {each for group in cell.groups for each in group.loops}
+    inside = [mark.how for value in element.fields.values() for mark in value.marks if mark.loop in around]
+    return (Mark(loop, max(inside), via),) if inside else ()
+
+
+def _step(run: Interpreter, env: Env, walked: Walked, loop: int, node: ast.AST, via: str) -> tuple[Value, int | None]:
+    number = Number((Mark(loop, Vary.NUMBER, via),))
+    if walked.kind == "range":
+        return number, walked.count
+    if walked.kind == "keys":
+        return Text((Mark(loop, Vary.NUMBER, via),)), walked.count
+    steps = [iterate(run, env, part, loop, node, via) for part in walked.parts]
+    counts = [count for _, count in steps]
+    count = min((one for one in counts if one is not None), default=None)
+    if walked.kind in ("reversed", "iter", "filter"):
+        return steps[0]
+    if walked.kind == "values":
+        inner = walked.parts[0]
+        return (inner.cell.value(), entries(inner.cell)) if isinstance(inner, Mapped) else steps[0]
+    if walked.kind == "items":
+        inner = walked.parts[0]
+        name = Text((Mark(loop, Vary.NUMBER, via),))
+        value = inner.cell.value() if isinstance(inner, Mapped) else Unknown("a value of a dict")
+        return tuple_of(run, env, node, [name, value]), steps[0][1]
+    if walked.kind == "enumerate":
+        return tuple_of(run, env, node, [number, steps[0][0]]), steps[0][1]
+    if walked.kind == "product":
+        return tuple_of(run, env, node, [element for element, _ in steps]), None
+    return tuple_of(run, env, node, [element for element, _ in steps]), count
+
+
+def tuple_of(run: Interpreter, env: Env, node: ast.AST, values: list[Value]) -> Listed:
+    """A tuple that is made on the way."""
+    cell = ListCell(node, env.module, run.tick(), function=env.function, is_tuple=True)
+    cell.groups = [Group(value, node, env.module) for value in values]
+    return Listed(cell)
+
+
+def bind_target(run: Interpreter, env: Env, target: ast.expr, value: Value) -> None:
+    """Bind the names of a target; what it stores into is for `statements`."""
+    match target:
+        case ast.Name(id=name):
+            env.bind(name, value)
+        case ast.Starred(value=inner):
+            bind_target(run, env, inner, value)
+        case ast.Tuple(elts=targets) | ast.List(elts=targets):
+            for each, part in zip(targets, unpacked(run, env, target, value, targets), strict=True):
+                bind_target(run, env, each, part)
+        case ast.Attribute() | ast.Subscript():
+            from scanify.analysis.values.code.stores import store
+
+            store(run, env, target, value)
+
+
+def unpacked(run: Interpreter, env: Env, node: ast.AST, value: Value, targets: list[ast.expr]) -> list[Value]:
+    """What each target of an unpacking is given."""
+    star = next((at for at, each in enumerate(targets) if isinstance(each, ast.Starred)), None)
+    if isinstance(value, Listed) and value.cell.whole and all(one.count == 1 for one in value.cell.groups):
+        parts = [group.element for group in value.cell.groups]
+        if star is None and len(parts) == len(targets):
+            return parts
+        if star is not None and len(parts) >= len(targets) - 1:
+            behind = len(targets) - star - 1
+            middle = parts[star : len(parts) - behind]
+            rest = ListCell(node, env.module, run.tick(), function=env.function)
+            rest.groups = [Group(each, node, env.module) for each in middle]
+            rest.copied = value.cell
+            return [*parts[:star], Listed(rest), *parts[len(parts) - behind :]]
+    if isinstance(value, OneOf) and star is None:
+        columns = _columns(value, len(targets))
+        if columns is not None:
+            return columns
+    if isinstance(value, Key):
+        return [Key(value.marks, many=isinstance(each, ast.Starred)) for each in targets]
+    loop = run.new_loop()
+    parts = []
+    for each in targets:
+        element, _ = iterate(run, env, value, loop, node, "")
+        element = without_marks(element, [loop])
+        element = replace(element, part=True) if isinstance(element, Unknown) else element
+        if isinstance(each, ast.Starred):
+            cell = ListCell(node, env.module, run.tick(), function=env.function)
+            cell.groups = [Group(element, node, env.module, (loop,), None)]
+            walked = value.parts[0] if isinstance(value, Walked) and value.parts else value
+            cell.copied = walked.cell if isinstance(walked, Listed | Mapped) else None
+            parts.append(Listed(cell))
+        else:
+            parts.append(element)
+    return parts
+
+
+def _columns(value: OneOf, width: int) -> list[Value] | None:
+    """What each target is given where a table of tuples is unpacked: `for dim, depth in ((64, 2), (128, 3))`."""
+    rows: list[list[Value]] = []
+    for option in options(value):
+        groups = option.cell.groups if isinstance(option, Listed) and option.cell.whole else []
+        if len(groups) != width or any(group.count != 1 for group in groups):
+            return None
+        rows.append([group.element for group in groups])
+    columns: list[Value] = []
+    for column in zip(*rows, strict=True):
+        joined = join(column)
+        how = _HOW.get(type(joined), Vary.OTHER)
+        marks = tuple(replace(mark, how=how) if mark.how is Vary.OTHER else mark for mark in value.marks)
+        columns.append(joined if isinstance(joined, Const) else marked(joined, marks))
+    return columns

@@ -1,0 +1,102 @@
+"""Binary operations: on numbers and arrays, and those that make lists of lists."""
+
+import ast
+from collections.abc import Callable
+
+from scanify.analysis.values.calls.allocate import new_dict, new_list, spread_dict
+from scanify.analysis.values.calls.arrays import of_arrays
+from scanify.analysis.values.code.iteration import elements_of
+from scanify.analysis.values.domain import (
+    Array,
+    Const,
+    Instance,
+    Key,
+    Listed,
+    Mapped,
+    Marks,
+    Number,
+    Text,
+    Unknown,
+    Value,
+    Vary,
+    merged,
+    options,
+    raised,
+)
+from scanify.analysis.values.environment import Env
+from scanify.analysis.values.heap import Does, Group
+from scanify.analysis.values.interpreter import Interpreter
+
+
+def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.operator, right: Value) -> Value:
+    """The value of a binary operation."""
+    marks = merged([left.marks, right.marks])
+    for option in (*options(left), *options(right)):
+        if isinstance(option, Instance):
+            run.use_of(option, Does.PASS, node, env, "an operator")
+    lists = [one for side in (left, right) for one in options(side) if isinstance(one, Listed)]
+    if isinstance(op, ast.Add) and lists:
+        return _joined(run, env, node, left, right)
+    if isinstance(op, ast.Mult) and lists and not (isinstance(left, Array) or isinstance(right, Array)):
+        return _repeated(run, env, node, lists[0], right if lists[0] is left else left)
+    if isinstance(op, ast.BitOr) and (isinstance(left, Mapped) or isinstance(right, Mapped)):
+        cell = new_dict(run, env, node)
+        for side in (left, right):
+            spread_dict(cell, side, node, env)
+        return Mapped(cell)
+    if isinstance(left, Array | Key) or isinstance(right, Array | Key):
+        return of_arrays([left, right], marks)
+    if isinstance(left, Text) or isinstance(right, Text):
+        return Text(marks)
+    if isinstance(left, Const) and isinstance(right, Const):
+        return _folded(left, op, right, marks)
+    if isinstance(op, ast.Pow) and isinstance(left, Const) and isinstance(left.value, int):
+        return Number(raised(right.marks, Vary.OTHER))  # 2**i is a width or a dilation, which grows
+    if all(isinstance(one, Number | Const) for one in (left, right)):
+        return Number(raised(marks, Vary.CHOICE) if isinstance(op, ast.Mod) else marks)  # a remainder is one of a few
+    return Unknown(f"the value of `{env.code(node)}` is unknown", env.place(node), marks)
+
+
+_FOLD: dict[type[ast.operator], Callable[[object, object], object]] = {
+    ast.Add: lambda a, b: a + b,  # type: ignore[operator]
+    ast.Sub: lambda a, b: a - b,  # type: ignore[operator]
+    ast.Mult: lambda a, b: a * b,  # type: ignore[operator]
+    ast.FloorDiv: lambda a, b: a // b,  # type: ignore[operator]
+    ast.Mod: lambda a, b: a % b,  # type: ignore[operator]
+}
+
+
+def _folded(left: Const, op: ast.operator, right: Const, marks: Marks) -> Value:
+    fold = _FOLD.get(type(op))
+    plain = all(isinstance(one.value, int) and abs(one.value) < 10**9 for one in (left, right))
+    if fold is not None and plain:
+        try:
+            return Const(fold(left.value, right.value), marks)
+        except ArithmeticError:
+            return Number(marks)
+    texts = any(isinstance(one.value, str) for one in (left, right))
+    return Text(marks) if texts else Number(marks)
+
+
+def _joined(run: Interpreter, env: Env, node: ast.AST, left: Value, right: Value) -> Value:
+    cell = new_list(run, env, node)
+    for side in (left, right):
+        for option in options(side):
+            if isinstance(option, Listed):
+                run.use(option.cell, Does.JOIN, node, env)
+                cell.is_tuple = option.cell.is_tuple
+        spread = elements_of(run, env, side, node)
+        cell.groups += spread.groups
+        cell.whole, cell.why = cell.whole and spread.whole, cell.why or spread.why
+    return Listed(cell, merged([left.marks, right.marks]))
+
+
+def _repeated(run: Interpreter, env: Env, node: ast.AST, listed: Listed, times: Value) -> Value:
+    cell = new_list(run, env, node, is_tuple=listed.cell.is_tuple)
+    count = times.value if isinstance(times, Const) and isinstance(times.value, int) else None
+    run.use(listed.cell, Does.JOIN, node, env)
+    for group in listed.cell.groups:
+        total = group.count * count if group.count is not None and count is not None else None
+        cell.groups.append(Group(group.element, group.node, group.module, group.loops, total))
+    cell.whole, cell.repeats = listed.cell.whole, node
+    return Listed(cell, times.marks)

@@ -1,0 +1,379 @@
+"""Statements: running a function's body over abstract values, with joins where branches meet."""
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from scanify.analysis.index.module import Module
+from scanify.analysis.lower.nodes import children, names_in, nodes_below, nodes_in
+from scanify.analysis.values.calls.arrays import asks_for_shape
+from scanify.analysis.values.calls.methods import extend
+from scanify.analysis.values.code.annotations import annotated
+from scanify.analysis.values.code.definitions import (
+    class_statement,
+    delete_statement,
+    function_statement,
+    global_statement,
+    import_statement,
+)
+from scanify.analysis.values.code.expressions import evaluate, tested
+from scanify.analysis.values.code.generators import generated
+from scanify.analysis.values.code.iteration import bind_target, iterate
+from scanify.analysis.values.code.operators import combine
+from scanify.analysis.values.code.stores import as_loaded, note_stores
+from scanify.analysis.values.domain import (
+    NONE,
+    Array,
+    Class,
+    Const,
+    Function,
+    Instance,
+    Library,
+    Listed,
+    Mapped,
+    Mark,
+    Number,
+    Unknown,
+    Value,
+    Vary,
+    Walked,
+    join,
+    marked,
+    options,
+    raised,
+)
+from scanify.analysis.values.effects import Act
+from scanify.analysis.values.environment import Env
+from scanify.analysis.values.heap import Does
+from scanify.analysis.values.identity import is_coarse, kind_of
+from scanify.analysis.values.interpreter import Interpreter
+
+
+@dataclass
+class Flow:
+    """What a body has returned and yielded so far."""
+
+    returned: list[Value] = field(default_factory=list)
+    yielded: bool = False
+
+
+def run_body(run: Interpreter, env: Env, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Value:
+    """Run a function's body: what it returns."""
+    flow = Flow()
+    if _yields(function, env.module):
+        if isinstance(function, ast.AsyncFunctionDef):
+            execute(run, env, function.body, flow)
+            return Unknown(f"what the generator `{function.name}` yields is not followed")
+        return generated(run, env, function, lambda: execute(run, env, function.body, flow))
+    ends = execute(run, env, function.body, flow)
+    if not ends:
+        flow.returned.append(NONE)
+    return join(flow.returned)
+
+
+def _yields(function: ast.AST, module: Module) -> bool:
+    """Whether a function is a generator; asked once for each."""
+    known = getattr(function, "_yields", None)
+    if known is None:
+        known = False
+        waiting = children(function) if "yield" in module.text else []
+        while waiting and not known:
+            node = waiting.pop()
+            known = isinstance(node, ast.Yield | ast.YieldFrom)
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+                waiting.extend(children(node))
+        function._yields = known  # type: ignore[attr-defined]
+    return bool(known)
+
+
+def execute(run: Interpreter, env: Env, statements: Sequence[ast.stmt], flow: Flow) -> bool:
+    """Run statements in order. True where none of the paths goes on behind them."""
+    for statement in statements:
+        run.steps += 1
+        probe = run.probes.get(statement)
+        if probe is not None:
+            probe.note(env)
+        if run.exhausted:
+            return False
+        handler = _HANDLERS.get(type(statement))
+        if handler is not None and handler(run, env, statement, flow):
+            return True
+    return False
+
+
+# -- assignments -----------------------------------------------------------------------------------------------------
+
+
+def assigned_value(run: Interpreter, env: Env, node: ast.stmt, name: str) -> Value:
+    """What a statement at the top level of a file gives a name."""
+    inner = env.copy()
+    inner.names = {}
+    execute(run, inner, [node], Flow())
+    value = inner.names.get(name)
+    return value if value is not None else Unknown(f"`{name}` is not shown", env.place(node))
+
+
+def _assign(run: Interpreter, env: Env, node: ast.Assign, flow: Flow) -> bool:
+    if isinstance(node.targets[0], ast.Tuple | ast.List):
+        run.unpacking = node.value
+    value = evaluate(run, env, node.value)
+    for target in node.targets:
+        _bind(run, env, target, value)
+        note_stores(run, env, node, target, node.value, value)
+    return False
+
+
+def _bind(run: Interpreter, env: Env, target: ast.expr, value: Value) -> None:
+    if isinstance(target, ast.Name) and target.id in env.global_names:
+        run.effect(Act.WRITE, target.id, target, env)
+    bind_target(run, env, target, value)
+
+
+def _annotated_assign(run: Interpreter, env: Env, node: ast.AnnAssign, flow: Flow) -> bool:
+    if node.value is not None:
+        value = evaluate(run, env, node.value)
+        if isinstance(value, Unknown):
+            said = annotated(run, env, node.annotation, env.code(node.target))
+            value = said if isinstance(said, Number | Array) else value
+        _bind(run, env, node.target, value)
+        note_stores(run, env, node, node.target, node.value, value)
+    return False
+
+
+def _augmented(run: Interpreter, env: Env, node: ast.AugAssign, flow: Flow) -> bool:
+    before = evaluate(run, env, as_loaded(node.target))
+    value = evaluate(run, env, node.value)
+    if isinstance(before, Listed) and isinstance(node.op, ast.Add) and not before.cell.is_tuple:
+        extend(run, env, before.cell, value, node.value, node)
+        run.effect(Act.COLLECT, env.code(node.target), node, env, born=before.cell.born, root=before.cell.node)
+        return False
+    if isinstance(before, Unknown) and isinstance(value, Listed):
+        run.effect(Act.COLLECT, env.code(node.target), node, env)
+    if any(isinstance(option, Unknown) and option.given for option in options(before)):
+        run.effect(Act.IN_PLACE, env.code(node.target), node, env)
+    if isinstance(before, Array) and before.numpy:
+        run.effect(Act.WRITE, env.code(node.target), node, env, born=before.born)
+    _bind(run, env, node.target, combine(run, env, node, before, node.op, value))
+    return False
+
+
+# -- branches and loops ----------------------------------------------------------------------------------------------
+
+
+def _fields_of_self(env: Env) -> dict[str, Value] | None:
+    around: Env | None = env
+    while around is not None and around.self_name is None:
+        around = around.parent
+    instance = around.lookup(around.self_name or "") if around is not None else None
+    return instance.fields if isinstance(instance, Instance) and not instance.whole else None
+
+
+def _branches(run: Interpreter, env: Env, blocks: Sequence[Sequence[ast.stmt]], flow: Flow, test: Value | None) -> bool:
+    """Run each block from here, and go on where those that do not end the function meet."""
+    fields = _fields_of_self(env)
+    start = dict(fields) if fields is not None else {}
+    ends: list[tuple[Env, dict[str, Value]]] = []
+    for block in blocks:
+        inner = env.copy()
+        if fields is not None:
+            fields.clear()
+            fields.update(start)
+        with run.region():
+            over = execute(run, inner, block, flow)
+        if not over:
+            ends.append((inner, dict(fields) if fields is not None else {}))
+    if not ends:
+        return True
+    before = dict(env.names)
+    env.join_with([inner for inner, _ in ends])
+    if test is not None and test.marks:
+        for name, value in env.names.items():
+            if value is not before.get(name):
+                env.names[name] = marked(value, raised(test.marks, Vary.CHOICE))
+    if fields is not None:
+        _join_fields(fields, [made for _, made in ends], test)
+    return False
+
+
+def _join_fields(fields: dict[str, Value], made: Sequence[dict[str, Value]], test: Value | None) -> None:
+    names = {name for each in made for name in each}
+    fields.clear()
+    for name in names:
+        values = [each[name] for each in made if name in each]
+        same = len(values) == len(made) and all(value is values[0] for value in values)
+        value = values[0] if same else join(values)
+        fields[name] = value if same or test is None else marked(value, raised(test.marks, Vary.CHOICE))
+
+
+def _if(run: Interpreter, env: Env, node: ast.If, flow: Flow) -> bool:
+    test = evaluate(run, env, node.test)
+    tested(run, env, node.test, test)
+    if node.orelse or not isinstance(node.body[-1], ast.Raise):
+        asks_for_shape(run, env, node.test, test, [*node.body, *node.orelse])
+    return _branches(run, env, [node.body, node.orelse], flow, test)
+
+
+def _for(run: Interpreter, env: Env, node: ast.For | ast.AsyncFor, flow: Flow) -> bool:
+    walked = evaluate(run, env, node.iter)
+    loop = run.new_loop()
+    element, count = iterate(run, env, walked, loop, node.iter, ast.unparse(node.target))
+    _repeat(run, env, node, loop, count, flow, lambda inner: bind_target(run, inner, node.target, element))
+    if node.orelse:
+        return _branches(run, env, [node.orelse, []], flow, None)
+    return False
+
+
+def _while(run: Interpreter, env: Env, node: ast.While, flow: Flow) -> bool:
+    tested(run, env, node.test, evaluate(run, env, node.test))
+    _repeat(run, env, node, run.new_loop(), None, flow, lambda inner: None)
+    return False
+
+
+def _repeat(
+    run: Interpreter,
+    env: Env,
+    node: ast.For | ast.AsyncFor | ast.While,
+    loop: int,
+    count: int | None,
+    flow: Flow,
+    begin: Callable[[Env], None],
+) -> None:
+    """Run a loop's body twice: the second time with what the first left behind, marked as it changes."""
+    before = dict(env.names)
+    inner = env.copy()
+    with run.region(loop, count):
+        begin(inner)
+        execute(run, inner, node.body, flow)
+        changing = {name for name, value in inner.names.items() if name in before and value is not before[name]}
+        carried = changing if isinstance(node, ast.While) else changing - names_in([node.target])
+        if carried:
+            same = is_coarse(run) and all(kind_of(before[name]) == kind_of(inner.names[name]) for name in carried)
+            swapped = [before[name] for name in carried]  # `cur, next = next, cur`: one of the values before the loop
+            for name in carried:
+                among = any(inner.names[name] is value for value in swapped)
+                inner.names[name] = _carried(before[name], inner.names[name], loop, name, among)
+            if not same:  # what acts the same way need not be run again where only effects are asked for
+                begin(inner)
+                execute(run, inner, node.body, flow)
+    env.join_with([env.copy(), inner])
+
+
+def _carried(before: Value, after: Value, loop: int, name: str, among: bool) -> Value:
+    """What a name holds at the beginning of an iteration that the one before has left it.
+
+    `among` says that the iteration before leaves it one of the values that names had before the loop.
+    """
+    from scanify.analysis.values.domain import Key, Text
+
+    value = join([before, after])
+    how = (
+        Vary.KEY if isinstance(value, Key) else Vary.NUMBER if isinstance(value, Number | Text | Array) else Vary.OTHER
+    )
+    if isinstance(value, Const):
+        return value
+    if among and how is not Vary.KEY:
+        return marked(value, (Mark(loop, Vary.CHOICE, name),))
+    if isinstance(value, Listed | Mapped | Instance | Function | Class | Library):
+        return value
+    return marked(value, (Mark(loop, how, name),))
+
+
+def _with(run: Interpreter, env: Env, node: ast.With | ast.AsyncWith, flow: Flow) -> bool:
+    for item in node.items:
+        value = evaluate(run, env, item.context_expr)
+        if isinstance(value, Walked):  # of a generator that is made a manager
+            value = Unknown("what a context manager gives")
+        if item.optional_vars is not None:
+            bind_target(run, env, item.optional_vars, value)
+    return execute(run, env, node.body, flow)
+
+
+def _try(run: Interpreter, env: Env, node: ast.Try, flow: Flow) -> bool:
+    blocks = [[*node.body, *node.orelse], *([*handler.body] for handler in node.handlers)]
+    test = Unknown("whether an exception is raised", marks=run.ambient("try"))
+    over = _branches(run, env, blocks, flow, test)
+    return execute(run, env, node.finalbody, flow) or over
+
+
+def _match(run: Interpreter, env: Env, node: ast.Match, flow: Flow) -> bool:
+    subject = evaluate(run, env, node.subject)
+    for case in node.cases:
+        for each in nodes_in(case.pattern):
+            name = getattr(each, "name", None) or getattr(each, "rest", None)
+            if isinstance(name, str):
+                env.bind(name, Unknown("a name that `case` binds is not followed", marks=subject.marks))
+    return _branches(run, env, [*(case.body for case in node.cases), []], flow, subject)
+
+
+# -- the rest --------------------------------------------------------------------------------------------------------
+
+
+def _expression(run: Interpreter, env: Env, node: ast.Expr, flow: Flow) -> bool:
+    before = len(run.effects)
+    evaluate(run, env, node.value)
+    for at, effect in enumerate(run.effects[before:], start=before):
+        if effect.act is Act.UNKNOWN and effect.node is node.value and not effect.inside:
+            run.effects[at] = replace(effect, act=Act.WRITE)  # called for its effect alone
+    return False
+
+
+def _return(run: Interpreter, env: Env, node: ast.Return, flow: Flow) -> bool:
+    value = evaluate(run, env, node.value) if node.value is not None else NONE
+    for option in options(value):
+        if isinstance(option, Listed) and option.cell.function is not env.function and not option.cell.is_tuple:
+            run.use(option.cell, Does.RETURN, node, env)
+        elif isinstance(option, Instance) and not _made_in(option, env):
+            run.use_of(option, Does.RETURN, node, env)
+    flow.returned.append(value)
+    return True
+
+
+def _made_in(value: Instance, env: Env) -> bool:
+    """Whether an object is made by the function that gives it back."""
+    if env.function is None or value.node is None:
+        return False
+    return value.node in nodes_below(env.function)
+
+
+def _raise(run: Interpreter, env: Env, node: ast.Raise, flow: Flow) -> bool:
+    return True
+
+
+def _jump(run: Interpreter, env: Env, node: ast.stmt, flow: Flow) -> bool:
+    return False  # what follows in the block is run too, which only adds to what may be
+
+
+def _assert(run: Interpreter, env: Env, node: ast.Assert, flow: Flow) -> bool:
+    test = evaluate(run, env, node.test)
+    tested(run, env, node.test, test)
+    return False
+
+
+_HANDLERS: dict[type[ast.stmt], Callable[..., bool]] = {
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated_assign,
+    ast.AugAssign: _augmented,
+    ast.If: _if,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Try: _try,
+    ast.TryStar: _try,
+    ast.Match: _match,
+    ast.Expr: _expression,
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.Break: _jump,
+    ast.Continue: _jump,
+    ast.FunctionDef: function_statement,
+    ast.AsyncFunctionDef: function_statement,
+    ast.ClassDef: class_statement,
+    ast.Assert: _assert,
+    ast.Delete: delete_statement,
+    ast.Global: global_statement,
+    ast.Nonlocal: global_statement,
+    ast.Import: import_statement,
+    ast.ImportFrom: import_statement,
+}

@@ -1,0 +1,164 @@
+"""Stores: what assignments put into attributes, elements and names, and where an object of the heap is kept."""
+
+import ast
+from dataclasses import replace
+
+from scanify.analysis.values.calls.allocate import store_entry
+from scanify.analysis.values.code.expressions import evaluate
+from scanify.analysis.values.domain import (
+    Array,
+    Const,
+    Instance,
+    Library,
+    Listed,
+    Mapped,
+    Unknown,
+    Value,
+    marked,
+    options,
+)
+from scanify.analysis.values.effects import Act
+from scanify.analysis.values.environment import Env
+from scanify.analysis.values.heap import Does, Group
+from scanify.analysis.values.interpreter import Interpreter, Stored
+
+
+def note_stores(run: Interpreter, env: Env, node: ast.stmt, target: ast.expr, given: ast.expr, value: Value) -> None:
+    """Note which expression an object of the heap is assigned from, for each target by itself."""
+    if isinstance(target, ast.Tuple | ast.List) and isinstance(given, ast.Tuple | ast.List):
+        plain = not any(isinstance(each, ast.Starred) for each in (*target.elts, *given.elts))
+        if plain and len(target.elts) == len(given.elts) and isinstance(value, Listed):
+            for each, part, group in zip(target.elts, given.elts, value.cell.groups, strict=False):
+                note_stores(run, env, node, each, part, group.element)
+        return
+    if not isinstance(target, ast.Name | ast.Attribute):
+        return
+    attribute = target.attr if isinstance(target, ast.Attribute) else None
+    holder = evaluate(run, env, target.value) if isinstance(target, ast.Attribute) else None
+    owner = holder.cls if isinstance(holder, Instance) and not isinstance(holder.cls, Library) else None
+    for option in options(value):
+        if isinstance(option, Listed | Mapped):
+            building = 0 < run.building <= option.cell.born
+            known = run.stores.setdefault(option.cell.node, {})
+            # Uses are noted when they are first met, so that an assignment that is run again stays before them.
+            clock = known[target].clock if target in known else run.tick()
+            known[target] = Stored(node, target, given, env.module, env.function, owner, attribute, clock, building)
+
+
+def as_loaded(target: ast.expr) -> ast.expr:
+    """A target as the expression that reads it."""
+    if isinstance(target, ast.Name):
+        return ast.copy_location(ast.Name(target.id, ast.Load()), target)
+    if isinstance(target, ast.Attribute):
+        return ast.copy_location(ast.Attribute(target.value, target.attr, ast.Load()), target)
+    if isinstance(target, ast.Subscript):
+        return ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target)
+    return target
+
+
+def store(run: Interpreter, env: Env, target: ast.Attribute | ast.Subscript, value: Value) -> None:
+    """Store into an attribute or an element."""
+    owner = evaluate(run, env, target.value)
+    if isinstance(owner, Unknown) and isinstance(target.value, ast.Name) and (marks := run.ambient(target.value.id)):
+        env.bind(target.value.id, marked(owner, marks))  # an object that is another one in each iteration from here on
+    if isinstance(target, ast.Attribute):
+        for option in options(owner):
+            store_attribute(run, env, target, option, target.attr, value)
+        return
+    _touch_holder(run, env, target)
+    key = evaluate(run, env, target.slice) if not isinstance(target.slice, ast.Slice) else Unknown("a slice")
+    for option in options(owner):
+        _store_element(run, env, target, option, key, value)
+
+
+def _touch_holder(run: Interpreter, env: Env, target: ast.Subscript) -> None:
+    """Note that an array of an object is written into in place: `layer.weight[0] = w`."""
+    inner = target.value
+    while isinstance(inner, ast.Subscript):
+        inner = inner.value
+    if isinstance(inner, ast.Attribute):
+        for option in options(evaluate(run, env, inner)):
+            if not isinstance(option, Array | Unknown):
+                return
+        for option in options(evaluate(run, env, inner.value)):
+            if isinstance(option, Instance) and not _is_self(env, option):
+                run.touch(option, Does.CHANGE, target, env)
+
+
+def store_attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str, value: Value) -> None:
+    """Store into an attribute: of an object that is being made, or of another one, which is a write."""
+    for option in options(value):
+        if isinstance(option, Listed | Mapped) and not _is_self(env, owner):
+            run.use(option.cell, Does.STORE, node, env, name)
+    if isinstance(owner, Instance) and not isinstance(owner.cls, Library):
+        own = _is_self(env, owner) or 0 < run.building <= owner.born or run.is_fresh(owner.born, env.call)
+        if own or name not in owner.fields:  # what a function stores into its caller's object is noted, and no more
+            owner.fields[name] = value
+        if not _is_self(env, owner) or owner.whole:
+            run.effect(Act.WRITE, env.code(node), node, env, born=owner.born)
+            if not 0 < run.building <= owner.born:
+                run.touch(owner, Does.CHANGE, node, env)
+                run.replace(owner, name, node, env)
+        return
+    run.replace(owner, name, node, env)
+    if isinstance(owner, Instance):
+        run.touch(owner, Does.CHANGE, node, env)
+    run.effect(Act.WRITE, env.code(node), node, env, owner=owner)
+
+
+def _is_self(env: Env, owner: Value) -> bool:
+    around: Env | None = env
+    while around is not None and around.self_name is None:
+        around = around.parent
+    return around is not None and around.lookup(around.self_name or "") is owner
+
+
+def _store_element(run: Interpreter, env: Env, target: ast.Subscript, owner: Value, key: Value, value: Value) -> None:
+    code = env.code(target)
+    if isinstance(owner, Mapped):
+        cell = owner.cell
+        loops = run.loops_since(cell.born)
+        conditional = run.conditional_since(cell.born)
+        count: int | None = 1
+        for region in loops:
+            count = count * region.count if count is not None and region.count is not None else None
+        numbers = tuple(region.loop for region in loops)
+        store_entry(cell, key, value, target, env, numbers, None if conditional else count, conditional)
+        if not any(each is target for each in cell.grown):
+            cell.grown.append(target)
+        run.use(cell, Does.GROW, target, env)
+        run.effect(Act.COLLECT, env.code(target.value), target, env, born=cell.born, root=cell.node)
+    elif isinstance(owner, Listed):
+        _placed(run, env, target, owner, value)
+        run.effect(Act.COLLECT, env.code(target.value), target, env, born=owner.cell.born, root=owner.cell.node)
+    elif isinstance(owner, Instance) and not isinstance(owner.cls, Library):
+        from scanify.analysis.values.code.expressions import call_method
+
+        call_method(run, env, target, owner, "__setitem__", [key, value])
+    else:
+        run.effect(Act.COLLECT, env.code(target.value) if code else code, target, env, owner=owner)
+
+
+def _placed(run: Interpreter, env: Env, target: ast.Subscript, owner: Listed, value: Value) -> None:
+    """`layers[i] = layer`: filling a list that was made of nothing at its full length, or changing one."""
+    cell = owner.cell
+    nothing = bool(cell.groups) and all(
+        (isinstance(group.element, Const) and group.element.value is None) or group.node is target
+        for group in cell.groups
+    )
+    loops = run.loops_since(cell.born)
+    if nothing:
+        count = next((group.count for group in cell.groups), None)
+        kept = [group for group in cell.groups if not isinstance(group.element, Const) and group.node is not target]
+        once = not loops
+        made = Group(value, target, env.module, tuple(region.loop for region in loops), 1 if once else count)
+        cell.groups = [*kept, made]
+        cell.repeats = None
+        if not any(each is target for each in cell.grown):
+            cell.grown.append(target)
+        run.use(cell, Does.GROW, target, env)
+        return
+    run.use(cell, Does.CHANGE, target, env, env.code(target))
+    if cell.groups:
+        cell.groups = [replace(group, conditional=True) for group in cell.groups]
+        cell.groups.append(Group(value, target, env.module, conditional=True, count=None))

@@ -1,0 +1,153 @@
+"""Subscripts: elements and parts of lists, dicts, keys and arrays."""
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+
+from scanify.analysis.values.calls.allocate import new_list
+from scanify.analysis.values.code.expressions import call_method, evaluate
+from scanify.analysis.values.code.iteration import elements_of
+from scanify.analysis.values.domain import (
+    Array,
+    Const,
+    Instance,
+    Key,
+    Library,
+    Listed,
+    Mapped,
+    Number,
+    Text,
+    Unknown,
+    Value,
+    Vary,
+    as_keys,
+    chosen,
+    join,
+    marked,
+    merged,
+    options,
+    raised,
+)
+from scanify.analysis.values.environment import Env
+from scanify.analysis.values.heap import Does, Group, ListCell
+from scanify.analysis.values.interpreter import Interpreter
+
+
+def subscript(run: Interpreter, env: Env, node: ast.Subscript) -> Value:
+    owner = evaluate(run, env, node.value)
+    if isinstance(node.slice, ast.Slice):
+        for part in (node.slice.lower, node.slice.upper, node.slice.step):
+            if part is not None:
+                evaluate(run, env, part)
+        return marked(join(_sliced(run, env, node, option) for option in options(owner)), chosen(owner))
+    index = evaluate(run, env, node.slice)
+    return marked(join(_item(run, env, node, option, index) for option in options(owner)), chosen(owner))
+
+
+def _sliced(run: Interpreter, env: Env, node: ast.Subscript, owner: Value) -> Value:
+    if isinstance(owner, Listed):
+        run.use(owner.cell, Does.SLICE, node, env)
+        cell = new_list(run, env, node, is_tuple=owner.cell.is_tuple)
+        spread = elements_of(run, env, owner, node)
+        part = node.slice
+        assert isinstance(part, ast.Slice)
+        cell.groups = [_part_of(group) for group in cut(spread.groups, part)]
+        cell.whole, cell.why, cell.copied = spread.whole, spread.why, owner.cell
+        return Listed(cell, owner.marks)
+    if isinstance(owner, Key):
+        return Key(owner.marks, many=True)
+    if isinstance(owner, Instance):
+        run.use_of(owner, Does.SLICE, node, env)
+    return owner if isinstance(owner, Array | Text | Unknown) else Unknown("a part of a value", marks=owner.marks)
+
+
+def cut(groups: Sequence[Group], part: ast.Slice) -> list[Group]:
+    """What `[...][part]` has of a list's groups: all that may be in it, without those that are surely not."""
+    kept = list(groups)
+    if part.step is not None:
+        return kept
+    lower, upper = _number(part.lower), _number(part.upper)
+    if lower is not None and lower > 0 and (part.upper is None or upper is not None):
+        kept = _without(kept, lower)
+    if upper is not None and upper < 0 and (part.lower is None or lower is not None):
+        kept = _without(kept[::-1], -upper)[::-1]
+    return kept or list(groups)
+
+
+def _number(node: ast.expr | None) -> int | None:
+    match node:
+        case ast.Constant(value=int(number)):
+            return number
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
+            return -number
+        case _:
+            return None
+
+
+def _without(groups: list[Group], first: int) -> list[Group]:
+    """Groups without so many first elements, as far as it is known which those are."""
+    while groups and first and not groups[0].conditional and groups[0].count is not None:
+        if groups[0].count > first:
+            return [replace(groups[0], count=groups[0].count - first), *groups[1:]]
+        first -= groups[0].count
+        groups = groups[1:]
+    return [replace(each, conditional=True) for each in groups] if first else groups
+
+
+def _part_of(group: Group) -> Group:
+    return Group(group.element, group.node, group.module, group.loops, None, group.spread, True)
+
+
+def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: Value) -> Value:
+    marks = raised(index.marks, Vary.CHOICE)
+    match owner:
+        case Listed():
+            run.use(owner.cell, Does.INDEX, node, env)
+            element = element_at(owner.cell, index)
+            if _is_one_value(owner.cell):
+                return element
+            if isinstance(element, Key):
+                return marked(element, as_keys(index.marks))
+            numbers = isinstance(element, Number | Const | Array | Unknown) and not _repeats(owner.cell)
+            return marked(element, index.marks if numbers else marks)
+        case Mapped():
+            known = owner.cell.entries.get(index.value) if isinstance(index, Const) else None
+            if known is not None:
+                return known
+            run.use(owner.cell, Does.INDEX, node, env)
+            return marked(owner.cell.value(), tuple(replace(mark, how=Vary.CHOICE) for mark in marks))
+        case Key():
+            return Key(as_keys(index.marks) or owner.marks)
+        case Array():
+            return Array(owner.numpy, merged([owner.marks, index.marks]), owner.shape)
+        case Text() | Number() | Const():
+            return Text(index.marks) if not isinstance(owner, Number) else Number(index.marks)
+        case Instance(cls=Library(), fields={"layers": Listed(cell=cell)}):
+            return element_at(cell, index)
+        case Instance():
+            return call_method(run, env, node, owner, "__getitem__", [index])
+        case _:
+            place = env.place(node)
+            return Unknown(f"`{env.code(node)}` is not shown", place, merged([owner.marks, index.marks]))
+
+
+def _is_one_value(cell: ListCell) -> bool:
+    """Whether every element of a list is the same number or text: `[8] * depth`."""
+    first = cell.groups[0].element if cell.groups else None
+    plain = isinstance(first, Const | Number | Text) and not first.marks
+    return cell.whole and plain and cell.repeats is not None and len(cell.groups) == 1
+
+
+def _repeats(cell: ListCell) -> bool:
+    """Whether a list has one value many times, as `(width,) * depth` does."""
+    return any(group.count != 1 and not group.loops for group in cell.groups)
+
+
+def element_at(cell: ListCell, index: Value) -> Value:
+    groups = cell.groups
+    position = index.value if isinstance(index, Const) and isinstance(index.value, int) else None
+    if position is not None and cell.whole and all(group.count == 1 and not group.loops for group in groups):
+        if -len(groups) <= position < len(groups):
+            return groups[position].element
+        return Unknown("an index beyond the list")
+    return cell.element() if groups else Unknown(cell.why or "an element of an empty list", cell.why_at)

@@ -1,0 +1,87 @@
+"""Annotations of a list that becomes a stack: `list[Block]`, alone or inside of another annotation."""
+
+import ast
+from collections.abc import Iterator
+
+from scanify.analysis.plan import Wrap
+from scanify.emit.loops.enclosing import Module, enclosing_function, module
+
+_SEQUENCES = frozenset("list List tuple Tuple Sequence MutableSequence Collection Iterable".split())
+_NO_MODULES = _SEQUENCES | frozenset("dict Dict set Callable object type Type Mapping".split())
+
+
+def stacked(old: str, name: str, element: str | None) -> str:
+    """The annotation with `name[element]` where it speaks of a list; what stands around that stays.
+
+    A stack is generic over modules: one of tuples or functions is a `name` alone.
+    """
+    quote = old[:1] if old[:1] in ("'", '"') and old[:1] == old[-1:] else ""
+    plain = old[1:-1] if quote else old
+    if element is not None and _last_name(element.strip("'\"")) in _NO_MODULES:
+        element = None
+    new = name if element is None else f"{name}[{element}]"
+    found = _list_in(plain)
+    start, end = found if found is not None else (0, len(plain))
+    return f"{quote}{plain[:start]}{new}{plain[end:]}{quote}"
+
+
+def element_of(old: str) -> str | None:
+    """What an annotation says that a list holds: `Block` of `Optional[list[Block]]` and of `tuple[Block, ...]`."""
+    plain = old.strip("'\"")
+    found = _list_in(plain)
+    parsed = module(f"({plain[found[0] : found[1]]})") if found is not None else None
+    if parsed is None:
+        return None
+    for node in ast.walk(parsed.tree):
+        if isinstance(node, ast.Subscript):
+            inner = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+            return parsed.code(inner)
+    return None
+
+
+def beside(site: Wrap, text: str) -> Iterator[tuple[int, int]]:
+    """The annotations of the name that the list is assigned to, and of the function whose only value it is."""
+    parsed = module(text)
+    span = site.place.span
+    around = parsed.around(span.start, span.end) if parsed is not None else []
+    if parsed is None or not around:
+        return
+    statements = [node for node in around if isinstance(node, ast.stmt)]
+    last = statements[-1] if statements else None
+    if isinstance(last, ast.AnnAssign) and last.value is not None and _is_at(parsed, last.value, span.start, span.end):
+        yield from _list_like(parsed, last.annotation)
+    if isinstance(last, ast.Return) and last.value is not None and _is_at(parsed, last.value, span.start, span.end):
+        function = enclosing_function(around)
+        returns = [node for node in ast.walk(function or ast.Pass()) if isinstance(node, ast.Return | ast.Yield)]
+        if function is not None and function.returns is not None and len(returns) == 1:
+            yield from _list_like(parsed, function.returns)
+
+
+def _list_like(parsed: Module, node: ast.expr) -> Iterator[tuple[int, int]]:
+    if _list_in(parsed.code(node).strip("'\"")) is not None:
+        yield parsed.start(node), parsed.end(node)
+
+
+def _is_at(parsed: Module, node: ast.expr, start: int, end: int) -> bool:
+    """Whether a node is what stands at a stretch, parentheses aside."""
+    return parsed.text[start:end].strip("() \n") == parsed.code(node).strip("() \n")
+
+
+def _list_in(plain: str) -> tuple[int, int] | None:
+    """Where an annotation speaks of a list, tuple or sequence."""
+    parsed = module(f"({plain})")
+    if parsed is None:
+        return None
+    left: list[ast.AST] = [parsed.tree]
+    while left:
+        node = left.pop(0)
+        if isinstance(node, ast.Subscript | ast.Name | ast.Attribute):
+            head = node.value if isinstance(node, ast.Subscript) else node
+            if _last_name(parsed.code(head)) in _SEQUENCES:
+                return parsed.start(node) - 1, parsed.end(node) - 1
+        left += ast.iter_child_nodes(node)
+    return None
+
+
+def _last_name(text: str) -> str:
+    return text.partition("[")[0].rpartition(".")[2].strip()

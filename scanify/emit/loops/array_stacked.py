@@ -1,0 +1,260 @@
+"""The target `array-stacked`: loops become calls of `scanify.nn.ArrayStacked`, or of `BlockSeq` where layers differ."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from scanify.analysis.facts import Span
+from scanify.analysis.plan import After, Annotation, Called, CallStack, Folded, Holds, InitStack, LayerCall, Plan, Wrap
+from scanify.emit.edits import Edit
+from scanify.emit.loops import annotations
+from scanify.emit.loops.comments import comments_of, without
+from scanify.emit.loops.local_function import call_of_local_function, scope_start
+from scanify.emit.loops.local_list import local_list
+from scanify.emit.names.names_in import names_in
+from scanify.emit.target import Context
+from scanify.emit.text import layout
+from scanify.emit.text.house_style import HouseStyle
+from scanify.emit.text.loop_text import LoopText, end_of_block, loop_text, step_of
+from scanify.emit.text.map_text import arguments_of, in_its_place, lambda_of
+from scanify.emit.text.newlines import LINE_END, indent_of, indent_width, line_start, line_stop, newline_of
+from scanify.errors import CheckFailed
+
+MODULE = "scanify.nn"
+
+# Comments that speak to a tool about their own line: they stay on the statement's line however long it gets.
+_PRAGMAS = ("# noqa", "# type:", "# pyright:", "# pylint:", "# fmt:", "# ruff:", "# pragma:", "# ty:")
+
+
+def needed(plan: Plan) -> frozenset[tuple[Path, str]]:
+    """The files that need the name of a container: where the list is built and annotated, or the loop's own."""
+    name = plan.holds.value
+    if isinstance(plan.stack, CallStack):
+        return frozenset({(plan.place.path, name)})
+    return frozenset((item.place.path, name) for item in (*plan.stack.sites, *plan.stack.annotations))
+
+
+def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
+    """The edits of all plans, imports left out. Raises CheckFailed for a plan that this target cannot express."""
+    made: list[Edit] = []
+    given: dict[tuple[Path, int], set[str]] = {}  # the names already given to local functions, by scope
+    for plan in plans:
+        if not plan.loops:
+            made += _site_edits(plan, context)
+            continue
+        collects = plan.ys == tuple(one.name for one in plan.collections)
+        if plan.mapped is None and not (collects and plan.carry):
+            raise CheckFailed(
+                f"{plan.place}: expected a fold for the target array-stacked, got a {plan.kind.value}"
+                f"{'' if collects else ' that collects outputs'}; nothing was written; please report this"
+            )
+        scope = scope_start(context.texts[plan.place.path], plan.place.span.start)
+        given_here = given.setdefault((plan.place.path, scope), set())
+        if plan.mapped is not None:
+            made.append(_map_edit(plan, context))
+        elif plan.folded is not None:
+            made.append(_fold_edit(plan, context, plan.folded))
+        else:
+            made += _loop_edits(plan, context, given_here)
+        made += _site_edits(plan, context)
+    return made
+
+
+def _site_edits(plan: Plan, context: Context) -> list[Edit]:
+    """What changes where the list is built and annotated; nothing where it is stacked in the call."""
+    if not isinstance(plan.stack, InitStack):
+        return []
+    made = [_annotation_edit(each, context, plan.holds) for each in plan.stack.annotations]
+    for site in plan.stack.sites:
+        if isinstance(site, Called):
+            made += _called_edits(site, context, plan.holds)
+        else:
+            made += _site_edits_of(site, context, plan.holds)
+    known = {(edit.path, edit.start) for edit in made}
+    for site in plan.stack.sites:
+        made += [edit for edit in _edits_beside(site, context, plan.holds) if (edit.path, edit.start) not in known]
+    return made
+
+
+def _edits_beside(site: Wrap | After | Called, context: Context, holds: Holds) -> list[Edit]:
+    """The annotations of what is assigned a stack now."""
+    if not isinstance(site, Wrap):
+        return []
+    path = site.place.path
+    text, name = context.texts[path], context.names[path][holds.value]
+    return [
+        Edit(path, start, end, annotations.stacked(text[start:end], name, annotations.element_of(text[start:end])))
+        for start, end in annotations.beside(site, text)
+    ]
+
+
+def _called_edits(site: Called, context: Context, holds: Holds) -> list[Edit]:
+    """`eqx.nn.Sequential(layers)` becomes `BlockSeq.of(layers)`: the name, and behind the argument the policy."""
+    path, span = site.place.path, site.place.span
+    edits = [Edit(path, span.start, span.end, f"{context.names[path][holds.value]}.of")]
+    if policy := _policy(context):
+        start, end = site.argument.span.start, site.argument.span.end
+        text = context.texts[path]
+        argument = layout.as_argument(text[start:end], alone=False)
+        before = text[line_start(text, start) : start]
+        between = ", " if before.strip() else f",{newline_of(text)}{before}"  # an argument on a line of its own
+        edits.append(Edit(path, start, end, between.join([argument, *policy])))
+    return edits
+
+
+def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
+    path = plan.place.path
+    loop = loop_text(plan, context.texts[path], context.houses[path])
+    stack = _stack(plan, context, _policy(context))
+    statement = _one_call(plan, stack, loop)
+    if statement is not None:
+        return [Edit(path, loop.start, loop.end, _with_comments(statement, loop))]
+    return call_of_local_function(plan, stack, loop, context.texts[path], given)
+
+
+def _stack(plan: Plan, context: Context, policy: list[str]) -> str:
+    if isinstance(plan.stack, CallStack):
+        return f"{context.names[plan.place.path][plan.holds.value]}.of({', '.join([plan.container, *policy])})"
+    taken = f".take({plan.numbers})" if plan.numbers is not None else ""
+    return layout.attribute_of(plan.container) + taken
+
+
+def _map_edit(plan: Plan, context: Context) -> Edit:
+    """Independent layers: a call in the place of a comprehension, or what a loop appends given to `extend`."""
+    path, call = plan.place.path, plan.call
+    named = call is not None and call.owner is not None and _arguments_stand_alone(plan, call)
+    function, axes = (f"{call.owner}.{call.method}", in_axes(call)) if call is not None and named else ("", None)
+    first, second = arguments_of(plan, function, axes, context.texts[path])
+    head = f"{_stack(plan, context, [])}.map_via"  # nothing is rematerialised
+    assert plan.mapped is not None
+    if plan.mapped.appends_to is None:
+        return in_its_place(plan, head, first, second, context)
+    loop = loop_text(plan, context.texts[path], context.houses[path])
+    statement = layout.curried(f"{plan.mapped.appends_to}.extend({head}", first, second, loop.style, ")")
+    return Edit(path, loop.start, loop.end, _with_comments(statement, loop))
+
+
+def _fold_edit(plan: Plan, context: Context, folded: Folded) -> Edit:
+    """A fold that is an expression: its function stays one, with the layer in front of the carry."""
+    start = layout.as_argument(folded.start, alone=False)
+    known = _fold_call(plan, start)
+    if known is None:
+        parameters = [plan.layer, *plan.carry, *(xs.target for xs in plan.xs)]
+        first, shared = lambda_of(plan, parameters, folded.update, context.texts[plan.place.path])
+        sources = (layout.as_argument(xs.source, alone=False) for xs in plan.xs)
+        known = "fold_via", first, [start, *sources, *shared]
+    method, first, second = known
+    head = f"{_stack(plan, context, _policy(context))}.{method}"
+    return in_its_place(plan, head, first, second, context)
+
+
+def _one_call(plan: Plan, stack: str, loop: LoopText) -> str | None:
+    """The loop as one statement, where its body is one call of the layer and each xs is one of its arguments."""
+    known = _fold_call(plan, plan.carry[0])
+    if known is None:
+        return None
+    method, first, second = known
+    head = f"{plan.carry[0]} = {stack}.{method}"
+    return layout.call(head, first, loop.style) if second is None else layout.curried(head, first, second, loop.style)
+
+
+def _fold_call(plan: Plan, start: str) -> tuple[str, list[str], list[str] | None] | None:
+    """The method of the stack, what it is given, and what the function is that it gives, where it gives one.
+
+    None where the body is not one call of the layer, or an xs is not one of its arguments.
+    """
+    call = plan.call
+    if call is None or len(plan.carry) != 1 or plan.collections:
+        return None
+    if call.method == "__call__" and not call.arguments and not plan.xs:
+        return "fold", [start], None
+    if call.owner is None or not _arguments_stand_alone(plan, call):
+        return None
+    function = [f"{call.owner}.{call.method}"]
+    if call.arguments:
+        function.append(f"in_axes={in_axes(call)}")
+    arguments = [start]
+    source = {xs.target: xs.source for xs in plan.xs}
+    for argument in call.arguments:
+        text = argument.text if argument.axis is None else source[argument.text]
+        arguments.append(f"{argument.keyword}={text}" if argument.keyword else text)
+    return "fold_via", function, arguments
+
+
+def _arguments_stand_alone(plan: Plan, call: LayerCall) -> bool:
+    """Whether each argument can be taken out of the loop: it is one xs whole, or reads nothing that the loop binds.
+
+    `zip` stops at the shortest of its arguments, so an xs that no argument uses is not dropped: it still has a length.
+    """
+    per_layer = sorted(argument.text for argument in call.arguments if argument.axis is not None)
+    if per_layer != sorted(xs.target for xs in plan.xs):
+        return False
+    axes = {xs.target: xs.axis for xs in plan.xs}
+    bound = {plan.layer, *plan.carry}.union(*(names_in(xs.target) for xs in plan.xs))
+    for argument in call.arguments:
+        if argument.axis is not None:
+            if axes[argument.text] != argument.axis:
+                return False
+        elif argument.text.startswith("*") or names_in(argument.text) & bound:
+            return False
+    return True
+
+
+def in_axes(call: LayerCall) -> str:
+    """The axes of the call's arguments after the carry: `(None, 0)`, or `((None,), {"key": 0})` with keywords."""
+    positional = [str(argument.axis) for argument in call.arguments if argument.keyword is None]
+    keywords = [f'"{argument.keyword}": {argument.axis}' for argument in call.arguments if argument.keyword]
+    axes = layout.tuple_display(positional)
+    return f"({axes}, {{{', '.join(keywords)}}})" if keywords else axes
+
+
+def _with_comments(statement: str, loop: LoopText) -> str:
+    """The statement with the loop's comments: one of them behind it, the others above it on lines of their own."""
+    lost = without(list(loop.comments), comments_of(statement, loop.style.indent))
+    behind = loop.last_comment or loop.for_comment
+    if behind is not None and (loop.style.fits(f"{statement}  {behind}") or behind.startswith(_PRAGMAS)):
+        at = len(lost) - 1 - lost[::-1].index(behind) if loop.last_comment else lost.index(behind)
+        del lost[at]
+        statement += f"  {behind}"
+    return (loop.style.newline + loop.style.indent).join([*lost, statement])
+
+
+def _policy(context: Context) -> list[str]:
+    return [] if context.remat is None else [f"gradient_checkpointing={context.remat}"]
+
+
+def _site_edits_of(site: Wrap | After, context: Context, holds: Holds) -> list[Edit]:
+    path, span = site.place.path, site.place.span
+    text, name, policy = context.texts[path], context.names[path][holds.value], _policy(context)
+    if isinstance(site, Wrap):
+        return [Edit(path, span.start, span.end, _wrapped(text, span, name, policy, context.houses[path]))]
+    style = _style(text, site.indent, context.houses[path])
+    end = end_of_block(text, span.end, indent_width(site.indent + "x"))
+    filled, mentions = local_list(site, text) or (site.target, [])
+    statement = layout.call(f"{site.target} = {name}.of", [filled, *policy], style)
+    renamed = [Edit(path, start, stop, filled) for start, stop in mentions]
+    return [*renamed, Edit(path, end, end, f"{style.newline}{site.indent}{statement}")]
+
+
+def _wrapped(text: str, span: Span, name: str, policy: list[str], house: HouseStyle) -> str:
+    """The expression inside `ArrayStacked.of(...)`; one that spans lines keeps its own layout."""
+    old = text[span.start : span.end]
+    arguments = [layout.as_argument(old, alone=not policy), *policy]
+    line = text[line_start(text, span.start) : span.start]
+    space = " " if line[-1:].isidentifier() else ""  # `return[...]`
+    if LINE_END.search(old):
+        return f"{space}{name}.of({', '.join(arguments)})"
+    style = _style(text, indent_of(line), house)
+    before = line.removeprefix(style.indent)
+    after = text[span.end : line_stop(text, span.end)].partition("#")[0].rstrip()
+    new = layout.call(f"{before}{space}{name}.of", arguments, style, after)
+    return new[len(before) : len(new) - len(after)]
+
+
+def _style(text: str, indent: str, house: HouseStyle) -> layout.Style:
+    return house.style(indent, step_of(text, indent), newline_of(text))
+
+
+def _annotation_edit(annotation: Annotation, context: Context, holds: Holds) -> Edit:
+    path, span = annotation.place.path, annotation.place.span
+    old, name = context.texts[path][span.start : span.end], context.names[path][holds.value]
+    return Edit(path, span.start, span.end, annotations.stacked(old, name, annotation.element))

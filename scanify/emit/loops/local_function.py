@@ -1,0 +1,185 @@
+"""The loop's body as a local function, kept word for word: only the header changes, and a `return` is added."""
+
+import re
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
+
+import libcst as cst
+
+from scanify.analysis.plan import Plan
+from scanify.emit.edits import Edit
+from scanify.emit.loops.collecting import appended, renamed
+from scanify.emit.loops.comments import comments_of, without
+from scanify.emit.loops.early_exits import body_of_function
+from scanify.emit.loops.enclosing import begins_function
+from scanify.emit.loops.loops_around import loops_around
+from scanify.emit.loops.outputs import Outputs, outputs_of, outputs_of_appended
+from scanify.emit.names.free_names import free_names
+from scanify.emit.names.fresh_name import fresh
+from scanify.emit.text import layout
+from scanify.emit.text.loop_text import LoopText
+from scanify.emit.text.newlines import indent_of, indent_width, line_start, line_stop, previous_line
+
+_DEF = re.compile(r"(?:^|(?<=[\r\n]))([ \t]*)(?:async[ \t]+)?def\b")
+
+
+def scope_start(text: str, offset: int) -> int:
+    """The offset of the `def` that the statement at `offset` stands in, 0 for the module. For choosing names only."""
+    column = indent_width(text[line_start(text, offset) : line_stop(text, offset)])
+    around = [found.start() for found in _DEF.finditer(text, 0, offset) if indent_width(found[1] + "x") < column]
+    return around[-1] if around else 0
+
+
+@dataclass(frozen=True)
+class _Function:
+    """The function's text from `def` on, without its last line end, and how it gives its outputs."""
+
+    text: str
+    outputs: Outputs
+
+
+def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, given: set[str]) -> list[Edit]:
+    """The edits that turn the loop into a function over one layer and a call of `fold_via` or `collect_via`.
+
+    `given` holds the names of the functions already made in the loop's scope, and takes this one's.
+    """
+    style, newline = loop.style, loop.style.newline
+    name = fresh(f"apply_{_one_name(plan.layer).lstrip('_') or 'layer'}", plan.taken | given)
+    given.add(name)
+    function = _function(plan, loop, name, (), given)
+    around = loops_around(text, loop.start, loop.end)
+    shared = around.given(free_names(f"{function.text}{newline}")) if around is not None else []
+    front = None
+    if around is not None and shared is not None:
+        function = _function(plan, loop, name, shared, given)
+        front = _moved(function.text, style, around.indent)
+    axes = [str(xs.axis) for xs in plan.xs] + ["None" for _ in shared or () if front is not None]
+    apply = [name, *([f"in_axes={layout.tuple_display(axes)}"] if axes else [])]
+    head = f"{function.outputs.assigned} = {stack}.{function.outputs.method}"
+    initial = layout.pattern(["None" if one in plan.unset else one for one in plan.carry])
+    first = f"({initial})" if len(plan.carry) > 1 else initial
+    others = [xs.source for xs in plan.xs] + [one for one in shared or () if front is not None]
+    call = layout.curried(head, apply, [first, *others], style, function.outputs.behind)
+    call += "".join(f"{newline}{style.indent}{style.step * depth}{line}" for depth, line in function.outputs.after)
+    blank = newline * (1 if style.indent else 2)
+    if front is not None and around is not None:
+        above = without(list(loop.comments), comments_of(function.text, style.indent))
+        stay = (newline + style.indent).join([*plan.ahead, *above, call])
+        blank = newline * (1 if around.indent else 2)
+        before = "" if _stands_apart(text, around.front) else blank
+        made = Edit(plan.place.path, around.front, around.front, f"{before}{front}{newline}{blank}")
+        return [made, Edit(plan.place.path, loop.start, loop.end, stay)]
+    new = f"{function.text}{newline}{blank}{style.indent}{call}"
+    above = without(list(loop.comments), comments_of(new, style.indent))
+    whole = (newline + style.indent).join([*above, new])
+    if plan.ahead:
+        ahead = "".join(f"{line}{newline}{style.indent}" for line in plan.ahead)
+        whole = f"{ahead.rstrip(' ' + chr(9))}{blank}{style.indent}{whole}"
+    made_here = [Edit(plan.place.path, loop.start, loop.end, whole)]
+    at = _blank_line_before(text, loop) if not plan.ahead else None
+    return made_here if at is None else [Edit(plan.place.path, at, at, blank), *made_here]
+
+
+def _function(plan: Plan, loop: LoopText, name: str, shared: Sequence[str], given: Set[str]) -> _Function:
+    newline, taken = loop.style.newline, plan.taken | given
+    parameters, unpacking = _parameters(plan)
+    carry = layout.pattern(plan.carry)
+    state = f"({carry})" if len(plan.carry) > 1 else carry
+    lists = appended(plan, loop, taken) if plan.collections else None
+    comment = ""
+    if lists is not None:
+        outputs = outputs_of_appended(plan.collections, lists.values, state, taken)
+        body, comment = lists.body, f"  {lists.comment}" if lists.comment else ""
+    else:
+        inner = {one.name: fresh(f"layer_{one.name.lstrip('_')}", taken) for one in plan.collections}
+        renamed_body = renamed(loop.body, inner) if inner else None
+        inner = inner if renamed_body is not None else {}
+        outputs = outputs_of(plan.collections, plan.exits, carry, state, taken, inner)
+        source = loop if renamed_body is None else replace(loop, body=renamed_body)
+        body = body_of_function(plan, source, outputs, state)
+    lines = [
+        f"def {name}({', '.join([*parameters, *shared])}):{loop.after_colon}",
+        *(f"{loop.indent}{line}" for line in (*unpacking, *outputs.begin)),
+    ]
+    return _Function(f"{newline.join(lines)}{newline}{body}{loop.indent}return {outputs.returned}{comment}", outputs)
+
+
+def _moved(function: str, style: layout.Style, indent: str) -> str | None:
+    """The function at another indentation; None where a line of it cannot be moved."""
+    if '"""' in function or "'''" in function or "\\\n" in function:
+        return None
+    lines = function.split(style.newline)
+    if any(line.strip() and not line.startswith(style.indent) for line in lines[1:]):
+        return None
+    moved = (indent + line.removeprefix(style.indent) if line.strip() else line for line in lines[1:])
+    return style.newline.join([indent + lines[0], *moved])
+
+
+def _stands_apart(text: str, at: int) -> bool:
+    """Whether what is put in front of a line needs no blank line above it."""
+    if at == 0:
+        return True
+    above = text[previous_line(text, at) : at]
+    start = at + len(indent_of(text[at:]))
+    return not above.strip() or begins_function(text, start)
+
+
+def _parameters(plan: Plan) -> tuple[list[str], list[str]]:
+    """The function's parameters, and the lines that unpack those which are not single names."""
+    used = set(plan.taken) | {plan.layer, *plan.carry, *(xs.target for xs in plan.xs)}
+    unpacking = []
+    state = plan.carry[0]
+    if len(plan.carry) > 1:
+        state = fresh("carry", used)
+        used.add(state)
+        unpacking.append(f"{layout.pattern(plan.carry)} = {state}")
+    layer = plan.layer
+    if not layer.isidentifier():
+        layer = fresh("layer", used)
+        used.add(layer)
+        unpacking.append(f"{_flat(plan.layer)} = {layer}")
+    parameters = [layer, state]
+    for index, xs in enumerate(plan.xs):
+        later = {other.target for other in plan.xs[index + 1 :]}
+        if xs.target.isidentifier() and xs.target not in later:
+            parameters.append(xs.target)
+            continue
+        name = fresh("item", used)  # a pattern, or a name that a later target binds again (`_, _`)
+        used.add(name)
+        parameters.append(name)
+        if not xs.target.isidentifier():
+            unpacking.append(f"{_flat(xs.target)} = {name}")
+    return parameters, unpacking
+
+
+def _one_name(layer: str) -> str:
+    """The layer's name; "layer" where it is a tuple that the loop unpacks."""
+    return layer if layer.isidentifier() else "layer"
+
+
+def _flat(target: str) -> str:
+    """A tuple pattern without its outer parentheses, as one writes it in an assignment."""
+    if "\n" in target or "\r" in target:
+        return target
+    node = cst.parse_expression(target)
+    if isinstance(node, cst.Tuple) and len(node.lpar) == 1 and node.elements:
+        return cst.Module([]).code_for_node(node.with_changes(lpar=[], rpar=[])).strip()
+    return target
+
+
+def _blank_line_before(text: str, loop: LoopText) -> int | None:
+    """Where black would put a blank line above the function: None where there is one or where a function begins.
+
+    Comments above the loop stay with it.
+    """
+    at = line_start(text, loop.start)
+    column = indent_width(loop.style.indent + "x")
+    while at > 0:
+        above = previous_line(text, at)
+        line = text[above:at]
+        # A quote may be the end of a string over several lines.
+        if line.lstrip().startswith("#") and indent_width(line) == column and '"' not in line and "'" not in line:
+            at = above
+            continue
+        return at if line.strip() and not begins_function(text, loop.start) else None
+    return None

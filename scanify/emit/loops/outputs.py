@@ -1,0 +1,93 @@
+"""What goes in and out of a local function beside its arguments: the carry, and what the layer collects."""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from scanify.analysis.plan import Adds, Collection
+from scanify.emit.loops.collecting import one_of_each
+from scanify.emit.names.fresh_name import fresh
+from scanify.emit.text import layout
+
+_EMPTY = {Adds.LIST: "[]", Adds.TUPLE: "()", Adds.ENTRIES: "{}", Adds.DICT: "{}"}
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The lines at the function's beginning, what it returns, the call's method and what its result is assigned to,
+    the lines below the call, each with its depth of indentation, and what stands right behind the call.
+    """
+
+    begin: tuple[str, ...]
+    returned: str
+    method: str
+    assigned: str
+    after: tuple[tuple[int, str], ...] = ()
+    behind: str = ""
+
+
+def outputs_of_appended(
+    collections: Sequence[Collection], values: Sequence[str], state: str, taken: Set[str]
+) -> Outputs:
+    """Where each list gets one element from every layer: the elements, which are added to the lists below the call."""
+    collected = fresh("collected", taken)
+    given = values[0] if len(values) == 1 else layout.tuple_display(values)
+    if len(collections) == 1:
+        after: tuple[tuple[int, str], ...] = ((0, f"{collections[0].name}.extend({collected})"),)
+    else:
+        names = one_of_each([one.name for one in collections], taken)
+        adds = [(1, f"{one.name}.append({name})") for one, name in zip(collections, names, strict=True)]
+        after = ((0, f"for {layout.pattern(names)} in {collected}:"), *adds)
+    return Outputs((), f"{state}, {given}", "collect_via", f"{state}, {collected}", after)
+
+
+def outputs_of(
+    collections: Sequence[Collection],
+    exits: Set[str],
+    carry: str,
+    state: str,
+    taken: Set[str],
+    inner: Mapping[str, str],
+) -> Outputs:
+    """Inside of the function a collection has the name in `inner` and holds what this layer adds alone.
+
+    `carry` are the carry's names as they are returned by themselves, `state` as one value of several.
+    """
+    if "return" in exits:
+        result = fresh("returned", taken)
+        after = ((0, f"if {result}:"), (1, f"return {result}[0]"))
+        return Outputs((), f"{state}, None", "until_via", f"{state}, {result}", after)
+    if "break" in exits:
+        return Outputs((), f"{state}, None", "until_via", carry, behind="[0]")
+    if not collections:
+        return Outputs((), carry, "fold_via", carry)
+    each = layout.pattern([inner.get(one.name, one.name) for one in collections])
+    given = each if len(collections) == 1 else f"({each})"
+    collected = fresh("collected", taken)
+    if len(collections) == 1:
+        names = [fresh("ys", taken)]
+    else:
+        names = [fresh(f"more_{one.name.lstrip('_')}", taken) for one in collections]
+    lines = [(0, f"for {layout.pattern(names)} in {collected}:")]
+    for one, name in zip(collections, names, strict=True):
+        lines += [(depth + 1, line) for depth, line in _added(one, name, taken | set(names))]
+    return Outputs(
+        begin=tuple(f"{inner.get(one.name, one.name)} = {_EMPTY[one.adds]}" for one in collections),
+        returned=f"{state}, {given}",
+        method="collect_via",
+        assigned=f"{state}, {collected}",
+        after=tuple(lines),
+    )
+
+
+def _added(one: Collection, ys: str, taken: Set[str]) -> list[tuple[int, str]]:
+    """Adding one layer's part to the whole. What may be None is not touched where the layer added nothing."""
+    if one.surely and one.adds is not Adds.ENTRIES:
+        together = {Adds.LIST: f"{one.name}.extend({ys})", Adds.TUPLE: f"{one.name} += {ys}"}
+        return [(0, together.get(one.adds, f"{one.name}.update({ys})"))]
+    y = fresh("y", taken)
+    if one.adds is Adds.LIST:
+        return [(0, f"for {y} in {ys}:"), (1, f"{one.name}.append({y})")]
+    if one.adds is Adds.TUPLE:
+        return [(0, f"for {y} in {ys}:"), (1, f"{one.name} += ({y},)")]
+    key = fresh("at", taken)
+    return [(0, f"for {key}, {y} in {ys}.items():"), (1, f"{one.name}[{key}] = {y}")]
