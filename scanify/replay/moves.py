@@ -19,6 +19,8 @@ def _each(values: Values, number: int, shape: Shape, place: Callable[[Box], Box]
 def cut(values: Values, number: int, starts: Sequence[int], stops: Sequence[int], steps: Sequence[int]) -> int:
     """`x[start:stop:step]`."""
     triples = list(zip(starts, stops, steps, strict=True))
+    if min(steps, default=1) < 1:
+        raise ValueError(f"{steps} are no steps")
     shape = tuple(max(0, -((start - stop) // step)) for start, stop, step in triples)
     if shape == values[number].shape:
         return number

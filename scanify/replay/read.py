@@ -24,12 +24,13 @@ class Aval:
 
 @dataclass(frozen=True)
 class Constant:
-    """`data` are the numbers; None where only their digest is written."""
+    """`every` is the one number of all elements, `data` are the numbers; both None where a digest is written."""
 
     aval: Aval
     held: Aval
     data: np.ndarray[Any, Any] | None
     digest: str
+    every: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -103,10 +104,9 @@ def _constant(given: list[Any], avals: list[Aval]) -> Constant:
         raise ValueError(f"constants of dtype {held.dtype} are not known")
     if how == "all":
         scalar = bytes.fromhex(text)
-        data = np.zeros(held.shape, kind)
-        if kind.itemsize:
-            data = np.broadcast_to(np.frombuffer(scalar, kind, 1)[0], held.shape)
-        return Constant(_at(avals, number), held, data, "")
+        if len(scalar) != kind.itemsize:
+            raise ValueError(f"{text} is no number of dtype {held.dtype}")
+        return Constant(_at(avals, number), held, None, "", scalar)
     if how != "bytes":
         raise ValueError(f"constants are not written as {how}")
     data = np.frombuffer(base64.b64decode(text, validate=True), kind).reshape(held.shape)

@@ -183,7 +183,9 @@ class Program:
         if operand not in self._constants:
             constant = self.tables.constants[-1 - operand]
             aval, held = constant.aval, constant.held
-            if constant.data is None:
+            if constant.every is not None:
+                number = self.values.fill(constant.every, held.shape, held.dtype)
+            elif constant.data is None:
                 number = self.values.atom(Atom("large", constant.digest, (), 0, held.shape, held.dtype))
             else:
                 number = self.values.const(constant.data, held.dtype)

@@ -46,6 +46,8 @@ class Value:
 
 def dtype_of(name: str) -> Any:
     """The dtype of numpy with that name; None for one that it does not have, as that of random keys."""
+    if name == "float0":  # of cotangents of integers, which hold nothing
+        return np.dtype([(name, np.void, 0)])
     try:
         return np.dtype(name)
     except TypeError:

@@ -15,7 +15,7 @@ from scanify.replay.check import replay
 from scanify.replay.read import Rejected
 from scanify.verify.certificate.write import Proved
 from tests.certificate.mutations import KINDS, accepted, mutated
-from tests.certificate.programs import LAYERS, certificate_of, given, gradient, loop, scanned, text
+from tests.certificate.programs import LAYERS, certificate_of, given, gradient, loop, scanned, sealed, text
 
 Function = Callable[..., Any]
 VECTOR = jax.ShapeDtypeStruct((3,), "float32")
@@ -191,3 +191,13 @@ def _loosened(divide: bool) -> Function:
 def test_no_zero_is_left_out_where_its_sign_shows_after_a_move() -> None:
     assert shown(_loosened(False), lambda x: x[::-1], VECTOR)
     assert not shown(_loosened(True), lambda x: 1 / x[::-1], VECTOR)
+
+
+@pytest.mark.parametrize("strides", [{"tuple": [0, 0]}, {"tuple": [-1, 1]}, {"tuple": []}, "x", 7])
+def test_parameters_that_mean_nothing_are_rejected_and_nothing_is_raised(strides: object) -> None:
+    certificate = json.loads(text())
+    for params in certificate["cases"][0]["tables"]["params"]:
+        if "strides" in params:
+            params["strides"] = strides
+    with pytest.raises(Rejected):
+        replay(json.dumps(sealed(certificate)))

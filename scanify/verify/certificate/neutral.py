@@ -91,7 +91,7 @@ class Neutral:
     def aval(self, aval: Any) -> int:
         if not hasattr(aval, "shape") or "Ref" in type(aval).__name__:
             raise NotUnderstood(f"a value of type {type(aval).__name__}")
-        return self.avals.number([str(aval.dtype), [int(size) for size in aval.shape]])
+        return self.avals.number([_named(aval.dtype), [int(size) for size in aval.shape]])
 
     def constant(self, value: Any, aval: Any) -> int:
         """The operand that stands for a constant: a number below zero."""
@@ -102,7 +102,7 @@ class Neutral:
             raise NotUnderstood(f"a constant of dtype {aval.dtype}")
         else:
             array = np.asarray(held)
-        return -1 - self.constants.number([self.aval(aval), str(array.dtype), list(array.shape), *_written(array)])
+        return -1 - self.constants.number([self.aval(aval), _named(array.dtype), list(array.shape), *_written(array)])
 
     def _equation(self, equation: Any, operands: list[int]) -> list[Any]:
         name, called = equation.primitive.name, callee(equation) if is_own(equation.primitive) else None
@@ -185,6 +185,12 @@ def _needed(jaxpr: Any) -> list[Any]:
             found.append(equation)
             needed |= {id(atom) for atom in equation.invars}
     return found[::-1]
+
+
+def _named(dtype: Any) -> str:
+    """The name of a dtype; that of cotangents of integers is a structure of nothing in some versions of jax."""
+    names = getattr(dtype, "names", None)
+    return str(names[0]) if names else str(dtype)
 
 
 def _written(array: np.ndarray[Any, Any]) -> tuple[str, str]:
