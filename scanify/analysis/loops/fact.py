@@ -19,6 +19,7 @@ from scanify.analysis.lower.scope import ancestors
 from scanify.analysis.plan import Kind
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.code.annotations import key_name, parameter
+from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -76,9 +77,8 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop) -> LoopFact | None
     if not _applies(run, loop, layers, body):
         return None
     starts = {name: _starts(envs, name) for name in shape.carry}
+    body.obligations += _drawn(run, layers, shape, envs)
     if loop.carry is not None and loop.start is not None:
-        from scanify.analysis.values.code.expressions import evaluate
-
         clock = run.tick()
         with run.question(), run.recording() as effects:
             starts[loop.carry] = [evaluate(run, env.copy(), loop.start) for env in envs]
@@ -94,8 +94,7 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop) -> LoopFact | None
     problems: list[Reason] = [
         (each.rule, _said_of(loop, layers, each), _place(loop, each.node), each.remedy) for each in own
     ]
-    problems += _walked_beside(run, loop, layers, shape, envs)
-    problems += body.problems
+    problems += [*_walked_beside(run, loop, layers, shape, envs), *body.problems]
     other = _other_layers(run, loop, layers, envs)
     grouped = _grouped(run, loop, layers, shape, body, starts)
     return LoopFact(
@@ -117,7 +116,11 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop) -> LoopFact | None
             or _branches_beside(loop, shape)
             or _collects_numbers(run, loop, shape, envs)
         ),
-        (*shape.obligations, *body.obligations, *_start_obligations(loop, shape, starts)),
+        (
+            *shape.obligations,
+            *body.obligations,
+            *_start_obligations(loop, shape, starts),
+        ),
     )
 
 
@@ -138,6 +141,17 @@ def _said_of(loop: Loop, layers: Layers, problem: Problem) -> str:
         return problem.reason
     what = f"`{loop.module.code(problem.node)}` may be missing in some iterations"
     return f"the layers are taken from a dict by name, and {what}"
+
+
+def _drawn(run: Interpreter, layers: Layers, shape: LoopShape, envs: Sequence[Env]) -> Iterator[str]:
+    """What is drawn from an iterator over a list that is shown to hold another number of things than of layers."""
+    count = layers.cells[0].length() if len(layers.cells) == 1 and isinstance(layers.cells[0], ListCell) else None
+    for walk in (each for each in shape.beside if each.beside.startswith("list(")):
+        for value in walked_values(run, walk, envs):
+            inner = value.parts[0] if isinstance(value, Walked) and value.parts else value
+            known = inner.cell.length() if isinstance(inner, Listed) else None
+            if known is not None and known != count:
+                yield f"`{ast.unparse(walk.base)}` gives as many as there are layers, of the {known} that it has"
 
 
 _ITERATORS = ("reversed", "iter", "zip", "map", "filter", "enumerate", "product")
