@@ -96,6 +96,23 @@ class TestWithoutJax:
             imported(command("check", "gone.py", code=0), JAX, folder)
 
 
+LIGHT = sorted(
+    path.parent
+    for part in ("source", "analysis", "emit", "report", "pytest_plugin", "replay")
+    for path in (ROOT / "scanify" / part).rglob("__init__.py")
+)
+
+
+@pytest.mark.parametrize("folder", LIGHT, ids=lambda folder: str(folder.relative_to(ROOT)))
+def test_the_files_of_a_package_can_be_the_first_that_are_imported(folder: Path) -> None:
+    name = ".".join(folder.relative_to(ROOT).parts)
+    first = [f"{name}.{each.stem}" for each in sorted(folder.glob("*.py")) if each.stem != "__init__"]
+    for module in (first[:1], first[-1:]):
+        code = f"import {', '.join([*module, name])}"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+        assert done.returncode == 0, done.stderr
+
+
 class TestWithoutLibcst:
     NAMES = ("libcst", "rich")
 
