@@ -72,3 +72,12 @@ def test_a_submodule_is_there_unless_it_is_at_another_commit(
 def test_a_revision_that_is_not_there_is_named(repository: Path) -> None:
     with pytest.raises(ScanifyError, match="expected a revision of the git repository"), tree_of("gone", repository):
         pass
+
+
+def test_what_running_leaves_behind_is_no_difference(repository: Path) -> None:
+    (repository / ".gitignore").unlink()
+    for name in ("__pycache__/model.cpython-313.pyc", "sub/.pytest_cache/v/nodeids", ".scanify_cache/a.json"):
+        (repository / name).parent.mkdir(parents=True)
+        (repository / name).write_text("made")
+    (repository / "sub/data.pyc").write_text("a module without a source, which code may import")
+    assert [path.name for path in files_differing("HEAD", repository)] == [".gitignore", "data.pyc"]

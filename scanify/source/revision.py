@@ -10,8 +10,8 @@ from pathlib import Path
 from scanify.errors import ScanifyError
 from scanify.source.git import commit_of, git, top_of
 
-# What running code makes, and what is no part of a project.
-_NOT_LINKED = frozenset({"__pycache__", ".scanify_cache", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".git"})
+# Folders that running code makes: what is in them follows from the sources, and is no part of a project.
+_MADE = frozenset({"__pycache__", ".scanify_cache", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".git"})
 _LINK_TO_COMMIT = b"160000"
 
 
@@ -64,16 +64,20 @@ def _link_ignored(top: Path, tree: Path) -> None:
     arguments = ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"]
     for name in git(arguments, top).split(b"\0"):
         place = Path(os.fsdecode(name.rstrip(b"/")))
-        if not name or _NOT_LINKED.intersection(place.parts) or place.suffix == ".pyc":
+        if not name or _MADE.intersection(place.parts) or place.suffix == ".pyc":
             continue
         if not (tree / place).exists() and (tree / place.parent).is_dir():
             (tree / place).symlink_to(top / place)
 
 
 def files_differing(revision: str, folder: Path) -> tuple[Path, ...]:
-    """The files other than Python's that differ between `revision` and the working tree; new ones count."""
+    """The files other than Python's that differ between `revision` and the working tree.
+
+    New ones count, unless they lie in a folder that Python, pytest or scanify itself keeps for later runs: what is
+    there follows from the sources, and a project without a `.gitignore` has such folders after its first import.
+    """
     top = top_of(folder)
     differing = git(["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", commit_of(revision, top)], top)
     new = git(["ls-files", "-z", "--others", "--exclude-standard"], top)
     names = sorted({os.fsdecode(name) for name in (differing + new).split(b"\0") if name})
-    return tuple(top / name for name in names if not name.endswith(".py"))
+    return tuple(top / name for name in names if not name.endswith(".py") and not _MADE & set(Path(name).parts[:-1]))
