@@ -17,7 +17,7 @@ from scanify.jaxpr.reading.primitives import is_own
 from scanify.jaxpr.rules.control import CONTROL
 from scanify.jaxpr.rules.index import INDEXED
 from scanify.jaxpr.rules.move import MOVES
-from scanify.jaxpr.rules.tangents import shows_sign, shows_sign_inside
+from scanify.jaxpr.rules.signs import Signs
 from scanify.jaxpr.rules.value import VALUES
 from scanify.jaxpr.rules.views import SLICE_THROUGH
 from scanify.jaxpr.table import Place, Table
@@ -37,9 +37,8 @@ class Numbering:
 
     `whole` holds the keys of scans that are one node each (`scan_key`); None: every scan is. All other scans are
     unrolled. `cotangents` and `tangents`: which inputs are cotangents of outputs, and tangents of other inputs; among
-    what is computed from those, the sign of a zero is not kept (`scanify.jaxpr.rules.combine.add_any`,
-    `scanify.jaxpr.rules.tangents`). `dropped_zeros`: whether zeros were dropped from such a sum; `shown_signs`: whether
-    the sign of a zero shows all the same. With `exact` no zero is dropped.
+    what is computed from those, the sign of a zero is not kept (`scanify.jaxpr.rules.combine.add_any`), as long as it
+    does not show (`signs`). With `exact` it is.
     """
 
     def __init__(
@@ -57,8 +56,7 @@ class Numbering:
         self.tangents = tangents
         self.exact = exact
         self.moved: dict[int, bool] = {}
-        self.dropped_zeros = False
-        self.shown_signs = False
+        self.signs = Signs(self)
         self.token = table.node("token", "start", (), (), None)
         self.calls: tuple[Any, ...] = ()
         self.iterations: tuple[int, ...] = ()
@@ -67,8 +65,8 @@ class Numbering:
         self.unrolled = 0
         self.scans: set[Hashable] = set()
         self._canonical = Canonical(self.jaxpr_key, table.kept_alive, table.alike)
-        self._keys: dict[tuple[int, bool], Hashable] = {}
-        self._parameters: dict[int, tuple[Any, Hashable]] = {}
+        self._keys: dict[tuple[int, bool], tuple[Hashable, bool]] = {}
+        self._parameters: dict[int, tuple[Any, Hashable, bool]] = {}
 
     def run(self, jaxpr: Any, consts: Sequence[Any], inputs: Sequence[int]) -> list[int]:
         """The nodes of the outputs of an open jaxpr, given its constants' values and its inputs' nodes."""
@@ -76,6 +74,7 @@ class Numbering:
         for variable, const in zip(jaxpr.constvars, consts, strict=True):
             values[variable] = self.constant(const, variable.aval)
         table = self.table
+        table.exact = self.exact
 
         def read(atom: Any) -> int:
             return self.constant(atom.val, atom.aval) if hasattr(atom, "val") else values[atom]
@@ -92,11 +91,9 @@ class Numbering:
     def equation(self, equation: Any, inputs: list[int]) -> list[int]:
         """The nodes of the outputs of one equation."""
         name = equation.primitive.name
-        if not is_own(equation.primitive):
-            return self.generic(equation, inputs)
-        if name in IDENTITIES and len(inputs) == len(equation.outvars):
+        if is_own(equation.primitive) and name in IDENTITIES and len(inputs) == len(equation.outvars):
             return inputs
-        called = callee(equation)
+        called = callee(equation) if is_own(equation.primitive) else None
         if called is not None:
             around = self.calls
             self.calls = (*around, equation)
@@ -104,10 +101,17 @@ class Numbering:
                 return self.run(*called, inputs)
             finally:
                 self.calls = around
-        if (self.cotangents or self.tangents or self.dropped_zeros) and not self.shown_signs:
-            self.shown_signs = shows_sign(self, equation, inputs)
+        self.signs.look(equation, inputs)
+        since = self.table.zeros_left_out
+        outputs = self._by_rule(equation, inputs)
+        if name not in CONTROL:  # which follow what goes on in them
+            self.signs.follow(inputs, outputs, since, equation)
+        return outputs
+
+    def _by_rule(self, equation: Any, inputs: list[int]) -> list[int]:
+        name = equation.primitive.name
         rule = RULES.get(name)
-        if rule is not None:
+        if rule is not None and is_own(equation.primitive):
             try:
                 answer = rule(self, equation, inputs)
             except NotUnderstood as why:
@@ -137,8 +141,9 @@ class Numbering:
         """
         known = self._parameters.get(id(equation))
         if known is not None:
+            self.table.zeros_left_out += known[2]
             return known[1]
-        made = self.table.fresh_count
+        made, since = self.table.fresh_count, self.table.zeros_left_out
         params = {name: value for name, value in equation.params.items() if name not in IRRELEVANT}
         if equation.primitive.name.startswith(("random", "threefry", "rng")):
             # How threefry lays out its counters: the same operands give other bits, and no parameter says so.
@@ -148,7 +153,8 @@ class Numbering:
             self.table.kept_alive.append(equation.primitive)
             key = (("primitive", id(equation.primitive)), *key)
         if self.table.fresh_count == made:  # what is not understood is another thing each time
-            self._parameters[id(equation)] = (equation, key)  # with the equation, so that its id stays its own
+            # With the equation, so that its id stays its own.
+            self._parameters[id(equation)] = (equation, key, self.table.zeros_left_out > since)
         return key
 
     def apply(self, equation: Any, key: Hashable, inputs: Sequence[int]) -> list[int]:
@@ -156,8 +162,7 @@ class Numbering:
         table, name = self.table, equation.primitive.name
         if name in RESERVED:
             name += "*"  # its parameters are not spelled as those of our node of that name
-        if (self.cotangents or self.tangents or self.dropped_zeros) and not self.shown_signs:
-            self.shown_signs = shows_sign_inside(self, equation, inputs)
+        self.signs.look(equation, inputs, inside=True)
         ordered = bool(equation.effects) or any("Ref" in type(atom.aval).__name__ for atom in equation.invars)
         if ordered:
             inputs = (*inputs, self.token)
@@ -200,11 +205,12 @@ class Numbering:
         inner, consts = opened(jaxpr)
         cached = self._keys.get((id(inner), self.whole is None))
         if cached is not None:
-            return cached
+            self.table.zeros_left_out += cached[1]
+            return cached[0]
         if len(inner.constvars) != len(consts):
             raise NotUnderstood("a jaxpr without its constants")
         table = self.table
-        made = table.fresh_count
+        made, since = table.fresh_count, table.zeros_left_out
         avals = [_shape_dtype(variable.aval) for variable in inner.invars]
         bound = [table.node("bound", index, (), *aval) for index, aval in enumerate(avals)]
         token, place = self.token, table.place
@@ -216,7 +222,7 @@ class Numbering:
             self.token, table.place = token, place
         if table.fresh_count == made:
             table.kept_alive.append(inner)  # its id is only good for as long as it lives
-            self._keys[id(inner), self.whole is None] = key
+            self._keys[id(inner), self.whole is None] = key, table.zeros_left_out > since
         return key
 
 

@@ -47,6 +47,9 @@ class Table:
         self.kept_alive: list[Any] = []
         self._number: dict[Hashable, int] = {}
         self.fresh_count = 0
+        # Zeros that were left out of sums of derivatives so far, and whether none may be (`scanify.jaxpr.rules.signs`).
+        self.zeros_left_out = 0
+        self.exact = False
 
     def node(self, op: str, params: Hashable, inputs: Iterable[int], shape: Shape, dtype: Any) -> int:
         """The number of this expression, the same for every equal expression."""

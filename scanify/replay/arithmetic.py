@@ -114,7 +114,7 @@ def _without_zeros(run: Run, operands: Sequence[int]) -> list[int] | None:
     first, second = operands
     for kept, other in ((first, second), (second, first))[: 2 if run.equation.name == "add" else 1]:
         if run.values.is_zero(other) and run.marks.whole(kept):
-            run.left_out = True
+            run.left_out += 1
             return [kept]
     return None
 
@@ -151,7 +151,7 @@ def _reduce_sum(run: Run, operands: list[int]) -> list[int] | None:
     shape = run.values[number].shape
     single = all(shape[axis] == 1 for axis in ints(run.equation.params["axes"]))
     if single and run.cotangents and not run.signs and run.marks.whole(number):
-        run.left_out = True
+        run.left_out += 1
         return [reshape(run.values, number, aval.shape)]
     return [run.values.zeros(aval.shape, aval.dtype)] if run.values.is_zero(number) else None
 
@@ -172,11 +172,11 @@ def _add_any(run: Run, operands: list[int]) -> list[int] | None:
     """A sum of cotangents. What the program itself differentiates is added in the order that is written."""
     if any(map(run.marks, operands)):
         found, left_out = pointwise.total(run.values, operands, run.marks.term, signs=run.signs)
-        run.left_out = run.left_out or left_out
+        run.left_out += left_out
         return [found]
     kept = [each for each in operands if not run.values.is_zero(each)] or operands[:1]
     if len(kept) < len(operands) and not run.signs and run.marks.loosen(kept[0]):
-        run.left_out = True
+        run.left_out += 1
         return [kept[0]]
     return [pointwise.plus(run.values, operands)]
 

@@ -72,6 +72,11 @@ class Marks:
         dtypes = [self.values[each].dtype for each in operands]
         return any(marked) and self._after(equation, marked, dtypes) is None
 
+    def shows_inside(self, equation: Equation, operands: Sequence[int]) -> bool:
+        """The same, where zeros were left out in a jaxpr that an equation runs, whatever it is given."""
+        dtypes = [self.values[each].dtype for each in operands]
+        return self._after(equation, [True] * len(operands), dtypes) is None
+
     def _after(self, equation: Equation, marked: list[bool], dtypes: list[str]) -> list[bool] | None:
         """Which outputs are marked; None where the sign shows."""
         count = len(equation.outputs)

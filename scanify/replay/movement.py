@@ -148,7 +148,7 @@ def _scatter(run: Run, operands: list[int]) -> list[int] | None:
     corners = _corners(run, indices, axes, list(zip(own, theirs, strict=True)), shape, part)
     if corners is None or not (_are_zeros(run, number, update, corners, part) if adds else _apart(corners, part)):
         return None
-    run.left_out = run.left_out or adds
+    run.left_out += adds
     batch = [axis for axis in range(len(given)) if axis not in kept]
     for place, corner in zip(np.ndindex(*(given[axis] for axis in batch)), corners, strict=True):
         starts, sizes = [0] * len(given), list(given)

@@ -14,7 +14,7 @@ class Run:
     """One program on its way, and the equation that it has come to.
 
     `cotangents` and `tangents`: whether some of the inputs are. `signs`: zeros of derivatives keep their signs, so none
-    may be left out of a sum. `left_out`: whether any was. `operands`: those of the equation, which a rule may spell
+    may be left out of a sum. `left_out`: how often any was. `operands`: those of the equation, which a rule may spell
     otherwise where it gives no answer.
     """
 
@@ -25,7 +25,7 @@ class Run:
     signs: bool
     equation: Equation
     operands: list[int] = field(default_factory=list)
-    left_out: bool = False
+    left_out: int = 0
 
 
 # The arrays of the outputs, or None where the rule says nothing.

@@ -75,6 +75,7 @@ class Program:
         self.scanned: dict[Where, str] = {}
         self.shown = False
         self._keys: dict[int, str] = {}
+        self._without: set[int] = set()
         self._constants: dict[int, int] = {}
         self._fresh = 0
         self._run = Run(values, Marks(values, tables, given), derived[0] > 0, derived[1] > 0, signs, _NOTHING)
@@ -88,7 +89,7 @@ class Program:
     @property
     def left_out(self) -> bool:
         """Whether zeros were left out of a sum of derivatives."""
-        return self._run.left_out
+        return self._run.left_out > 0
 
     def run(self, number: int, inputs: Sequence[int]) -> list[int]:
         """The outputs of a jaxpr of these inputs."""
@@ -155,10 +156,15 @@ class Program:
         op = f"lax {equation.name}"
         if equation.effects:
             self.token = self._atom(op, f"after {key}", given)
-        return [
+        found = [
             self.values.atom(Atom(op, key, given, at, aval.shape, aval.dtype))
             for at, aval in enumerate(equation.outputs)
         ]
+        if not self._without.isdisjoint(equation.inner):
+            self.shown = self.shown or self._run.marks.shows_inside(equation, operands)
+            for number in found:
+                self._run.marks.loosen(number)
+        return found
 
     def _key(self, equation: Equation) -> str:
         """Parameters as text, jaxprs by what they compute."""
@@ -171,9 +177,14 @@ class Program:
             token, self.token = self.token, self._atom("bound", "", ())
             avals = self.tables.jaxprs[number].inputs
             bound = [self.values.atom(Atom("bound", "", (), at, a.shape, a.dtype)) for at, a in enumerate(avals)]
+            count = self._run.left_out
             outputs = [*self.run(number, bound), self.token]
             self.token = token
+            if self._run.left_out > count:
+                self._without.add(number)
             self._keys[number] = self.digests.of(outputs, [f"{a.dtype}{list(a.shape)}" for a in avals])
+        elif number in self._without:
+            self._run.left_out += 1
         return self._keys[number]
 
     def _atom(self, op: str, params: str, operands: tuple[int, ...]) -> int:

@@ -47,6 +47,7 @@ def _scatter(numbering: Any, equation: Any, inputs: list[int]) -> Any:
 
 def _added(numbering: Any, equation: Any, inputs: list[int]) -> Any:
     numbering.cotangents, numbering.exact = range(1), False
+    numbering.signs.look = lambda *_, **__: None
     return rules_index._scatter(numbering, equation, inputs)
 
 

@@ -11,7 +11,7 @@ import pytest
 from jax import lax
 
 from scanify.jaxpr.rules import index as rules_index
-from scanify.jaxpr.rules import tangents
+from scanify.jaxpr.rules import signs
 from scanify.jaxpr.rules import value as rules_value
 from scanify.verify.proof.prove import prove
 
@@ -123,8 +123,8 @@ def test_zeros_that_are_added_to_a_value_are_kept_in_its_derivative(monkeypatch:
     zeros, ones = jnp.full((5, 6), -0.0), jnp.ones((5, 6))
     assert [float(jax.core.eval_jaxpr(one.jaxpr, one.consts, zeros, ones)[0]) for one in pair] == [np.inf, -np.inf]
     assert not prove(*pair, tangents=1).proved
-    monkeypatch.setattr(tangents, "is_derivative", lambda numbering, value: True)
-    monkeypatch.setattr(tangents, "_shows", lambda *_: False)
+    monkeypatch.setattr(signs, "is_derivative", lambda numbering, value: True)
+    monkeypatch.setattr(signs, "_shows", lambda *_: False)
     assert prove(*pair, tangents=1).proved
 
 
@@ -154,6 +154,8 @@ def test_sums_of_zeros_are_kept_in_what_a_rule_keeps(
     assert not prove(*pair, cotangents=1).proved
     for rules in (rules_value, rules_index):
         monkeypatch.setattr(rules, "is_derivative", lambda numbering, value: True)
+    assert not prove(*pair, cotangents=1).proved  # it would show
+    monkeypatch.setattr(signs, "_shows", lambda *_: False)
     assert prove(*pair, cotangents=1).proved
 
 
@@ -199,7 +201,7 @@ def test_zeros_are_kept_where_a_rule_shows_their_sign(name: str, shows: str, mon
     pair = [_ruled(lambda v, run=run: SHOWS[shows](run(v)), of) for run in (one, other)]
     assert not prove(*pair, **given).proved
     if shows != "callback":  # of which each trace here has its own
-        monkeypatch.setattr(tangents, "_shows", lambda *_: False)
+        monkeypatch.setattr(signs, "_shows", lambda *_: False)
         assert prove(*pair, **given).proved
     assert prove(*[_ruled(lambda v, run=run: run(v) / 2, of) for run in (one, other)], **given).proved
 

@@ -11,7 +11,7 @@ from scanify.jaxpr.table import Table
 
 
 def add_any(table: Table, values: Sequence[int]) -> int:
-    """The sum of cotangents of one value, as a multiset: order and association are not kept, zeros are dropped.
+    """The sum of cotangents of one value, as a multiset: order and association are not kept, zeros are left out.
 
     The one identity here that rounding can see (and the sign of a zero: 0.0 + -0.0 is 0.0). jax specifies no order
     for the accumulation of cotangents (`add_any` in `jax._src.ad_util`), and a scan accumulates them in a carry that
@@ -24,9 +24,14 @@ def add_any(table: Table, values: Sequence[int]) -> int:
     for value in values:
         core = reshape(table, value, solid(shape))
         terms += table.inputs[core] if table.op[core] == "add_any" else (core,)
+    zeros = [term for term in terms if table.is_zero(term)]
     terms = sorted(term for term in terms if not table.is_zero(term))
     if not terms:
         return table.zeros(shape, dtype)
+    if table.exact:
+        terms = sorted([*terms, *zeros[:1]])  # zeros added to zeros are zeros
+    elif zeros:
+        table.zeros_left_out += 1
     if len(terms) == 1:
         return reshape(table, terms[0], shape)
     answer = _by_pieces(table, terms, lambda parts: add_any(table, parts))

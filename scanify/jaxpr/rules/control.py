@@ -33,12 +33,19 @@ def _scan(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int]
     if scan is None:
         return None
     if is_whole(numbering, scan):
-        return numbering.apply(equation, scan_key(numbering, scan), inputs)
+        return _as_one(numbering, equation, scan, inputs)
     price = scan.length * cost(numbering, scan.jaxpr)
     if price > UNROLLED_EQUATIONS or numbering.unrolled + price > UNROLLED_IN_ALL:
         numbering.table.notes[f"a scan of length {scan.length} is too long to unroll: compared as a whole"] = None
-        return numbering.apply(equation, scan_key(numbering, scan), inputs)
+        return _as_one(numbering, equation, scan, inputs)
     return _unroll(numbering, equation, scan, inputs)
+
+
+def _as_one(numbering: "Numbering", equation: Any, scan: Scan, inputs: list[int]) -> list[int]:
+    since = numbering.table.zeros_left_out
+    outputs = numbering.apply(equation, scan_key(numbering, scan), inputs)
+    numbering.signs.follow(inputs, outputs, since, equation)
+    return outputs
 
 
 def is_whole(numbering: "Numbering", scan: Scan) -> bool:
@@ -66,14 +73,21 @@ def _unroll(numbering: "Numbering", equation: Any, scan: Scan, inputs: list[int]
     numbering.unrolled += scan.length * len(body.eqns)
     for index in order:
         numbering.iterations = (*iterations, index)
-        outputs = numbering.run(body, body_consts, [*consts, *carry, *(row(table, value, index) for value in xs)])
+        rows = []
+        for value in xs:
+            since = table.zeros_left_out
+            rows.append(row(table, value, index))
+            numbering.signs.follow((value,), rows[-1:], since)
+        outputs = numbering.run(body, body_consts, [*consts, *carry, *rows])
         carry, collected[index] = outputs[: scan.carry], outputs[scan.carry :]
     numbering.calls, numbering.iterations = calls, iterations
     ys = []
     for position, variable in enumerate(equation.outvars[scan.carry :]):
-        shape = tuple(variable.aval.shape)
-        rows = [views.reshape(table, collected[i][position], (1, *shape[1:])) for i in range(scan.length)]
+        shape, since = tuple(variable.aval.shape), table.zeros_left_out
+        found = [collected[i][position] for i in range(scan.length)]
+        rows = [views.reshape(table, value, (1, *shape[1:])) for value in found]
         ys.append(views.concat(table, rows, 0) if rows else table.zeros(shape, variable.aval.dtype))
+        numbering.signs.follow(found, ys[-1:], since)
     return [*carry, *ys]
 
 
@@ -112,7 +126,12 @@ def _cond(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int]
         results.append(numbering.run(*opened(branch), operands))
         tokens.append(numbering.token)
     numbering.token = choose(table, index, tokens)
-    return [choose(table, index, values) for values in zip(*results, strict=True)]
+    chosen = []
+    for values in zip(*results, strict=True):
+        since = table.zeros_left_out
+        chosen.append(choose(table, index, values))
+        numbering.signs.follow((index, *values), chosen[-1:], since)
+    return chosen
 
 
 def _unclamped(numbering: "Numbering", index: int, last: int) -> int:

@@ -13,7 +13,7 @@ from scanify.jaxpr.rules import views
 from scanify.jaxpr.rules.combine import add_any
 from scanify.jaxpr.rules.move import put
 from scanify.jaxpr.rules.shapes import Bounds, Shape
-from scanify.jaxpr.rules.tangents import is_derivative
+from scanify.jaxpr.rules.signs import is_derivative
 from scanify.jaxpr.table import Table
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _scatter(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[i
     """`x.at[i].set(u)` and the transpose of `x[i]` (scatter-add into zeros), with constant indices that lie inside.
 
     Adding to zeros counts as the sum of cotangents that it is (`combine.add_any`); adding to anything else is left as
-    it is. 0.0 + -0.0 is 0.0, so that holds of what is computed from cotangents only (`tangents.is_derivative`): users
+    it is. 0.0 + -0.0 is 0.0, so that holds of what is computed from cotangents only (`signs.is_derivative`): users
     write `.at[i].add`, too. Where two windows meet, which one is set last is not said. Zeros added to zeros are zeros
     wherever that is.
     """
@@ -134,7 +134,7 @@ def _scatter(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[i
         and all(table.is_zero(views.cut(table, value, box)) for box in boxes)
     ):
         return None
-    numbering.dropped_zeros = numbering.dropped_zeros or adds
+    table.zeros_left_out += adds
     batch = [axis for axis in range(len(given)) if axis not in numbers.update_window_dims]
     for place, box in zip(np.ndindex(*(given[axis] for axis in batch)), boxes, strict=True):
         bounds = [(0, size) for size in given]

@@ -14,7 +14,7 @@ from scanify.jaxpr.primitives import SPREAD
 from scanify.jaxpr.rules import views
 from scanify.jaxpr.rules.combine import add_any, plain_sum
 from scanify.jaxpr.rules.fold import ELEMENTWISE, FOLDED_ELEMENTS, convert, fold
-from scanify.jaxpr.rules.tangents import is_derivative, loosen, without_zeros
+from scanify.jaxpr.rules.signs import is_derivative, without_zeros
 
 if TYPE_CHECKING:
     from scanify.jaxpr.number import Numbering
@@ -117,7 +117,7 @@ def _reduce_sum(numbering: "Numbering", equation: Any, inputs: list[int]) -> lis
     aval = equation.outvars[0].aval
     unit = all(table.shape[value][axis] == 1 for axis in equation.params["axes"])
     if unit and numbering.cotangents and not numbering.exact and is_derivative(numbering, value):
-        numbering.dropped_zeros = True
+        table.zeros_left_out += 1
         return [views.reshape(table, value, tuple(aval.shape))]
     if table.is_zero(value):
         return [table.zeros(tuple(aval.shape), aval.dtype)]
@@ -141,17 +141,13 @@ def _iota(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int]
 def _add_any(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
     """A sum of cotangents: of outputs, in any order; of what the call itself differentiates, as it is written."""
     table = numbering.table
-    known = any(is_derivative(numbering, value) for value in inputs)
-    zeros = [value for value in inputs if table.is_zero(value)]
-    if zeros and not numbering.exact:
-        numbering.dropped_zeros = True
-        rest = [value for value in inputs if not table.is_zero(value)] or inputs[:1]
-        if not known:
-            loosen(numbering, rest[0])
-        return [rest[0]] if len(rest) == 1 else [add_any(table, rest)]
-    if known and not zeros:
+    if any(is_derivative(numbering, value) for value in inputs):
         return [add_any(table, inputs)]
-    return [plain_sum(table, *inputs)]
+    rest = [value for value in inputs if not table.is_zero(value)] or inputs[:1]
+    if len(rest) == 2 or (numbering.exact and not table.is_zero(rest[0])):
+        return [plain_sum(table, *inputs)]
+    table.zeros_left_out += not table.is_zero(rest[0])
+    return rest
 
 
 VALUES: dict[str, Callable[["Numbering", Any, list[int]], list[int] | None]] = {

@@ -141,7 +141,7 @@ def _attempt(
 ) -> Proof:
     first, second = readings.original(before, whole, derived), readings.read(after, whole, derived)
     old, new, left, right = first.numbering, second.numbering, first.outputs, second.outputs
-    shown = (old.dropped_zeros or new.dropped_zeros) and (old.shown_signs or new.shown_signs)
+    shown = (old.signs.left_out or new.signs.left_out) and (old.signs.shown or new.signs.shown)
     if shown and not derived.exact:
         return _attempt(readings, before, after, describe, whole, replace(derived, exact=True))
     equal = tuple(a == b for a, b in zip(left, right, strict=True))

@@ -1,20 +1,24 @@
-"""Sums with zeros among forward derivatives.
+"""Sums with zeros among derivatives, and where the sign of a zero shows that they were left out.
 
 jax leaves out the tangent of what does not change, so the first layer of a loop that adds up a loss has the tangent of
 its own term; a scan carries zeros from the start and adds the term to them. The two differ in the sign of a zero alone
 (0.0 + -0.0 is 0.0). Tangents are linear in the tangents of the inputs, so the sign reaches no other value. That holds
 for what depends on a tangent of an input, and for nothing else: the values themselves are in the same program, and
-1 / (x + 0.0) is not 1 / x. A rule that somebody wrote may divide by a tangent all the same: then zeros are kept
-(`shows_sign`).
+1 / (x + 0.0) is not 1 / x. It is the same with cotangents of outputs and with what a program differentiates itself.
+
+A rule that somebody wrote may divide by a derivative all the same: then zeros are kept. So `Signs` follows every value
+that may have a zero of another sign than its node says, from equation to equation. The nodes alone would not do: what
+is cut from a sum of concatenations may be a constant, or an input.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scanify.jaxpr.primitives import LINEAR, REAL
 from scanify.jaxpr.reading.calls import callee, children, opened
+from scanify.jaxpr.reading.primitives import is_own
 
 if TYPE_CHECKING:
     from scanify.jaxpr.number import Numbering
@@ -26,37 +30,72 @@ def without_zeros(numbering: "Numbering", name: str, inputs: list[int]) -> list[
     if name not in ("add", "sub") or len(inputs) != 2:
         return None
     first, second = inputs
-    if table.is_zero(second) and is_derivative(numbering, first):
-        numbering.dropped_zeros = True
-        return [first]
-    if name == "add" and table.is_zero(first) and is_derivative(numbering, second):
-        numbering.dropped_zeros = True
-        return [second]
+    for kept, zeros in ((first, second), (second, first))[: 2 if name == "add" else 1]:
+        if table.is_zero(zeros) and is_derivative(numbering, kept):
+            table.zeros_left_out += 1
+            return [kept]
     return None
 
 
-def shows_sign(numbering: "Numbering", equation: Any, inputs: list[int]) -> bool:
-    """Whether an operation may give something else, beside a zero of the other sign, for a derivative that is -0.0.
+class Signs:
+    """The values of one program whose zeros may have another sign than their nodes say.
 
-    What has jaxprs inside is taken apart, or is another question (`shows_sign_inside`).
+    `left_out`: whether zeros were left out of a sum; `shown`: whether the sign of a zero shows all the same.
     """
-    if children(equation):
-        return False
-    marked = [is_derivative(numbering, value) for value in inputs]
-    return any(marked) and _shows(equation, marked)
 
+    def __init__(self, numbering: "Numbering") -> None:
+        self.numbering = numbering
+        self.left_out = False
+        self.shown = False
+        self._loose: set[int] = set()
 
-def shows_sign_inside(numbering: "Numbering", equation: Any, inputs: Sequence[int]) -> bool:
-    """The same of an operation that is kept as a whole, with the jaxprs that it runs."""
-    if not children(equation):
-        return False
-    marked = [is_derivative(numbering, value) for value in inputs]
-    return any(marked) and _marks(equation, marked) is None
+    def is_loose(self, value: int) -> bool:
+        return value in self._loose or _is_given(self.numbering, value)
+
+    def look(self, equation: Any, inputs: Sequence[int], *, inside: bool = False) -> None:
+        """Note whether an equation may give something else, beside a zero of the other sign, for a zero that is loose.
+
+        What has jaxprs inside is taken apart, or, `inside`, is kept as a whole with the jaxprs that it runs.
+        """
+        numbering = self.numbering
+        if self.shown or not (self._loose or numbering.cotangents or numbering.tangents):
+            return
+        marked = [self.is_loose(value) for value in inputs]
+        if any(marked) and bool(children(equation)) is inside:
+            self.shown = _marks(equation, marked) is None
+
+    def follow(self, sources: Iterable[int], outputs: Iterable[int], since: int, whole: Any = None) -> None:
+        """The outputs are loose where a source is, or where zeros were left out since there were so many.
+
+        They may have been left out in a jaxpr of an equation that is kept as a `whole`, on its way around.
+        """
+        left_out = self.numbering.table.zeros_left_out != since
+        self.left_out = self.left_out or left_out
+        if left_out and not self.shown and whole is not None and children(whole):
+            self.shown = _marks(whole, [True] * len(whole.invars)) is None
+        if left_out or any(map(self.is_loose, sources)):
+            self._loose.update(value for value in outputs if self._has_sign(value))
+
+    def _has_sign(self, value: int) -> bool:
+        """Whether there may be a zero with a sign in it: not in constants without -0.0, as no zero gains that sign."""
+        table = self.numbering.table
+        if table.op[value] == "fill":
+            array = table.fill_value(value)
+        elif value in table.arrays:
+            array = table.arrays[value]
+        else:
+            return True
+        if array.dtype.kind in "biuV":
+            return False
+        parts = (array.real, array.imag) if array.dtype.kind == "c" else (array,)
+        return any(bool(np.any((part == 0) & np.signbit(part))) for part in parts)
 
 
 def _shows(equation: Any, marked: Sequence[bool]) -> bool:
     """Whether an operation without jaxprs inside shows the sign of a zero among the operands that are marked."""
     name = equation.primitive.name
+    if not is_own(equation.primitive):
+        return True
     places = [place for place, mark in enumerate(marked) if mark]
     if any(np.issubdtype(_dtype(equation.invars[place]), np.complexfloating) for place in places):
         return name not in LINEAR
@@ -83,12 +122,16 @@ def _marks(equation: Any, marked: Sequence[bool]) -> list[bool] | None:
     if not inner:
         return None if _shows(equation, marked) else [True] * count
     name = equation.primitive.name
+    if not is_own(equation.primitive):
+        return None
     if name == "cond":
         return None if marked[0] else _through(inner, [list(marked[1:])] * len(inner), count)
     if name == "scan":
         return _through_loop(inner[0], list(marked), equation.outvars)
     if name == "while":
         return _through_while(equation, list(marked))
+    if name == "custom_linear_solve":
+        return _through_solve(equation, list(marked))
     if name in ("reduce_sum", "cumsum", "scatter-add", "scatter_add"):
         return [True] * count
     fits = len(inner) == 1 and len(inner[0].invars) == len(marked) and len(inner[0].outvars) == count
@@ -130,16 +173,19 @@ def _through_loop(body: Any, marks: list[bool], outvars: Any) -> list[bool] | No
     return out if out is None else [any(out)] * len(outvars)
 
 
+def _through_solve(equation: Any, marks: list[bool]) -> list[bool] | None:
+    """Of the functions of a `lax.custom_linear_solve` the third is run, on what it closes over and on the rest."""
+    lengths = list(equation.params["const_lengths"])
+    start = sum(lengths[:2])
+    given = [*marks[start : start + lengths[2]], *marks[sum(lengths) :]]
+    return _through([opened(equation.params["jaxprs"][2])[0]], [given], len(equation.outvars))
+
+
 def _through_while(equation: Any, marks: list[bool]) -> list[bool] | None:
     parts = [opened(equation.params[name])[0] for name in ("cond_jaxpr", "body_jaxpr")]
     if any(_run(part, [True] * len(part.invars)) is None for part in parts):
         return None
     return [True] * len(equation.outvars)
-
-
-def loosen(numbering: "Numbering", value: int) -> None:
-    """From now on the value counts as one whose zeros have no sign."""
-    numbering.moved[value] = True
 
 
 def is_derivative(numbering: "Numbering", value: int) -> bool:
