@@ -160,8 +160,8 @@ class Numbering:
     def apply(self, equation: Any, key: Hashable, inputs: Sequence[int]) -> list[int]:
         """The nodes of a primitive with a key for its parameters; effects are put in order by a token."""
         table, name = self.table, equation.primitive.name
-        if name in RESERVED:
-            name += "*"  # its parameters are not spelled as those of our node of that name
+        if name in RESERVED or not is_own(equation.primitive):
+            name += "*"  # it is not what the rules know by that name
         self.signs.look(equation, inputs, inside=True)
         ordered = bool(equation.effects) or any("Ref" in type(atom.aval).__name__ for atom in equation.invars)
         if ordered:

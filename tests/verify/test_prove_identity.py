@@ -22,10 +22,14 @@ OUT = jax.ShapeDtypeStruct((4,), jnp.float32)
 Function = Callable[[Any], Any]
 
 
-def primitive(name: str) -> Function:
+def primitive(name: str) -> Callable[..., Any]:
     made = Primitive(name)
-    made.def_abstract_eval(lambda x, **_: x)
-    return lambda v: made.bind(v)
+    made.def_abstract_eval(lambda x, *_: x)
+    return made.bind
+
+
+# Of matrices it may be a product in which the order counts.
+PRODUCT = primitive("mul")
 
 
 def counter() -> tuple[Function, Function]:
@@ -82,9 +86,14 @@ PAIRS: dict[str, tuple[Function, Function]] = {
     "primitives of one name": (primitive("mine"), primitive("mine")),
     "a primitive named like one of jax": (primitive("neg"), lax.neg),
     "a primitive named like a call": (primitive("optimization_barrier"), lambda v: v),
+    "a primitive named like a product": (lambda v: PRODUCT(v, v + 1), lambda v: PRODUCT(v + 1, v)),
     "functions that share what another writes": (called(FIRST[0], FIRST[1]), called(FIRST[0], SECOND[1])),
     "trees with both zeros": (on_tree(0.0), on_tree(-0.0)),
     "trees with a boolean and a number": (on_tree(True), on_tree(1)),
+    "the bits of a NaN": (
+        lambda v: lax.full_like(v, np.nan, jnp.float16).astype(jnp.float8_e5m2),
+        lambda v: jnp.asarray(np.full(4, np.nan, np.float16).astype(jnp.float8_e5m2)),
+    ),
     "what stands in memory": (
         lambda v: v + lax.empty((4,), v.dtype) - lax.empty((4,), v.dtype),
         lambda v: (lambda e: v + e - e)(lax.empty((4,), v.dtype)),
@@ -110,6 +119,7 @@ def _by_name(patch: pytest.MonkeyPatch) -> None:
 MUTANTS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "primitives by name": (_by_name, "primitives of one name"),
     "rules by name": (_by_name, "a primitive named like one of jax"),
+    "operands swapped by name": (_by_name, "a primitive named like a product"),
     "calls by name": (_by_name, "a primitive named like a call"),
     "captured names are values": (
         lambda patch: patch.setattr(canonical, "_written_elsewhere", lambda function: frozenset()),
