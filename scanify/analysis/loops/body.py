@@ -11,11 +11,23 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.code.iteration import bind_target, iterate
 from scanify.analysis.values.code.statements import Flow, execute
-from scanify.analysis.values.domain import Array, Mark, Number, Unknown, Value, Vary, join, marked, options
+from scanify.analysis.values.domain import (
+    Array,
+    Mark,
+    Number,
+    Unknown,
+    Value,
+    Vary,
+    join,
+    marked,
+    options,
+    unknown_once,
+)
 from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.interpreter import Interpreter
 
+_MOST_LAYERS = 32  # kinds of layers that are run one by one
 _SUPER = "`super()` without arguments does not work in the function of a scan"
 
 
@@ -115,7 +127,7 @@ def element_of(run: Interpreter, layers: Layers) -> Value:
     values = [group.element for cell in layers.cells for group in groups_of(cell)]
     if not values:
         return Unknown(layers.hidden or "an element of a list from elsewhere")
-    return join(values)
+    return join(unknown_once(values), _MOST_LAYERS)
 
 
 def _beside(run: Interpreter, walk: Walk, env: Env, number: int) -> Value:

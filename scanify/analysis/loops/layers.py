@@ -150,7 +150,7 @@ def _of_walk(run: Interpreter, loop: Loop, walk: Walk, envs: Sequence[Env]) -> L
         ]
     if not built or any(each is None for each in built):
         return None
-    known = [each for each in built if each is not None]
+    known = [each if not base.hidden else replace(each, few=None) for each in built if each is not None]
     return together(known, replace(base, cells=known[0].cells if len(known) == 1 else tuple(cells)))
 
 

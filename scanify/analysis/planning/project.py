@@ -16,6 +16,7 @@ from scanify.analysis.loops.layers import fields_walked, layers_of, walked_value
 from scanify.analysis.lower.loop import Form, Loop
 from scanify.analysis.lower.loops import loops_in
 from scanify.analysis.plan import Called, Holds, InitStack, Plan, Refusal
+from scanify.analysis.planning.callers import called_by, callers, holds_unknown
 from scanify.analysis.planning.decide import Choices, decide
 from scanify.analysis.planning.remedies import REMEDIES
 from scanify.analysis.planning.together import Decided, left_behind
@@ -127,6 +128,7 @@ def _look_around(run: Interpreter, explorer: Explorer, loops: Sequence[Loop]) ->
                     words.add(name)
                     run.guesses.setdefault(name, option)
     for loop in loops:
+        words |= _callers(run, explorer, loop)
         for walk in loop.walks:
             for base in walk.bases:
                 attribute = getattr(base, "attr", None)
@@ -149,12 +151,21 @@ def _look_around(run: Interpreter, explorer: Explorer, loops: Sequence[Loop]) ->
 
 def _called_by(explorer: Explorer, loop: Loop) -> str:
     """The name by which the function around a loop is called: that of the class for its constructor."""
-    code = _code_of(explorer, loop)
     function = loop.scope.function
-    name = function.name if function is not None else ""
-    if name.startswith("__") and name.endswith("__"):
-        return code.owner.name if code is not None and code.owner is not None else ""
-    return name
+    return called_by(_code_of(explorer, loop), function.name if function is not None else "")
+
+
+def _callers(run: Interpreter, explorer: Explorer, loop: Loop) -> set[str]:
+    """The names of what leads to the code that builds a list of what is not shown: callers may say what it is."""
+    envs = explorer.envs(loop.node)
+    found: set[str] = set()
+    for walk in loop.walks:
+        values = walked_values(run, walk, envs) if envs else []
+        if holds_unknown(values) and (loop.form is Form.SEQUENTIAL or calls_itself(loop, walk)):
+            owners = [owner for owner, _, _ in fields_walked(run, loop, envs)]
+            for name in {owner.name for owner in owners} or {_called_by(explorer, loop)}:
+                found |= callers(explorer, name)
+    return found
 
 
 def _other_names(run: Interpreter, words: Collection[str]) -> set[str]:

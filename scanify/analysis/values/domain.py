@@ -50,8 +50,14 @@ Marks = tuple[Mark, ...]
 
 def merged(groups: Iterable[Marks]) -> Marks:
     """The marks of several values together: of each loop the worst."""
-    worst: dict[int, Mark] = {}
+    several: list[Marks] = []
     for marks in groups:
+        if marks and not any(marks is each for each in several):
+            several.append(marks)
+    if len(several) < 2:
+        return several[0] if several else ()
+    worst: dict[int, Mark] = {}
+    for marks in several:
         for mark in marks:
             known = worst.get(mark.loop)
             if known is None or known.how < mark.how:
@@ -324,8 +330,8 @@ def is_none(value: Value) -> bool:
     return isinstance(value, Const) and value.value is None
 
 
-def join(values: Iterable[Value]) -> Value:
-    """What is known where it may be any of several values."""
+def join(values: Iterable[Value], most: int = _MOST) -> Value:
+    """What is known where it may be any of several values, of which so many are kept apart."""
     flat: list[Value] = []
     choices: list[Marks] = []
     for value in values:
@@ -350,9 +356,21 @@ def join(values: Iterable[Value]) -> Value:
     if all(isinstance(value, Key) for value in flat):
         return Key(marks, any(isinstance(value, Key) and value.many for value in flat))
     unknown = next((value for value in flat if isinstance(value, Unknown)), None)
-    if len(flat) > _MOST:
+    if len(flat) > most:
         return unknown or Unknown("it may be one of many values", marks=marks)
     return OneOf(tuple(flat), marks, merged(choices))
+
+
+def unknown_once(values: Iterable[Value]) -> list[Value]:
+    """What values may be, with what is not shown counted once: as old as the oldest, and given where all of it is."""
+    flat = [option for value in values for option in options(value)]
+    found = [option for option in flat if isinstance(option, Unknown)]
+    if len(found) < 2:
+        return flat
+    given, part = all(each.given for each in found), any(each.part for each in found)
+    born, marks = min(each.born for each in found), merged(each.marks for each in found)
+    shown: list[Value] = [option for option in flat if not isinstance(option, Unknown)]
+    return [*shown, replace(found[0], marks=marks, born=born, given=given, part=part)]
 
 
 def _is_constant(value: Value, kind: type) -> bool:

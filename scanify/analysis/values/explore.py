@@ -18,7 +18,8 @@ from scanify.analysis.values.classes import FunctionNode, functions_in
 from scanify.analysis.values.code.statements import Flow, execute
 from scanify.analysis.values.domain import Class, Function, Instance, Unknown, Value
 from scanify.analysis.values.environment import Env
-from scanify.analysis.values.interpreter import Interpreter, Probe
+from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.probe import Probe
 
 _CONSTRUCTORS = frozenset({"__init__", "__post_init__", "__check_init__"})
 
@@ -88,6 +89,12 @@ class Explorer:
         if module.path not in self._functions:
             self._functions[module.path] = tuple(functions_of(module))
         return self._functions[module.path]
+
+    def mentioning(self, word: str) -> Iterator[Code]:
+        """The functions of the project that mention an identifier."""
+        pattern = _whole(word)
+        for module in self.run.index.modules_with(word):
+            yield from (code for code in self.functions(module) if code.mentions(pattern))
 
     def explore(self, words: Iterable[str]) -> None:
         """Run every function of the project that mentions one of some identifiers."""

@@ -5,6 +5,7 @@ import bisect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from scanify.analysis.index.meaning import Definition, External, Package
 from scanify.analysis.index.module import Module
@@ -27,10 +28,12 @@ from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Cell, Does, ListCell, Use
 
+if TYPE_CHECKING:
+    from scanify.analysis.values.probe import Probe
+
 MAX_DEPTH = 16  # calls inside of calls
 MAX_STEPS = 40_000  # nodes that one question may visit
 GUESSED = "an attribute of an object of unknown class"
-MAX_ENVS = 6  # ways to a loop that are looked at
 
 
 @dataclass(frozen=True)
@@ -83,24 +86,6 @@ class Handed:
 
     values: tuple[Value, ...]
     by_callers: bool = False
-
-
-@dataclass
-class Probe:
-    """What the names stand for wherever a node is reached; of many ways to it the first few.
-
-    `missed` says that there are more.
-    """
-
-    envs: list[Env]
-    missed: bool = False
-
-    def note(self, env: Env) -> None:
-        """Note the names as they are now."""
-        if len(self.envs) < MAX_ENVS:
-            self.envs.append(env.copy())
-        else:
-            self.missed = True
 
 
 class Interpreter:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from scanify.analysis.values import tables
 from scanify.analysis.values.calls.attributes import attribute
-from scanify.analysis.values.calls.supers import super_object
+from scanify.analysis.values.calls.supers import LIBRARY_INIT, library_init, super_object
 from scanify.analysis.values.code.annotations import parameter
 from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.code.iteration import elements_of
@@ -108,6 +108,8 @@ def _partial(
 ) -> Value:
     arguments = [*function.positional, *positional]
     keywords = {**dict(function.named), **named}
+    if function.through.startswith(LIBRARY_INIT):
+        return library_init(function, positional, named)
     if function.through in tables.VMAPS:
         made = call(run, env, node, function.function, [_row(one) for one in arguments], keywords)
         return stacked(made)

@@ -1,19 +1,21 @@
 """Objects of the project's classes: what a constructor makes of its arguments, and what any instance of a class has."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values.calls.attributes import class_env
 from scanify.analysis.values.classes import Field, dotted
 from scanify.analysis.values.code.annotations import annotated, parameter
 from scanify.analysis.values.domain import (
+    Class,
     Function,
     Instance,
     Library,
     Listed,
     Unknown,
     Value,
+    join,
     options,
 )
 from scanify.analysis.values.environment import Env
@@ -241,14 +243,26 @@ def _model(run: Interpreter, cls: Definition) -> Value:
 def symbolic(run: Interpreter, env: Env, argument: ast.arg, arguments: ast.arguments) -> Value:
     """A parameter that any caller may give: what its annotation says, or else the kind of its default."""
     value = parameter(run, env, argument.arg, argument.annotation)
+    default = _default_of(argument, arguments)
+    if isinstance(default, ast.Name | ast.Attribute) and isinstance(value, Unknown | Instance):
+        return join([value, *_classes(run, env, default)])
     if not isinstance(value, Unknown):
         return value
-    default = _default_of(argument, arguments)
     if isinstance(default, ast.Constant) and isinstance(default.value, int | float | str) and default.value is not None:
         from scanify.analysis.values.domain import Number, Text
 
         return Text() if isinstance(default.value, str) else Number()
     return value
+
+
+def _classes(run: Interpreter, env: Env, default: ast.expr) -> Iterator[Value]:
+    """The class that a parameter stands for where a caller gives none: `block=Block`, `norm_layer=eqx.nn.LayerNorm`."""
+    from scanify.analysis.values.code.expressions import evaluate
+
+    with run.recording(), run.elsewhere():
+        value = evaluate(run, env, default)
+    if isinstance(value, Class) or (isinstance(value, Library) and value.qualname.rpartition(".")[2][:1].isupper()):
+        yield value
 
 
 def _default_of(argument: ast.arg, arguments: ast.arguments) -> ast.expr | None:

@@ -1,15 +1,27 @@
 """`super()`: the methods that a class inherits, of the project's classes and of layers of equinox."""
 
 import ast
+from collections.abc import Mapping, Sequence
 
 from scanify.analysis.index.meaning import External
 from scanify.analysis.values import tables
 from scanify.analysis.values.calls.attributes import class_env
 from scanify.analysis.values.classes import library_module
-from scanify.analysis.values.domain import Class, Function, Instance, Library, Partial, Unknown, Value
+from scanify.analysis.values.domain import NONE, Class, Function, Instance, Library, Partial, Unknown, Value
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.interpreter import Interpreter
+
+LIBRARY_INIT = "constructor of "
+
+
+def library_init(of: Partial, positional: Sequence[Value], named: Mapping[str, Value]) -> Value:
+    """`super().__init__(...)` of a class that inherits from a layer of a library: the object has what that one has."""
+    from scanify.analysis.values.calls.library import library_fields
+
+    assert isinstance(of.function, Instance)
+    of.function.fields.update(library_fields(of.through.removeprefix(LIBRARY_INIT), positional, named))
+    return NONE
 
 
 def super_object(run: Interpreter, env: Env, node: ast.Call) -> Value:
@@ -53,9 +65,12 @@ def super_attribute(run: Interpreter, of: Partial, name: str) -> Value:
         function = run.classes.methods(each).get(name)
         if function is not None:
             return Function(function, class_env(run, each), instance)
+    bases = [base for each in lineage for base in run.classes.bases(each) if isinstance(base, External)]
+    layer = next((base.qualname for base in bases if base.qualname.startswith("equinox.nn.")), "")
+    if name == "__init__" and library_module(layer):
+        return Partial(instance, through=f"{LIBRARY_INIT}{layer}")
     if name == "__init__" and run.classes.known_bases(instance.cls):
         return Library("builtins.object")
-    bases = [base for each in lineage for base in run.classes.bases(each) if isinstance(base, External)]
     plain = next((base for base in bases if base.qualname.rpartition(".")[2].startswith(tables.PLAIN_LAYERS)), None)
     if (
         name == "__call__"
