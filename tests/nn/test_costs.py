@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import pytest
 
 from scanify.nn import ArrayStacked, BlockSeq
-from scanify.nn.programs import skeleton
+from scanify.nn.programs import layer_programs, skeleton
 
 KINDS = [ArrayStacked, BlockSeq]
 
@@ -61,8 +61,10 @@ def test_a_stack_that_is_walked_is_taken_apart_once(kind: Any) -> None:
         return equations(lambda arrays, x: walked(eqx.combine(arrays, static), x), arrays, jnp.ones(3))
 
     own = layers(count)
-    arrays = len(jax.tree.leaves(eqx.filter(own[0], eqx.is_array)))
-    assert of(kind.of(own)) - of(own) == arrays * (1 + count)  # a split, and an axis that each entry loses
+    arrays = jax.tree.leaves(eqx.filter(own[0], eqx.is_array))
+    vectors = [array for array in arrays if array.ndim < 2]
+    # A split, an axis that each entry loses, and a barrier.
+    assert of(kind.of(own)) - of(own) == len(arrays) * (1 + count) + len(vectors)
 
 
 def test_layers_that_differ_are_traced_once_each_and_equal_ones_once() -> None:
@@ -114,3 +116,21 @@ def test_a_call_walks_through_the_tree_as_often_for_many_layers_as_for_few(
     monkeypatch.setattr(bound, "__post_init__", counted)
     jax.make_jaxpr(lambda x: stack.fold_via(Layer.__call__)(x))(jnp.ones(3))
     assert len(made) == 1 and made[0].endswith("fold_via")
+
+
+def test_each_of_many_layers_that_differ_in_a_field_is_compared_with_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[int] = []
+    look = layer_programs.first_difference
+
+    def counted(*args: Any) -> Any:
+        compared.append(1)
+        return look(*args)
+
+    monkeypatch.setattr(layer_programs, "first_difference", counted)
+    found = []
+    for count in (8, 16):
+        compared.clear()
+        stack = BlockSeq.of(layers(count, unlike=True))
+        jax.make_jaxpr(lambda x, stack=stack: stack.fold_via(Layer.__call__)(x))(jnp.ones(3))
+        found.append(len(compared) / count)
+    assert found[1] < found[0] + 0.5  # as often for each layer

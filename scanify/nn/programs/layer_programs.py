@@ -4,7 +4,7 @@ A layer is traced for the carry that the layer before it gives, so a carry may c
 in a loop.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,8 @@ from scanify.nn.programs.skeleton import Known, const_key
 from scanify.nn.programs.state_parts import StateParts
 from scanify.nn.scans.carry import split
 from scanify.nn.trees.difference import first_difference
-from scanify.nn.trees.leaves import aval, has_aval, is_number, varying
+from scanify.nn.trees.leaves import has_aval
+from scanify.nn.trees.outline import outline
 from scanify.nn.trees.structs import struct
 
 
@@ -54,23 +55,13 @@ class Kinds:
 
     def of(self, tree: Any) -> int:
         """The number of a pytree, whose arrays may be `jax.ShapeDtypeStruct`s."""
-        alike = self._known.setdefault(_outline(tree), [])
+        alike = self._known.setdefault(outline(tree), [])
         for number, known in alike:
             if first_difference(known, tree) is None:
                 return number
         alike.append((self._count, tree))
         self._count += 1
         return self._count - 1
-
-
-def _outline(tree: Any) -> Hashable:
-    """Equal for pytrees that are equal: what can be told of them fast. Static fields are left out."""
-    leaves = jax.tree.leaves(tree)
-    return tuple((*aval(leaf), varying(leaf)) if has_aval(leaf) else _value(leaf) for leaf in leaves)
-
-
-def _value(leaf: Any) -> Hashable:
-    return type(leaf), repr(leaf) if is_number(leaf) or isinstance(leaf, str) else None
 
 
 class _Captured:

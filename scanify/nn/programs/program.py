@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 
+from scanify.nn.programs.jaxpr_of import jaxpr_of
 from scanify.nn.programs.skeleton import Constant, Known, skeleton
 from scanify.nn.scans.carry import split
 from scanify.nn.trees.leaves import is_array
@@ -61,8 +62,7 @@ def trace(
         found[:] = [treedef, tuple(o if leaf is None else _ARRAY for leaf, o in zip(leaves, others, strict=True))]
         return [leaf for leaf in leaves if is_array(leaf)]
 
-    closed = jax.make_jaxpr(flat)(*arrays)
-    consts = tuple(closed.consts)
-    bones = skeleton(closed.jaxpr, consts, derivatives=derivatives, known=known)
-    outs = tuple(struct(aval) for aval in closed.out_avals)
-    return Program(closed.jaxpr, consts, bones.key, bones.constants, bones.captured, outs, found[0], found[1])
+    jaxpr, consts, avals = jaxpr_of(flat, arrays)
+    bones = skeleton(jaxpr, consts, derivatives=derivatives, known=known)
+    outs = tuple(struct(aval) for aval in avals)
+    return Program(jaxpr, consts, bones.key, bones.constants, bones.captured, outs, found[0], found[1])

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from scanify.nn.trees.leaves import aval, aval_text, has_aval, same_value
+from scanify.nn.trees.outline import static_fields
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,11 +98,12 @@ def _walk(one: Any, other: Any, path: str, weak: bool) -> Difference | None:
 
 
 def _walk_module(one: Any, other: Any, path: str, weak: bool) -> Difference | None:
-    static = {field.name for field in dataclasses.fields(one) if field.metadata.get("static", False)}
-    static |= {name for name in _names(one, other) if name.startswith("__")}  # a wrapped function's name and doc
-    for name in _names(one, other):
-        mine, theirs = vars(one).get(name, _UNSET), vars(other).get(name, _UNSET)
-        if name not in static:
+    kind: Any = type(one)
+    fields, others = static_fields(kind), [object.__getattribute__(each, "__dict__") for each in (one, other)]
+    for name in dict.fromkeys([*others[0], *others[1]]):
+        mine, theirs = (values.get(name, _UNSET) for values in others)
+        static = fields.get(name, False) or name.startswith("__")  # as a wrapped function's name and doc
+        if not static:
             found = _walk(mine, theirs, f"{path}.{name}", weak)
         else:
             found = None if same_value(mine, theirs) else _static(mine, theirs, f"{path}.{name}")
@@ -130,10 +132,6 @@ def _parts(one: Any, other: Any) -> Iterator[tuple[str, Any, Any]]:
     elif isinstance(one, dict) and list(one) == list(other):
         for key, mine in one.items():
             yield f"[{key!r}]", mine, other[key]
-
-
-def _names(one: Any, other: Any) -> list[str]:
-    return list(dict.fromkeys([*vars(one), *vars(other)]))
 
 
 def _name(value: Any) -> str:
