@@ -103,3 +103,76 @@ def test_a_list_that_some_caller_builds_with_one_layer_says_nothing_of_longer_on
     )
     callers = "\n\ndef small(key):\n    return Net(4, 2, key).layers\n\n\ndef any_size(n, key):\n    return Net(4, n, key).layers\n"
     assert all(isinstance(found, Plan) for found in decide(text + callers))
+
+
+STAGE = """\
+class Stage(eqx.Module):
+    blocks: list
+    down: Block
+
+    def __init__(self, d, depth, key):
+        self.down = Block(d, key=key)
+        BLOCKS
+
+    def __call__(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return self.down(x)
+
+
+"""
+BLOCKS = [
+    "self.blocks = [Block(d, key=k) for k in jr.split(key, depth)]",
+    "self.blocks = tuple(Block(d, key=key) for _ in range(depth))",
+    "blocks = []\n        for i in range(depth):\n            blocks.append(Block(d, key=key))\n        self.blocks = blocks",
+    "self.blocks = []\n        for i, k in enumerate(jr.split(key, depth)):\n            self.blocks.append(Block(d, key=k))",
+    "kind = lambda d, key: Block(d, key=key)\n        self.blocks = [kind(d, k) for k in jr.split(key, depth)]",
+]
+
+
+def stages(init: str, blocks: str, parameters: str = "d, n, depths, key") -> list[Plan | Refusal]:
+    return [
+        each
+        for each in decide(net(init, parameters, STAGE.replace("BLOCKS", blocks)))
+        if each.container == "self.layers"
+    ]
+
+
+@pytest.mark.parametrize("blocks", BLOCKS)
+@pytest.mark.parametrize(
+    "init",
+    [
+        "self.layers = [Stage(d, depth, key) for depth in depths]",
+        "self.layers = [Stage(d, depths[i], key) for i in range(n)]",
+        "self.layers = []\nfor i in range(n):\n    self.layers.append(Stage(d, i + 1, key))",
+        "self.layers = tuple(Stage(d, depth, k) for depth, k in zip(depths, jr.split(key, n)))",
+    ],
+)
+def test_stages_of_their_own_depth_share_no_body(init, blocks):
+    (found,) = stages(init, blocks, "d, n, depths: list[int], key")
+    assert isinstance(found, Refusal)
+    assert (found.rule, found.reason.startswith("nothing to scan over")) == ("SCN203", True), found.reason
+
+
+@pytest.mark.parametrize("blocks", BLOCKS[:4])
+@pytest.mark.parametrize(
+    "init",
+    [
+        "self.layers = [Stage(d, 4, k) for k in jr.split(key, n)]",
+        "self.layers = [Stage(d, depths[0], key) for _ in range(n)]",
+    ],
+)
+def test_stages_of_one_depth_may(init, blocks):
+    (found,) = stages(init, blocks)
+    assert isinstance(found, Plan), found
+
+
+def test_a_list_of_one_layer_saves_nothing_however_often_it_is_reached():
+    loop = "    def features(self, x, scale=1):\n        for layer in self.layers:\n            x = layer(x)\n        return x\n\n"
+    calls = "    def __call__(self, x):\n        return self.features(x, [x])\n\n    def twice(self, x):\n        return self.features(x * 2, None)\n"
+    init = "    def __init__(self, d, key):\n        self.layers = (Block(d, key=key),)\n        self.width = d\n\n"
+    made = "\n\ndef small(key):\n    return Net(4, key)\n\n\ndef run(model: Net, x):\n    return model.features(x)\n"
+    head = PRELUDE[: PRELUDE.index("class Model")]
+    found = only(f"{head}class Net(eqx.Module):\n    layers: tuple\n    width: int\n\n{init}{loop}{calls}{made}")
+    assert isinstance(found, Refusal)
+    assert (found.rule, "the list has 1 layer" in found.reason) == ("SCN203", True), found.reason

@@ -405,3 +405,15 @@ def test_a_name_that_an_expression_binds_before_the_loop_has_a_value(before):
         model("if mask:\n    for layer in self.layers:\n        x = layer(x) + bias\n        bias = x", before=before)
     )
     assert isinstance(found, Plan), found
+
+
+@pytest.mark.parametrize(
+    "where", ["m.layers", "(m.layers, m.norm)", "m.layers[0]", "[layer.linear for layer in m.layers]"]
+)
+@pytest.mark.parametrize("kind", ["tuple", "list"])
+@pytest.mark.parametrize("annotation", [": Model", ""])
+def test_a_tuple_that_a_tree_at_replaces_is_stacked_in_the_call_as_a_list_is(where, kind, annotation):
+    init = f"self.layers = {kind}(Block(8, key=k) for k in jr.split(key, depth))"
+    asks = f"def load(model{annotation}, values):\n    return eqx.tree_at(lambda m: {where}, model, values)\n"
+    plan = only(model(init=init) + asks)
+    assert isinstance(plan, Plan) and isinstance(plan.stack, CallStack)

@@ -92,6 +92,11 @@ def test_a_number_whose_value_the_body_asks_for_is_refused():
         ("y = [*x]", LOOP),
         ("y = []", LOOP),
         ("y = list(x)", LOOP),
+        ("y = jnp.split(x, keys)", LOOP),
+        ("y = jnp.split(x, 0)", LOOP),
+        ("y = np.split(x, 2)", LOOP),
+        ("y = list(helper(x, 2))", LOOP),
+        ("y = jnp.zeros((2, 8))", LOOP),
         ("global y\ny = [x]", LOOP),
         ("y = mask", LOOP),
         ("if mask:\n    y = [x]\nelse:\n    y = mask", LOOP),
@@ -114,3 +119,11 @@ def test_a_list_of_the_caller_is_left_alone():
 def test_the_last_row_of_an_array_is_no_list(before):
     plan = found("for layer in self.layers:\n    x = layer(x)", before, "return x")
     assert isinstance(plan, Plan) and plan.safe and (plan.rule, plan.carry, plan.ahead) == ("SCN101", ("x",), ())
+
+
+@pytest.mark.parametrize(
+    "before", ["y = jnp.split(x, 2)", "y = list(jnp.split(x, 2, axis=0))", "y: list = list(jnp.array_split(x, 3))"]
+)
+def test_the_parts_of_an_array_are_a_list_with_an_end(before):
+    plan = found(LOOP, before)
+    assert isinstance(plan, Plan) and (plan.rule, plan.carry, plan.ys) == ("SCN105", ("last_y",), ("y",))

@@ -91,3 +91,13 @@ def test_an_inner_loop_in_which_the_list_grows() -> None:
     text = model(call)
     with pytest.raises(AssertionError):  # the list is read before each walk but the first
         rewritten(text)
+
+
+def test_parts_of_an_array_are_gone_on_with():
+    call = """\
+        y = list(jnp.split(x, 2))
+        for i, layer in enumerate(self.layers):
+            y.append(layer(y[-1]) * (i + 1))
+        return jnp.concatenate(y)
+    """
+    assert "collect_via(" in same(model(call), jnp.linspace(-0.5, 1.0, 8))

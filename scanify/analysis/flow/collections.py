@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scanify.analysis.flow.around import path_to
-from scanify.analysis.flow.growth import Growth, How, growths
+from scanify.analysis.flow.growth import LISTS_OF_PARTS, Growth, How, growths
 from scanify.analysis.flow.names import Names, flow, reads
 from scanify.analysis.flow.statements import assignments, value_given
 from scanify.analysis.lower.loop import Loop, Problem
@@ -149,6 +149,8 @@ class _Finder:
                 return {_NONE}
             case ast.Call():
                 name = self.scope.builtin(value)
+                if self.scope.qualified(value.func) in LISTS_OF_PARTS:
+                    return {"list"}
                 return {name} if name in _MAKERS and name is not None else None
             case ast.IfExp():
                 first, second = self._kind(value.body), self._kind(value.orelse)

@@ -1,11 +1,24 @@
 """Whether a scan over some layers would save anything: whether three of them are shown or likely to share a body."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from scanify.analysis.loops.layer_list import FEW, Reason
-from scanify.analysis.values.domain import Function, Instance, Library, OneOf, Partial, Unknown, Value, Vary, options
+from scanify.analysis.values.domain import (
+    Function,
+    Instance,
+    Library,
+    Listed,
+    Mark,
+    OneOf,
+    Partial,
+    Unknown,
+    Value,
+    Vary,
+    options,
+)
 from scanify.analysis.values.heap import Group
-from scanify.analysis.values.likeness import Difference, same_class
+from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.likeness import Difference, is_layer, same_class
 
 Differences = Sequence[tuple[Group, Difference]]
 
@@ -23,6 +36,29 @@ def no_gain(groups: Sequence[Group], differences: Differences) -> Reason | None:
     found = {id(group): difference for group, difference in differences}
     reasons = [_against(group, groups, found) for group in repeated]
     return None if any(reason is None for reason in reasons) else reasons[0]
+
+
+def staged(run: Interpreter, groups: Sequence[Group]) -> Reason | None:
+    """Why layers that hold layers of their own share no body: each holds another number of them."""
+    for group in groups if len(groups) == 1 else ():
+        for stage in options(group.element):
+            if not isinstance(stage, Instance):
+                continue
+            mark = next(_own_numbers(run, group, stage), None)
+            if mark is not None:
+                place = group.module.place(group.node)
+                text = f"nothing to scan over: each `{stage.name}` has its own number of layers"
+                return "SCN203", f"{text}, through `{mark.via}` ({place.named})", place
+    return None
+
+
+def _own_numbers(run: Interpreter, group: Group, stage: Instance) -> Iterator[Mark]:
+    """How the lists of layers differ in length that each element of a group holds."""
+    lists = [option for value in stage.fields.values() for option in options(value) if isinstance(option, Listed)]
+    for inner in (each for one in lists for each in one.cell.made):
+        if any(isinstance(option, Unknown) or is_layer(run, option) for option in options(inner.element)):
+            lengths = (mark for loop in inner.loops for mark in run.loop_lengths.get(loop, ()))
+            yield from (mark for mark in lengths if mark.loop in group.loops and mark.how > Vary.KEY)
 
 
 def _against(group: Group, groups: Sequence[Group], found: Mapping[int, Difference]) -> Reason | None:

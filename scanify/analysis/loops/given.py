@@ -45,8 +45,8 @@ def held(run: Interpreter, owner: Definition, attribute: str, values: Sequence[V
     heirs = [heir for heir in run.classes.heirs(owner) if _differs(run, owner, heir, attribute)]
     of_heirs = [(heir, option) for heir in heirs for option in options(model_list(run, heir, attribute))]
     uncalled = any(is_given(option) and heir.node not in run.constructed for heir, option in of_heirs)
-    every = [*values, *(option for _, option in of_heirs)]
-    shown = _distinct([value for value in every if not is_given(value)])
+    every = _distinct([*values, *(option for _, option in of_heirs)])
+    shown = [value for value in every if not is_given(value)]
     if len(shown) == len(every):
         return Handed(tuple(shown))
     classes = [owner, *run.classes.heirs(owner)]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import walks_elements
-from scanify.analysis.loops.gain import no_gain
+from scanify.analysis.loops.gain import no_gain, staged
 from scanify.analysis.loops.layer_list import FEW, Layers, Reason
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.values.code.iteration import entries
@@ -45,7 +45,7 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
     worst = max(differences, key=lambda pair: pair[1].how, default=None)
     classes = layers.classes
     repeated = [group for group in groups if group.repeated]
-    useless = no_gain(groups, differences) if not layers.several else None
+    useless = no_gain(groups, differences) or staged(run, groups) if not layers.several else None
     if useless is not None:
         return replace(layers, refusal=useless)
     if worst is not None and layers.several and walks_elements(loop, layers.walk):

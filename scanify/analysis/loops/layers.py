@@ -38,6 +38,8 @@ from scanify.analysis.values.heap import DictCell, Group, ListCell
 from scanify.analysis.values.interpreter import Handed, Interpreter
 from scanify.analysis.values.likeness import distinct, is_layer
 
+_DEEPEST = 3  # tuples in tuples
+
 
 def layers_of(run: Interpreter, loop: Loop, envs: Sequence[Env]) -> Layers | None:
     """The walk of a loop that goes over modules: best one that the body applies; None where none does."""
@@ -116,7 +118,7 @@ def _of_walk(run: Interpreter, loop: Loop, walk: Walk, envs: Sequence[Env]) -> L
     optional = any(isinstance(value, Const) and value.value is None for value in values)
     values = [value for value in values if not (isinstance(value, Const) and value.value is None)]
     cells = list(_cells(run, values))
-    mixed = next(_unknown_choices(run, walk, envs), None) if cells else None
+    mixed = next(_unknown_choices(run, walk, envs), None) if any(_holds_modules(run, cell) for cell in cells) else None
     if mixed is not None:
         text = f"cannot tell which class the layers have: {mixed.why}"
         return Layers(walk, tuple(cells), (), refusal=("SCN201", text, mixed.at))
@@ -157,6 +159,15 @@ def _of_walk(run: Interpreter, loop: Loop, walk: Walk, envs: Sequence[Env]) -> L
 def _keeps_modules(run: Interpreter, owner: Definition) -> bool:
     """Whether a field of a class holds what it is declared to hold: not in a module of another framework."""
     return run.classes.is_module(owner) or run.classes.known_bases(owner)
+
+
+def _holds_modules(run: Interpreter, cell: ListCell | DictCell, depth: int = 0) -> bool:
+    """Whether a list is shown to hold a module, be it in a tuple."""
+    elements = [option for group in groups_of(cell) for option in options(group.element)]
+    inner = [option.cell for option in elements if isinstance(option, Listed | Mapped)]
+    if any(is_layer(run, option) for option in elements):
+        return True
+    return depth < _DEEPEST and any(_holds_modules(run, each, depth + 1) for each in inner)
 
 
 def _is_part(cell: ListCell | DictCell, walk: Walk) -> bool:

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from scanify.analysis.flow.growth import Growth, How, growths
+from scanify.analysis.flow.growth import LISTS_OF_PARTS, Growth, How, growths
 from scanify.analysis.flow.names import flow
 from scanify.analysis.flow.starts import last_of
 from scanify.analysis.lower.loop import Form, Loop
@@ -132,7 +132,7 @@ def _start(loop: Loop, name: str) -> ast.stmt | None:
             for statement in reversed(block[:position]):
                 if _appends(statement, name):
                     filled = filled or statement
-                elif (makes := _makes(statement, name)) is not None:
+                elif (makes := _makes(loop, statement, name)) is not None:
                     return statement if makes else filled
                 elif name in flow([statement]).bound:
                     return None
@@ -142,7 +142,7 @@ def _start(loop: Loop, name: str) -> ast.stmt | None:
     return None
 
 
-def _makes(statement: ast.stmt, name: str) -> bool | None:
+def _makes(loop: Loop, statement: ast.stmt, name: str) -> bool | None:
     """Whether a statement makes the list with an element in it; None where it makes no list."""
     match statement:
         case (
@@ -150,8 +150,23 @@ def _makes(statement: ast.stmt, name: str) -> bool | None:
             | ast.AnnAssign(target=ast.Name(id=given), value=value)
         ) if given == name and isinstance(value, ast.List | ast.Tuple):
             return bool(value.elts) and not isinstance(value.elts[-1], ast.Starred)
+        case (
+            ast.Assign(targets=[ast.Name(id=given)], value=ast.Call() as value)
+            | ast.AnnAssign(target=ast.Name(id=given), value=ast.Call() as value)
+        ) if given == name:
+            copied = loop.scope.builtin(value) in ("list", "tuple") and len(value.args) == 1 and not value.keywords
+            return True if _splits(loop, value.args[0] if copied else value) else None
         case _:
             return None
+
+
+def _splits(loop: Loop, value: ast.expr) -> bool:
+    """Whether a call gives a list of the parts of an array, of which there is at least one: `jnp.split(x, 2)`."""
+    match value:
+        case ast.Call(func=func, args=[_, ast.Constant(value=int(count)), *_]) if count > 0:
+            return loop.scope.qualified(func) in LISTS_OF_PARTS
+        case _:
+            return False
 
 
 def _appends(statement: ast.stmt, name: str) -> bool:

@@ -136,6 +136,7 @@ class Interpreter:
         self._loops = 0
         self._windows: list[tuple[int, int]] = []
         self.loop_clocks: dict[int, int] = {}
+        self.loop_lengths: dict[int, Marks] = {}  # how the number of its iterations differs between those of others
 
     # -- the clock and the budget ------------------------------------------------------------------------------------
 

@@ -89,8 +89,7 @@ def _of_array(owner: Value, name: str) -> Value:
     if name in ("ndim", "size", "itemsize", "nbytes"):
         return Number(shape_of(owner))
     if name in tables.MEASURES:
-        carried = tuple(mark for mark in shape_of(owner) if mark.how is Vary.CARRY_SHAPE)
-        return Unknown(f"`.{name}` of an array", marks=carried) if name == "shape" else Number()
+        return Unknown(f"`.{name}` of an array", marks=shape_of(owner)) if name == "shape" else Number()
     if name in ("T", "mT", "real", "imag", "at"):
         return owner
     if name == "__class__":

@@ -1,7 +1,7 @@
 """Calls of libraries and builtins: what they give, and which of their arguments they call."""
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from scanify.analysis.values import tables
@@ -134,10 +134,13 @@ def _tree_at(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Val
     return tree
 
 
-def _targets(run: Interpreter, value: Value, env: Env, node: ast.AST) -> list[Value]:
-    if isinstance(value, Listed) and value.cell.node is not node and value.cell.is_tuple:
-        return [target for group in value.cell.groups for target in _targets(run, group.element, env, node)]
-    return list(options(value))
+def _targets(run: Interpreter, value: Value, env: Env, node: ast.AST) -> Iterator[Value]:
+    """What `where` gives, and where that is a tuple what it holds: it may be a field, or one of several targets."""
+    for option in options(value):
+        yield option
+        if isinstance(option, Listed) and option.cell.node is not node and option.cell.is_tuple:
+            for group in option.cell.groups:
+                yield from _targets(run, group.element, env, node)
 
 
 def _library_module(

@@ -45,7 +45,7 @@ def call_builtin_method(
         case Listed(cell=cell):
             return _of_list(run, env, node, cell, method.name, positional)
         case Mapped(cell=cell):
-            return _of_dict(run, env, node, cell, method.name, positional, named)
+            return marked(_of_dict(run, env, node, cell, method.name, positional, named), method.owner.marks)
         case Array() | Key() | Text() | Number() if method.name in tables.MUTATORS and method.name not in _OF_ARRAYS:
             return _of_unknown(run, env, node, method, positional, named)
         case Array() as array:

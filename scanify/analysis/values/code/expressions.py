@@ -9,7 +9,7 @@ from scanify.analysis.values.calls.allocate import keep, new_dict, new_list, spr
 from scanify.analysis.values.calls.arrays import asks_for_shape, concrete, of_arrays, written
 from scanify.analysis.values.calls.attributes import attribute
 from scanify.analysis.values.classes import dotted
-from scanify.analysis.values.code.iteration import bind_target, elements_of, iterate
+from scanify.analysis.values.code.iteration import bind_target, elements_of, iterate, note_length
 from scanify.analysis.values.code.operators import combine
 from scanify.analysis.values.domain import (
     Array,
@@ -131,6 +131,7 @@ def _comprehension(run: Interpreter, env: Env, node: Comprehension) -> Value:
         walked = evaluate(run, inner, level.iter)
         lengths.append(sized(walked.marks))
         loop = run.new_loop()
+        note_length(run, loop, walked)
         element, times = iterate(run, inner, walked, loop, level.iter, ast.unparse(level.target))
         bind_target(run, inner, level.target, element)
         loops.append(loop)

@@ -23,6 +23,7 @@ from scanify.analysis.values.domain import (
     chosen,
     join,
     marked,
+    merged,
     options,
 )
 from scanify.analysis.values.environment import Env
@@ -65,7 +66,9 @@ def elements_of(run: Interpreter, env: Env, value: Value, node: ast.AST) -> Spre
         case _:
             why = value.why if isinstance(value, Unknown) else "the elements of a value are not shown"
             choices = (
-                [elements_of(run, env, one, node) for one in options(value)] if value not in options(value) else []
+                [elements_of(run, env, one, node) for one in options(value) if not _cannot_be_walked(one)]
+                if value not in options(value)
+                else []
             )
             groups = [replace(group, conditional=True, count=None) for choice in choices for group in choice.groups]
             whole = bool(choices) and all(choice.whole for choice in choices)
@@ -122,13 +125,43 @@ def iterate(run: Interpreter, env: Env, value: Value, loop: int, node: ast.AST, 
         case Unknown():
             return Unknown(value.why, value.at, (*value.marks, Mark(loop, Vary.OTHER, via)), given=value.given), None
         case _:
-            pairs = [iterate(run, env, option, loop, node, via) for option in options(value) if option is not value]
+            walked = [option for option in options(value) if option is not value and not _cannot_be_walked(option)]
+            pairs = [iterate(run, env, option, loop, node, via) for option in walked]
             counts = {count for _, count in pairs}
             element = join(one for one, _ in pairs) if pairs else Unknown("the elements of a value are not shown")
             if (number := _as_number(element, loop)) is not None:
                 return marked(number, (Mark(loop, Vary.NUMBER, via),)), None
             mark = (Mark(loop, Vary.OTHER, via),) if isinstance(element, Unknown) else ()
             return marked(element, (*mark, *chosen(value))), counts.pop() if len(counts) == 1 else None
+
+
+def note_length(run: Interpreter, loop: int, walked: Value) -> None:
+    """Note how the number of a loop's iterations differs between the iterations of the loops around it."""
+    marks = _length(run, walked)
+    if marks:
+        run.loop_lengths[loop] = marks
+
+
+def _length(run: Interpreter, walked: Value) -> Marks:
+    match walked:
+        case Walked(kind="range"):
+            return walked.marks
+        case Walked():
+            return merged(_length(run, part) for part in walked.parts)
+        case Key():
+            return tuple(mark for mark in walked.marks if mark.how > Vary.KEY)
+        case Array():
+            return walked.shape
+        case Listed():
+            inner = (run.loop_lengths.get(loop, ()) for group in walked.cell.groups for loop in group.loops)
+            return merged([walked.marks, *inner])
+        case _:
+            return ()
+
+
+def _cannot_be_walked(value: Value) -> bool:
+    """Whether to walk it is an error: None, where a list may be None. Code that is reached has another one."""
+    return isinstance(value, Const) and not isinstance(value.value, str)
 
 
 def entries(cell: DictCell) -> int | None:
@@ -145,6 +178,9 @@ def _element(run: Interpreter, cell: ListCell, loop: int, via: str) -> Value:
     if len(constants) == 1 and all(isinstance(group.element, Const) for group in cell.groups):
         return first
     element = cell.element()
+    given = [group for group in cell.groups if is_from_elsewhere(cell, group)]
+    if given:
+        return _given_element(cell, element, given, loop, via)
     how = _HOW.get(type(element), Vary.OTHER)
     if (number := _as_number(element, loop)) is not None:
         element, how = number, Vary.NUMBER
@@ -158,6 +194,39 @@ def _element(run: Interpreter, cell: ListCell, loop: int, via: str) -> Value:
     if how is Vary.NUMBER and len(constants) < sum(isinstance(group.element, Const) for group in cell.groups):
         how = Vary.CHOICE  # some of them repeat
     return element if same else marked(element, (Mark(loop, how, via),))
+
+
+def is_from_elsewhere(cell: ListCell, group: Group) -> bool:
+    """Whether an annotation alone says what some elements are: each of them may be another one."""
+    known = isinstance(group.element, Const | Unknown | Instance)
+    return not known and group.count is None and not group.loops and cell.repeats is None
+
+
+def _given_element(cell: ListCell, element: Value, given: list[Group], loop: int, via: str) -> Value:
+    """An element of a list that the code does not build: some of its numbers may repeat, and so may their shapes."""
+    nodes = [group.node for group in given]
+    floats = all(isinstance(node, ast.Name) and node.id == "float" for node in nodes)
+    mark = (Mark(loop, Vary.NUMBER if floats else Vary.CHOICE, via),)
+    found: list[Value] = []
+    for option in options(element):
+        other = (Mark(loop, Vary.OTHER, via),)
+        if isinstance(option, Listed) and not _holds_objects(option):
+            found.append(Unknown(cell.why, cell.why_at, other, given=True))
+        elif isinstance(option, Mapped) and not _holds_objects(option):
+            found.append(marked(option, other))
+        elif isinstance(option, Array):
+            found.append(replace(option, marks=merged([option.marks, mark]), shape=merged([option.shape, mark])))
+        else:
+            found.append(option if isinstance(option, Instance | Listed | Mapped) else marked(option, mark))
+    return join(found)
+
+
+def _holds_objects(value: Listed | Mapped) -> bool:
+    """Whether rows of a table hold modules or other objects, beside numbers."""
+    elements = [option for group in value.cell.groups for option in options(group.element)]
+    return any(
+        isinstance(each, Instance) or (isinstance(each, Listed | Mapped) and _holds_objects(each)) for each in elements
+    )
 
 
 def _as_number(element: Value, loop: int) -> Value | None:

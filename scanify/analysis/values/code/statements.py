@@ -18,7 +18,7 @@ from scanify.analysis.values.code.definitions import (
 )
 from scanify.analysis.values.code.expressions import evaluate, tested
 from scanify.analysis.values.code.generators import generated
-from scanify.analysis.values.code.iteration import bind_target, iterate
+from scanify.analysis.values.code.iteration import bind_target, iterate, note_length
 from scanify.analysis.values.code.operators import combine
 from scanify.analysis.values.code.stores import as_loaded, note_stores
 from scanify.analysis.values.domain import (
@@ -216,6 +216,7 @@ def _if(run: Interpreter, env: Env, node: ast.If, flow: Flow) -> bool:
 def _for(run: Interpreter, env: Env, node: ast.For | ast.AsyncFor, flow: Flow) -> bool:
     walked = evaluate(run, env, node.iter)
     loop = run.new_loop()
+    note_length(run, loop, walked)
     element, count = iterate(run, env, walked, loop, node.iter, ast.unparse(node.target))
     _repeat(run, env, node, loop, count, flow, lambda inner: bind_target(run, inner, node.target, element))
     if node.orelse:

@@ -52,7 +52,7 @@ def _sliced(run: Interpreter, env: Env, node: ast.Subscript, owner: Value) -> Va
         part = node.slice
         assert isinstance(part, ast.Slice)
         cell.groups = [_part_of(group) for group in cut(spread.groups, part)]
-        cell.whole, cell.why, cell.copied = spread.whole, spread.why, owner.cell
+        cell.whole, cell.why, cell.copied, cell.repeats = spread.whole, spread.why, owner.cell, owner.cell.repeats
         return Listed(cell, owner.marks)
     if isinstance(owner, Key):
         return Key(owner.marks, many=True)
@@ -115,7 +115,8 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
             if known is not None:
                 return known
             run.use(owner.cell, Does.INDEX, node, env)
-            return marked(owner.cell.value(), tuple(replace(mark, how=Vary.CHOICE) for mark in marks))
+            taken = tuple(replace(mark, how=Vary.CHOICE) for mark in marks)
+            return marked(owner.cell.value(), merged([owner.marks, taken]))
         case Key():
             return Key(as_keys(index.marks) or owner.marks)
         case Array():
@@ -140,7 +141,12 @@ def _is_one_value(cell: ListCell) -> bool:
 
 def _repeats(cell: ListCell) -> bool:
     """Whether a list has one value many times, as `(width,) * depth` does."""
-    return any(group.count != 1 and not group.loops for group in cell.groups)
+    return any(group.count != 1 and not group.loops and not _is_of_floats(group) for group in cell.groups)
+
+
+def _is_of_floats(group: Group) -> bool:
+    """Whether an annotation says that elements are numbers which are no sizes."""
+    return isinstance(group.node, ast.Name) and group.node.id == "float" and isinstance(group.element, Number)
 
 
 def element_at(cell: ListCell, index: Value) -> Value:

@@ -1,0 +1,72 @@
+"""Objects of the caller that are walked beside the layers, of a list that may be None: their methods are the project's."""
+
+import pytest
+from helpers import PRELUDE, decide
+
+from scanify.analysis.plan import Plan, Refusal
+
+CACHE = """\
+class Cache(eqx.Module):
+    k: jax.Array
+
+    def update(self, k):
+        return CHANGED
+
+
+class Cached(eqx.Module):
+    linear: eqx.nn.Linear
+
+    def __init__(self, key):
+        self.linear = eqx.nn.Linear(8, 8, key=key)
+
+    def __call__(self, x, cache: Cache | None = None):
+        if cache is not None:
+            cache = cache.update(x)
+            x = cache.k
+        return self.linear(x), cache
+
+
+class Net(eqx.Module):
+    layers: list[Cached]
+
+    def __init__(self, depth, key):
+        self.layers = [Cached(k) for k in jr.split(key, depth)]
+
+    def __call__(self, x, caches: ANNOTATION = None):
+        if caches is None:
+            for layer in self.layers:
+                x, _ = layer(x)
+            return x, None
+        new = []
+        for layer, cache in zip(self.layers, caches):
+            x, cache = layer(x, cache)
+            new.append(cache)
+        return x, new
+"""
+
+
+def loops(annotation: str, changed: str) -> list[Plan | Refusal]:
+    text = CACHE.replace("ANNOTATION", annotation).replace("CHANGED", changed)
+    return decide(PRELUDE[: PRELUDE.index("class Model")] + text)
+
+
+@pytest.mark.parametrize(
+    "annotation", ["list[Cache] | None", "tuple[Cache, ...] | None", "list[Cache | None] | None", "list[Cache]"]
+)
+def test_a_method_of_a_cache_that_is_named_like_a_dicts_changes_nothing(annotation):
+    assert [(type(each), each.rule) for each in loops(annotation, "Cache(self.k + k)")] == [
+        (Plan, "SCN101"),
+        (Plan, "SCN105"),
+    ]
+
+
+def test_one_that_does_is_refused():
+    _, found = loops("list[Cache] | None", "SEEN.append(k) or self")
+    assert isinstance(found, Refusal)
+
+
+@pytest.mark.parametrize("annotation", ["list[dict] | None", "list[dict[str, jax.Array]]"])
+def test_a_dict_of_the_caller_is_changed(annotation):
+    text = CACHE.replace("cache: Cache | None", "cache").replace("ANNOTATION", annotation).replace("CHANGED", "self")
+    _, found = decide(PRELUDE[: PRELUDE.index("class Model")] + text)
+    assert isinstance(found, Refusal) and found.rule == "SCN207"
