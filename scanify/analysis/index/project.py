@@ -40,6 +40,8 @@ class Index:
         self._modules: dict[Path, Module | None] = {}
         self._words: dict[Path, frozenset[str]] = {}
         self._sorted: tuple[int, tuple[Path, ...]] = (-1, ())
+        self._texts: list[str] = []  # of the paths in order
+        self._with: dict[tuple[str, ...], tuple[int, list[Path]]] = {}  # by words, with the number of files then
         self._folders: set[Path] | None = None
         self._names: dict[str, list[Path]] | None = None
         self._found: dict[tuple[Path, str], Package | None] = {}
@@ -71,7 +73,9 @@ class Index:
         """The files that are known, in order of their paths."""
         known = len(self._sources)
         if self._sorted[0] != known:
-            self._sorted = known, tuple(sorted(path for path, source in self._sources.items() if source is not None))
+            found = sorted((path, source.text) for path, source in self._sources.items() if source is not None)
+            self._sorted = known, tuple(path for path, _ in found)
+            self._texts = [text for _, text in found]
         return self._sorted[1]
 
     def source(self, path: Path) -> Source | None:
@@ -109,10 +113,11 @@ class Index:
 
     def paths_with(self, *words: str) -> Iterator[Path]:
         """The files whose text has all of these identifiers."""
-        for path in self.paths:
-            source = self._sources[path]
-            if source is not None and all(word in source.text for word in words) and self.words(path).issuperset(words):
-                yield path
+        if words not in self._with or self._with[words][0] != len(self._sources):
+            texts = ((path, self._texts[at]) for at, path in enumerate(self.paths))
+            found = [path for path, text in texts if all(word in text for word in words)]
+            self._with[words] = len(self._sources), [path for path in found if self.words(path).issuperset(words)]
+        yield from self._with[words][1]
 
     def words(self, path: Path) -> frozenset[str]:
         """Every identifier in the text of a file, those in comments and strings included."""

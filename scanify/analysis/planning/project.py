@@ -13,12 +13,14 @@ from scanify.analysis.loops.fact import LoopFact, fact_of
 from scanify.analysis.loops.given import hand_in, is_given, settle
 from scanify.analysis.loops.layer_list import groups_of
 from scanify.analysis.loops.layers import fields_walked, layers_of, walked_values
+from scanify.analysis.loops.used_as_data import used_as_data
 from scanify.analysis.lower.loop import Form, Loop
 from scanify.analysis.lower.loops import loops_in
 from scanify.analysis.plan import Called, Holds, InitStack, Plan, Refusal
 from scanify.analysis.planning.callers import called_by, callers, holds_unknown
 from scanify.analysis.planning.decide import Choices, decide
 from scanify.analysis.planning.remedies import REMEDIES
+from scanify.analysis.planning.scout import may_walk_modules, scout
 from scanify.analysis.planning.together import Decided, left_behind
 from scanify.analysis.values.domain import Instance, Listed, Mapped, Unknown, Value, join, options
 from scanify.analysis.values.explore import Code, Explorer, model_list
@@ -56,16 +58,24 @@ def _together(index: Index, decided: Decided) -> list[Plan | Refusal]:
 def facts_of(run: Interpreter, paths: Collection[Path]) -> list[LoopFact]:
     """What is known of every loop over modules in some files, and of those in others that walk the same fields."""
     explorer = Explorer(run)
-    loops = [loop for path in paths for loop in _loops_at(run.index, path)]
+    loops = _that_may_walk_modules(run, [loop for path in paths for loop in _loops_at(run.index, path)])
     if not loops:
         return []
     _run_functions(run, explorer, loops)
     loops = [loop for loop in loops if _may_be_over_modules(run, explorer, loop)]
-    elsewhere = list(_loops_elsewhere(run.index, loops, paths))
+    elsewhere = _that_may_walk_modules(run, list(_loops_elsewhere(run.index, loops, paths)))
     _run_functions(run, explorer, elsewhere)
     loops += [loop for loop in elsewhere if _may_be_over_modules(run, explorer, loop)]
     _look_around(run, explorer, loops)
     return [fact for loop in loops if (fact := fact_of(run, explorer, loop)) is not None]
+
+
+def _that_may_walk_modules(run: Interpreter, loops: Sequence[Loop]) -> list[Loop]:
+    loops = [loop for loop in loops if not loop.walks or not all(used_as_data(loop, walk) for walk in loop.walks)]
+    shallow = scout(run)
+    explorer = Explorer(shallow)
+    _run_functions(shallow, explorer, loops)
+    return [loop for loop in loops if may_walk_modules(shallow, explorer, loop)]
 
 
 def _loops_at(index: Index, path: Path) -> tuple[Loop, ...]:

@@ -23,6 +23,7 @@ _HARMLESS_DECORATORS = frozenset(
     "flax.struct.dataclass typing.runtime_checkable".split()
 )
 _MAX_DEPTH = 12
+_OF_CLASS = re.compile(r"(?:\b[A-Z]\w*|\bcls|\bklass|\btype\([^()]*\))\Z")  # what is assigned to, up to the last name
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -179,10 +180,19 @@ class Classes:
         return self._patched[name]
 
     def _looks_patched(self, name: str) -> bool:
-        of_class = rf"(\b[A-Z]\w*|\bcls|\bklass|\btype\([^()]*\))\.{re.escape(name)}\s*=(?!=)"
-        pattern = re.compile(rf"{of_class}|setattr\([^()]*[\"']{re.escape(name)}[\"']")
-        modules = (self.index.module_at(path) for path in self.index.paths_with(name))
-        return any(pattern.search(module.text) for module in modules if module is not None)
+        # The name comes first in the pattern: `re` finds a literal many times as fast as a word that may be a class.
+        stored = re.compile(rf"\.{re.escape(name)}\s*=(?!=)")
+        called = re.compile(rf"setattr\([^()]*[\"']{re.escape(name)}[\"']")
+        for path in self.index.paths_with(name):
+            source = self.index.source(path)
+            text = source.text if source is not None else ""
+            if any(
+                _OF_CLASS.search(text, _line_before(text, each.start()), each.start()) for each in stored.finditer(text)
+            ):
+                return True
+            if "setattr(" in text and called.search(text) is not None:
+                return True
+        return False
 
     def own_names(self, definition: Definition) -> frozenset[str]:
         """What a class itself defines: methods and constants."""
@@ -268,3 +278,8 @@ def dotted(node: ast.AST | None) -> str | None:
         return None
     parts.append(node.id)
     return ".".join(reversed(parts))
+
+
+def _line_before(text: str, at: int) -> int:
+    """Where the line begins that holds an offset."""
+    return text.rfind("\n", 0, at) + 1

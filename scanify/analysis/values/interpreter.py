@@ -96,9 +96,10 @@ class Interpreter:
     names are noted.
     """
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, classes: Classes | None = None, *, shallow: bool = False) -> None:
         self.index = index
-        self.classes = Classes(index)
+        self.classes = classes if classes is not None else Classes(index)
+        self.shallow = shallow  # whether functions that are called are taken at what they declare, and not run
         self.clock = 0
         self.effects: list[Effect] = []
         self.regions: list[Region] = []
@@ -236,7 +237,9 @@ class Interpreter:
         )
 
     def use(self, cell: Cell, does: Does, node: ast.AST, env: Env, what: str = "") -> None:
-        """Note a use of an object of the heap."""
+        """Note a use of an object of the heap. A shallow run notes none: sites are shared with the run for good."""
+        if self.shallow:
+            return
         if self.replacing is not None and does in (Does.INDEX, Does.SLICE, Does.WALK, Does.ATTRIBUTE):
             does, what = Does.REPLACE, self.replacing
         building = 0 < self.building <= cell.born
@@ -252,6 +255,8 @@ class Interpreter:
 
     def use_of(self, instance: Instance, does: Does, node: ast.AST, env: Env, what: str = "") -> None:
         """Note a use of an object that is no list and is used as one: a `Sequential`."""
+        if self.shallow:
+            return
         if isinstance(instance.cls, Library) and instance.name.endswith(".Sequential") and instance.node is not None:
             if self.replacing is not None and does in (Does.INDEX, Does.ATTRIBUTE):
                 does, what = Does.REPLACE, self.replacing

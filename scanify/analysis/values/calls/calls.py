@@ -7,7 +7,7 @@ from dataclasses import replace
 from scanify.analysis.values import tables
 from scanify.analysis.values.calls.attributes import attribute
 from scanify.analysis.values.calls.supers import LIBRARY_INIT, library_init, super_object
-from scanify.analysis.values.code.annotations import parameter
+from scanify.analysis.values.code.annotations import annotated, parameter
 from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.code.iteration import elements_of
 from scanify.analysis.values.domain import (
@@ -186,6 +186,8 @@ def call_function(
     run: Interpreter, env: Env, node: ast.AST, function: Function, positional: Sequence[Value], named: Named
 ) -> Value:
     """Run a function of the project, or remember what it gave and did for the same arguments."""
+    if run.shallow and any(not isinstance(each, ast.ClassDef) for each in run.calling):
+        return _declared(run, function)
     depth = sum(1 for each in run.calling if each is function.node)
     if depth > 0 or len(run.calling) > MAX_DEPTH or run.exhausted:
         if depth == 0 and not run.exhausted:
@@ -209,6 +211,13 @@ def call_function(
         run.effect(Act.APPLY, function.bound.name, node, env)
     run.effects.extend(effects)
     return value
+
+
+def _declared(run: Interpreter, function: Function) -> Value:
+    """What a function that is not run says that it gives."""
+    returns = getattr(function.node, "returns", None)
+    said = annotated(run, function.env, returns, function.name) if returns is not None else None
+    return said or Unknown(f"`{function.name}` is not run", born=run.tick())
 
 
 def _called(function: Function) -> str:

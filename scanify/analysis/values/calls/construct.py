@@ -79,7 +79,7 @@ def construct(
                 option.cell.built = tuple(option.cell.groups)
     if exact and node is not cls.node:
         run.constructed.setdefault(cls.node, []).append(Made(instance, env.owner, env.function))
-    instance.whole = run.classes.known_bases(cls)
+    instance.whole = run.classes.known_bases(cls) and not run.shallow
     if not instance.whole and not instance.origin:
         instance.origin = f"`{cls.name}` inherits from a class that the source does not show"
     return instance

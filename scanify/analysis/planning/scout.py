@@ -1,0 +1,82 @@
+"""A first, shallow run: which loops may be over modules, whatever the functions do that are called on the way.
+
+Most loops of a project walk numbers, texts, records. To see that, the function around a loop is run by itself: what it
+calls is taken at what it declares to give. Only functions with loops that may be over modules are then run for good.
+"""
+
+from collections.abc import Sequence
+
+from scanify.analysis.index.meaning import Definition
+from scanify.analysis.loops.applied import calls_itself
+from scanify.analysis.loops.layers import walked_values
+from scanify.analysis.lower.loop import Form, Loop
+from scanify.analysis.values.domain import (
+    Array,
+    Const,
+    Instance,
+    Key,
+    Listed,
+    Mapped,
+    Number,
+    Text,
+    Unknown,
+    Value,
+    Walked,
+)
+from scanify.analysis.values.domain import options as options_of
+from scanify.analysis.values.explore import Explorer
+from scanify.analysis.values.heap import DictCell, ListCell
+from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.likeness import is_layer
+
+_DEPTH = 4  # lists in lists
+
+
+def scout(run: Interpreter) -> Interpreter:
+    """An interpreter of the same project that does not go into calls."""
+    return Interpreter(run.index, run.classes, shallow=True)
+
+
+def may_walk_modules(run: Interpreter, explorer: Explorer, loop: Loop) -> bool:
+    """Whether anything that a shallow run shows of what a loop walks may be, or may hold, modules."""
+    envs = explorer.envs(loop.node)
+    if not envs or loop.form is Form.SEQUENTIAL:
+        return True
+    for walk in loop.walks:
+        values = walked_values(run, walk, envs)
+        if any(_may_hold(run, value) for value in values if not isinstance(value, Unknown)):
+            return True
+        unknown = [value for value in values if isinstance(value, Unknown)]
+        if any(value.born for value in unknown) or (unknown and calls_itself(loop, walk)):
+            return True
+    return False
+
+
+def _may_hold(run: Interpreter, value: Value, depth: int = 0) -> bool:
+    if depth > _DEPTH:
+        return True
+    match value:
+        case Array() | Number() | Text() | Key() | Const():
+            return False
+        case Listed() | Mapped():
+            return _cell_may_hold(run, value.cell, depth)
+        case Walked():
+            return any(_may_hold(run, option, depth + 1) for part in value.parts for option in options_of(part))
+        case _:
+            return True
+
+
+def _cell_may_hold(run: Interpreter, cell: ListCell | DictCell, depth: int) -> bool:
+    elements: Sequence[Value] = [group.element for group in cell.groups]
+    if isinstance(cell, DictCell):
+        elements = [*elements, *cell.entries.values()]
+    if not elements or cell.given:
+        return True
+    return any(_may_be(run, option, depth) for element in elements for option in options_of(element))
+
+
+def _may_be(run: Interpreter, element: Value, depth: int) -> bool:
+    """Whether an element may be a module, or hold some."""
+    if isinstance(element, Instance) and isinstance(element.cls, Definition):
+        return is_layer(run, element) or not run.classes.known_bases(element.cls)
+    return _may_hold(run, element, depth + 1)

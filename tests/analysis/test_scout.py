@@ -1,0 +1,125 @@
+"""The first, shallow run: loops that are surely not over modules are left out, and nothing else."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from scanify.analysis.index.project import Index
+from scanify.analysis.loops.used_as_data import used_as_data
+from scanify.analysis.lower.loops import loops_in
+from scanify.analysis.planning.project import _that_may_walk_modules, facts_of
+from scanify.analysis.values.interpreter import Interpreter
+from scanify.source.file import Source
+
+HEAD = """\
+import equinox as eqx
+import jax
+
+class Block(eqx.Module):
+    linear: eqx.nn.Linear
+
+    def __init__(self, width, key):
+        self.linear = eqx.nn.Linear(width, width, key=key)
+
+    def __call__(self, x):
+        return x + self.linear(x)
+
+class Record:
+    def __init__(self, size: int):
+        self.size = size
+
+    def grow(self, x):
+        return x + self.size
+
+def blocks(width, keys):
+    return [Block(width, key) for key in keys]
+
+def records(n: int) -> list[Record]:
+    return [Record(i) for i in range(n)]
+
+"""
+
+
+def project(text: str) -> tuple[Interpreter, list]:
+    path = Path("/project/model.py")
+    index = Index(path.parent, [Source(path, HEAD + text)])
+    module = index.module_at(path)
+    assert module is not None
+    return Interpreter(index), list(loops_in(module))
+
+
+KEPT = {
+    "a field": "class M(eqx.Module):\n    bs: list\n    def __init__(self, n, key):\n"
+    "        self.bs = [Block(n, k) for k in jax.random.split(key, n)]\n"
+    "    def __call__(self, x):\n        for b in self.bs:\n            x = b(x)\n        return x\n",
+    "a helper's list": "def f(x, keys):\n    for b in blocks(4, keys):\n        x = b(x)\n    return x\n",
+    "a field that a helper fills": "class M(eqx.Module):\n    bs: list\n    def __init__(self, n, keys):\n"
+    "        self.bs = blocks(n, keys)\n"
+    "    def __call__(self, x):\n        for b in self.bs:\n            x = b(x)\n        return x\n",
+    "a parameter": "def f(bs, x):\n    for b in bs:\n        x = b(x)\n    return x\n",
+    "an argument's field": "def f(model, x):\n    for b in model.bs:\n        x = b(x)\n    return x\n",
+    "nested": "def f(x, keys):\n    stages = [blocks(4, keys), blocks(4, keys)]\n"
+    "    for stage in stages:\n        x = stage[0](x)\n    return x\n",
+    "by number": "def f(bs, x):\n    for i in range(len(bs)):\n        x = bs[i](x)\n    return x\n",
+}
+LEFT_OUT = {
+    "numbers": "def f(x):\n    ns = [1, 2, 3]\n    for n in ns:\n        x = g(n, x)\n    return x\n",
+    "arrays": "def f(x):\n    ws = [jax.numpy.ones(i) for i in range(3)]\n    for w in ws:\n        x = g(w, x)\n    return x\n",
+    "records": "def f(x):\n    rs = [Record(i) for i in range(3)]\n    for r in rs:\n        x = r.grow(x)\n    return x\n",
+    "declared records": "def f(x):\n    for r in records(3):\n        x = r.grow(x)\n    return x\n",
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_may_be_modules_is_kept(name: str) -> None:
+    run, loops = project(KEPT[name])
+    assert [loop for loop in _that_may_walk_modules(run, loops) if loop.place.span.line > HEAD.count("\n")]
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_what_is_surely_no_modules_is_left_out(name: str) -> None:
+    run, loops = project(LEFT_OUT[name])
+    own = [loop for loop in loops if loop.place.span.line > HEAD.count("\n") and loop.is_statement]
+    assert own and not _that_may_walk_modules(run, own)
+
+
+def test_a_shallow_run_leaves_no_trace() -> None:
+    # Uses of a list are kept with the tree: one that the shallow run had noted would hide that of the run for good.
+    text = KEPT["a field"].replace("def __call__", "def grow(self):\n        self.bs.append(1)\n    def __call__")
+    run, loops = project(text)
+    _that_may_walk_modules(run, loops)
+    assert not run.stores and not run.models and not run.memo and not run.clock
+    assert not any(hasattr(node, "_site") and node._site.uses for loop in loops for node in ast.walk(loop.module.tree))
+
+
+def test_the_facts_are_those_of_the_run_for_good() -> None:
+    run, loops = project(KEPT["a field that a helper fills"])
+    facts = facts_of(run, [loop.module.path for loop in loops][:1])
+    assert [fact.layers.classes[0].name for fact in facts] == ["Block"]
+
+
+BODIES = {
+    "total += b": True,
+    "x = table[b]": True,
+    "x = x - b": True,
+    "x = x if b in seen else b(x)": True,
+    "x = x if b > 2 else b(x)": True,
+    "x = g(b.split(','), x)": True,
+    "x = g(int(b), x)": True,
+    "x = b(x)": False,
+    "x = b.norm(x)": False,
+    "x = x + b.weight": False,
+    "x = table[b.name](x)": False,
+    "x = x if b is None else b(x)": False,
+    "b = b.inner; x = table[b]": False,
+    "x = g(len(b), x)": False,
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_how_a_body_uses_what_it_walks(body: str) -> None:
+    _, loops = project(
+        f"def f(bs, x, table, seen, total):\n    for b in bs:\n        {body}\n        x = b(x)\n    return x\n"
+    )
+    assert [used_as_data(loop, walk) for loop in loops for walk in loop.walks if loop.is_statement] == [BODIES[body]]
