@@ -1,7 +1,7 @@
 """Objects of the caller that are walked beside the layers, of a list that may be None: their methods are the project's."""
 
 import pytest
-from helpers import PRELUDE, decide
+from helpers import PRELUDE, decide, model, only
 
 from scanify.analysis.plan import Plan, Refusal
 
@@ -70,3 +70,40 @@ def test_a_dict_of_the_caller_is_changed(annotation):
     text = CACHE.replace("cache: Cache | None", "cache").replace("ANNOTATION", annotation).replace("CHANGED", "self")
     _, found = decide(PRELUDE[: PRELUDE.index("class Model")] + text)
     assert isinstance(found, Refusal) and found.rule == "SCN207"
+
+
+CALLERS = """
+
+def without(model: Net, x):
+    return model(x)
+
+
+def with_some(model: Net, x, caches: list[Cache]):
+    return model(x, caches)
+"""
+
+
+def test_a_call_without_caches_does_not_come_to_the_loop_over_them():
+    text = CACHE.replace("ANNOTATION", "list[Cache] | None").replace("CHANGED", "Cache(self.k + k)")
+    found = decide(PRELUDE[: PRELUDE.index("class Model")] + text + CALLERS)
+    assert [(type(each), each.rule) for each in found] == [(Plan, "SCN101"), (Plan, "SCN105")]
+
+
+def test_what_runs_after_none_is_given_a_value_is_seen():
+    loop = (
+        "        if caches is None:\n            caches = SEEN\n        for layer, cache in zip(self.layers, caches):\n"
+        "            x, _ = layer(x)\n            if caches is not None:\n                SEEN.append(cache)\n        return x\n"
+    )
+    head, _, _ = CACHE.partition("        if caches is None:")
+    text = head.replace("ANNOTATION", "list[Cache] | None").replace("CHANGED", "self") + loop + CALLERS
+    (found,) = decide(PRELUDE[: PRELUDE.index("class Model")] + "SEEN = []\n\n\n" + text)
+    assert isinstance(found, Refusal)
+
+
+def test_a_norm_that_may_be_none_is_called_where_it_is_not():
+    block = "        self.linear = eqx.nn.Linear(8, 8, key=key)\n        self.norm = eqx.nn.LayerNorm(8) if normed else None\n"
+    call = "        x = self.linear(x)\n        return self.norm(x) if self.norm is not None else x\n"
+    normed = f"class Normed(eqx.Module):\n    linear: eqx.nn.Linear\n    norm: eqx.nn.LayerNorm | None\n\n    def __init__(self, normed, *, key):\n{block}\n    def __call__(self, x):\n{call}\n\n"
+    text = model(init="self.layers = [Normed(depth > 3, key=k) for k in jr.split(key, depth)]")
+    found = only(text.replace("class Model", f"{normed}class Model", 1))
+    assert isinstance(found, Plan) and found.safe

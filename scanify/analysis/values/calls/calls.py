@@ -25,6 +25,7 @@ from scanify.analysis.values.domain import (
     Unknown,
     Value,
     Vary,
+    is_none,
     join,
     marked,
     merged,
@@ -79,7 +80,8 @@ def call(
     run.steps += 1
     match function:
         case OneOf():
-            made = [call(run, env, node, option, positional, named) for option in options(function)]
+            called = [option for option in options(function) if not is_none(option)]  # to call None is an error
+            made = [call(run, env, node, option, positional, named) for option in called]
             return marked(join(made), raised(function.marks, Vary.CHOICE))
         case Function():
             return marked(call_function(run, env, node, function, positional, named), function.marks)

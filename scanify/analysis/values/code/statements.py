@@ -37,6 +37,7 @@ from scanify.analysis.values.domain import (
     Value,
     Vary,
     Walked,
+    is_none,
     join,
     marked,
     options,
@@ -210,7 +211,22 @@ def _if(run: Interpreter, env: Env, node: ast.If, flow: Flow) -> bool:
     tested(run, env, node.test, test)
     if node.orelse or not isinstance(node.body[-1], ast.Raise):
         asks_for_shape(run, env, node.test, test, [*node.body, *node.orelse])
+    taken = _of_none(env, node)
+    if taken is not None:
+        return execute(run, env, taken, flow)
     return _branches(run, env, [node.body, node.orelse], flow, test)
+
+
+def _of_none(env: Env, node: ast.If) -> Sequence[ast.stmt] | None:
+    """The block that runs where a name is asked for None and is None: `if caches is None`; None for all else."""
+    match node.test:
+        case ast.Compare(ast.Name(id=name), [ast.Is() | ast.IsNot() as op], [ast.Constant(value=None)]):
+            value = env.lookup(name)
+            if value is None or not is_none(value) or value.marks:
+                return None
+            return node.body if isinstance(op, ast.Is) else node.orelse
+        case _:
+            return None
 
 
 def _for(run: Interpreter, env: Env, node: ast.For | ast.AsyncFor, flow: Flow) -> bool:
