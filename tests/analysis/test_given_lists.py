@@ -85,3 +85,84 @@ def test_rows_that_hold_modules_are_still_layers():
     call = "    def __call__(self, x):\n        for block, rate in self.pairs:\n            x = block(x) * rate\n        return x\n"
     text = f"{HEAD}class Net(eqx.Module):\n    pairs: list[tuple[Block, float]]\n\n{call}"
     assert all(isinstance(each, Plan) for each in decide(text))
+
+
+USUAL = "[Rated(a, b, 1.0, key) for a, b in zip(sizes[:-1], sizes[1:])]"
+
+
+@pytest.mark.parametrize("annotation", ["", ": list[int]", ": Sequence[int]"])
+@pytest.mark.parametrize(
+    "layers",
+    [
+        USUAL,
+        "[Rated(sizes[i], sizes[i + 1], 1.0, key) for i in range(len(sizes) - 1)]",
+        "[Rated(a, b, 1.0, key) for a, b in zip([n] + list(sizes[:-1]), sizes)]",
+        "[Rated(a, a, 1.0, key) for a in sizes]",
+    ],
+)
+def test_sizes_that_all_differ_by_default_share_no_body(annotation, layers):
+    found = decided(f"*, sizes{annotation} = (32, 64, 128)", layers)
+    assert isinstance(found, Refusal)
+    assert (found.rule, found.reason.startswith("nothing to scan over")) == ("SCN203", True), found.reason
+
+
+@pytest.mark.parametrize("default", ["(64, 64, 64, 64)", "(32, 64, 64, 64)", "(64, 64)", "()", "(width, width)"])
+def test_sizes_of_which_some_are_equal_by_default_may(default):
+    text = f"*, sizes: tuple[int, ...] = {default}"
+    found = decided(text, "[Rated(a, a, 1.0, key) for a in sizes]")
+    assert isinstance(found, Plan)
+    assert (found.holds, found.kind) == (Holds.BLOCK_SEQ, Kind.GROUP)
+
+
+def test_rates_that_differ_by_default_are_rates_still():
+    found = decided("*, rates: tuple[float, ...] = (0.1, 0.2, 0.3)", "[Rated(8, 8, rate, key) for rate in rates]")
+    assert isinstance(found, Plan)
+    assert found.kind is Kind.FOLD
+
+
+HEIRS = """\
+class Step(eqx.Module):
+    linear: eqx.nn.Linear
+
+    def __call__(self, x):
+        return self.linear(x)
+
+
+class Scaled(Step):
+    pass
+
+
+class Shifted(Step):
+    pass
+
+
+class Holder(eqx.Module):
+    steps: list[Step]
+
+
+"""
+TAKERS = [
+    "def apply(steps: Sequence[DECLARED], x):\n    for step in steps:\n        x = step(x)\n    return x\n",
+    "def apply(holders: list[Holder], x):\n    for step in holders[0].steps:\n        x = step(x)\n    return x\n",
+    "def apply(steps: dict[str, DECLARED], x):\n    for step in steps.values():\n        x = step(x)\n    return x\n",
+]
+
+
+@pytest.mark.parametrize("taker", TAKERS)
+@pytest.mark.parametrize("declared", ["Step", "eqx.Module"])
+def test_layers_of_a_caller_who_may_mix_classes_are_no_stack(taker, declared):
+    text = HEAD + HEIRS.replace("list[Step]", f"list[{declared}]") + taker.replace("DECLARED", declared)
+    found = decide(text)
+    assert [(type(each), each.rule) for each in found] == [(Refusal, "SCN215")], found
+
+
+@pytest.mark.parametrize("taker", TAKERS)
+def test_layers_of_a_caller_of_one_class_may_be(taker):
+    (found,) = decide(HEAD + HEIRS.replace("Step]", "Scaled]") + taker.replace("DECLARED", "Scaled"))
+    assert isinstance(found, Plan), found
+
+
+def test_layers_that_callers_show_to_be_alike_may_be():
+    calls = "def run(n, x, key):\n    return apply([Scaled(eqx.nn.Linear(8, 8, key=k)) for k in jr.split(key, n)], x)\n"
+    (found,) = decide(HEAD + HEIRS + TAKERS[0].replace("DECLARED", "Step") + calls)
+    assert isinstance(found, Plan), found

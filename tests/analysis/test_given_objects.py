@@ -107,3 +107,48 @@ def test_a_norm_that_may_be_none_is_called_where_it_is_not():
     text = model(init="self.layers = [Normed(depth > 3, key=k) for k in jr.split(key, depth)]")
     found = only(text.replace("class Model", f"{normed}class Model", 1))
     assert isinstance(found, Plan) and found.safe
+
+
+STATES = """
+
+class State(eqx.Module):
+    k: jax.Array
+    size: int
+
+
+class Stateful(eqx.Module):
+    layers: list[Block]
+
+    def __init__(self, depth, key):
+        self.layers = [Block(8, key=k) for k in jr.split(key, depth)]
+
+    def start(self, sizes):
+        return [State(jnp.zeros((size, each)), size) for size, each in sizes]
+
+    def run(self, x, sizes):
+        for layer, state in zip(self.layers, self.start(sizes)):
+            x = layer(x, state.k)
+        return x
+"""
+
+
+def test_objects_beside_the_layers_that_nobody_applies_are_no_layers():
+    (found,) = decide(PRELUDE[: PRELUDE.index("class Model")] + STATES)
+    assert isinstance(found, Plan), found
+
+
+@pytest.mark.parametrize(
+    "declared", ["str", "eqx.AbstractVar[str]", "eqx.AbstractClassVar[str]", "typing.ClassVar[str]"]
+)
+@pytest.mark.parametrize("given", ["dict", "Settings"])
+def test_a_label_that_is_looked_for_is_no_object(declared, given):
+    text = model(
+        loop="for layer in self.layers:\n    if layer.label in settings:\n        x = layer(x)",
+        parameters=f"x, settings: {given}",
+    )
+    text = text.replace(
+        "class Block(eqx.Module):\n",
+        f"class Settings(eqx.Module):\n    rate: float\n\n\nclass Block(eqx.Module):\n    label: {declared}\n",
+    )
+    found = only(text)
+    assert isinstance(found, Plan) or "compares object identity" not in found.reason, found.reason

@@ -8,12 +8,12 @@ from scanify.analysis.facts import Place
 from scanify.analysis.flow.shape import LoopShape, shape_of
 from scanify.analysis.flow.starts import may_begin_as_none
 from scanify.analysis.index.meaning import Definition
-from scanify.analysis.loops.applied import applied_by_name
+from scanify.analysis.loops.applied import applied_by_name, calls_itself
 from scanify.analysis.loops.body import Body, body_of
 from scanify.analysis.loops.gain import no_gain
 from scanify.analysis.loops.layer_list import Layers, Reason, groups_of
 from scanify.analysis.loops.layers import layers_of, walked_values
-from scanify.analysis.lower.loop import Form, Loop, Order, Problem, Walk
+from scanify.analysis.lower.loop import Form, Loop, Order, Problem
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors
 from scanify.analysis.plan import Kind
@@ -168,7 +168,7 @@ def _walked_beside(
             if isinstance(value, Mapped):
                 text = f"the dict `{loop.code(walk.source)}` is walked beside the layers: that gives its keys"
                 yield "SCN213", text, _place(loop, walk.source)
-        if _is_read(loop, walk):
+        if calls_itself(loop, walk):
             yield from (reason for value in walked_values(run, walk, envs) for reason in _unequal(run, value))
         given = isinstance(walk.base, ast.Name) and walk.base.id in loop.scope.params  # then its name alone says keys
         kinds = (Listed, Mapped, Array) if given else (Listed, Mapped, Array, Key)
@@ -185,11 +185,6 @@ def _walked_beside(
             yield "SCN213", f"`{base.id}` may be an iterator, which has no length", place
         elif shape.beside and _read_again(loop, base):
             yield "SCN213", f"`{base.id}` may be an iterator, of which nothing may be left", place
-
-
-def _is_read(loop: Loop, walk: Walk) -> bool:
-    targets = {each.id for each in nodes_in(walk.target) if isinstance(each, ast.Name)}
-    return any(_reads(statement, targets) for statement in loop.body)
 
 
 def _unequal(run: Interpreter, value: Value) -> Iterator[Reason]:

@@ -249,12 +249,23 @@ def composed(run: Interpreter, layers: Layers, cell: ListCell | DictCell) -> Lay
     ]
     shown = [group for each in lists if not each.given and not is_copy_of_given(each) for group in each.made]
     alike = any(group.repeated for group in shown) or len(shown) >= FEW
-    heirs = [
-        heir for each in layers.classes if isinstance(each.cls, Definition) for heir in run.classes.heirs(each.cls)
-    ]
-    abstract = any(isinstance(each.cls, Library) and each.name == "equinox.Module" for each in layers.classes)
-    if alike or (layers.known and len(heirs) < 2 and not abstract):
+    if alike or (layers.known and not _may_mix(run, layers)):
         return layers
     what = f"`{layers.owner.name}` gets its layers from its caller, who may mix classes"
     text = f"{what}: nothing shows that three of them share a body"
+    return replace(layers, refusal=("SCN215", text, cell.why_at))
+
+
+def _may_mix(run: Interpreter, layers: Layers) -> bool:
+    """Whether what is declared as one class may be any of several."""
+    declared = [each.cls for each in layers.classes]
+    heirs = [heir for each in declared if isinstance(each, Definition) for heir in run.classes.heirs(each)]
+    return len(heirs) > 1 or any(isinstance(each, Library) and each.qualname == "equinox.Module" for each in declared)
+
+
+def of_any_class(run: Interpreter, layers: Layers, cell: ListCell | DictCell) -> Layers:
+    """Layers of a list of which an annotation alone says something: whether they may be of several classes."""
+    if not _may_mix(run, layers):
+        return layers
+    text = f"{cell.given} comes from the caller, who may mix classes: nothing shows that three layers share a body"
     return replace(layers, refusal=("SCN215", text, cell.why_at))

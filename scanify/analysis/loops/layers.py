@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import applies
-from scanify.analysis.loops.given import composed, held, may_be_called_elsewhere
+from scanify.analysis.loops.given import composed, held, may_be_called_elsewhere, of_any_class
 from scanify.analysis.loops.judged import judged, mixed, together
 from scanify.analysis.loops.layer_list import FUNCTIONS, Layers, groups_of
 from scanify.analysis.loops.unshown import empty, modules_among, nothing_shown, says_no_class, shown_of, unclear
@@ -291,6 +291,8 @@ def _of_cell(run: Interpreter, loop: Loop, base: Layers, cell: ListCell | DictCe
     )
     if cell.given and base.owner is not None:
         layers = composed(run, layers, cell)
+    elif cell.given and all(each.given for each in base.cells):
+        layers = of_any_class(run, layers, cell)
     return layers if layers.refusal is not None else judged(run, loop, layers, cell, groups)
 
 

@@ -127,7 +127,7 @@ def identity(value: Value | None, depth: int = 0) -> object | None:
         case Listed():
             return ("list", id(value.cell), len(value.cell.groups), value.marks)
         case Mapped():
-            return ("dict", id(value.cell), len(value.cell.entries), len(value.cell.groups))
+            return ("dict", id(value.cell), len(value.cell.entries), len(value.cell.groups), value.marks)
         case Function():
             return ("function", value.node, value.bare, id(value.env) if value.env.function is not None else 0,
                     identity(value.bound, depth + 1) if value.bound is not None else 0, value.marks)  # fmt: skip

@@ -137,6 +137,7 @@ class Interpreter:
         self._loops = 0
         self._windows: list[tuple[int, int]] = []
         self.loop_clocks: dict[int, int] = {}
+        self.usual: dict[ast.AST, tuple[object, ...]] = {}  # the defaults of lists of the caller, by their elements
         self.loop_lengths: dict[int, Marks] = {}  # how the number of its iterations differs between those of others
 
     # -- the clock and the budget ------------------------------------------------------------------------------------

@@ -94,6 +94,10 @@ MEASURING = frozenset(
 MEASURES = frozenset("shape ndim size dtype weak_type itemsize nbytes sharding aval".split())
 NUMBER_TYPES = frozenset("int float bool complex".split())
 LIST_TYPES = frozenset("list List tuple Tuple Sequence Iterable Collection MutableSequence".split())
+# Annotations that say of a field how it is declared, and that it holds what stands in the brackets.
+WRAPPERS_OF_TYPES = frozenset(
+    "Annotated Final ClassVar Required NotRequired ReadOnly InitVar AbstractVar AbstractClassVar".split()
+)
 DICT_TYPES = frozenset("dict Dict Mapping MutableMapping OrderedDict".split())
 ARRAY_TYPES = frozenset("Array ArrayLike ndarray Float Int Bool Num Inexact Shaped Complex UInt Integer Real".split())
 KEY_TYPES = frozenset("PRNGKeyArray PRNGKey Key KeyArray RNGKey".split())

@@ -13,12 +13,15 @@ from scanify.analysis.values.domain import (
     Instance,
     Library,
     Listed,
+    Number,
+    Text,
     Unknown,
     Value,
     join,
     options,
 )
 from scanify.analysis.values.environment import Env
+from scanify.analysis.values.heap import Group
 from scanify.analysis.values.interpreter import Interpreter, Made, Stored
 
 Named = Mapping[str, Value]
@@ -246,12 +249,30 @@ def symbolic(run: Interpreter, env: Env, argument: ast.arg, arguments: ast.argum
     default = _default_of(argument, arguments)
     if isinstance(default, ast.Name | ast.Attribute) and isinstance(value, Unknown | Instance):
         return join([value, *_classes(run, env, default)])
+    if isinstance(default, ast.Tuple | ast.List) and isinstance(value, Unknown | Listed):
+        return _usually(run, env, argument, default, value)
     if not isinstance(value, Unknown):
         return value
     if isinstance(default, ast.Constant) and isinstance(default.value, int | float | str) and default.value is not None:
-        from scanify.analysis.values.domain import Number, Text
-
         return Text() if isinstance(default.value, str) else Number()
+    return value
+
+
+def _usually(
+    run: Interpreter, env: Env, argument: ast.arg, default: ast.Tuple | ast.List, value: Unknown | Listed
+) -> Value:
+    """A list of numbers that a caller may give, and what it holds where none is given: `channels=(32, 64, 128)`."""
+    numbers = tuple(each.value for each in default.elts if isinstance(each, ast.Constant))
+    plain = len(numbers) == len(default.elts) > 0
+    if not plain or not all(isinstance(each, int | float) and not isinstance(each, bool) for each in numbers):
+        return value
+    if isinstance(value, Unknown):
+        from scanify.analysis.values.code.annotations import given_list
+
+        value = given_list(run, env, default, [], isinstance(default, ast.Tuple), f"the parameter `{argument.arg}`")
+        value.cell.groups.append(Group(Number(), default, env.module, (), None))
+    for group in value.cell.groups:
+        run.usual[group.node] = numbers if run.usual.get(group.node, numbers) == numbers else ()
     return value
 
 

@@ -89,7 +89,7 @@ def _subscripted(
         return _either(run, env, [inner, ast.copy_location(ast.Constant(None), inner)], what)
     if last in ("Union",):
         return _either(run, env, parts, what)
-    if last in ("Annotated", "Final", "ClassVar", "Required"):
+    if last in tables.WRAPPERS_OF_TYPES:
         return annotated(run, env, parts[0], what)
     if last in tables.LIST_TYPES:
         return given_list(run, env, node, parts, last.lower() == "tuple", what)

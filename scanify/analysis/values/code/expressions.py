@@ -189,7 +189,8 @@ def _compared(run: Interpreter, env: Env, node: ast.Compare, left: Value, op: as
     if isinstance(op, ast.In | ast.NotIn) and _answers_for_itself(run, right):
         call_method(run, env, node, right, "__contains__", [left])
         return
-    for one in (*options(left), *options(right)):
+    sides = [left] if isinstance(op, ast.In | ast.NotIn) else [left, right]  # what is looked in is not compared
+    for one in (option for side in sides for option in options(side)):
         if isinstance(one, Listed) and not isinstance(op, ast.In | ast.NotIn):
             run.use(one.cell, Does.TEST if nothing else Does.COMPARE, node, env)
         by_object = isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn)

@@ -180,7 +180,7 @@ def _element(run: Interpreter, cell: ListCell, loop: int, via: str) -> Value:
     element = cell.element()
     given = [group for group in cell.groups if is_from_elsewhere(cell, group)]
     if given:
-        return _given_element(cell, element, given, loop, via)
+        return _given_element(run, cell, element, given, loop, via)
     how = _HOW.get(type(element), Vary.OTHER)
     if (number := _as_number(element, loop)) is not None:
         element, how = number, Vary.NUMBER
@@ -202,11 +202,17 @@ def is_from_elsewhere(cell: ListCell, group: Group) -> bool:
     return not known and group.count is None and not group.loops and cell.repeats is None
 
 
-def _given_element(cell: ListCell, element: Value, given: list[Group], loop: int, via: str) -> Value:
+def is_apart(run: Interpreter, group: Group) -> bool:
+    """Whether few of the numbers that a caller lists are likely to be equal: fractions, and sizes by their default."""
+    usual = run.usual.get(group.node, ())
+    runs = any(a == b == c for a, b, c in zip(usual, usual[1:], usual[2:], strict=False))
+    fractions = isinstance(group.node, ast.Name) and group.node.id == "float"
+    return isinstance(group.element, Number) and (fractions or (len(usual) > 2 and not runs))
+
+
+def _given_element(run: Interpreter, cell: ListCell, element: Value, given: list[Group], loop: int, via: str) -> Value:
     """An element of a list that the code does not build: some of its numbers may repeat, and so may their shapes."""
-    nodes = [group.node for group in given]
-    floats = all(isinstance(node, ast.Name) and node.id == "float" for node in nodes)
-    mark = (Mark(loop, Vary.NUMBER if floats else Vary.CHOICE, via),)
+    mark = (Mark(loop, Vary.NUMBER if all(is_apart(run, group) for group in given) else Vary.CHOICE, via),)
     found: list[Value] = []
     for option in options(element):
         other = (Mark(loop, Vary.OTHER, via),)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from scanify.analysis.values.calls.allocate import new_list
 from scanify.analysis.values.code.expressions import call_method, evaluate
-from scanify.analysis.values.code.iteration import elements_of
+from scanify.analysis.values.code.iteration import elements_of, is_apart
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -108,7 +108,7 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
                 return element
             if isinstance(element, Key):
                 return marked(element, as_keys(index.marks))
-            numbers = isinstance(element, Number | Const | Array | Unknown) and not _repeats(owner.cell)
+            numbers = isinstance(element, Number | Const | Array | Unknown) and not _repeats(run, owner.cell)
             return marked(element, index.marks if numbers else marks)
         case Mapped():
             known = owner.cell.entries.get(index.value) if isinstance(index, Const) else None
@@ -139,14 +139,9 @@ def _is_one_value(cell: ListCell) -> bool:
     return cell.whole and plain and cell.repeats is not None and len(cell.groups) == 1
 
 
-def _repeats(cell: ListCell) -> bool:
+def _repeats(run: Interpreter, cell: ListCell) -> bool:
     """Whether a list has one value many times, as `(width,) * depth` does."""
-    return any(group.count != 1 and not group.loops and not _is_of_floats(group) for group in cell.groups)
-
-
-def _is_of_floats(group: Group) -> bool:
-    """Whether an annotation says that elements are numbers which are no sizes."""
-    return isinstance(group.node, ast.Name) and group.node.id == "float" and isinstance(group.element, Number)
+    return any(group.count != 1 and not group.loops and not is_apart(run, group) for group in cell.groups)
 
 
 def element_at(cell: ListCell, index: Value) -> Value:
