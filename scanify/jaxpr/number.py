@@ -17,6 +17,7 @@ from scanify.jaxpr.reading.primitives import is_own
 from scanify.jaxpr.rules.control import CONTROL
 from scanify.jaxpr.rules.index import INDEXED
 from scanify.jaxpr.rules.move import MOVES
+from scanify.jaxpr.rules.rowwise import ROWWISE
 from scanify.jaxpr.rules.signs import Signs
 from scanify.jaxpr.rules.value import VALUES
 from scanify.jaxpr.rules.views import SLICE_THROUGH
@@ -25,7 +26,7 @@ from scanify.jaxpr.table import Place, Table
 Rule = Callable[["Numbering", Any, list[int]], "list[int] | None"]
 
 # Primitive name -> rule. A rule gives the nodes of the outputs, or None where it does not apply.
-RULES: dict[str, Rule] = {**MOVES, **INDEXED, **VALUES, **CONTROL}
+RULES: dict[str, Rule] = {**MOVES, **INDEXED, **ROWWISE, **VALUES, **CONTROL}
 
 # Operations of our own, whose parameters the rules read: a primitive that falls through to `apply` never takes such a
 # name.

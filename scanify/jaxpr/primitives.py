@@ -84,3 +84,13 @@ REAL = frozenset(
     "cumlogsumexp argmax argmin lgamma bessel_i0e bessel_i1e not and or xor log2 "
     "one_minus_square reduce_window_max reduce_window_min pmax pmin scatter-max scatter-min".split()
 )
+
+# Operations of each element, beside conversions, that say nothing of what elements stand beside it. Their operands may
+# be spread (SPREAD, and what is folded) but are of one shape then.
+EACH = frozenset(
+    "abs acos acosh add and asin asinh atan atan2 atanh bessel_i0e bessel_i1e bitcast_convert_type cbrt ceil clamp clz "
+    "complex conj copy_sign cos cosh digamma div eq erf erf_inv erfc exp exp2 expm1 floor ge gt igamma igammac imag "
+    "integer_pow is_finite le lgamma log log1p log2 logistic lt max min mul ne neg nextafter not one_minus_square or "
+    "polygamma population_count pow real reduce_precision regularized_incomplete_beta rem round rsqrt select_n "
+    "shift_left shift_right_arithmetic shift_right_logical sign sin sinh sqrt square sub tan tanh xor zeta".split()
+)

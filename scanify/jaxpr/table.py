@@ -47,6 +47,8 @@ class Table:
         self.kept_alive: list[Any] = []
         self._number: dict[Hashable, int] = {}
         self.fresh_count = 0
+        # Neighbours that were found not to be rows of one value (`scanify.jaxpr.rules.elements`).
+        self.apart: set[tuple[int, int, int]] = set()
         # Zeros that were left out of sums of derivatives so far, and whether none may be (`scanify.jaxpr.rules.signs`).
         self.zeros_left_out = 0
         self.exact = False

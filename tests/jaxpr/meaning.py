@@ -13,16 +13,89 @@ import numpy as np
 from jax import lax
 
 from scanify.jaxpr.number import Numbering
+from scanify.jaxpr.primitives import EACH
+from scanify.jaxpr.rules.rows import ALONG, KEYED, REDUCTIONS
 from scanify.jaxpr.table import Table
+
+# The parameters of the equations that were read, by what is kept of them in nodes.
+READ: dict[Any, dict[str, Any]] = {}
+LINED = ("axes", "axis", "dimension", "dimension_numbers")
+
+
+class _Recording(Numbering):
+    def parameters(self, equation: Any) -> Any:
+        key: Any = super().parameters(equation)
+        name = equation.primitive.name
+        READ[name, key] = READ[name, tuple(each for each in key if each[0] not in LINED)] = equation
+        return key
 
 
 def meaning(table: Table, node: int, known: dict[int, Any]) -> Any:
     """The value of a node; `known` has those of the inputs. Nodes of several outputs give a list."""
     if node not in known:
         values = [meaning(table, below, known) for below in table.inputs[node]]
-        own = OWN.get(table.op[node])
-        known[node] = _bound(table, node, values) if own is None else own(table, node, values)
+        known[node] = _made(table.op[node])(table, node, values)
     return known[node]
+
+
+def _made(op: str) -> Callable[[Table, int, list[Any]], Any]:
+    if op in EACH:
+        return _each
+    return OWN.get(op, _bound)
+
+
+def _bind(equation: Any, values: list[Any], **params: Any) -> Any:
+    return equation.primitive.bind(*values, **equation.primitive.get_bind_params({**equation.params, **params}))
+
+
+def _each(table: Table, node: int, values: list[Any]) -> Any:
+    return _bind(READ[table.op[node], table.params[node]], values)
+
+
+def _lined(axes: list[int], value: Any) -> list[int]:
+    """The axes of an operand: those along lines in their order, then all others."""
+    return [*axes, *(axis for axis in range(value.ndim) if axis not in axes)]
+
+
+def _reduced(table: Table, node: int, values: list[Any]) -> Any:
+    lines, key, _ = table.params[node]  # type: ignore[misc]
+    (value,), axes = values, [axis for (axis,) in lines]
+    turned = lax.transpose(value, _lined(axes, value))
+    return _bind(READ[table.op[node], key], [turned], axes=tuple(range(len(axes), value.ndim)))
+
+
+def _along(table: Table, node: int, values: list[Any]) -> Any:
+    lines, key, _ = table.params[node]  # type: ignore[misc]
+    place = next(i for i, line in enumerate(lines) if isinstance(line, int))
+    turned = []
+    for index, value in enumerate(values):
+        axes = [line[index] for line in lines if not isinstance(line, int)]
+        (along,) = _lined(axes, value)[len(axes) :]
+        turned.append(lax.transpose(value, [*axes[:place], along, *axes[place:]]))
+    name = "dimension" if table.op[node] == "sort" else "axis"
+    return _bind(READ[table.op[node], key], turned, **{name: place})
+
+
+def _keyed(table: Table, node: int, values: list[Any]) -> Any:
+    lines, key, _ = table.params[node]  # type: ignore[misc]
+    axes = [[line[i] for line in lines if not isinstance(line, int)] for i in range(len(values))]
+    turned = [jnp.transpose(value, _lined(each, value)) for value, each in zip(values, axes, strict=True)]
+    return _bind(READ[table.op[node], key], turned)
+
+
+def _product(table: Table, node: int, values: list[Any]) -> Any:
+    lines, (order, key), _ = table.params[node]  # type: ignore[misc]
+    both = [line for line in lines if min(line) >= 0]
+    free = [[line for line in lines if line[1 - side] < 0] for side in (0, 1)]
+    used = [[line[side] for line in (*both, *free[side])] for side in (0, 1)]
+    rest = [_lined(used[side], values[side])[len(used[side]) :] for side in (0, 1)]
+    contracted = (tuple(rest[0]), tuple(rest[1][at] for at in order))
+    batched = (tuple(line[0] for line in both), tuple(line[1] for line in both))
+    # The free axes of an operand come in the order that they have there.
+    free = [sorted(lines, key=lambda line, side=side: line[side]) for side, lines in enumerate(free)]
+    found = _bind(READ["dot_general", key], values, dimension_numbers=(contracted, batched))
+    made = [*both, *free[0], *free[1]]
+    return lax.transpose(found, [made.index(line) for line in lines])
 
 
 def _bound(table: Table, node: int, values: list[Any]) -> Any:
@@ -53,6 +126,10 @@ OWN: dict[str, Callable[[Table, int, list[Any]], Any]] = {
     "cond": lambda table, node, values: lax.switch(values[0], [lambda x=value: x for value in values[1:]]),
     "add_any": _sum,
     "out": lambda table, node, values: values[0][table.params[node]],
+    "dot_general": _product,
+    **dict.fromkeys(REDUCTIONS, _reduced),
+    **dict.fromkeys(ALONG, _along),
+    **dict.fromkeys(KEYED, _keyed),
 }
 
 
@@ -73,7 +150,7 @@ def numbered(function: Callable[..., Any], arguments: Sequence[Any], *, cotangen
     traced = jax.make_jaxpr(function)(*arguments)
     table = Table()
     inputs = [table.node("input", i, (), aval.shape, aval.dtype) for i, aval in enumerate(traced.in_avals)]
-    outputs = Numbering(table, cotangents=cotangents).run(traced.jaxpr, traced.consts, inputs)
+    outputs = _Recording(table, cotangents=cotangents).run(traced.jaxpr, traced.consts, inputs)
 
     def compute(*given: Any) -> list[Any]:
         known = dict(zip(inputs, given, strict=True))

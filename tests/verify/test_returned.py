@@ -4,6 +4,8 @@ import collections
 import types
 from typing import Any
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -152,4 +154,42 @@ def test_what_is_no_array_of_jax_is_compared_as_it_is(name: str) -> None:
 
 def test_an_array_of_numpy_is_none_of_jax() -> None:
     found = compared(lambda p, x: (p, np.ones(2, np.float32)), lambda p, x: (p, jnp.ones(2)), W, X)
+    assert verdicts(found)["outputs"] is Status.FAILED
+
+
+def _fields(*names: str) -> Any:
+    """A module with these fields, whose name is the same whatever their order is."""
+    space = {"__annotations__": dict.fromkeys(names, jax.Array), "__qualname__": "Pair", "__module__": __name__}
+    return type(eqx.Module)("Pair", (eqx.Module,), space)
+
+
+FIRST, TURNED = _fields("a", "b"), _fields("b", "a")
+
+
+def test_the_order_of_fields_is_no_part_of_a_result() -> None:
+    one, other = (lambda p, x, made=made: [made(a=p * x, b=p + x), x] for made in (FIRST, TURNED))
+    assert proved(compared(one, other, W, X))
+    crossed = lambda p, x: [TURNED(b=p * x, a=p + x), x]  # noqa: E731
+    assert verdicts(compared(one, crossed, W, X))["outputs"] is Status.FAILED
+    scaled = lambda p, x: [TURNED(a=p * x, b=(p + x) * 2), x]  # noqa: E731
+    assert verdicts(compared(one, scaled, W, X))["outputs"] is Status.FAILED
+
+
+def _written(scale: float) -> Any:
+    """A module with a constructor that somebody wrote, in code that has no file."""
+    source = f"class Pair(eqx.Module):\n a: object\n def __init__(self, a):\n  self.a = a * {scale}\n"
+    space: dict[str, Any] = {"eqx": eqx, "__name__": __name__}
+    exec(source, space)
+    return space["Pair"]
+
+
+def test_a_constructor_that_somebody_wrote_is_part_of_a_result() -> None:
+    one, other = _written(1.0), _written(2.0)
+    found = compared(lambda p, x: one(p * x), lambda p, x: other(p * x / 2), W, X)
+    assert verdicts(found)["outputs"] is Status.NOT_RUN
+
+
+def test_the_order_of_the_fields_of_a_tuple_is_part_of_it() -> None:
+    one, other = (collections.namedtuple("Two", names) for names in ("a b", "b a"))
+    found = compared(lambda p, x: one(a=p, b=x), lambda p, x: other(a=p, b=x), W, X)
     assert verdicts(found)["outputs"] is Status.FAILED

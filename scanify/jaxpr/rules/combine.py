@@ -34,7 +34,7 @@ def add_any(table: Table, values: Sequence[int]) -> int:
         table.zeros_left_out += 1
     if len(terms) == 1:
         return reshape(table, terms[0], shape)
-    answer = _by_pieces(table, terms, lambda parts: add_any(table, parts))
+    answer = by_pieces(table, terms, lambda parts: add_any(table, parts))
     if answer is None:
         answer = table.node("add_any", (), terms, solid(shape), dtype)
     return reshape(table, answer, shape)
@@ -44,7 +44,7 @@ def plain_sum(table: Table, first: int, second: int) -> int:
     """The sum of two, where it counts in which order more are added: which of the two comes first does not."""
     shape, dtype = table.shape[first], table.dtype[first]
     terms = sorted(reshape(table, value, solid(shape)) for value in (first, second))
-    answer = _by_pieces(table, terms, lambda parts: plain_sum(table, *parts))
+    answer = by_pieces(table, terms, lambda parts: plain_sum(table, *parts))
     if answer is None:
         answer = table.node("plain_sum", (), terms, solid(shape), dtype)
     return reshape(table, answer, shape)
@@ -56,14 +56,18 @@ def choose(table: Table, index: int, values: Sequence[int]) -> int:
         return values[0]
     shape, dtype = table.shape[values[0]], table.dtype[values[0]]
     cores = [reshape(table, value, solid(shape)) for value in values]
-    answer = _by_pieces(table, cores, lambda parts: choose(table, index, parts))
+    answer = by_pieces(table, cores, lambda parts: choose(table, index, parts))
     if answer is None:
         answer = table.node("cond", (), (index, *cores), solid(shape), dtype)
     return reshape(table, answer, shape)
 
 
-def _by_pieces(table: Table, values: Sequence[int], combine: Callable[[list[int]], int]) -> int | None:
-    """Values of one shape combined piece by piece, where one of them is a concatenation; None where none is."""
+def by_pieces(
+    table: Table, values: Sequence[int], combine: Callable[[list[int]], int], at_most: int | None = None
+) -> int | None:
+    """Values of one shape combined piece by piece, where one of them is a concatenation; None where none is, or where
+    there would be more than `at_most` pieces.
+    """
     axes = [axis_of(table, value) for value in values if table.op[value] == "concat"]
     if not axes:
         return None
@@ -75,6 +79,8 @@ def _by_pieces(table: Table, values: Sequence[int], combine: Callable[[list[int]
             for piece in table.inputs[value]:
                 at += table.shape[piece][axis]
                 ends.add(at)
+    if at_most is not None and len(ends) > at_most:
+        return None
     shape = table.shape[values[0]]
     pieces, start = [], 0
     for stop in sorted(ends):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scanify.jaxpr.rules import neighbours as _neighbours  # noqa: F401  (its rules are registered)
 from scanify.jaxpr.rules import views
 from scanify.jaxpr.rules.shapes import Bounds, full
 from scanify.jaxpr.table import Table

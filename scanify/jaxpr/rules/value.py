@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
-from scanify.jaxpr.primitives import SPREAD
+from scanify.jaxpr.primitives import EACH, SPREAD
 from scanify.jaxpr.rules import views
 from scanify.jaxpr.rules.combine import add_any, plain_sum
+from scanify.jaxpr.rules.elements import each
 from scanify.jaxpr.rules.fold import ELEMENTWISE, FOLDED_ELEMENTS, convert, fold
+from scanify.jaxpr.rules.rowwise import ROWWISE
 from scanify.jaxpr.rules.signs import is_derivative, without_zeros
 
 if TYPE_CHECKING:
@@ -44,7 +46,16 @@ def _elementwise(numbering: "Numbering", equation: Any, inputs: list[int]) -> li
     answer = _folded(numbering, equation, inputs) or _unchanged(numbering, equation, inputs)
     if answer is None and numbering.tangents and not numbering.exact:
         answer = without_zeros(numbering, equation.primitive.name, inputs)
-    return numbering.generic(equation, inputs) if answer is None else answer
+    return _each(numbering, equation, inputs) if answer is None else answer
+
+
+def _each(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
+    """An operation of each element, where its operands have the shape of what it gives."""
+    table, aval = numbering.table, equation.outvars[0].aval
+    inputs = _spread(numbering, equation, inputs)
+    if equation.effects or any(table.shape[value] != tuple(aval.shape) for value in inputs):
+        return numbering.generic(equation, inputs)
+    return [each(table, equation.primitive.name, numbering.parameters(equation), inputs, aval.dtype)]
 
 
 def _folded(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
@@ -104,7 +115,7 @@ def _reduce_precision(numbering: "Numbering", equation: Any, inputs: list[int]) 
     dtype = equation.outvars[0].aval.dtype
     asked = (equation.params["exponent_bits"], equation.params["mantissa_bits"])
     if not isinstance(dtype, np.dtype) or dtype not in PRECISION or PRECISION[dtype] != asked:
-        return None
+        return _each(numbering, equation, inputs)
     return inputs
 
 
@@ -121,7 +132,7 @@ def _reduce_sum(numbering: "Numbering", equation: Any, inputs: list[int]) -> lis
         return [views.reshape(table, value, tuple(aval.shape))]
     if table.is_zero(value):
         return [table.zeros(tuple(aval.shape), aval.dtype)]
-    return None
+    return ROWWISE["reduce_sum"](numbering, equation, inputs)
 
 
 def _iota(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
@@ -151,6 +162,7 @@ def _add_any(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[i
 
 
 VALUES: dict[str, Callable[["Numbering", Any, list[int]], list[int] | None]] = {
+    **dict.fromkeys(EACH, _each),
     **dict.fromkeys([*ELEMENTWISE, *SPREAD], _elementwise),
     "select_n": _select_n,
     "convert_element_type": _convert,

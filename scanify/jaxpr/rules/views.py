@@ -7,6 +7,7 @@ elements and computes none, so it is exact.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,8 @@ def reshape(table: Table, value: int, shape: Shape) -> int:
         pushed = _reshape_pieces(table, value, solid(shape))
         if pushed is not None:
             return reshape(table, pushed, shape)
+    if solid(old) != solid(shape) != shape:
+        value = table.node("reshape", (), (value,), solid(shape), table.dtype[value])
     return table.node("reshape", (), (value,), shape, table.dtype[value])
 
 
@@ -135,7 +138,18 @@ def broadcast(table: Table, value: int, shape: Shape, axes: Sequence[int]) -> in
     core_shape = solid(shape)
     if table.shape[core] == core_shape:
         return reshape(table, core, shape)
+    if table.op[core] == "concat":
+        return reshape(table, _broadcast_pieces(table, core, core_shape, places), shape)
     return reshape(table, table.node("broadcast", places, (core,), core_shape, table.dtype[core]), shape)
+
+
+def _broadcast_pieces(table: Table, core: int, shape: Shape, places: tuple[int, ...]) -> int:
+    along = places[axis_of(table, core)]
+    pieces = []
+    for piece in table.inputs[core]:
+        rows = table.shape[piece][axis_of(table, core)]
+        pieces.append(broadcast(table, piece, (*shape[:along], rows, *shape[along + 1 :]), places))
+    return concat(table, pieces, along)
 
 
 def concat(table: Table, values: Sequence[int], axis: int) -> int:
@@ -165,8 +179,29 @@ def concat(table: Table, values: Sequence[int], axis: int) -> int:
     if total <= FOLDABLE_ELEMENTS and all(table.value(piece) is not None for piece in pieces):
         arrays = [np.asarray(table.value(piece)) for piece in pieces]
         return table.const(np.concatenate(arrays, core_axis).reshape(shape))
+    outer = min((axis_of(table, piece) for piece in pieces if table.op[piece] == "concat"), default=core_axis)
+    if outer < core_axis:
+        return reshape(table, _turned_inside_out(table, pieces, core_axis, outer), shape)
     core_shape = (*lead, total, *tail)
     return reshape(table, table.node("concat", core_axis, pieces, core_shape, table.dtype[pieces[0]]), shape)
+
+
+def _turned_inside_out(table: Table, pieces: Sequence[int], axis: int, outer: int) -> int:
+    """Of concatenations in one another that along the first axis is outermost: stacks of layers are along it."""
+    ends: set[int] = set()
+    for piece in pieces:
+        if table.op[piece] == "concat" and axis_of(table, piece) == outer:
+            ends |= set(accumulate(table.shape[each][outer] for each in table.inputs[piece]))
+    rows, start = [], 0
+    for stop in sorted(ends):
+        parts = []
+        for piece in pieces:
+            bounds = list(full(table.shape[piece]))
+            bounds[outer] = (start, stop)
+            parts.append(cut(table, piece, tuple(bounds)))
+        rows.append(concat(table, parts, axis))
+        start = stop
+    return concat(table, rows, outer)
 
 
 def axis_of(table: Table, value: int) -> int:
@@ -207,44 +242,8 @@ def _join_slices(table: Table, left: int, right: int, joined: Shape, axis: int) 
     return reshape(table, cut(table, table.inputs[left][0], bounds), joined)
 
 
-def _join_converted(table: Table, left: int, right: int, axis: int) -> int | None:
-    """Rows that were converted are the converted rows."""
-    shapes = table.shape[left], table.shape[right]
-    inner = [table.inputs[peel(table, value)][0] for value in (left, right)]
-    if table.dtype[inner[0]] != table.dtype[inner[1]]:
-        return None
-    rows = [reshape(table, value, shape) for value, shape in zip(inner, shapes, strict=True)]
-    joined = join(table, rows[0], rows[1], axis)
-    return None if joined is None else convert(table, joined, table.dtype[left])
-
-
-def _join_across(table: Table, left: int, right: int, axis: int) -> int | None:
-    """Two concatenations along another axis, cut at the same places: the concatenation of the joined pieces."""
-    cores = [peel(table, value) for value in (left, right)]
-    across = [solid_axes(table.shape[v])[axis_of(table, c)] for v, c in zip((left, right), cores, strict=True)]
-    ends = [[table.shape[piece][axis_of(table, core)] for piece in table.inputs[core]] for core in cores]
-    if across[0] != across[1] or across[0] == axis or ends[0] != ends[1]:
-        return None
-    pieces, start = [], 0
-    for size in ends[0]:
-        parts = []
-        for value in (left, right):
-            bounds = list(full(table.shape[value]))
-            bounds[across[0]] = (start, start + size)
-            parts.append(cut(table, value, tuple(bounds)))
-        piece = join(table, parts[0], parts[1], axis)
-        if piece is None:
-            return None
-        pieces.append(piece)
-        start += size
-    return concat(table, pieces, across[0])
-
-
 # Operations of rows that are the rows of the operation: neighbours are joined if what they are of is.
-JOIN_THROUGH: dict[str, Callable[[Table, int, int, int], int | None]] = {
-    "convert_element_type": _join_converted,
-    "concat": _join_across,
-}
+JOIN_THROUGH: dict[str, Callable[[Table, int, int, int], int | None]] = {}
 
 
 def _repeated(table: Table, value: int, axis: int) -> int | None:

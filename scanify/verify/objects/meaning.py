@@ -6,6 +6,7 @@ code is, and the functions, classes and values that the code finds by name, and 
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import functools
 import types
@@ -140,7 +141,7 @@ class _Meaning:
             return False
         if not all(map(self.same, a.__bases__, b.__bases__)):
             return False
-        return self.same(_own(vars(a)), _own(vars(b)))
+        return self.same(*(_own(_without_init(each)) for each in (a, b))) and self.same(*map(_fields, (a, b)))
 
     def _code(self, a: types.FunctionType, b: types.FunctionType) -> bool:
         if not same_code(a.__code__, b.__code__):
@@ -161,6 +162,24 @@ class _Meaning:
             elif not self.same(first, second):
                 return False
         return True
+
+
+def _without_init(kind: type) -> dict[str, Any]:
+    """What a class defines, but for the constructor that `dataclasses` writes of its fields."""
+    init = vars(kind).get("__init__")
+    made = isinstance(init, types.FunctionType) and init.__code__.co_qualname.startswith("__create_fn__.")
+    own = dataclasses.is_dataclass(kind) and "__dataclass_fields__" in vars(kind)
+    return {name: value for name, value in vars(kind).items() if name != "__init__" or not (made and own)}
+
+
+def _fields(kind: type) -> list[tuple[Any, ...]]:
+    """The fields of a dataclass by their names: an object has them under these, in whatever order they are written."""
+    if not dataclasses.is_dataclass(kind):
+        return []
+    found = sorted(dataclasses.fields(kind), key=lambda field: field.name)
+    return [
+        (f.name, f.default, f.default_factory, f.init, f.repr, f.hash, f.compare, f.metadata, f.kw_only) for f in found
+    ]
 
 
 def _is_jitted(value: Any) -> bool:

@@ -7,7 +7,8 @@ from typing import Any
 
 import jax
 
-from scanify.verify.programs.trace import Version, differentiated, flat_outputs, gradients
+from scanify.verify.programs.flat import flat_outputs
+from scanify.verify.programs.trace import Version, differentiated, gradients
 from scanify.verify.values.arrays import is_inexact
 
 

@@ -10,8 +10,9 @@ import jax
 from jax.extend.core import ClosedJaxpr
 
 from scanify.jaxpr.reading.neutral import digest
+from scanify.verify.programs.flat import flat_outputs
 from scanify.verify.programs.jvp import jvp, second
-from scanify.verify.programs.trace import Traced, Version, differentiated, flat_outputs, gradients, trace, under
+from scanify.verify.programs.trace import Traced, Version, differentiated, gradients, trace, under
 from scanify.verify.programs.vmap import SIZE, batch
 from scanify.verify.values.arrays import is_inexact
 

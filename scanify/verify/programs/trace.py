@@ -24,9 +24,9 @@ from scanify.nn import remat_policy_override
 from scanify.nn.programs.apply_cover import MAPPED
 from scanify.verify.cases.build import Built
 from scanify.verify.compare.written import Watch
-from scanify.verify.leaves.correspond import Recipe, Slot, slotted
-from scanify.verify.objects.held import opened
+from scanify.verify.leaves.correspond import Recipe, Slot
 from scanify.verify.programs.apart import traced_apart
+from scanify.verify.programs.flat import flat_outputs
 from scanify.verify.values.arrays import is_inexact, is_traced, struct
 
 Policy = str | bool | None
@@ -106,8 +106,9 @@ class Outputs:
 
     @property
     def names(self) -> tuple[str, ...]:
-        leaves = jax.tree_util.tree_leaves_with_path(self.tree)
-        return tuple(f"output{jax.tree_util.keystr(path)}" for path, leaf in leaves if isinstance(leaf, Slot))
+        found = jax.tree_util.tree_leaves_with_path(self.tree)
+        slots = {leaf.index: path for path, leaf in found if isinstance(leaf, Slot)}
+        return tuple(f"output{jax.tree_util.keystr(slots[index])}" for index in range(len(slots)))
 
     @property
     def inexact(self) -> tuple[int, ...]:
@@ -150,12 +151,6 @@ def under(policy: Policy, program: Version) -> Iterator[None]:
         if policy is not None:
             stack.enter_context(remat_policy_override(policy))
         yield
-
-
-def flat_outputs(result: Any) -> tuple[list[Any], Any]:
-    """The arrays that a call returned, and its pytree with slots for them; NumPy's own are compared as they are."""
-    result = opened(result)
-    return [leaf for leaf in jax.tree.leaves(result) if is_traced(leaf)], slotted(result)
 
 
 def differentiated(avals: Sequence[Any]) -> tuple[int, ...]:

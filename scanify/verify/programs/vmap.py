@@ -7,7 +7,8 @@ from typing import Any
 
 import jax
 
-from scanify.verify.programs.trace import Version, flat_outputs
+from scanify.verify.programs.flat import flat_outputs
+from scanify.verify.programs.trace import Version
 
 SIZE = 2
 

@@ -10,8 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from scanify.verify.programs.flat import flat_outputs
 from scanify.verify.programs.jvp import jvp, second
-from scanify.verify.programs.trace import Version, differentiated, flat_outputs, gradients
+from scanify.verify.programs.trace import Version, differentiated, gradients
 from scanify.verify.programs.vmap import batch
 from scanify.verify.values.arrays import is_inexact, is_key
 from scanify.verify.values.figures import Distance, distance

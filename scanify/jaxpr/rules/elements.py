@@ -1,0 +1,66 @@
+"""Operations of each element: a part of the result is the operation of the parts.
+
+So they go into concatenations piece by piece, and slices go through them to the operands. What vmap computes for all
+layers at once becomes what a loop computes for one after the other.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from scanify.jaxpr.primitives import COMMUTE, EACH
+from scanify.jaxpr.rules.combine import by_pieces
+from scanify.jaxpr.rules.shapes import Bounds, solid
+from scanify.jaxpr.rules.views import JOIN_THROUGH, SLICE_THROUGH, cut, join, peel, reshape
+from scanify.jaxpr.table import Table
+
+# Concatenations of more pieces are not taken apart: no stack of layers is that long.
+PIECES = 512
+
+
+def each(table: Table, op: str, key: Hashable, values: Sequence[int], dtype: Any) -> int:
+    """An operation of each element of values of one shape; `key` is what its parameters say."""
+    shape = table.shape[values[0]]
+    cores = [reshape(table, value, solid(shape)) for value in values]
+    answer = by_pieces(table, cores, lambda parts: each(table, op, key, parts, dtype), PIECES)
+    if answer is None:
+        answer = table.node(op, key, cores, solid(shape), dtype)
+    return reshape(table, answer, shape)
+
+
+def _cut(table: Table, value: int, box: Bounds) -> int:
+    parts = [cut(table, operand, box) for operand in table.inputs[value]]
+    return each(table, table.op[value], table.params[value], parts, table.dtype[value])
+
+
+def _join(table: Table, left: int, right: int, axis: int) -> int | None:
+    """Neighbouring rows of results are the results of neighbouring rows."""
+    if (left, right, axis) in table.apart:  # each layer's row reads that of the layer before
+        return None
+    shapes = table.shape[left], table.shape[right]
+    a, b = peel(table, left), peel(table, right)
+    if table.params[a] != table.params[b] or table.dtype[a] != table.dtype[b]:
+        return None
+    left_rows = [reshape(table, value, shapes[0]) for value in table.inputs[a]]
+    right_rows = [reshape(table, value, shapes[1]) for value in table.inputs[b]]
+    orders = [right_rows, right_rows[::-1]] if table.op[a] in COMMUTE else [right_rows]
+    for rows in orders:
+        joined = _joined(table, left_rows, rows, axis)
+        if joined is not None:
+            return each(table, table.op[a], table.params[a], joined, table.dtype[a])
+    table.apart.add((left, right, axis))
+    return None
+
+
+def _joined(table: Table, left: Sequence[int], right: Sequence[int], axis: int) -> list[int] | None:
+    found = []
+    for a, b in zip(left, right, strict=True):
+        both = join(table, a, b, axis) if table.dtype[a] == table.dtype[b] else None
+        if both is None:
+            return None
+        found.append(both)
+    return found
+
+
+for _op in EACH:
+    SLICE_THROUGH[_op] = _cut
+    JOIN_THROUGH[_op] = _join

@@ -1,0 +1,258 @@
+"""Operations of rows: along some axes a part of the result is the operation of the parts of its operands.
+
+Such an axis is a line. A sum over the last axis has a line for every other one; a product of matrices has one for each
+axis of its result, which runs along an axis of one operand, or of both where they are batched; sorting has one for
+every axis but the one that is sorted. A row along a line of size 1 is spelled without it. So the operation goes into
+concatenations piece by piece, slices go through it, and what vmap computes for all layers at once becomes what a loop
+computes for one after the other.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from scanify.jaxpr.rules.elements import PIECES
+from scanify.jaxpr.rules.shapes import Bounds, Shape, full, sizes, solid, solid_axes
+from scanify.jaxpr.rules.views import JOIN_THROUGH, SLICE_THROUGH, axis_of, concat, cut, join, peel, reshape
+from scanify.jaxpr.table import Table
+
+# For each axis of the result the axis of each operand that it runs along, -1 where an operand is whole for every part;
+# or for an axis that is no line, its size.
+Line = tuple[int, ...]
+Lines = tuple[Line | int, ...]
+
+
+def rows(
+    table: Table, op: str, key: Hashable, values: Sequence[int], lines: Lines, dtypes: tuple[Any, ...]
+) -> list[int]:
+    """The results of an operation, which have one shape; `key` says all that its lines do not."""
+    shape = _shape(table, values, lines)
+    if 0 in shape:
+        return [table.zeros(shape, dtype) for dtype in dtypes]
+    values, lines = _without_units(table, values, lines)
+    found = _by_pieces(table, op, key, values, lines, dtypes)
+    if found is None:
+        core, params = _shape(table, values, lines), (lines, key, dtypes)
+        if len(dtypes) == 1:
+            found = [table.node(op, params, values, core, dtypes[0])]
+        else:
+            whole = table.node(op, params, values, (), None)
+            found = [table.node("out", index, (whole,), core, dtype) for index, dtype in enumerate(dtypes)]
+    return [reshape(table, value, shape) for value in found]
+
+
+def _shape(table: Table, values: Sequence[int], lines: Lines) -> Shape:
+    found = []
+    for line in lines:
+        if isinstance(line, int):
+            found.append(line)
+        else:
+            found.append(next(table.shape[v][a] for v, a in zip(values, line, strict=True) if a >= 0))
+    return tuple(found)
+
+
+def _without_units(table: Table, values: Sequence[int], lines: Lines) -> tuple[list[int], Lines]:
+    """Operands and lines without lines of size 1."""
+    values, sizes_of = list(values), _shape(table, values, lines)
+    gone = [line for line, size in zip(lines, sizes_of, strict=True) if not isinstance(line, int) and size == 1]
+    for index, value in enumerate(values):
+        axes = {line[index] for line in gone} - {-1}
+        values[index] = reshape(table, value, tuple(n for a, n in enumerate(table.shape[value]) if a not in axes))
+
+    def renumbered(line: Line) -> Line:
+        return tuple(
+            axis - sum(0 <= other[index] < axis for other in gone) if axis >= 0 else -1
+            for index, axis in enumerate(line)
+        )
+
+    # An axis of the result that is no line stays, whatever its size.
+    kept = [line for line, size in zip(lines, sizes_of, strict=True) if isinstance(line, int) or size != 1]
+    return values, tuple(line if isinstance(line, int) else renumbered(line) for line in kept)
+
+
+def _by_pieces(
+    table: Table, op: str, key: Hashable, values: Sequence[int], lines: Lines, dtypes: tuple[Any, ...]
+) -> list[int] | None:
+    for place, line in enumerate(lines):
+        if isinstance(line, int):
+            continue
+        ends = sorted({end for v, axis in zip(values, line, strict=True) for end in ends_along(table, v, axis)})
+        if not 1 < len(ends) <= PIECES:
+            continue
+        pieces, start = [], 0
+        for stop in ends:
+            parts = [part(table, v, axis, start, stop) for v, axis in zip(values, line, strict=True)]
+            pieces.append(rows(table, op, key, parts, lines, dtypes))
+            start = stop
+        return [concat(table, piece, place) for piece in zip(*pieces, strict=True)]
+    return None
+
+
+def ends_along(table: Table, value: int, axis: int) -> list[int]:
+    """Where the pieces of a concatenation along an axis end; nothing where the value is none."""
+    core = peel(table, value)
+    if axis < 0 or table.op[core] != "concat":
+        return []
+    along = axis_of(table, core)
+    if solid_axes(table.shape[value])[len(solid(table.shape[core][:along]))] != axis:
+        return []
+    ends, at = [], 0
+    for piece in table.inputs[core]:
+        at += table.shape[piece][along]
+        ends.append(at)
+    return ends
+
+
+def part(table: Table, value: int, axis: int, start: int, stop: int) -> int:
+    """`value[start:stop]` along an axis; all of it for axis -1."""
+    if axis < 0:
+        return value
+    shape = table.shape[value]
+    return cut(table, value, (*full(shape[:axis]), (start, stop), *full(shape[axis + 1 :])))
+
+
+def _cut(table: Table, value: int, box: Bounds) -> int | None:
+    index, whole = _which(table, value)
+    lines, key, dtypes = _read(table, whole)
+    values, left, changed = list(table.inputs[whole]), list(full(sizes(box))), False
+    for place, (line, bounds, size) in enumerate(zip(lines, box, table.shape[value], strict=True)):
+        if isinstance(line, int):
+            left[place] = bounds
+        elif bounds != (0, size):
+            values = [part(table, v, axis, *bounds) for v, axis in zip(values, line, strict=True)]
+            changed = True
+    if not changed:
+        return None
+    found = rows(table, table.op[whole], key, values, lines, dtypes)[index]
+    return reshape(table, cut(table, found, tuple(left)), sizes(box))
+
+
+def _join(table: Table, left: int, right: int, axis: int) -> int | None:
+    """Neighbouring rows of results are the results of neighbouring rows."""
+    if (left, right, axis) in table.apart:
+        return None
+    found = _joined(table, left, right, axis)
+    if found is None:
+        table.apart.add((left, right, axis))
+    return found
+
+
+def _joined(table: Table, left: int, right: int, axis: int) -> int | None:
+    shapes = table.shape[left], table.shape[right]
+    place = len(solid(shapes[0][:axis]))
+    (index, a), (other, b) = (_which(table, peel(table, value)) for value in (left, right))
+    lines, key, dtypes = _read(table, a)
+    if index != other or _read(table, b)[1:] != (key, dtypes) or any(isinstance(line, int) for line in lines[:place]):
+        return None
+    given, there = (_with_line(table, whole, place, shape[axis]) for whole, shape in ((a, shapes[0]), (b, shapes[1])))
+    if given is None or there is None or len(given[0]) != len(there[0]):
+        return None
+    if given[1] and there[1] and given[1] != there[1]:
+        return None
+    line = given[1] or there[1]
+    values, chosen = [], []
+    for number, (x, y) in enumerate(zip(given[0], there[0], strict=True)):
+        both = _both(table, x, y, given[1], there[1], number, line)
+        if both is None:
+            return None
+        values.append(both[0])
+        chosen.append(both[1])
+    if all(axis < 0 for axis in chosen):
+        return None
+    whole = _inserted(_rest(lines, place, bool(given[1])), place, tuple(chosen))
+    if whole != _inserted(_rest(_read(table, b)[0], place, bool(there[1])), place, tuple(chosen)):
+        return None
+    joined = (*shapes[0][:axis], shapes[0][axis] + shapes[1][axis], *shapes[0][axis + 1 :])
+    return reshape(table, rows(table, table.op[a], key, values, whole, dtypes)[index], joined)
+
+
+def _with_line(table: Table, whole: int, place: int, size: int) -> tuple[list[int], Line] | None:
+    """The operands, and the line at a place of the result; an empty one where rows of size 1 are spelled without it."""
+    if size == 1:
+        return list(table.inputs[whole]), ()
+    line = _read(table, whole)[0][place]
+    return None if isinstance(line, int) else (list(table.inputs[whole]), line)
+
+
+def _both(table: Table, x: int, y: int, first: Line, second: Line, number: int, line: Line) -> tuple[int, int] | None:
+    """Both operands as one, and the axis along which they are neighbours: -1 where they are the same."""
+    if line and line[number] < 0:
+        return (x, -1) if x == y else None
+    if not line and x == y:
+        return x, -1
+    for axis in [line[number]] if line else range(len(table.shape[x]) + 1):
+        parts = [v if own else _lifted(table, v, axis) for v, own in ((x, first), (y, second))]
+        same = all(
+            len(table.shape[p]) == len(table.shape[parts[0]]) and table.dtype[p] == table.dtype[x] for p in parts
+        )
+        others = [(*table.shape[p][:axis], *table.shape[p][axis + 1 :]) for p in parts]
+        both = join(table, parts[0], parts[1], axis) if same and others[0] == others[1] else None
+        if both is not None:
+            return both, axis
+    return None
+
+
+def _lifted(table: Table, value: int, axis: int) -> int:
+    shape = table.shape[value]
+    return reshape(table, value, (*shape[:axis], 1, *shape[axis:]))
+
+
+def _rest(lines: Lines, place: int, has: bool) -> Lines:
+    """The lines without the one at a place, as if its axes were not there."""
+    if not has:
+        return lines
+    gone = lines[place]
+    assert not isinstance(gone, int)
+
+    def without(line: Line) -> Line:
+        return tuple(a - (0 <= g < a) if a >= 0 else -1 for a, g in zip(line, gone, strict=True))
+
+    return tuple(line if isinstance(line, int) else without(line) for i, line in enumerate(lines) if i != place)
+
+
+def _inserted(lines: Lines, place: int, new: Line) -> Lines:
+    def moved(line: Line) -> Line:
+        return tuple(a + (0 <= n <= a) if a >= 0 else -1 for a, n in zip(line, new, strict=True))
+
+    found: list[Line | int] = [line if isinstance(line, int) else moved(line) for line in lines]
+    return (*found[:place], new, *found[place:])
+
+
+def _which(table: Table, value: int) -> tuple[int, int]:
+    """Which result of which operation a value is."""
+    if table.op[value] != "out":
+        return 0, value
+    index = table.params[value]
+    assert isinstance(index, int)
+    return index, table.inputs[value][0]
+
+
+def _read(table: Table, whole: int) -> tuple[Lines, Hashable, tuple[Any, ...]]:
+    params = table.params[whole]
+    assert isinstance(params, tuple)
+    lines, key, dtypes = params
+    return lines, key, dtypes
+
+
+def _cut_out(table: Table, value: int, box: Bounds) -> int | None:
+    return _cut(table, value, box) if table.op[table.inputs[value][0]] in ROWS_OF else None
+
+
+def _join_out(table: Table, left: int, right: int, axis: int) -> int | None:
+    wholes = [table.inputs[peel(table, value)][0] for value in (left, right)]
+    same = table.op[wholes[0]] == table.op[wholes[1]] and table.op[wholes[0]] in ROWS_OF
+    return _join(table, left, right, axis) if same else None
+
+
+REDUCTIONS = frozenset(
+    {"reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "reduce_xor", "argmax"}
+    | {"argmin"}
+)
+ALONG = frozenset({"cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "sort", "top_k"})
+KEYED = frozenset({"random_bits", "random_split", "random_fold_in", "random_seed", "random_unwrap", "random_wrap"})
+ROWS_OF = frozenset({"dot_general", *REDUCTIONS, *ALONG, *KEYED})
+
+for _op in ROWS_OF:
+    SLICE_THROUGH[_op] = _cut
+    JOIN_THROUGH[_op] = _join
+SLICE_THROUGH["out"] = _cut_out
+JOIN_THROUGH["out"] = _join_out

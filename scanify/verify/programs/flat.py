@@ -1,0 +1,44 @@
+"""What a call returned as arrays in an order that the order of fields does not change.
+
+Fields are found by their names, so a Module whose fields stand in another order is the same result.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+
+from scanify.verify.leaves.correspond import Slot
+from scanify.verify.objects.held import opened
+from scanify.verify.values.arrays import is_traced, struct
+
+Rank = tuple[tuple[int, int | str], ...]
+
+
+def flat_outputs(result: Any) -> tuple[list[Any], Any]:
+    """The arrays that a call returned, and its pytree with slots for them; NumPy's own are compared as they are."""
+    result = opened(result)
+    leaves, treedef = jax.tree.flatten(result)
+    ranks = _ranks(result)
+    order = sorted((at for at, leaf in enumerate(leaves) if is_traced(leaf)), key=ranks.__getitem__)
+    slots = list(leaves)
+    for index, at in enumerate(order):
+        slots[at] = Slot(index, struct(leaves[at]))
+    return [leaves[at] for at in order], jax.tree.unflatten(treedef, slots)
+
+
+def _ranks(tree: Any) -> list[Rank]:
+    """Where each leaf stands: what is found by a name by that, everything else by its place beside the others."""
+    places: dict[tuple[Any, ...], dict[Any, int]] = {}
+    found = []
+    for path, _ in jax.tree_util.tree_leaves_with_path(tree):
+        rank: list[tuple[int, int | str]] = []
+        for depth, key in enumerate(path):
+            if isinstance(key, jax.tree_util.GetAttrKey):
+                rank.append((0, key.name))
+            else:
+                beside = places.setdefault(tuple(map(str, path[:depth])), {})
+                rank.append((1, beside.setdefault(str(key), len(beside))))
+        found.append(tuple(rank))
+    return found
