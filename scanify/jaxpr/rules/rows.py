@@ -53,6 +53,8 @@ def _shape(table: Table, values: Sequence[int], lines: Lines) -> Shape:
 def _without_units(table: Table, values: Sequence[int], lines: Lines) -> tuple[list[int], Lines]:
     """Operands and lines without lines of size 1."""
     values, sizes_of = list(values), _shape(table, values, lines)
+    if 1 not in sizes_of:
+        return values, lines
     gone = [line for line, size in zip(lines, sizes_of, strict=True) if not isinstance(line, int) and size == 1]
     for index, value in enumerate(values):
         axes = {line[index] for line in gone} - {-1}

@@ -48,9 +48,12 @@ class Signs:
         self.left_out = False
         self.shown = False
         self._loose: set[int] = set()
+        self._looked: dict[tuple[int, tuple[bool, ...], bool], tuple[Any, bool]] = {}
+        self._given = frozenset({*numbering.cotangents, *numbering.tangents})
 
     def is_loose(self, value: int) -> bool:
-        return value in self._loose or _is_given(self.numbering, value)
+        table = self.numbering.table
+        return value in self._loose or (table.op[value] == "input" and table.params[value] in self._given)
 
     def look(self, equation: Any, inputs: Sequence[int], *, inside: bool = False) -> None:
         """Note whether an equation may give something else, beside a zero of the other sign, for a zero that is loose.
@@ -60,9 +63,14 @@ class Signs:
         numbering = self.numbering
         if self.shown or not (self._loose or numbering.cotangents or numbering.tangents):
             return
-        marked = [self.is_loose(value) for value in inputs]
-        if any(marked) and bool(children(equation)) is inside:
-            self.shown = _marks(equation, marked) is None
+        marked = tuple([self.is_loose(value) for value in inputs])
+        if not any(marked):
+            return
+        key = id(equation), marked, inside  # in a scan that is unrolled the same equation comes once a layer
+        if key not in self._looked:
+            shows = bool(children(equation)) is inside and _marks(equation, list(marked)) is None
+            self._looked[key] = equation, shows
+        self.shown = self._looked[key][1]
 
     def follow(self, sources: Iterable[int], outputs: Iterable[int], since: int, whole: Any = None) -> None:
         """The outputs are loose where a source is, or where zeros were left out since there were so many.
