@@ -89,7 +89,13 @@ def body_of(
             unknown_layer = effect.act is Act.UNKNOWN and effect.what.partition(".")[0] in targets and not effect.inside
             if not unknown_layer or layers.known:
                 _judge(run, loop, body, effect, clock, ys)
+    # Which call is run first, and is remembered for others, depends on what else is asked for; the answer must not.
+    body.problems.sort(key=lambda problem: _in_source_order(loop, problem[2]))
     return body
+
+
+def _in_source_order(loop: Loop, place: Place) -> tuple[bool, str, int]:
+    return not _stands_in(loop, place), str(place.path), place.span.start
 
 
 def _matters(effect: Effect, told: set[ast.AST], loops: Sequence[int]) -> bool:
