@@ -1,7 +1,7 @@
 """What one iteration of a loop does besides computing: its effects, as problems, obligations and notes."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scanify.analysis.facts import Place
@@ -25,6 +25,7 @@ from scanify.analysis.values.domain import (
 )
 from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.environment import Env
+from scanify.analysis.values.identity import kind_of
 from scanify.analysis.values.interpreter import Interpreter
 
 _MOST_LAYERS = 32  # kinds of layers that are run one by one
@@ -67,11 +68,15 @@ def body_of(
             clock = run.tick()
             number, carried = run.new_loop(), run.new_loop()
             with run.region(number):
+                start: dict[str, Value] = {}
                 for _ in range(2):
                     _begin(run, loop, layers, inner, number)
                     for name in carry:
                         value = _carried(inner.lookup(name))
                         inner.bind(name, marked(value, (Mark(carried, Vary.CARRY, name),)))
+                    if start and _same_kinds(start, inner.names):
+                        break
+                    start = dict(inner.names)
                     if loop.element is not None:
                         evaluate(run, inner, loop.element)
                     else:
@@ -94,8 +99,16 @@ def body_of(
     return body
 
 
-def _in_source_order(loop: Loop, place: Place) -> tuple[bool, str, int]:
+def _in_source_order(loop: Loop, place: Place | None) -> tuple[bool, str, int]:
+    if place is None:
+        return False, "", 0
     return not _stands_in(loop, place), str(place.path), place.span.start
+
+
+def _same_kinds(before: Mapping[str, Value], after: Mapping[str, Value]) -> bool:
+    """Whether another iteration begins with what the one before began with, for all that decides what it may do."""
+    changed = (name for name, value in before.items() if after.get(name) is not value)
+    return all(kind_of(before[name]) == kind_of(after.get(name)) for name in changed)
 
 
 def _matters(effect: Effect, told: set[ast.AST], loops: Sequence[int]) -> bool:

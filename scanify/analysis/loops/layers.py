@@ -222,8 +222,16 @@ def _holder(run: Interpreter, walk: Walk, envs: Sequence[Env]) -> tuple[Definiti
         for env in envs:
             for option in options(evaluate(run, env.copy(), walk.base.value)):
                 if isinstance(option, Instance) and isinstance(option.cls, Definition):
-                    return option.cls, walk.base.attr
+                    return _at_least(run, option.cls, walk.base.value, env), walk.base.attr
     return None, walk.base.attr
+
+
+def _at_least(run: Interpreter, cls: Definition, owner: ast.expr, env: Env) -> Definition:
+    """The class of an object, for `self` at least that of the method: a caller may know its base alone."""
+    if env.owner is None or not isinstance(owner, ast.Name) or owner.id != env.self_name:
+        return cls
+    bases = run.classes.lineage(env.owner)
+    return env.owner if any(each.node is cls.node for each in bases) else cls
 
 
 def _aliased(name: str, envs: Sequence[Env]) -> tuple[Definition | None, str | None]:

@@ -1,6 +1,5 @@
 """All decisions about a project: loops are found, their functions run, and the decisions brought into line."""
 
-import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,10 +31,13 @@ _BELOW = frozenset({"equinox", "jax", "jaxtyping"})
 
 
 def decisions(index: Index, paths: Iterable[Path], choices: Choices) -> list[Plan | Refusal]:
-    """A decision for every loop over modules in some files of a project."""
+    """A decision for every loop over modules in some files of a project.
+
+    All loops of the project are decided about, so that the answer for a file is the same whatever else is asked for.
+    """
     run = Interpreter(index)
     asked = set(paths)
-    decided = [(fact, decide(run, choices, fact)) for fact in facts_of(run, sorted(asked))]
+    decided = [(fact, decide(run, choices, fact)) for fact in facts_of(run, index.paths)]
     final = _together(index, decided)
     for _ in range(_ROUNDS):
         stays = left_behind(decided, final)
@@ -56,16 +58,13 @@ def _together(index: Index, decided: Decided) -> list[Plan | Refusal]:
 
 
 def facts_of(run: Interpreter, paths: Collection[Path]) -> list[LoopFact]:
-    """What is known of every loop over modules in some files, and of those in others that walk the same fields."""
+    """What is known of every loop over modules in some files."""
     explorer = Explorer(run)
     loops = _that_may_walk_modules(run, [loop for path in paths for loop in _loops_at(run.index, path)])
     if not loops:
         return []
     _run_functions(run, explorer, loops)
     loops = [loop for loop in loops if _may_be_over_modules(run, explorer, loop)]
-    elsewhere = _that_may_walk_modules(run, list(_loops_elsewhere(run.index, loops, paths)))
-    _run_functions(run, explorer, elsewhere)
-    loops += [loop for loop in elsewhere if _may_be_over_modules(run, explorer, loop)]
     _look_around(run, explorer, loops)
     return [fact for loop in loops if (fact := fact_of(run, explorer, loop)) is not None]
 
@@ -81,19 +80,6 @@ def _that_may_walk_modules(run: Interpreter, loops: Sequence[Loop]) -> list[Loop
 def _loops_at(index: Index, path: Path) -> tuple[Loop, ...]:
     module = index.module_at(path)
     return loops_in(module) if module is not None else ()
-
-
-def _loops_elsewhere(index: Index, loops: Sequence[Loop], paths: Collection[Path]) -> Iterator[Loop]:
-    """The loops of other files that may walk the fields that some loops walk: what becomes of those is their matter."""
-    fields = {
-        base.attr for loop in loops for walk in loop.walks for base in walk.bases if isinstance(base, ast.Attribute)
-    }
-    others = {path for field in sorted(fields) for path in index.paths_with(field)}.difference(paths)
-    for path in sorted(others):
-        for loop in _loops_at(index, path):
-            bases = [base for walk in loop.walks for base in walk.bases]
-            if any(isinstance(base, ast.Name) or getattr(base, "attr", None) in fields for base in bases):
-                yield loop
 
 
 def _run_functions(run: Interpreter, explorer: Explorer, loops: Sequence[Loop]) -> None:
