@@ -95,14 +95,15 @@ def body_of(
             if not unknown_layer or layers.known:
                 _judge(run, loop, body, effect, clock, ys)
     # Which call is run first, and is remembered for others, depends on what else is asked for; the answer must not.
-    body.problems.sort(key=lambda problem: _in_source_order(loop, problem[2]))
+    body.problems.sort(key=lambda problem: _order(loop, problem[0], problem[2]))
     return body
 
 
-def _in_source_order(loop: Loop, place: Place | None) -> tuple[bool, str, int]:
-    if place is None:
-        return False, "", 0
-    return not _stands_in(loop, place), str(place.path), place.span.start
+def _order(loop: Loop, rule: str, place: Place | None) -> tuple[bool, str, str, int]:
+    """What the body itself does comes first, then what it calls, in source order."""
+    if place is None or _stands_in(loop, place):
+        return False, "", "", place.span.start if place is not None else 0
+    return True, rule, str(place.path), place.span.start
 
 
 def _same_kinds(before: Mapping[str, Value], after: Mapping[str, Value]) -> bool:
