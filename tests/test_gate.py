@@ -4,7 +4,8 @@ import pytest
 
 import scanify.analysis
 from scanify.analysis import analyse
-from scanify.analysis.lower.candidates import may_hold_layer_loop
+from scanify.analysis.index.parse import parse
+from scanify.analysis.lower.candidates import may_hold_loop
 from scanify.source.file import Source
 
 
@@ -42,7 +43,7 @@ from scanify.source.file import Source
     ids=lambda text: text.splitlines()[-1].strip(),
 )
 def test_what_may_be_a_loop_over_layers_passes(text):
-    assert may_hold_layer_loop(text)
+    assert may_hold_loop(text, parse(text))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +72,7 @@ def test_what_may_be_a_loop_over_layers_passes(text):
     ],
 )
 def test_ordinary_code_does_not(text):
-    assert not may_hold_layer_loop(text)
+    assert not may_hold_loop(text, parse(text))
 
 
 def test_files_that_the_gate_holds_back_are_not_interpreted(monkeypatch, tmp_path):

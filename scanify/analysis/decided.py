@@ -1,14 +1,13 @@
 """The stages joined: files are parsed once, and those that may hold a loop are decided about with the whole project."""
 
-import ast
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from scanify.analysis.index.parse import Problem, parse
+from scanify.analysis.index.parse import parse
 from scanify.analysis.index.project import Index
-from scanify.analysis.lower.candidates import candidates
+from scanify.analysis.lower.candidates import may_hold_loop
 from scanify.analysis.plan import Analysis, Skipped
 from scanify.source.file import Source
 from scanify.source.notebook.text import Cells, is_notebook
@@ -23,7 +22,7 @@ def decided(
 ) -> Analysis:
     """See `scanify.analysis.analyse`. The rest of the project is asked for only where something may be a loop."""
     trees = {source.path: parse(source.text) for source in sources}
-    paths = [source.path for source in sources if _may_hold_loop(source.text, trees[source.path])]
+    paths = [source.path for source in sources if may_hold_loop(source.text, trees[source.path])]
     if not paths:
         return Analysis(len(sources))
     from scanify.analysis.planning.decide import Choices
@@ -45,7 +44,3 @@ def _where(index: Index, path: Path, line: int) -> str:
     source = index.source(path)
     cell = Cells(source.text).at(line, line) if source is not None and is_notebook(path) else None
     return f"on line {line}" if cell is None else f"on line {cell.line} of cell {cell.number}"
-
-
-def _may_hold_loop(text: str, tree: ast.Module | Problem) -> bool:
-    return isinstance(tree, Problem) or next(candidates(text, tree), None) is not None

@@ -147,15 +147,6 @@ def test_only_files_with_the_words_are_parsed() -> None:
     assert [path.stem for path in index.paths_with("layers_")] == ["b"]
 
 
-def test_other_texts_give_another_index_that_keeps_the_other_files() -> None:
-    index = project(a="def f(): pass\n", b="from a import f\n")
-    assert line(index, "b", "f") == ("a", 1)
-    again = index.with_texts({_path("a"): "\n\ndef f(): pass\n", _path("b"): "from a import f\n"})
-    assert line(again, "b", "f") == ("a", 3)
-    assert line(index, "b", "f") == ("a", 1)
-    assert again.module_at(_path("b")) is index.module_at(_path("b"))
-
-
 def test_files_are_read_where_an_import_leads_to_them() -> None:
     texts = {ROOT / "lib.py": "def f(): pass\n"}
 

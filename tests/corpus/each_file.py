@@ -8,7 +8,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from scanify.analysis.lower.candidates import may_hold_layer_loop
+from scanify.analysis.index.parse import parse
+from scanify.analysis.lower.candidates import may_hold_loop
 from scanify.analysis.plan import Plan, Refusal
 from scanify.pipeline import Project
 from scanify.source.discover import Selection
@@ -26,7 +27,7 @@ def differences(root: Path) -> Iterator[str]:
     for loop in project.analyse().loops:
         together.setdefault(loop.place.path, []).append(loop)
     for source in project.sources:
-        if not may_hold_layer_loop(source.text):
+        if not may_hold_loop(source.text, parse(source.text)):
             continue  # no loop of it is reported in either case
         alone = Project.load([source.path], selection=selection).analyse().loops
         if list(alone) != together.get(source.path, []):

@@ -6,7 +6,6 @@ import pytest
 from lower_helpers import source
 
 from scanify.analysis.flow.shape import shape_of
-from scanify.analysis.lower.by_number import lists_by_number
 from scanify.analysis.lower.loop import Form, Loop, Order
 from scanify.analysis.lower.loops import loops_in
 from scanify.analysis.lower.scope import ancestors, scope_of
@@ -185,14 +184,6 @@ def test_an_iterator_that_a_body_takes_from_is_walked() -> None:
         "ks = iter(jax.random.split(pos, 3))\nx = x + next(ks)\nfor layer in self.layers:\n    x = layer(x, key=next(ks))"
     )
     assert len(loop.walks) == 1
-
-
-def test_lists_beside_the_layers_can_be_walked_too() -> None:
-    (loop,) = loops("for i, layer in enumerate(self.layers):\n    x = layer(x, key=keys[i])")
-    assert [each.target for each in shape_of(loop, loop.walks[0]).xs] == ["i"]
-    loop = lists_by_number(loop)
-    shape = shape_of(loop, loop.walks[0])
-    assert [each.source for each in shape.xs] == ["[keys[i] for i in range(len(self.layers))]"]
 
 
 def test_a_reduce_without_a_beginning_and_one_that_keeps_its_tuple() -> None:

@@ -4,7 +4,6 @@ import ast
 import builtins
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from scanify.analysis.index.layout import LIBRARIES, keeps_source, locate
@@ -51,21 +50,6 @@ class Index:
         self._meanings: dict[tuple[Path, str], Meaning | None] = {}
         self._files = _Files(self)
 
-    def with_texts(self, texts: Mapping[Path, str]) -> "Index":
-        """The same project with other texts in some files. What is known of the others is kept."""
-        current = {path: source for path, source in self._sources.items() if source is not None}
-        changed = {path for path, text in texts.items() if path not in current or current[path].text != text}
-        added = {path: Source(path, texts[path]) for path in changed - set(current)}
-        sources = {**current, **added}
-        again = Index(
-            self.root,
-            [replace(source, text=texts[path]) if path in changed else source for path, source in sources.items()],
-            self._read,
-        )
-        again._modules = {path: module for path, module in self._modules.items() if path not in changed and module}
-        again._words = {path: words for path, words in self._words.items() if path not in changed}
-        return again
-
     # -- files -----------------------------------------------------------------------------------------------------
 
     @property
@@ -99,11 +83,6 @@ class Index:
             return None
         base, name = locate(source.path, self.root, self._files)
         return Module(source.path, name, base, source.path.stem == "__init__", source.text, tree)
-
-    def module_named(self, dotted: str) -> Module | None:
-        """The module of an absolute dotted name, as one that stands in the project's root would import it."""
-        package = self._absolute_package(dotted)
-        return package.module if package is not None else None
 
     def modules_with(self, *words: str) -> Iterator[Module]:
         """The modules whose text has all of these identifiers; the other files are not parsed for it."""

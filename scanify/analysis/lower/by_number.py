@@ -67,21 +67,6 @@ def taken_by_number(loop: Loop, head: Head, reader: HeadReader) -> Loop:
     return _taking(loop, numbers, taken, reader)
 
 
-def lists_by_number(loop: Loop) -> Loop:
-    """The loop with the lists that it only reads by its index as walks too: `x = layer(x, key=keys[i])`.
-
-    For those who know that they hold arrays: beside such a walk the layers need no number of their own.
-    """
-    index = loop.index
-    reader = HeadReader(loop.module, loop.scope)
-    numbers = numbers_of(reader, Head(loop.walks, index)) if index is not None and loop.problem is None else None
-    bound = set(flow(loop.body).bound)
-    if numbers is None or numbers.index.id in bound:
-        return loop
-    taken = [each for each in _taken(loop, numbers, bound) if not each.applied]
-    return _taking(loop, numbers, taken, reader) if taken else loop
-
-
 def _is_used(body: Sequence[ast.AST], name: str) -> bool:
     """Whether a body calls a name, or reads an attribute of it."""
     for node in (each for statement in body for each in nodes_in(statement)):

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from scanify.analysis.index.parse import Problem, parse
+from scanify.analysis.index.parse import Problem
 from scanify.analysis.lower.nodes import children, names_in, nodes_in
 from scanify.analysis.lower.text import root
 
@@ -23,9 +23,8 @@ _EXPRESSIONS = (ast.ListComp, ast.GeneratorExp, ast.Call)
 Candidate = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.GeneratorExp | ast.Call
 
 
-def may_hold_layer_loop(text: str) -> bool:
-    """Whether there are such in a text. One that cannot be parsed passes: the reason why is for those who parse it."""
-    tree = parse(text)
+def may_hold_loop(text: str, tree: ast.Module | Problem) -> bool:
+    """Whether there are such in a file. One that cannot be parsed passes: the reason why is for those who report it."""
     return isinstance(tree, Problem) or next(candidates(text, tree), None) is not None
 
 

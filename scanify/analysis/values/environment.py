@@ -49,13 +49,6 @@ class Env:
         self.names[name] = value
         self.stored.add(name)
 
-    def owner_of(self, name: str) -> "Env | None":
-        """The function, this one or one around it, that binds a name."""
-        env: Env | None = self
-        while env is not None and name not in env.names:
-            env = env.parent
-        return env
-
     def code(self, node: ast.AST) -> str:
         """The text of a node; of one that stands in another file its own."""
         try:

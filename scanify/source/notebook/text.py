@@ -19,11 +19,6 @@ def is_notebook(path: Path) -> bool:
     return path.suffix == SUFFIX
 
 
-def is_mark(line: str) -> bool:
-    """Whether a comment begins a cell."""
-    return _CELL.match(line) is not None
-
-
 def ambiguous(text: str) -> bool:
     """Whether the text of a cell holds a comment that would be taken for one of ours."""
     return MARK in text or "#<cell " in text
