@@ -250,14 +250,6 @@ class Index:
         bases = self._names.get(head, [])
         return self._in_folder(bases[0], head, "") if len(bases) == 1 else None
 
-    def _absolute_package(self, dotted: str) -> Package | None:
-        head, *rest = dotted.split(".")
-        bases = (self._in_folder(base, head, "") for base in (self.root, self.root / "src"))
-        found = next((each for each in bases if each is not None), None) or self._elsewhere(head)
-        for part in rest:
-            found = self._inside(found, part) if found is not None else None
-        return found
-
     def _inside(self, package: Package, name: str) -> Package | None:
         """The submodule of a package."""
         if package.module is not None and not package.module.is_package:
