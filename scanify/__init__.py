@@ -1,8 +1,10 @@
 """scanify rewrites Python loops over equal layers to scans, and proves the rewrite right."""
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from scanify import testing as testing
     from scanify.library import Equality as Equality
     from scanify.library import prove_equal as prove_equal
 
@@ -17,4 +19,6 @@ def __getattr__(name: str) -> Any:
         from scanify import library
 
         return getattr(library, name)
+    if name == "testing":
+        return importlib.import_module("scanify.testing")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -213,5 +213,6 @@ def test_importing_scanify_imports_no_jax(tmp_path: Any) -> None:
     assert imported("import scanify", JAX, tmp_path) == set()
     assert imported("import scanify\nassert callable(scanify.prove_equal)", JAX, tmp_path) == set()
     assert imported("import scanify.testing", JAX, tmp_path) == set()
+    assert imported("import scanify\nassert callable(scanify.testing.assert_equal_programs)", JAX, tmp_path) == set()
     with pytest.raises(AttributeError, match="no attribute 'prove_unequal'"):
         _ = scanify.prove_unequal

@@ -50,6 +50,9 @@ def _save(path: Path, cases: list[str]) -> None:
 
     read = [json.loads(each) for each in cases]
     count = sum(len(case["checks"]) for case in read)
+    for case in read:
+        for why in case["unwritten"]:
+            click.echo(f"{path}: not in the certificate, though it is proved: {case['case']}: {why}", err=True)
     if not count:
         raise ScanifyError(f"--certificate: {path} is not written, for nothing was proved that could be written down")
     given = {"format": FORMAT, "made by": dict(versions()), "cases": read}
@@ -60,9 +63,6 @@ def _save(path: Path, cases: list[str]) -> None:
     except OSError as error:
         raise ScanifyError(f"--certificate: {path} cannot be written: {error.strerror}") from None
     click.echo(f"{path}: a certificate of {count} proofs", err=True)
-    for case in read:
-        for why in case["unwritten"]:
-            click.echo(f"{path}: not in the certificate, though it is proved: {case['case']}: {why}", err=True)
 
 
 def replay_file(path: str) -> int:
