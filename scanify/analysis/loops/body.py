@@ -13,6 +13,7 @@ from scanify.analysis.values.code.iteration import bind_target, iterate
 from scanify.analysis.values.code.statements import Flow, execute
 from scanify.analysis.values.domain import (
     Array,
+    Instance,
     Mark,
     Number,
     Unknown,
@@ -26,7 +27,7 @@ from scanify.analysis.values.domain import (
 from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.identity import kind_of
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.interpreter import Interpreter, holder_of
 
 _MOST_LAYERS = 32  # kinds of layers that are run one by one
 _SUPER = "`super()` without arguments does not work in the function of a scan"
@@ -67,12 +68,14 @@ def body_of(
             inner = env.copy()
             clock = run.tick()
             number, carried = run.new_loop(), run.new_loop()
+            held: set[object] = set()
             with run.region(number):
                 start: dict[str, Value] = {}
                 for _ in range(2):
                     _begin(run, loop, layers, inner, number)
                     for name in carry:
-                        value = _carried(inner.lookup(name))
+                        value = _carried(inner.lookup(name), env.lookup(name))
+                        held |= {holder_of(option) for option in options(value)} - {None}
                         inner.bind(name, marked(value, (Mark(carried, Vary.CARRY, name),)))
                     if start and _same_kinds(start, inner.names):
                         break
@@ -92,7 +95,11 @@ def body_of(
             if effect.act is Act.TEXT and not _matters(effect, told, (number, carried)):
                 continue
             unknown_layer = effect.act is Act.UNKNOWN and effect.what.partition(".")[0] in targets and not effect.inside
-            if not unknown_layer or layers.known:
+            if effect.act is Act.WRITE and effect.holder in held and not run.is_fresh(effect.born, clock):
+                body.oblige(
+                    f"nobody reads `{effect.what}` of what goes into the first layer, of which a scan changes a copy"
+                )
+            elif not unknown_layer or layers.known:
                 _judge(run, loop, body, effect, clock, ys)
     # Which call is run first, and is remembered for others, depends on what else is asked for; the answer must not.
     body.problems.sort(key=lambda problem: _order(loop, problem[0], problem[2]))
@@ -125,10 +132,13 @@ def _branches(layers: Layers, effects: Sequence[Effect]) -> Iterator[str]:
             yield effect.what
 
 
-def _carried(value: Value | None) -> Value:
-    """What a carry is in a scan: what is an array after a layer is one before it."""
+def _carried(value: Value | None, first: Value | None) -> Value:
+    """What a carry is in a scan: an array after a layer is one before it, and an object of a class stays one."""
     if value is None:
         return Array()
+    objects = list(options(first)) if first is not None else []
+    if objects and all(isinstance(option, Instance) for option in objects):
+        return join([*objects, *(option for option in options(value) if isinstance(option, Instance))])
     known = [option for option in options(value) if not isinstance(option, Unknown)]
     return join(known) if any(isinstance(option, Array) for option in known) else value
 

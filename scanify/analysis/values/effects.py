@@ -56,6 +56,7 @@ class Effect:
 
     `root` is the object of the heap that a write changes, where it is known: the caller may have made it. `guess` says
     that nothing but the call that gave the object says that it is new, `conditional` that it stands in a branch.
+    `holder` tells the object from others whose attribute is written, where it is no object of the heap.
     """
 
     act: Act
@@ -68,6 +69,7 @@ class Effect:
     marks: "Marks" = ()
     guess: bool = False
     conditional: bool = False
+    holder: object = None
 
     @property
     def place(self) -> Place:

@@ -68,7 +68,8 @@ def kind_of(value: Value | None, depth: int = 0) -> object | None:
             plain = (Array, Number, Key, Text)
             kept = (each for each in value.fields.items() if not isinstance(each[1], plain) or _differs(each[1]))
             fields = tuple((name, kind_of(field, depth + 1) or id(field)) for name, field in kept)
-            return (id(getattr(value.cls, "node", value.cls)), value.exact, fields)
+            carried = any(mark.how <= Vary.CARRY_SHAPE for mark in value.marks)
+            return (id(getattr(value.cls, "node", value.cls)), value.exact, carried, fields)
         case Const():
             return ("const", type(value.value), value.value)
         case Unknown():

@@ -29,6 +29,7 @@ from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Cell, Does, ListCell, Use
 
 if TYPE_CHECKING:
+    from scanify.analysis.values.calls.again import Done
     from scanify.analysis.values.probe import Probe
 
 MAX_DEPTH = 16  # calls inside of calls
@@ -131,7 +132,7 @@ class Interpreter:
         self.inner_classes: dict[ast.AST, tuple[Definition, Env]] = {}
         self.unknown_attributes: dict[str, list[Use]] = {}
         self.models: dict[ast.AST, Value] = {}
-        self.memo: dict[object, tuple[Value, tuple[Effect, ...]]] = {}
+        self.memo: dict[object, Done] = {}
         self._module_envs: dict[object, Env] = {}
         self._globals: dict[tuple[object, str], Value] = {}
         self._loops = 0
@@ -233,9 +234,8 @@ class Interpreter:
         guess = isinstance(owner, Unknown) and owner.born > 0
         born = owner.born if isinstance(owner, Unknown | Array) else born
         branch = any(not region.is_loop for region in self.regions)
-        self.effects.append(
-            Effect(act, what, node, env.module, born=born, root=root, marks=marks, guess=guess, conditional=branch)
-        )
+        kept = Effect(act, what, node, env.module, born=born, root=root, marks=marks, guess=guess, conditional=branch)
+        self.effects.append(kept if owner is None else replace(kept, holder=holder_of(owner)))
 
     def use(self, cell: Cell, does: Does, node: ast.AST, env: Env, what: str = "") -> None:
         """Note a use of an object of the heap. A shallow run notes none: sites are shared with the run for good."""
@@ -342,6 +342,18 @@ class Interpreter:
     def class_value(self, cls: Definition | Library) -> Value:
         """A class as a value."""
         return Class(cls) if isinstance(cls, Definition) else cls
+
+
+def holder_of(value: Value) -> object:
+    """What tells an object from others: its fields, or of one that is not shown why it is not.
+
+    What has attributes that are set is no array, though it may be taken for one.
+    """
+    if isinstance(value, Instance):
+        return id(value.fields)
+    if isinstance(value, Array):
+        return "an array"
+    return value.why if isinstance(value, Unknown) and not value.part else None
 
 
 def _end_of(window: tuple[int, int]) -> int:

@@ -43,7 +43,8 @@ _LIST_METHODS = frozenset(
 def attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str) -> Value:
     """The value of `owner.name`."""
     if len(found := list(options(owner))) > 1:
-        return marked(join(attribute(run, env, node, option, name) for option in found), chosen(owner))
+        having = [option for option in found if not _lacks(option, name)] or found
+        return marked(join(attribute(run, env, node, option, name) for option in having), chosen(owner))
     match owner:
         case Instance():
             return _of_instance(run, env, node, owner, name)
@@ -83,6 +84,11 @@ def attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str
             return Unknown(owner.why, owner.at, owner.marks, given=owner.given, part=True)
         case _:
             return Unknown(f"`.{name}` of a value")
+
+
+def _lacks(value: Value, name: str) -> bool:
+    """Whether no value of a kind has an attribute, so that code which asks for it is given another one."""
+    return isinstance(value, Text | Number | Const) and name in tables.MUTATORS
 
 
 def _of_array(owner: Value, name: str) -> Value:

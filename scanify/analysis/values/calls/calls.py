@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from scanify.analysis.values import tables
+from scanify.analysis.values.calls.again import Done
 from scanify.analysis.values.calls.attributes import attribute
 from scanify.analysis.values.calls.supers import LIBRARY_INIT, library_init, super_object
 from scanify.analysis.values.code.annotations import annotated, parameter
@@ -201,14 +202,15 @@ def call_function(
         named = {name: generalized(value) for name, value in named.items()}
     key = memo_key(run, function, positional, named)
     if key is not None and key in run.memo:
-        value, effects = run.memo[key]
+        value, effects = run.memo[key].again(run, [function.bound, *positional, *named.values()])
     else:
         start = run.tick()
         with run.recording() as recorded:
             value = _run_function(run, env, node, function, positional, named)
         effects = tuple(_outward(run, function, recorded, start))
         if key is not None and not run.exhausted:
-            run.memo[key] = value, effects
+            arguments = (function.bound, *positional, *named.values())
+            run.memo[key] = Done(arguments, value, effects, start, run.clock)
     if isinstance(function.bound, Instance):
         run.effect(Act.APPLY, function.bound.name, node, env)
     run.effects.extend(effects)
@@ -246,7 +248,8 @@ def _outward(run: Interpreter, function: Function, recorded: Sequence[Effect], s
         key: object = act, effect.what
         if act is not Act.APPLY:
             born = effect.born if act in _WRITES or act is Act.CONCRETE else 0
-            key = act, effect.what, effect.node, effect.inside, born, effect.root, effect.marks, effect.guess
+            written = born, effect.root, effect.holder
+            key = act, effect.what, effect.node, effect.inside, *written, effect.marks, effect.guess
         if key not in seen:
             seen.add(key)
             same = act is effect.act and effect.inside

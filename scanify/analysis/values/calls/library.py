@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from scanify.analysis.values import tables
+from scanify.analysis.values.calls.arguments import arguments_of
 from scanify.analysis.values.calls.arrays import dtype_asked
 from scanify.analysis.values.calls.builtin_calls import BUILTINS, unknown_taker
 from scanify.analysis.values.code.iteration import iterate
@@ -251,7 +252,7 @@ def _other(
                 "tree" in name or name.startswith(("jax.numpy.", "numpy."))
             )
             if isinstance(option, _CALLABLE) and calls:
-                call(run, env, node, option, [Array()] * _arity(option), {})
+                call(run, env, node, option, arguments_of(run, option), {})
             elif isinstance(option, Listed | Mapped):
                 run.use(option.cell, Does.READ, node, env, code)
     for option in (option for value in values for option in options(value) if isinstance(option, Instance)):
@@ -261,14 +262,6 @@ def _other(
         run.effect(Act.CONCRETE, env.code(node), node, env)
     given = _given(name, root, last, positional, marks, run.tick())
     return replace(given, cast=dtype_asked(env, node, last, positional)) if isinstance(given, Array) else given
-
-
-def _arity(function: Value) -> int:
-    if isinstance(function, Function):
-        args = function.node.args
-        plain = len(args.posonlyargs) + len(args.args) - len(args.defaults)
-        return max(plain - (function.bound is not None), 0)
-    return 1
 
 
 def _given(name: str, root: str, last: str, positional: Sequence[Value], marks: Marks, born: int) -> Value:

@@ -186,10 +186,13 @@ def _marks_of_none(value: Value) -> Marks:
 
 def _compared(run: Interpreter, env: Env, node: ast.Compare, left: Value, op: ast.cmpop, right: Value) -> None:
     nothing = any(isinstance(one, Const) and one.value is None for one in (left, right))
-    if isinstance(op, ast.In | ast.NotIn) and _answers_for_itself(run, right):
-        call_method(run, env, node, right, "__contains__", [left])
+    inside = isinstance(op, ast.In | ast.NotIn)
+    asked = [one for one in options(right) if inside and _answers_for_itself(run, one)]
+    for one in asked:
+        call_method(run, env, node, one, "__contains__", [left])
+    if asked and len(asked) == sum(1 for _ in options(right)):
         return
-    sides = [left] if isinstance(op, ast.In | ast.NotIn) else [left, right]  # what is looked in is not compared
+    sides = [left] if inside else [left, right]  # what is looked in is not compared
     for one in (option for side in sides for option in options(side)):
         if isinstance(one, Listed) and not isinstance(op, ast.In | ast.NotIn):
             run.use(one.cell, Does.TEST if nothing else Does.COMPARE, node, env)

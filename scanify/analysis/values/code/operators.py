@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Callable
 
+from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values.calls.allocate import new_dict, new_list, spread_dict
 from scanify.analysis.values.calls.arrays import of_arrays
 from scanify.analysis.values.code.iteration import elements_of
@@ -19,6 +20,8 @@ from scanify.analysis.values.domain import (
     Unknown,
     Value,
     Vary,
+    join,
+    marked,
     merged,
     options,
     raised,
@@ -34,6 +37,8 @@ def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.oper
     for option in (*options(left), *options(right)):
         if isinstance(option, Instance):
             run.use_of(option, Does.PASS, node, env, "an operator")
+    if (made := _by_methods(run, env, node, left, op, right)) is not None:
+        return made
     lists = [one for side in (left, right) for one in options(side) if isinstance(one, Listed)]
     if isinstance(op, ast.Add) and lists:
         return _joined(run, env, node, left, right)
@@ -54,7 +59,47 @@ def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.oper
         return Number(raised(right.marks, Vary.OTHER))  # 2**i is a width or a dilation, which grows
     if all(isinstance(one, Number | Const) for one in (left, right)):
         return Number(raised(marks, Vary.CHOICE) if isinstance(op, ast.Mod) else marks)  # a remainder is one of a few
-    return Unknown(f"the value of `{env.code(node)}` is unknown", env.place(node), marks)
+    return Unknown(f"the value of `{env.code(node)}` is unknown", env.place(node), marks, run.tick())
+
+
+_METHODS: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.MatMult: "matmul",
+    ast.Div: "truediv",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.Pow: "pow",
+    ast.BitOr: "or",
+    ast.BitAnd: "and",
+    ast.BitXor: "xor",
+}
+
+
+def _by_methods(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.operator, right: Value) -> Value | None:
+    """What the methods of the project's classes give for an operator; None where no side has one."""
+    from scanify.analysis.values.code.expressions import call_method
+
+    name = _METHODS.get(type(op), "")
+    for one, other, method in ((left, right, f"__{name}__"), (right, left, f"__r{name}__")):
+        found = [option for option in options(one) if _has(run, option, method)] if name else []
+        if found:
+            rest = [option for option in options(one) if option not in found]
+            values = [call_method(run, env, node, option, method, [other]) for option in found]
+            for each in rest:
+                mine, theirs = (each, other) if one is left else (other, each)
+                values.append(combine(run, env, node, mine, op, theirs))
+            return marked(join(values), merged([left.marks, right.marks]))
+    return None
+
+
+def _has(run: Interpreter, value: Value, method: str) -> bool:
+    return (
+        isinstance(value, Instance)
+        and isinstance(value.cls, Definition)
+        and (run.classes.method(value.cls, method) is not None)
+    )
 
 
 _FOLD: dict[type[ast.operator], Callable[[object, object], object]] = {

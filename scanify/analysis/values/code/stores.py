@@ -9,9 +9,12 @@ from scanify.analysis.values.domain import (
     Array,
     Const,
     Instance,
+    Key,
     Library,
     Listed,
     Mapped,
+    Number,
+    Text,
     Unknown,
     Value,
     marked,
@@ -62,7 +65,9 @@ def store(run: Interpreter, env: Env, target: ast.Attribute | ast.Subscript, val
     if isinstance(owner, Unknown) and isinstance(target.value, ast.Name) and (marks := run.ambient(target.value.id)):
         env.bind(target.value.id, marked(owner, marks))  # an object that is another one in each iteration from here on
     if isinstance(target, ast.Attribute):
-        for option in options(owner):
+        found = list(options(owner))
+        having = [option for option in found if not isinstance(option, Array | Const | Number | Text | Key)]
+        for option in having or found:  # arrays and numbers take no attributes: where one is stored it is another value
             store_attribute(run, env, target, option, target.attr, value)
         return
     _touch_holder(run, env, target)
@@ -95,7 +100,7 @@ def store_attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, nam
         if own or name not in owner.fields:  # what a function stores into its caller's object is noted, and no more
             owner.fields[name] = value
         if not _is_self(env, owner) or owner.whole:
-            run.effect(Act.WRITE, env.code(node), node, env, born=owner.born)
+            run.effect(Act.WRITE, env.code(node), node, env, born=owner.born, owner=owner)
             if not 0 < run.building <= owner.born:
                 run.touch(owner, Does.CHANGE, node, env)
                 run.replace(owner, name, node, env)

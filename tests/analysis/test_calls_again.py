@@ -1,0 +1,155 @@
+"""Calls that are run once for all objects of a kind: each object is its own, and what is done to it is done to it."""
+
+from helpers import only, refused
+
+from scanify.analysis.plan import Plan
+
+HEAD = """\
+import equinox as eqx
+import jax
+import jax.random as jr
+
+
+class Box:
+    def __init__(self):
+        self.data = {}
+
+    def put(self, name, x):
+        self.data[name] = x
+
+    def empty(self):
+        return Box()
+
+
+SHARED = Box()
+
+
+def same(box):
+    return box
+
+
+def put(box, x):
+    box.data["x"] = x
+    return box
+
+
+class Block(eqx.Module):
+    linear: eqx.nn.Linear
+
+    def __init__(self, *, key):
+        self.linear = eqx.nn.Linear(8, 8, key=key)
+
+    def __call__(self, x):
+%s
+        return self.linear(x)
+
+
+class Model(eqx.Module):
+    layers: list
+
+    def __init__(self, depth, *, key):
+        self.layers = [Block(key=k) for k in jr.split(key, depth)]
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
+
+
+def block(*lines: str) -> str:
+    return HEAD % "\n".join(f"        {line}" for line in lines)
+
+
+def test_what_is_done_to_a_new_object_is_no_side_effect_however_often_it_is_done():
+    plan = only(block("first, second = Box(), Box()", "first.put('x', x)", "second.put('x', x)", "put(second, x)"))
+    assert isinstance(plan, Plan) and plan.safe
+    plan = only(block("box = put(Box(), x)", "other = box.empty()", "other.put('x', x)", "put(same(other), x)"))
+    assert isinstance(plan, Plan) and plan.safe
+
+
+def test_what_is_done_to_a_new_object_first_is_no_excuse_for_another():
+    assert "data" in refused("SCN207", block("Box().put('x', x)", "SHARED.put('x', x)")).reason
+    assert "data" in refused("SCN207", block("put(Box(), x)", "put(SHARED, x)")).reason
+    assert "data" in refused("SCN207", block("same(Box()).put('x', x)", "same(SHARED).put('x', x)")).reason
+
+
+CARRIED = """\
+import equinox as eqx
+import jax
+import jax.random as jr
+
+
+@jax.tree_util.register_pytree_node_class
+class Image:
+    def __init__(self, data, scale=None):
+        self.data = data
+        self.scale = scale
+
+    def with_data(self, data):
+        return self.__class__(data, self.scale)
+
+    def __contains__(self, key):
+        return key in self.data
+
+    def __add__(self, other):
+        %(add)s
+        return Image(self.data + other.data, self.scale)
+
+    def tree_flatten(self):
+        return (self.data,), self.scale
+
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        return cls(*children, aux)
+
+
+class Block(eqx.Module):
+    linear: eqx.nn.Linear
+
+    def __init__(self, *, key):
+        self.linear = eqx.nn.Linear(8, 8, key=key)
+
+    def __call__(self, x: Image):
+        %(first)s
+        return x.with_data(self.linear(x.data))
+
+
+class Model(eqx.Module):
+    layers: list
+    last: Image
+
+    def __init__(self, depth, *, key):
+        self.layers = [Block(key=k) for k in jr.split(key, depth)]
+        self.last = Image(1)
+
+    def __call__(self, x: Image):
+        for layer in self.layers:
+            x = layer(x) + x
+        return x
+
+
+def run(models, xs):
+    return jax.vmap(lambda model, x: model(x))(models, xs), jax.tree.map(Model.__call__, models, xs)
+"""
+
+
+def carried(first: str = "pass", add: str = "pass") -> str:
+    return CARRIED % {"first": first, "add": add}
+
+
+def test_what_is_written_into_the_carry_is_written_into_a_copy():
+    plan = only(carried("x.scale = 2.0 if x.scale is None else x.scale"))
+    assert isinstance(plan, Plan) and not plan.safe
+    assert any("`x.scale` of what goes into the first layer" in each for each in plan.obligations)
+    assert only(carried()).safe
+
+
+def test_what_is_written_into_another_object_stays():
+    assert "`other.scale`" in refused("SCN207", carried().replace("x = layer(x) + x", "x = layer(x) + self.last")
+                                     .replace("        pass\n        return Image", "        other.scale = 2\n"
+                                              "        return Image")).reason  # fmt: skip
+
+
+def test_an_operator_of_a_class_is_a_call():
+    assert "print" in refused("SCN207", carried(add="print(other)")).reason
