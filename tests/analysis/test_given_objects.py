@@ -152,3 +152,54 @@ def test_a_label_that_is_looked_for_is_no_object(declared, given):
     )
     found = only(text)
     assert isinstance(found, Plan) or "compares object identity" not in found.reason, found.reason
+
+
+CONFIGURED = """\
+import copy
+import dataclasses
+import equinox as eqx
+import jax.random as jr
+
+
+@dataclasses.dataclass
+class Wide:
+    width: int
+    block: object
+
+
+@dataclasses.dataclass
+class Deep:
+    width: int
+    block: object
+
+
+class Stage(eqx.Module):
+    layers: list
+
+    def __init__(self, layers):
+        self.layers = layers
+
+    def __call__(self, x):
+        return self.layers[0](x)
+
+
+class Net(eqx.Module):
+    stages: list
+
+    def __init__(self, settings: {annotation}, *, key):
+        self.stages = []
+        for setting in settings:
+            mine = copy.copy(setting)
+            self.stages.append(Stage([mine.block(mine, key=key)]))
+
+    def __call__(self, x):
+        for stage in self.stages:
+            x = stage(x)
+        return x
+"""
+
+
+@pytest.mark.parametrize("annotation", ["list[Wide]", "list[Wide | Deep]", "tuple[Wide | Deep, ...]"])
+def test_settings_of_any_of_several_classes_are_others_for_each_stage(annotation):
+    found = only(CONFIGURED.replace("{annotation}", annotation))
+    assert isinstance(found, Refusal) and found.rule == "SCN203" and "its own `setting`" in found.reason

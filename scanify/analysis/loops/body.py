@@ -95,7 +95,8 @@ def body_of(
             if effect.act is Act.TEXT and not _matters(effect, told, (number, carried)):
                 continue
             unknown_layer = effect.act is Act.UNKNOWN and effect.what.partition(".")[0] in targets and not effect.inside
-            if effect.act is Act.WRITE and effect.holder in held and not run.is_fresh(effect.born, clock):
+            into_carry = effect.act is Act.WRITE and effect.inside and effect.holder in held
+            if into_carry and not run.is_fresh(effect.born, clock):
                 body.oblige(
                     f"nobody reads `{effect.what}` of what goes into the first layer, of which a scan changes a copy"
                 )

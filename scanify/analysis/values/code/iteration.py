@@ -222,8 +222,10 @@ def _given_element(run: Interpreter, cell: ListCell, element: Value, given: list
             found.append(marked(option, other))
         elif isinstance(option, Array):
             found.append(replace(option, marks=merged([option.marks, mark]), shape=merged([option.shape, mark])))
+        elif isinstance(option, Instance):
+            found.append(marked(option, _own_marks(run, cell, option, loop, via)))
         else:
-            found.append(option if isinstance(option, Instance | Listed | Mapped) else marked(option, mark))
+            found.append(option if isinstance(option, Listed | Mapped) else marked(option, mark))
     return join(found)
 
 
