@@ -101,3 +101,16 @@ def test_parts_of_an_array_are_gone_on_with():
         return jnp.concatenate(y)
     """
     assert "collect_via(" in same(model(call), jnp.linspace(-0.5, 1.0, 8))
+
+
+@pytest.mark.parametrize(
+    "added", ["y.extend(part * 2 for part in (x, x + 1))", "y += (part - 1 for part in (x, x + 1))"]
+)
+def test_what_a_generator_gives_is_collected(added):
+    call = f"y = []\nfor layer in self.layers:\n    x = layer(x)\n    {added}\nreturn x, y"
+    assert "collect_via(" in same(model(call), X)
+
+
+def test_a_generator_is_no_array():
+    call = "y = []\nfor layer in self.layers:\n    x = layer(x)\n    y.append(part for part in (x, x))\nreturn x, [sum(each) for each in y]"
+    rewritten(model(call), 0)

@@ -227,11 +227,20 @@ class _Finder:
     def _no_array(self, growth: Growth) -> str | None:
         """What is collected and is a function, a layer, or a module made of one: the body calls it."""
         for value in growth.values:
-            if isinstance(value, ast.Lambda | ast.GeneratorExp):
+            if isinstance(value, ast.Lambda) or (isinstance(value, ast.GeneratorExp) and not _is_drawn(growth, value)):
                 return self.loop.code(value)
         names = {name for value in growth.values if (name := dotted(value)) is not None}
         called_here = {dotted(each) for statement in self.loop.body for each in _called(statement)}
         return next((name for name in names if name in self.layers or name in called_here), None)
+
+
+def _is_drawn(growth: Growth, value: ast.expr) -> bool:
+    """Whether what is added is all that a generator gives: `outs.extend(f(y) for y in ys)`."""
+    match growth.node:
+        case ast.Expr(ast.Call(ast.Attribute(attr="extend"), args=[given])) | ast.AugAssign(value=given):
+            return given is value
+        case _:
+            return False
 
 
 def _adds(kinds: set[str], grown: Sequence[Growth]) -> Adds | str:

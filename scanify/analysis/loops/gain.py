@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from scanify.analysis.loops.layer_list import FEW, Reason
 from scanify.analysis.values.domain import (
+    AN_ELEMENT,
     Function,
     Instance,
     Library,
@@ -70,6 +71,9 @@ def _against(group: Group, groups: Sequence[Group], found: Mapping[int, Differen
         if difference.how is Vary.SHAPE:
             text = f"nothing to scan over: the layers differ in shape{through} ({place.named})"
             return "SCN203", f"{text}, so that no two share a body", place
+        if difference.how is Vary.OTHER and difference.via == AN_ELEMENT:
+            text = "the list is filled with what the caller gives, who may mix classes"
+            return "SCN215", f"{text}: nothing shows that three of them share a body", place
         if difference.how is Vary.OTHER and difference.via:
             text = f"nothing shows that three layers share a body: each is built from its own `{difference.via}`"
             return "SCN203", f"{text} ({place.named})", place

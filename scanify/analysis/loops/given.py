@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
-from scanify.analysis.loops.layer_list import FEW, Layers, groups_of
+from scanify.analysis.loops.layer_list import Layers, groups_of, some_alike
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors, parent_of
 from scanify.analysis.values.classes import dotted
@@ -247,8 +247,7 @@ def composed(run: Interpreter, layers: Layers, cell: ListCell | DictCell) -> Lay
     lists = [
         option.cell for value in built if value is not None for option in options(value) if isinstance(option, Listed)
     ]
-    shown = [group for each in lists if not each.given and not is_copy_of_given(each) for group in each.made]
-    alike = any(group.repeated for group in shown) or len(shown) >= FEW
+    alike = any(some_alike(each.made) for each in lists if not each.given and not is_copy_of_given(each))
     if alike or (layers.known and not _may_mix(run, layers)):
         return layers
     what = f"`{layers.owner.name}` gets its layers from its caller, who may mix classes"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import walks_elements
 from scanify.analysis.loops.gain import no_gain, staged
-from scanify.analysis.loops.layer_list import FEW, Layers, Reason
+from scanify.analysis.loops.layer_list import FEW, Layers, Reason, is_unshown
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.values.code.iteration import entries
 from scanify.analysis.values.domain import (
@@ -58,13 +58,15 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
             return replace(layers, refusal=useless)
     if worst is not None and worst[1].shared:
         text = f"every layer holds the same `{worst[1].via}` in `{worst[1].path}`; pass it to the layer's call instead"
+        if worst[1].taken:
+            text = f"layers may hold the same `{worst[1].via}` in `{worst[1].path}`, as it is taken by number"
         return replace(layers, refusal=("SCN204", text, worst[0].module.place(worst[0].node)))
     if worst is not None and worst[1].odd:
         text = f"`{worst[1].odd}` compares objects by its own `__eq__`, and those here differ in `{worst[1].path}`"
         return replace(layers, refusal=("SCN203", text, worst[0].module.place(worst[0].node)))
     state = next((held for each in classes if (held := stateful(run, each)) is not None), None)
     unlike = _unlike(layers, groups, worst, state)
-    if len(classes) > 1 and not repeated and not layers.several and _no_three(groups):
+    if len(classes) > 1 and all(map(is_unshown, repeated)) and not layers.several and _no_three(groups):
         return replace(layers, refusal=mixed(run, groups))
     if not repeated and not layers.several and unlike is not None and len(groups) < FEW:
         return replace(layers, refusal=("SCN203", unlike, place), few=layers.few)

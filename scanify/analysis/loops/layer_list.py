@@ -1,14 +1,12 @@
 """What is known of the layers that a loop walks."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.lower.loop import Walk
-from scanify.analysis.values.domain import (
-    Instance,
-    Unknown,
-)
+from scanify.analysis.values.domain import Instance, Unknown, options
 from scanify.analysis.values.heap import DictCell, Group, ListCell
 
 FUNCTIONS = "an element is a function"
@@ -67,3 +65,16 @@ def groups_of(cell: ListCell | DictCell) -> list[Group]:
         return list(cell.made)
     made = [Group(value, getattr(value, "node", None) or cell.node, cell.module) for value in cell.entries.values()]
     return [*made, *cell.groups]
+
+
+def is_unshown(group: Group) -> bool:
+    """Whether a group stands for all that something else holds, of which nothing is known: `[first, *others]`."""
+    return group.spread and all(isinstance(option, Unknown) for option in options(group.element))
+
+
+def some_alike(groups: Sequence[Group]) -> bool:
+    """Whether a list that is written out or made in a loop shows layers of which three may be alike."""
+    if any(group.repeated and not is_unshown(group) for group in groups):
+        return True
+    names = [option.name for group in groups for option in options(group.element) if isinstance(option, Instance)]
+    return len(groups) >= FEW and len(set(names)) < len(names)

@@ -46,6 +46,7 @@ class Mark:
 
 
 Marks = tuple[Mark, ...]
+AN_ELEMENT = "an element"  # `via` where what is walked has no name in the code that walks it
 
 
 def merged(groups: Iterable[Marks]) -> Marks:

@@ -35,8 +35,9 @@ _MAX_DEPTH = 10
 class Difference:
     """How layers differ in more than arrays: the worst way, through which name, and in which field.
 
-    `fresh` says that each has a function of its own there, `shared` that all have one and the same module, `odd` is the
-    class of objects there that compare themselves, `sized` says that it is the shape of an array.
+    `fresh` says that each has a function of its own there, `shared` that all have one and the same module, or with
+    `taken` that some may, as it is taken by number. `odd` is the class of objects there that compare themselves,
+    `sized` says that it is the shape of an array.
     """
 
     how: Vary
@@ -46,6 +47,7 @@ class Difference:
     shared: bool = False
     odd: str = ""
     sized: bool = False
+    taken: bool = False
 
 
 def difference(run: Interpreter, group: Group) -> Difference | None:
@@ -71,6 +73,12 @@ def worst_mark(marks: Marks, group: Group) -> Mark | None:
     return max((mark for mark in marks if mark.loop in group.loops), key=lambda mark: mark.how, default=None)
 
 
+def _is_walked(marks: Marks, group: Group) -> bool:
+    """Whether a value is another element of a list for each element of a group."""
+    own = [mark for mark in marks if mark.loop in group.loops]
+    return {mark.loop for mark in own} == set(group.loops) and all(mark.how is not Vary.CHOICE for mark in own)
+
+
 def _differences(
     run: Interpreter, value: Value, group: Group, path: str, depth: int, seen: set[int]
 ) -> Iterator[Difference]:
@@ -89,8 +97,9 @@ def _differences(
             seen.add(id(value.fields))
             start = _entered(run, group)
             whole = group.element.born if isinstance(group.element, Instance) else 0
-            if depth and 0 < value.born < start <= whole and is_layer(run, value):
-                yield Difference(Vary.OTHER, value.name, path, shared=True)
+            walked = _is_walked(value.marks, group)  # else it was made before, or is one of a few
+            if depth and 0 < value.born < start <= whole and not walked and is_layer(run, value):
+                yield Difference(Vary.OTHER, value.name, path, shared=True, taken=mark is not None)
             if mark is not None and mark.how > Vary.KEY:
                 yield Difference(mark.how, mark.via, path)
             inner_path = f"{path}." if path else ""

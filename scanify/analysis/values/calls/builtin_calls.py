@@ -8,6 +8,7 @@ from scanify.analysis.values.calls.arrays import concrete, written
 from scanify.analysis.values.calls.methods import copied
 from scanify.analysis.values.code.iteration import elements_of, iterate
 from scanify.analysis.values.domain import (
+    AN_ELEMENT,
     NONE,
     Array,
     Class,
@@ -105,7 +106,7 @@ def _map(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value],
         return Unknown("what `map` gives")
     unknown_taker(run, env, node, positional[0], positional[1:])
     loop = run.new_loop()
-    steps = [iterate(run, env, value, loop, node, "an element") for value in positional[1:]]
+    steps = [iterate(run, env, value, loop, node, AN_ELEMENT) for value in positional[1:]]
     with run.region(loop, steps[0][1]):
         element = call(run, env, node, positional[0], [one for one, _ in steps], {})
     cell = ListCell(node, env.module, run.tick(), function=env.function)
@@ -136,7 +137,7 @@ def _dict(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value]
             cell.whole = cell.whole and value.cell.whole
             continue
         loop = run.new_loop()
-        pair, count = iterate(run, env, value, loop, node, "an element")
+        pair, count = iterate(run, env, value, loop, node, AN_ELEMENT)
         parts = pair.cell.groups if isinstance(pair, Listed) else []
         if len(parts) == 2:
             cell.groups.append(Group(parts[1].element, node, env.module, (loop,), count))

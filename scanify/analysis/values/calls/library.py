@@ -10,6 +10,7 @@ from scanify.analysis.values.calls.arrays import dtype_asked
 from scanify.analysis.values.calls.builtin_calls import BUILTINS, unknown_taker
 from scanify.analysis.values.code.iteration import iterate
 from scanify.analysis.values.domain import (
+    AN_ELEMENT,
     NONE,
     Array,
     Class,
@@ -207,7 +208,7 @@ def _reduce(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Valu
 
     unknown_taker(run, env, node, positional[0], positional[1:2])
     loop = run.new_loop()
-    element, _ = iterate(run, env, positional[1], loop, node, "an element")
+    element, _ = iterate(run, env, positional[1], loop, node, AN_ELEMENT)
     start = positional[2] if len(positional) > 2 else element
     with run.region(loop):
         made = call(run, env, node, positional[0], [start, element], {})

@@ -80,3 +80,13 @@ def super_attribute(run: Interpreter, of: Partial, name: str) -> Value:
     ):
         return Instance(Library(plain.qualname), {}, True, True, node=instance.node)
     return Unknown(f"`super().{name}` is defined in another package")
+
+
+def own_birth(env: Env, node: ast.expr) -> int:
+    """When the object was made that `super().__init__(...)` goes on making; 0 for all other code."""
+    match node:
+        case ast.Call(ast.Attribute(ast.Call(ast.Name("super")), "__init__")):
+            own = env.lookup(env.self_name) if env.self_name is not None else None
+            return own.born if isinstance(own, Instance) else 0
+        case _:
+            return 0

@@ -4,6 +4,7 @@ import ast
 from dataclasses import dataclass, field, replace
 
 from scanify.analysis.values.domain import (
+    AN_ELEMENT,
     Array,
     Const,
     Instance,
@@ -58,7 +59,7 @@ def elements_of(run: Interpreter, env: Env, value: Value, node: ast.AST) -> Spre
             return elements_of(run, env, inner, node)
         case Walked():
             loop = run.new_loop()
-            element, count = iterate(run, env, value, loop, node, "an element")
+            element, count = iterate(run, env, value, loop, node, AN_ELEMENT)
             return Spread([Group(element, node, env.module, (loop,), count)])
         case Array():
             loop = run.new_loop()
@@ -91,7 +92,7 @@ def _hidden_group(run: Interpreter, why: str, value: Value, node: ast.AST, env: 
     loop = run.new_loop()
     given = isinstance(value, Unknown) and value.given
     at = value.at if isinstance(value, Unknown) else None
-    element = Unknown(why, at, (*value.marks, Mark(loop, Vary.OTHER, "an element")), given=given)
+    element = Unknown(why, at, (*value.marks, Mark(loop, Vary.OTHER, AN_ELEMENT)), given=given)
     return Group(element, node, env.module, (loop,), None, True)
 
 
@@ -269,14 +270,32 @@ _HOW: dict[type, Vary] = {
 
 
 def _own_marks(run: Interpreter, cell: ListCell, element: Instance, loop: int, via: str) -> Marks:
-    """How objects that are no modules differ from one to the next: settings of a layer each."""
-    if run.classes.is_module(element.cls) or isinstance(element.cls, Library):
+    """How objects differ from one to the next: settings of a layer each, or modules that others are made of."""
+    if isinstance(element.cls, Library):
         return ()
+    module = run.classes.is_module(element.cls)
     if cell.given:
-        return (Mark(loop, Vary.OTHER, via),)
+        return (Mark(loop, Vary.CHOICE if module else Vary.OTHER, via),)
     around = {each for group in cell.groups for each in group.loops}
     inside = [mark.how for value in element.fields.values() for mark in value.marks if mark.loop in around]
+    if module and not _are_made_apart(run, cell):
+        return ()
+    if module:  # another object in each iteration, though it may be of equal parts
+        inside.append(Vary.KEY)
     return (Mark(loop, max(inside), via),) if inside else ()
+
+
+def _are_made_apart(run: Interpreter, cell: ListCell) -> bool:
+    """Whether no object stands in a list twice: each is made where it is added."""
+    seen: set[int] = set()
+    for group in cell.groups:
+        element, loop = group.element, group.loops[-1] if group.loops else 0
+        if cell.repeats is not None or not isinstance(element, Instance) or id(element.fields) in seen:
+            return False
+        seen.add(id(element.fields))
+        if group.repeated and element.born < run.loop_clocks.get(loop, element.born + 1):
+            return False
+    return True
 
 
 def _step(run: Interpreter, env: Env, walked: Walked, loop: int, node: ast.AST, via: str) -> tuple[Value, int | None]:

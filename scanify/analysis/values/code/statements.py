@@ -8,6 +8,7 @@ from scanify.analysis.index.module import Module
 from scanify.analysis.lower.nodes import children, names_in, nodes_below, nodes_in
 from scanify.analysis.values.calls.arrays import asks_for_shape
 from scanify.analysis.values.calls.methods import extend
+from scanify.analysis.values.calls.supers import own_birth
 from scanify.analysis.values.code.annotations import annotated
 from scanify.analysis.values.code.definitions import (
     class_statement,
@@ -330,7 +331,8 @@ def _expression(run: Interpreter, env: Env, node: ast.Expr, flow: Flow) -> bool:
     evaluate(run, env, node.value)
     for at, effect in enumerate(run.effects[before:], start=before):
         if effect.act is Act.UNKNOWN and effect.node is node.value and not effect.inside:
-            run.effects[at] = replace(effect, act=Act.WRITE)  # called for its effect alone
+            own = own_birth(env, node.value)
+            run.effects[at] = replace(effect, act=Act.WRITE, born=own, guess=own > 0)  # called for its effect alone
     return False
 
 
