@@ -21,6 +21,8 @@ from scanify.analysis.values.environment import Env
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.probe import Probe
 
+_DEFAULT = re.compile(r"=\s*(?:[\w.]*\.)?\Z")  # what stands in front of the default of a parameter
+_CLASS_OF = re.compile(r"\btype\(|__class__")
 _CONSTRUCTORS = frozenset({"__init__", "__post_init__", "__check_init__"})
 
 
@@ -33,11 +35,27 @@ class Code:
     owner: Definition | None = None
 
     def mentions(self, words: re.Pattern[str]) -> bool:
-        """Whether one of some identifiers stands in its text."""
-        first = min([self.node.lineno, *(each.lineno for each in self.node.decorator_list)])
-        start = self.module.line_start(first)
-        end = self.module.line_start((self.node.end_lineno or first) + 1)
-        return words.search(self.module.text, start, end) is not None
+        """Whether one of some identifiers stands in its code.
+
+        The docstring does not count, nor the annotation of a parameter, unless the code asks objects for their class.
+        """
+        text, node = self.module.text, self.node
+        start = self.module.line_start(min([node.lineno, *(each.lineno for each in node.decorator_list)]))
+        head = self.module.line_start(node.lineno)
+        body = _behind_docstring(node)
+        inside = self.module.offset(body.lineno, body.col_offset) if body is not None else self.module.span(node).end
+        end = self.module.line_start((node.end_lineno or node.lineno) + 1)
+        if words.search(text, inside, end) is not None or words.search(text, start, head) is not None:
+            return True
+        asks = _CLASS_OF.search(text, inside, end) is not None
+        return any(asks or _DEFAULT.search(text, head, each.start()) for each in words.finditer(text, head, inside))
+
+
+def _behind_docstring(node: FunctionNode) -> ast.stmt | None:
+    first = node.body[0]
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+        return node.body[1] if len(node.body) > 1 else None
+    return first
 
 
 def _whole(word: str) -> re.Pattern[str]:
