@@ -9,8 +9,9 @@ from scanify.analysis.values.calls.allocate import keep, new_dict, new_list, spr
 from scanify.analysis.values.calls.arrays import asks_for_shape, concrete, of_arrays, written
 from scanify.analysis.values.calls.attributes import attribute
 from scanify.analysis.values.classes import dotted
-from scanify.analysis.values.code.iteration import bind_target, elements_of, iterate, note_length
+from scanify.analysis.values.code.iteration import elements_of, iterate, note_length
 from scanify.analysis.values.code.operators import combine
+from scanify.analysis.values.code.targets import bind_target
 from scanify.analysis.values.domain import (
     Array,
     Class,

@@ -1,4 +1,4 @@
-"""Iteration: what the elements of a value are, how they differ from one to the next, and what a target is bound to."""
+"""Iteration: what the elements of a value are, and how they differ from one to the next."""
 
 import ast
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,6 @@ from scanify.analysis.values.domain import (
     Mark,
     Marks,
     Number,
-    OneOf,
     Text,
     Unknown,
     Value,
@@ -182,7 +181,7 @@ def _element(run: Interpreter, cell: ListCell, loop: int, via: str) -> Value:
     given = [group for group in cell.groups if is_from_elsewhere(cell, group)]
     if given:
         return _given_element(run, cell, element, given, loop, via)
-    how = _HOW.get(type(element), Vary.OTHER)
+    how = HOW_IT_VARIES.get(type(element), Vary.OTHER)
     if (number := _as_number(element, loop)) is not None:
         element, how = number, Vary.NUMBER
     if isinstance(element, Instance):
@@ -260,7 +259,7 @@ def _holds_runs(cell: ListCell) -> bool:
 
 
 # How what a table holds differs from one iteration to the next.
-_HOW: dict[type, Vary] = {
+HOW_IT_VARIES: dict[type, Vary] = {
     Key: Vary.KEY,
     Number: Vary.NUMBER,
     Text: Vary.NUMBER,
@@ -329,73 +328,3 @@ def tuple_of(run: Interpreter, env: Env, node: ast.AST, values: list[Value]) -> 
     cell = ListCell(node, env.module, run.tick(), function=env.function, is_tuple=True)
     cell.groups = [Group(value, node, env.module) for value in values]
     return Listed(cell)
-
-
-def bind_target(run: Interpreter, env: Env, target: ast.expr, value: Value) -> None:
-    """Bind the names of a target; what it stores into is for `statements`."""
-    match target:
-        case ast.Name(id=name):
-            env.bind(name, value)
-        case ast.Starred(value=inner):
-            bind_target(run, env, inner, value)
-        case ast.Tuple(elts=targets) | ast.List(elts=targets):
-            for each, part in zip(targets, unpacked(run, env, target, value, targets), strict=True):
-                bind_target(run, env, each, part)
-        case ast.Attribute() | ast.Subscript():
-            from scanify.analysis.values.code.stores import store
-
-            store(run, env, target, value)
-
-
-def unpacked(run: Interpreter, env: Env, node: ast.AST, value: Value, targets: list[ast.expr]) -> list[Value]:
-    """What each target of an unpacking is given."""
-    star = next((at for at, each in enumerate(targets) if isinstance(each, ast.Starred)), None)
-    if isinstance(value, Listed) and value.cell.whole and all(one.count == 1 for one in value.cell.groups):
-        parts = [group.element for group in value.cell.groups]
-        if star is None and len(parts) == len(targets):
-            return parts
-        if star is not None and len(parts) >= len(targets) - 1:
-            behind = len(targets) - star - 1
-            middle = parts[star : len(parts) - behind]
-            rest = ListCell(node, env.module, run.tick(), function=env.function)
-            rest.groups = [Group(each, node, env.module) for each in middle]
-            rest.copied = value.cell
-            return [*parts[:star], Listed(rest), *parts[len(parts) - behind :]]
-    if isinstance(value, OneOf) and star is None:
-        columns = _columns(value, len(targets))
-        if columns is not None:
-            return columns
-    if isinstance(value, Key):
-        return [Key(value.marks, many=isinstance(each, ast.Starred)) for each in targets]
-    loop = run.new_loop()
-    parts = []
-    for each in targets:
-        element, _ = iterate(run, env, value, loop, node, "")
-        element = without_marks(element, [loop])
-        element = replace(element, part=True) if isinstance(element, Unknown) else element
-        if isinstance(each, ast.Starred):
-            cell = ListCell(node, env.module, run.tick(), function=env.function)
-            cell.groups = [Group(element, node, env.module, (loop,), None)]
-            walked = value.parts[0] if isinstance(value, Walked) and value.parts else value
-            cell.copied = walked.cell if isinstance(walked, Listed | Mapped) else None
-            parts.append(Listed(cell))
-        else:
-            parts.append(element)
-    return parts
-
-
-def _columns(value: OneOf, width: int) -> list[Value] | None:
-    """What each target is given where a table of tuples is unpacked: `for dim, depth in ((64, 2), (128, 3))`."""
-    rows: list[list[Value]] = []
-    for option in options(value):
-        groups = option.cell.groups if isinstance(option, Listed) and option.cell.whole else []
-        if len(groups) != width or any(group.count != 1 for group in groups):
-            return None
-        rows.append([group.element for group in groups])
-    columns: list[Value] = []
-    for column in zip(*rows, strict=True):
-        joined = join(column)
-        how = _HOW.get(type(joined), Vary.OTHER)
-        marks = tuple(replace(mark, how=how) if mark.how is Vary.OTHER else mark for mark in value.marks)
-        columns.append(joined if isinstance(joined, Const) else marked(joined, marks))
-    return columns

@@ -19,9 +19,10 @@ from scanify.analysis.values.code.definitions import (
 )
 from scanify.analysis.values.code.expressions import evaluate, tested
 from scanify.analysis.values.code.generators import generated
-from scanify.analysis.values.code.iteration import bind_target, iterate, note_length
+from scanify.analysis.values.code.iteration import iterate, note_length
 from scanify.analysis.values.code.operators import combine
 from scanify.analysis.values.code.stores import as_loaded, note_stores
+from scanify.analysis.values.code.targets import bind_target
 from scanify.analysis.values.domain import (
     NONE,
     Array,

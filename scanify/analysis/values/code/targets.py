@@ -1,0 +1,93 @@
+"""Targets: the names that an assignment, a loop or a comprehension binds, and what each is given."""
+
+import ast
+from dataclasses import replace
+
+from scanify.analysis.values.code.iteration import HOW_IT_VARIES, iterate
+from scanify.analysis.values.domain import (
+    Const,
+    Key,
+    Listed,
+    Mapped,
+    OneOf,
+    Unknown,
+    Value,
+    Vary,
+    Walked,
+    join,
+    marked,
+    options,
+)
+from scanify.analysis.values.environment import Env
+from scanify.analysis.values.heap import Group, ListCell
+from scanify.analysis.values.interpreter import Interpreter, without_marks
+
+
+def bind_target(run: Interpreter, env: Env, target: ast.expr, value: Value) -> None:
+    """Bind the names of a target; what it stores into is for `statements`."""
+    match target:
+        case ast.Name(id=name):
+            env.bind(name, value)
+        case ast.Starred(value=inner):
+            bind_target(run, env, inner, value)
+        case ast.Tuple(elts=targets) | ast.List(elts=targets):
+            for each, part in zip(targets, unpacked(run, env, target, value, targets), strict=True):
+                bind_target(run, env, each, part)
+        case ast.Attribute() | ast.Subscript():
+            from scanify.analysis.values.code.stores import store
+
+            store(run, env, target, value)
+
+
+def unpacked(run: Interpreter, env: Env, node: ast.AST, value: Value, targets: list[ast.expr]) -> list[Value]:
+    """What each target of an unpacking is given."""
+    star = next((at for at, each in enumerate(targets) if isinstance(each, ast.Starred)), None)
+    if isinstance(value, Listed) and value.cell.whole and all(one.count == 1 for one in value.cell.groups):
+        parts = [group.element for group in value.cell.groups]
+        if star is None and len(parts) == len(targets):
+            return parts
+        if star is not None and len(parts) >= len(targets) - 1:
+            behind = len(targets) - star - 1
+            middle = parts[star : len(parts) - behind]
+            rest = ListCell(node, env.module, run.tick(), function=env.function)
+            rest.groups = [Group(each, node, env.module) for each in middle]
+            rest.copied = value.cell
+            return [*parts[:star], Listed(rest), *parts[len(parts) - behind :]]
+    if isinstance(value, OneOf) and star is None:
+        columns = _columns(value, len(targets))
+        if columns is not None:
+            return columns
+    if isinstance(value, Key):
+        return [Key(value.marks, many=isinstance(each, ast.Starred)) for each in targets]
+    loop = run.new_loop()
+    parts = []
+    for each in targets:
+        element, _ = iterate(run, env, value, loop, node, "")
+        element = without_marks(element, [loop])
+        element = replace(element, part=True) if isinstance(element, Unknown) else element
+        if isinstance(each, ast.Starred):
+            cell = ListCell(node, env.module, run.tick(), function=env.function)
+            cell.groups = [Group(element, node, env.module, (loop,), None)]
+            walked = value.parts[0] if isinstance(value, Walked) and value.parts else value
+            cell.copied = walked.cell if isinstance(walked, Listed | Mapped) else None
+            parts.append(Listed(cell))
+        else:
+            parts.append(element)
+    return parts
+
+
+def _columns(value: OneOf, width: int) -> list[Value] | None:
+    """What each target is given where a table of tuples is unpacked: `for dim, depth in ((64, 2), (128, 3))`."""
+    rows: list[list[Value]] = []
+    for option in options(value):
+        groups = option.cell.groups if isinstance(option, Listed) and option.cell.whole else []
+        if len(groups) != width or any(group.count != 1 for group in groups):
+            return None
+        rows.append([group.element for group in groups])
+    columns: list[Value] = []
+    for column in zip(*rows, strict=True):
+        joined = join(column)
+        how = HOW_IT_VARIES.get(type(joined), Vary.OTHER)
+        marks = tuple(replace(mark, how=how) if mark.how is Vary.OTHER else mark for mark in value.marks)
+        columns.append(joined if isinstance(joined, Const) else marked(joined, marks))
+    return columns
