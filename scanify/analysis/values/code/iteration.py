@@ -3,6 +3,7 @@
 import ast
 from dataclasses import dataclass, field, replace
 
+from scanify.analysis.values.code.elements import given_element, is_from_elsewhere, own_marks
 from scanify.analysis.values.domain import (
     AN_ELEMENT,
     Array,
@@ -180,12 +181,12 @@ def _element(run: Interpreter, cell: ListCell, loop: int, via: str) -> Value:
     element = cell.element()
     given = [group for group in cell.groups if is_from_elsewhere(cell, group)]
     if given:
-        return _given_element(run, cell, element, given, loop, via)
+        return given_element(run, cell, element, given, loop, via)
     how = HOW_IT_VARIES.get(type(element), Vary.OTHER)
     if (number := _as_number(element, loop)) is not None:
         element, how = number, Vary.NUMBER
     if isinstance(element, Instance):
-        return marked(element, _own_marks(run, cell, element, loop, via))
+        return marked(element, own_marks(run, cell, element, loop, via))
     if isinstance(element, Listed):
         return element
     if how is Vary.NUMBER and len(cell.groups) > 1 and _holds_runs(cell):
@@ -194,47 +195,6 @@ def _element(run: Interpreter, cell: ListCell, loop: int, via: str) -> Value:
     if how is Vary.NUMBER and len(constants) < sum(isinstance(group.element, Const) for group in cell.groups):
         how = Vary.CHOICE  # some of them repeat
     return element if same else marked(element, (Mark(loop, how, via),))
-
-
-def is_from_elsewhere(cell: ListCell, group: Group) -> bool:
-    """Whether an annotation alone says what some elements are: each of them may be another one."""
-    known = isinstance(group.element, Const | Unknown | Instance)
-    return not known and group.count is None and not group.loops and cell.repeats is None
-
-
-def is_apart(run: Interpreter, group: Group) -> bool:
-    """Whether few of the numbers that a caller lists are likely to be equal: fractions, and sizes by their default."""
-    usual = run.usual.get(group.node, ())
-    runs = any(a == b == c for a, b, c in zip(usual, usual[1:], usual[2:], strict=False))
-    fractions = isinstance(group.node, ast.Name) and group.node.id == "float"
-    return isinstance(group.element, Number) and (fractions or (len(usual) > 2 and not runs))
-
-
-def _given_element(run: Interpreter, cell: ListCell, element: Value, given: list[Group], loop: int, via: str) -> Value:
-    """An element of a list that the code does not build: some of its numbers may repeat, and so may their shapes."""
-    mark = (Mark(loop, Vary.NUMBER if all(is_apart(run, group) for group in given) else Vary.CHOICE, via),)
-    found: list[Value] = []
-    for option in options(element):
-        other = (Mark(loop, Vary.OTHER, via),)
-        if isinstance(option, Listed) and not _holds_objects(option):
-            found.append(Unknown(cell.why, cell.why_at, other, given=True))
-        elif isinstance(option, Mapped) and not _holds_objects(option):
-            found.append(marked(option, other))
-        elif isinstance(option, Array):
-            found.append(replace(option, marks=merged([option.marks, mark]), shape=merged([option.shape, mark])))
-        elif isinstance(option, Instance):
-            found.append(marked(option, _own_marks(run, cell, option, loop, via)))
-        else:
-            found.append(option if isinstance(option, Listed | Mapped) else marked(option, mark))
-    return join(found)
-
-
-def _holds_objects(value: Listed | Mapped) -> bool:
-    """Whether rows of a table hold modules or other objects, beside numbers."""
-    elements = [option for group in value.cell.groups for option in options(group.element)]
-    return any(
-        isinstance(each, Instance) or (isinstance(each, Listed | Mapped) and _holds_objects(each)) for each in elements
-    )
 
 
 def _as_number(element: Value, loop: int) -> Value | None:
@@ -266,35 +226,6 @@ HOW_IT_VARIES: dict[type, Vary] = {
     Const: Vary.NUMBER,
     Array: Vary.NUMBER,
 }
-
-
-def _own_marks(run: Interpreter, cell: ListCell, element: Instance, loop: int, via: str) -> Marks:
-    """How objects differ from one to the next: settings of a layer each, or modules that others are made of."""
-    if isinstance(element.cls, Library):
-        return ()
-    module = run.classes.is_module(element.cls)
-    if cell.given:
-        return (Mark(loop, Vary.CHOICE if module else Vary.OTHER, via),)
-    around = {each for group in cell.groups for each in group.loops}
-    inside = [mark.how for value in element.fields.values() for mark in value.marks if mark.loop in around]
-    if module and not _are_made_apart(run, cell):
-        return ()
-    if module:  # another object in each iteration, though it may be of equal parts
-        inside.append(Vary.KEY)
-    return (Mark(loop, max(inside), via),) if inside else ()
-
-
-def _are_made_apart(run: Interpreter, cell: ListCell) -> bool:
-    """Whether no object stands in a list twice: each is made where it is added."""
-    seen: set[int] = set()
-    for group in cell.groups:
-        element, loop = group.element, group.loops[-1] if group.loops else 0
-        if cell.repeats is not None or not isinstance(element, Instance) or id(element.fields) in seen:
-            return False
-        seen.add(id(element.fields))
-        if group.repeated and element.born < run.loop_clocks.get(loop, element.born + 1):
-            return False
-    return True
 
 
 def _step(run: Interpreter, env: Env, walked: Walked, loop: int, node: ast.AST, via: str) -> tuple[Value, int | None]:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from scanify.analysis.values.calls.allocate import new_list
+from scanify.analysis.values.code.elements import is_apart
 from scanify.analysis.values.code.expressions import call_method, evaluate
-from scanify.analysis.values.code.iteration import elements_of, is_apart
+from scanify.analysis.values.code.iteration import elements_of
 from scanify.analysis.values.domain import (
     Array,
     Const,
