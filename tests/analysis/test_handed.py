@@ -278,3 +278,12 @@ def test_a_module_of_another_package_is_known_by_its_name(base, listed):
     )
     assert bool([one for one in decide(text) if isinstance(one, Plan)]) is listed
     assert not decide(text.replace("import equinox as eqx", "import optax as eqx").replace("list[Block]", "list"))
+
+
+def test_two_objects_of_which_only_the_class_is_known_are_not_one():
+    fields = "class Model(eqx.Module):\n    first: Block\n    last: Block\n    other: Block\n"
+    init = "\n    def both(self, x):\n        return Inner([self.first, self.other, self.last])(x)\n"
+    twice = init.replace("self.other", "self.first")
+    inner = "\n\nclass Inner(eqx.Module):\n    layers: list\n" + CALL
+    assert all(each.rule != "SCN204" for each in decide(HEAD + fields + init + inner))
+    assert [each.rule for each in decide(HEAD + fields + twice + inner)] == ["SCN204"]

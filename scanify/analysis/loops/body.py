@@ -28,7 +28,7 @@ from scanify.analysis.values.domain import (
 from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.identity import kind_of
-from scanify.analysis.values.interpreter import Interpreter, holder_of
+from scanify.analysis.values.interpreter import CARRIED, Interpreter, holder_of
 
 _MOST_LAYERS = 32  # kinds of layers that are run one by one
 _SUPER = "`super()` without arguments does not work in the function of a scan"
@@ -69,7 +69,7 @@ def body_of(
             inner = env.copy()
             clock = run.tick()
             number, carried = run.new_loop(), run.new_loop()
-            held: set[object] = set()
+            held: set[object] = {CARRIED}
             with run.region(number):
                 start: dict[str, Value] = {}
                 for _ in range(2):

@@ -16,6 +16,7 @@ from scanify.analysis.values.heap import DictCell, ListCell, Use
 from scanify.analysis.values.interpreter import Handed, Interpreter, Made, Stored
 
 _MOST_CLASSES = 12  # classes whose constructors are followed for one list
+_MOST_LISTS = 32  # that are kept apart in one field
 
 
 def is_given(value: Value) -> bool:
@@ -99,7 +100,7 @@ def hand_in(run: Interpreter, owner: Definition, attribute: str, values: Sequenc
         model = run.models.get(cls.node)
         fields = model.fields if isinstance(model, Instance) else {}
         if attribute in fields and any(is_given(option) for option in options(fields[attribute])):
-            fields[attribute] = join(handed.values)
+            fields[attribute] = join(handed.values, _MOST_LISTS)
     return True
 
 

@@ -91,14 +91,16 @@ def _shared(run: Interpreter, cell: ListCell | DictCell, groups: Sequence[Group]
     """Why all layers are one object, where they are."""
     if isinstance(cell, ListCell) and cell.repeats is not None:
         return "the list repeats one layer object with `*`"
-    seen: set[int] = set()
+    seen: set[object] = set()
     for group in groups:
         named = isinstance(cell, DictCell) or isinstance(group.node, ast.Name | ast.Attribute)
         if isinstance(group.element, Instance) and not group.repeated and named:
-            if id(group.element.fields) in seen:
+            # Of two objects that only their class is known of nothing shows that they are one, but their names.
+            one = id(group.element.fields) if group.element.born else ast.dump(group.node)
+            if one in seen:
                 kind = "dict" if isinstance(cell, DictCell) else "list"
                 return f"one layer object stands in the {kind} more than once"
-            seen.add(id(group.element.fields))
+            seen.add(one)
     for group in groups:
         if group.loops and not group.spread and isinstance(group.element, Instance) and group.element.born:
             made = group.element.node

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from scanify.analysis.values.heap import DictCell, ListCell
 
 _MOST = 8  # alternatives of one value that are kept apart
+MANY = "it may be one of many values"
 
 
 class Vary(IntEnum):
@@ -358,7 +359,8 @@ def join(values: Iterable[Value], most: int = _MOST) -> Value:
         return Key(marks, any(isinstance(value, Key) and value.many for value in flat))
     unknown = next((value for value in flat if isinstance(value, Unknown)), None)
     if len(flat) > most:
-        return unknown or Unknown("it may be one of many values", marks=marks)
+        oldest = min(getattr(value, "born", 0) for value in flat)
+        return unknown or Unknown(MANY, marks=marks, born=oldest)
     return OneOf(tuple(flat), marks, merged(choices))
 
 

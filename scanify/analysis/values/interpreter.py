@@ -12,6 +12,7 @@ from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
 from scanify.analysis.values.classes import Classes
 from scanify.analysis.values.domain import (
+    MANY,
     Array,
     Class,
     Function,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 16  # calls inside of calls
 MAX_STEPS = 40_000  # nodes that one question may visit
+CARRIED = "what goes from layer to layer"
 GUESSED = "an attribute of an object of unknown class"
 
 
@@ -347,12 +349,15 @@ class Interpreter:
 def holder_of(value: Value) -> object:
     """What tells an object from others: its fields, or of one that is not shown why it is not.
 
-    What has attributes that are set is no array, though it may be taken for one.
+    What has attributes that are set is no array, though it may be taken for one. One of many objects is known by what
+    goes from layer to layer, where that is one of them.
     """
     if isinstance(value, Instance):
         return id(value.fields)
     if isinstance(value, Array):
         return "an array"
+    if isinstance(value, Unknown) and value.why == MANY:
+        return CARRIED if any(mark.how is Vary.CARRY for mark in value.marks) else None
     return value.why if isinstance(value, Unknown) and not value.part else None
 
 
