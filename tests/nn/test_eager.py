@@ -1,5 +1,6 @@
 """Calls outside of `jax.jit`: compiled once for each program, and never one that is no longer true."""
 
+import functools
 from typing import Any
 
 import equinox as eqx
@@ -108,3 +109,33 @@ def test_with_jit_disabled_the_layers_run_one_by_one(kind: Any) -> None:
         got = kind.of(layers())(X)
     np.testing.assert_allclose(got, loop(layers(), X, 1.0), rtol=1e-6)
     assert programs() == count
+
+
+LARGE = jnp.ones((3, 400_000))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_layer_may_compute_of_arrays_around_it_what_nothing_reads(kind: Any) -> None:
+    def step(layer: Layer, x: Any) -> Any:
+        jax.jit(jnp.sin)(LARGE + x[0]) * 2
+        return layer(x)
+
+    np.testing.assert_allclose(kind.of(layers()).fold_via(step)(X), loop(layers(), X, 1.0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_layer_may_write_to_a_mutable_array_around_it(kind: Any) -> None:
+    if not hasattr(jax, "new_ref"):
+        pytest.skip("this jax has no mutable arrays")
+    sums = [jax.new_ref(jnp.zeros_like(X)) for _ in range(2)]
+
+    def step(at: int, layer: Layer, x: Any) -> Any:
+        sums[at][...] = sums[at][...] + x
+        return layer(x)
+
+    for _ in range(2):
+        kind.of(layers()).fold_via(functools.partial(step, 0))(X)
+        x = X
+        for layer in layers():
+            x = step(1, layer, x)
+    np.testing.assert_allclose(sums[0][...], sums[1][...], rtol=1e-6)

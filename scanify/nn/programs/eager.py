@@ -14,6 +14,7 @@ import jax
 from scanify.nn.arguments.axes import InAxes, normal_axes
 from scanify.nn.programs.literals import replay
 from scanify.nn.programs.program import Program, trace
+from scanify.nn.programs.skeleton import without_dead
 from scanify.nn.trees.boxed import Number
 from scanify.nn.trees.key_order import ordered, plain
 from scanify.nn.trees.leaves import is_array, is_number
@@ -113,10 +114,13 @@ def _is_eager() -> bool:
 
 
 def _jitted(program: Program) -> Any:
-    jaxpr, at, count = program.jaxpr, program.captured, len(program.consts)
+    jaxpr, at = without_dead(program.jaxpr), program.captured
+    variables = zip(jaxpr.constvars, program.consts, strict=True)
+    # What is no array, as a mutable one, is that very object in every call.
+    own = [None if isinstance(each.aval, jax.core.ShapedArray) else const for each, const in variables]
 
     def run(arrays: Any, captured: Any) -> list[Any]:
-        consts = [None] * count
+        consts = list(own)
         for index, const in zip(at, captured, strict=True):
             consts[index] = const
         return replay(jaxpr, consts, arrays, {})

@@ -116,6 +116,12 @@ def live(jaxpr: Any, used: Sequence[bool], known: Known) -> tuple[dict[int, list
     return known.live[which]
 
 
+def without_dead(jaxpr: Any) -> Any:
+    """The open jaxpr without the equations that no result needs, which may read what a key says nothing about."""
+    read, _ = live(jaxpr, [True] * len(jaxpr.outvars), Known())
+    return jaxpr.replace(eqns=[jaxpr.eqns[at] for at in sorted(read)])
+
+
 def _live(jaxpr: Any, used: Sequence[bool], known: Known) -> tuple[dict[int, list[bool]], list[bool]]:
     needed = {id(out) for out, use in zip(jaxpr.outvars, used, strict=True) if use}
     found: dict[int, list[bool]] = {}
