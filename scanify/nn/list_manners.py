@@ -3,13 +3,20 @@
 import operator
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, overload
 
 import equinox as eqx
 
 from scanify.nn.trees.has_layers import HasLayers
 
 L = TypeVar("L")
+
+# To a type checker a stack is a sequence like any other. Modules are frozen dataclasses, and so are their bases, so at
+# run time it is registered as one.
+if TYPE_CHECKING:
+    from collections.abc import Sequence as Listed
+else:
+    Listed = Generic
 
 # What a list offers that would change it in place, and what to write for a stack, which is never changed.
 _WRITTEN = {
@@ -25,7 +32,7 @@ _WRITTEN = {
 }
 
 
-class ListManners(HasLayers, Generic[L]):
+class ListManners(HasLayers, Listed[L]):
     """What sequences of layers have of a list. A layer is a module of its own, made of its part of the arrays.
 
     To look up a method of a module costs a walk through its tree (equinox makes a pytree of it), so the methods here
@@ -65,10 +72,10 @@ class ListManners(HasLayers, Generic[L]):
         return tuple(type(self)._take(self, range(len(self))))
 
     @overload
-    def __getitem__(self, index: slice) -> list[L]: ...
+    def __getitem__(self, index: SupportsIndex) -> L: ...
 
     @overload
-    def __getitem__(self, index: Any) -> L: ...
+    def __getitem__(self, index: slice) -> list[L]: ...
 
     def __getitem__(self, index: Any) -> L | list[L]:
         """A layer, or for a slice a list of layers, as of the list that this stands for."""

@@ -9,6 +9,8 @@ api = pytest.importorskip("mypy.api")
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """\
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -47,6 +49,9 @@ reveal_type(stack[1:])  # list[Block]
 reveal_type(stack.with_layer(0, Block(x)))  # ArrayStacked[Block]
 reveal_type(BlockSeq.of([Block(x)]))  # BlockSeq[Block]
 BlockSeq.of([jnp.sin])
+listed: Sequence[Block] = stack
+reveal_type(stack[jnp.argmax(x)])  # Block
+reveal_type([layer for layer in stack])  # list[Block]
 stack.fold_via(Other.__call__)  # error
 stack.fold_via(Block.__call__)(x)  # error
 stack.unknown  # error
