@@ -10,13 +10,13 @@ from tests.command import Tool
 # Of a test's parameters, where they are many and each is compiled by itself, the suite takes every so manyth.
 _LARGE = 8
 _GRIDS = {
-    "tests/nn/test_as_sequential.py": 2,
-    "tests/nn/test_block_seq.py": 2,
+    "tests/nn/test_as_sequential.py": 3,
+    "tests/nn/test_block_seq.py": 4,
     "tests/nn/test_block_seq_interface.py": 2,
     "tests/nn/test_block_seq_programs.py": 2,
-    "tests/nn/test_functional.py": 2,
+    "tests/nn/test_functional.py": 4,
     "tests/nn/test_map_via.py": 2,
-    "tests/nn/test_stack_against_loop.py": 3,
+    "tests/nn/test_stack_against_loop.py": 5,
     "tests/emit/test_early_exits.py": 2,
 }
 _PROGRAMS = "programs"  # a folder of pytest's cache

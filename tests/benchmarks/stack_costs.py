@@ -1,15 +1,16 @@
 """`python -m tests.benchmarks.stack_costs`: what a list of layers costs and what stacks of them cost, in one run.
 
-Milliseconds of this process's own time, the least of three, so that a busy machine will do. Memory is the peak of a
-process that does nothing else, in parameters.
+Milliseconds of this process's own time, the least of several turns in which the columns take turns, so that a busy
+machine will do. Memory is the peak of a process that does nothing else, in parameters.
 """
 
 import argparse
 import gc
+import math
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -29,10 +30,11 @@ from tests.benchmarks.stack_costs import Block
 
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
-keys = jr.split(jr.key(0), 12)
+count, width = int(sys.argv[2]), int(sys.argv[3])
+keys = jr.split(jr.key(0), count)
 Block(8, key=keys[0])
 begin = peak()
-def make(): return [Block(2048, key=key) for key in keys]
+def make(): return [Block(width, key=key) for key in keys]
 
 kept = make() if sys.argv[1].endswith("kept") else None
 ways = {
@@ -41,7 +43,7 @@ ways = {
     "BlockSeq": lambda: BlockSeq.of(make()),
     "ArrayStacked, list kept": lambda: ArrayStacked.of(kept),
     "BlockSeq, list kept": lambda: BlockSeq.of(kept),
-    "ArrayStacked.init": lambda: ArrayStacked.init(12, Block, in_axes=((None,), {"key": 0}))(2048, key=keys),
+    "ArrayStacked.init": lambda: ArrayStacked.init(count, Block, in_axes=((None,), {"key": 0}))(width, key=keys),
 }
 built = jax.block_until_ready(eqx.filter(ways[sys.argv[1]](), eqx.is_array))
 print((peak() - begin) / sum(leaf.nbytes for leaf in jax.tree.leaves(built)))
@@ -74,37 +76,45 @@ def walk(layers: Any, x: Any, keys: Any) -> Any:
     return apply(list(layers), x, keys)
 
 
-def least(call: Callable[[], Any], times: int = 3) -> float:
-    found = []
+def least(
+    calls: Mapping[str, Callable[[], Any]], times: int = 3, before: Callable[[], Any] = gc.collect
+) -> dict[str, float]:
+    """Of each call the least time, where all are called in turn."""
+    found: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(times):
-        gc.collect()
-        start = time.process_time()
-        jax.block_until_ready(jax.tree.leaves(eqx.filter(call(), eqx.is_array)))
-        found.append((time.process_time() - start) * 1e3)
-    return min(found)
+        for name, call in calls.items():
+            before()
+            start = time.process_time()
+            jax.block_until_ready(jax.tree.leaves(eqx.filter(call(), eqx.is_array)))
+            found[name].append((time.process_time() - start) * 1e3)
+    return {name: min(each) for name, each in found.items()}
 
 
-def traced(run: Callable[..., Any], layers: Any, *args: Any) -> float:
-    arrays, static = eqx.partition(layers, eqx.is_array)
+def traced(run: Callable[..., Any], stacks: Mapping[str, Any], *args: Any, times: int = 3) -> dict[str, float]:
+    def tracing(layers: Any) -> Callable[[], None]:
+        arrays, static = eqx.partition(layers, eqx.is_array)
+        return lambda: (
+            jax.make_jaxpr(lambda arrays, *args: run(eqx.combine(arrays, static), *args))(arrays, *args) and None
+        )
 
-    def trace() -> None:
-        jax.make_jaxpr(lambda arrays, *args: run(eqx.combine(arrays, static), *args))(arrays, *args)
-
-    return least(trace)
+    return least({name: tracing(layers) for name, layers in stacks.items()}, times)
 
 
-def compiled(run: Callable[..., Any], layers: Any, *args: Any) -> float:
+def compiled(run: Callable[..., Any], stacks: Mapping[str, Any], *args: Any, times: int = 3) -> dict[str, float]:
     """Of the gradient, from where it has been traced to where it can be run."""
-    arrays, static = eqx.partition(layers, eqx.is_inexact_array)
-    jax.clear_caches()
-    step = jax.jit(lambda arrays, *args: gradient(run)(eqx.combine(arrays, static), *args)).trace(arrays, *args)
-    return least(lambda: step.lower().compile() and None, 1)
+
+    def compiling(layers: Any) -> Callable[[], None]:
+        arrays, static = eqx.partition(layers, eqx.is_inexact_array)
+        step = jax.jit(lambda arrays, *args: gradient(run)(eqx.combine(arrays, static), *args)).trace(arrays, *args)
+        return lambda: step.lower().compile() and None
+
+    return least({name: compiling(layers) for name, layers in stacks.items()}, times, jax.clear_caches)
 
 
-def first_call(run: Callable[..., Any], *args: Any) -> float:
+def first_call(run: Callable[..., Any], stacks: Mapping[str, Any], *args: Any) -> dict[str, float]:
     """A call outside of `jax.jit` when nothing has been compiled."""
-    jax.clear_caches()
-    return least(lambda: run(*args), 1)
+
+    return least({name: lambda one=one: run(one, *args) for name, one in stacks.items()}, 1, jax.clear_caches)
 
 
 def gradient(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -118,20 +128,18 @@ def rows(count: int) -> list[tuple[str, dict[str, float]]]:
     unlike = [Block(WIDTH, 0.1 * (at + 1) / count, key=key) for at, key in enumerate(keys)]
     stacks = {name: make(alike) for name, make in KINDS.items()}
     others = {name: make(unlike) for name, make in KINDS.items() if name != "ArrayStacked"}
-    found = [("construction", {name: least(lambda m=make: m(alike)) for name, make in KINDS.items()})]
-    found.append(("trace, forward", {name: traced(apply, one, x, keys) for name, one in stacks.items()}))
-    found.append(("trace, gradient", {name: traced(gradient(apply), one, x, keys) for name, one in stacks.items()}))
-    found.append(("trace, other drop rates", {name: traced(apply, one, x, keys) for name, one in others.items()}))
-    found.append(("trace, walked, gradient", {name: traced(gradient(walk), s, x, keys) for name, s in stacks.items()}))
+    found = [("construction", least({name: lambda m=make: m(alike) for name, make in KINDS.items()}))]
+    found.append(("trace, forward", traced(apply, stacks, x, keys)))
+    found.append(("trace, gradient", traced(gradient(apply), stacks, x, keys)))
+    found.append(("trace, other drop rates", traced(apply, others, x, keys, times=9 if count <= 48 else 3)))
+    found.append(("trace, walked, gradient", traced(gradient(walk), stacks, x, keys)))
     if count <= 12:
-        walked = {name: compiled(walk, one, x, keys) for name, one in stacks.items()}
-        found.append(("compilation, walked, gradient", walked))
-        found.append(("first eager call", {name: first_call(apply, one, x, keys) for name, one in stacks.items()}))
-    if count <= 48:
-        found.append(("eager call", {name: least(lambda one=one: apply(one, x, keys)) for name, one in stacks.items()}))
-    found.append(("walking", {name: least(lambda one=one: list(one)) for name, one in stacks.items()}))
-    indexed = {name: least(lambda one=one: [one[at] for at in range(count)]) for name, one in stacks.items()}
-    found.append(("indexing, all layers", indexed))
+        found.append(("compilation, walked, gradient", compiled(walk, stacks, x, keys, times=5)))
+        found.append(("first eager call", first_call(apply, stacks, x, keys)))
+    found.append(("eager call", least({name: lambda one=one: apply(one, x, keys) for name, one in stacks.items()})))
+    found.append(("walking", least({name: lambda one=one: list(one) for name, one in stacks.items()})))
+    every = {name: lambda one=one: [one[at] for at in range(count)] for name, one in stacks.items()}
+    found.append(("indexing, all layers", least(every)))
     return found
 
 
@@ -145,15 +153,30 @@ def main() -> None:
         for name, row in rows(count):
             cells = " | ".join(f"{row[kind]:.1f}" if kind in row else "" for kind in KINDS)
             print(f"| {count} | {name} | {cells} |", flush=True)
-    print("\n| peak memory, in parameters | |\n|---|---|")
+    counts = list(map(int, given.layers.split(",")))
+    print(f"\n| peak memory, in parameters, with so many layers | {' | '.join(map(str, counts))} |")
+    print("|---" * (1 + len(counts)) + "|")
     for way in (*KINDS, "ArrayStacked, list kept", "BlockSeq, list kept", "ArrayStacked.init"):
-        done = subprocess.run([sys.executable, "-c", MEMORY, way], capture_output=True, text=True, check=True)
-        print(f"| {way} | {float(done.stdout):.2f} |", flush=True)
-    for name in ("equinox", "scanify.nn"):
-        command = f"import time, equinox; s = time.process_time(); import {name}; print(time.process_time() - s)"
-        done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
-        print(f"\nimport of {name}, after equinox: {float(done.stdout) * 1e3:.0f} ms", end="")
-    print()
+        cells = " | ".join(f"{printed(MEMORY, way, str(count), str(width(count))):.2f}" for count in counts)
+        print(f"| {way} | {cells} |", flush=True)
+    print("\n| import, ms of processor time | |\n|---|---|")
+    for names in ("jax", "jax, equinox", "jax, equinox, scanify.nn"):
+        took = min(
+            printed(f"import time; s = time.process_time(); import {names}; print(time.process_time() - s)")
+            for _ in range(5)
+        )
+        print(f"| {names} | {took * 1e3:.0f} |", flush=True)
+
+
+def width(count: int) -> int:
+    """Such that all layers together have some 768 MB; 64 MB is the most that one has."""
+    return min(2048, 2 ** int(math.log2(2048 * math.sqrt(12.5 / count))))
+
+
+def printed(program: str, *args: str) -> float:
+    """The number that a process of its own prints."""
+    done = subprocess.run([sys.executable, "-c", program, *args], capture_output=True, text=True, check=True)
+    return float(done.stdout)
 
 
 if __name__ == "__main__":
