@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.project import Index
@@ -52,6 +53,7 @@ class Classes:
         self._methods: dict[ast.stmt, dict[str, FunctionNode]] = {}
         self._module: dict[ast.stmt, bool] = {}
         self._patched: dict[str, bool] = {}
+        self._assigned: dict[tuple[Path, str], bool] = {}
 
     def bases(self, definition: Definition) -> tuple[Definition | External | None, ...]:
         """The base classes, None for those that cannot be shown."""
@@ -170,8 +172,14 @@ class Classes:
 
     def is_assigned(self, definition: Definition, name: str) -> bool:
         """Whether the file of a class assigns to an attribute of that name, other than of `self`: a counter, say."""
-        pattern = rf"(?<!self)\.{re.escape(name)}\s*([-+*/|&]=|=(?!=))|setattr\(.*[\"']{re.escape(name)}[\"']"
-        return re.search(pattern, definition.module.text) is not None
+        key = definition.module.path, name
+        if key not in self._assigned:
+            text = definition.module.text
+            stored = re.compile(rf"\.{re.escape(name)}\s*([-+*/|&]=|=(?!=))")
+            found = any(not text.endswith("self", 0, each.start()) for each in stored.finditer(text))
+            called = rf"setattr\(.*[\"']{re.escape(name)}[\"']"
+            self._assigned[key] = found or (_sets_by_name(text, name) and re.search(called, text) is not None)
+        return self._assigned[key]
 
     def is_patched(self, name: str) -> bool:
         """Whether code of the project puts something in the place of a method of that name, in a class."""
@@ -190,7 +198,7 @@ class Classes:
                 _OF_CLASS.search(text, _line_before(text, each.start()), each.start()) for each in stored.finditer(text)
             ):
                 return True
-            if "setattr(" in text and called.search(text) is not None:
+            if _sets_by_name(text, name) and called.search(text) is not None:
                 return True
         return False
 
@@ -278,6 +286,11 @@ def dotted(node: ast.AST | None) -> str | None:
         return None
     parts.append(node.id)
     return ".".join(reversed(parts))
+
+
+def _sets_by_name(text: str, name: str) -> bool:
+    """Whether a text may call `setattr` with a name: looked for before a pattern is."""
+    return "setattr(" in text and (f'"{name}"' in text or f"'{name}'" in text)
 
 
 def _line_before(text: str, at: int) -> int:
