@@ -179,7 +179,7 @@ def test_layers_that_differ_in_keys_rates_and_labels_are_a_fold(init):
             id="tables walked side by side",
         ),
         pytest.param(
-            made("Block(one, key=key)", "w[1:]", "one", before="if isinstance(w, int):\n    w = (w,) * depth\n"),
+            made("Block(one, key=key)", "w[1:]", "one", before="w = depth\nif isinstance(w, int):\n    w = (w,) * 5\n"),
             id="a table that any caller may give",
         ),
         pytest.param(made("Flagged(8, kind, key=key)", "config.kinds", "kind"), id="names of kinds"),

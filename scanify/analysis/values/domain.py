@@ -93,7 +93,8 @@ def counted(value: "Value") -> Marks:
     """The marks of a value that becomes a size. What a caller lists as sizes are numbers, of which some repeat."""
     if isinstance(value, Listed) and value.cell.is_tuple:
         return merged(counted(group.element) for group in value.cell.groups)
-    if isinstance(value, Unknown) and value.given and not value.part:
+    found = [each for each in options(value) if not isinstance(each, Number | Const)]
+    if found and all(isinstance(each, Unknown) and each.given and not each.part for each in found):
         return tuple(replace(mark, how=Vary.CHOICE) if mark.how is Vary.OTHER else mark for mark in value.marks)
     return sized(value.marks)
 
@@ -385,9 +386,7 @@ def _is_constant(value: Value, kind: type) -> bool:
 def _same(mine: Value, other: Value) -> bool:
     if mine.__class__ is not other.__class__:
         return False
-    if isinstance(mine, Listed) and isinstance(other, Listed):
-        return mine.cell is other.cell
-    if isinstance(mine, Mapped) and isinstance(other, Mapped):
+    if isinstance(mine, Listed | Mapped) and isinstance(other, Listed | Mapped):
         return mine.cell is other.cell
     if isinstance(mine, Function) and isinstance(other, Function):
         return mine.node is other.node and mine.bound is other.bound and mine.bare == other.bare

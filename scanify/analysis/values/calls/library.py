@@ -23,6 +23,7 @@ from scanify.analysis.values.domain import (
     Mapped,
     Marks,
     Number,
+    OneOf,
     Partial,
     Unknown,
     Value,
@@ -157,26 +158,26 @@ def library_fields(name: str, positional: Sequence[Value], named: Named) -> dict
     """What stands for the fields of an object of a class of `equinox.nn`: its arguments."""
     fields: dict[str, Value] = {f"argument {at}": value for at, value in enumerate(positional)}
     for keyword, value in named.items():
-        number = isinstance(value, Number | Const | Unknown) and keyword not in tables.RATES
+        number = _is_number(value) and keyword not in tables.RATES
         number = number and "activation" not in keyword and keyword != "key"
         fields[keyword] = _size(value) if number else value
     last = name.rpartition(".")[2]
     for key, value in list(fields.items()):
-        if (
-            key.startswith("argument")
-            and isinstance(value, Number | Const | Unknown)
-            and last not in ("Dropout", "Identity")
-        ):
+        if key.startswith("argument") and _is_number(value) and last not in ("Dropout", "Identity"):
             fields[key] = _size(value)
     if last == "Sequential" and positional:
         fields["layers"] = positional[0]
     return fields
 
 
+def _is_number(value: Value) -> bool:
+    return all(isinstance(option, Number | Const | Unknown) for option in options(value))
+
+
 def _size(value: Value) -> Value:
     """A number that a layer of a library is made with."""
     marks = counted(value)
-    return Number(marks) if isinstance(value, Unknown) and marks else marked(value, marks)
+    return Number(marks) if isinstance(value, Unknown | OneOf) and marks else marked(value, marks)
 
 
 def call_library_instance(

@@ -191,10 +191,18 @@ def _element(run: Interpreter, cell: ListCell, loop: int, via: str) -> Value:
         return element
     if how is Vary.NUMBER and len(cell.groups) > 1 and _holds_runs(cell):
         how = Vary.CHOICE  # `[first, *others]`: the place in the list decides
-    same = len(cell.groups) == 1 and not first.marks and isinstance(first, Const | Number | Text)
+    if how is Vary.OTHER and len(cell.groups) > 1 and _repeats_one(cell):
+        how = Vary.CHOICE  # `(activation,) * depth + (last,)`
+    plain = isinstance(first, Const | Number | Text) or (cell.repeats is not None and _repeats_one(cell))
+    same = len(cell.groups) == 1 and not first.marks and plain
     if how is Vary.NUMBER and len(constants) < sum(isinstance(group.element, Const) for group in cell.groups):
         how = Vary.CHOICE  # some of them repeat
     return element if same else marked(element, (Mark(loop, how, via),))
+
+
+def _repeats_one(cell: ListCell) -> bool:
+    """Whether a table is made of one thing many times, and of others."""
+    return any(group.count != 1 and not group.loops and not group.spread for group in cell.groups)
 
 
 def _as_number(element: Value, loop: int) -> Value | None:

@@ -40,9 +40,16 @@ def subscript(run: Interpreter, env: Env, node: ast.Subscript) -> Value:
         for part in (node.slice.lower, node.slice.upper, node.slice.step):
             if part is not None:
                 evaluate(run, env, part)
-        return marked(join(_sliced(run, env, node, option) for option in options(owner)), chosen(owner))
+        return marked(join(_sliced(run, env, node, option) for option in _with_parts(owner)), chosen(owner))
     index = evaluate(run, env, node.slice)
-    return marked(join(_item(run, env, node, option, index) for option in options(owner)), chosen(owner))
+    return marked(join(_item(run, env, node, option, index) for option in _with_parts(owner)), chosen(owner))
+
+
+def _with_parts(value: Value) -> list[Value]:
+    """What a value may be where a part of it is taken, which a number or None does not have."""
+    found = list(options(value))
+    plain = [each for each in found if isinstance(each, Number) or (isinstance(each, Const) and each.value is None)]
+    return [each for each in found if each not in plain] or found
 
 
 def _sliced(run: Interpreter, env: Env, node: ast.Subscript, owner: Value) -> Value:

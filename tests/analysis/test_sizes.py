@@ -1,0 +1,78 @@
+"""Sizes of layers that are listed: which of them are shown to repeat, and which to differ from layer to layer."""
+
+import pytest
+from helpers import PRELUDE, only
+
+from scanify.analysis.plan import Plan, Refusal
+
+HEAD = PRELUDE.partition("class Model")[0]
+NET = """\
+class Layer(eqx.Module):
+    linear: eqx.nn.Linear
+    activation: object
+
+    def __init__(self, before, after, activation=None, *, key):
+        self.linear = eqx.nn.Linear(before, after, key=key)
+        self.activation = activation
+
+    def __call__(self, x):
+        return self.linear(x)
+
+
+class Net(eqx.Module):
+    blocks: list
+
+    def __init__(self, hidden{annotation}, depth: int, act=jax.nn.relu, *, key):
+{lines}
+
+    def __call__(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+"""
+PAIRS = "self.blocks = [Layer(a, b, key=key) for a, b in zip(hidden[:-1], hidden[1:])]"
+EITHER = ("if isinstance(hidden, int):", "    hidden = (hidden,) * (depth + 1)", PAIRS)
+
+
+def net(*lines: str, annotation: str = "") -> str:
+    return HEAD + NET.format(annotation=annotation, lines="\n".join(f"        {line}" for line in lines))
+
+
+@pytest.mark.parametrize(
+    ("lines", "annotation"),
+    [
+        (EITHER, ""),
+        (EITHER, ": int | tuple[int, ...]"),
+        ((PAIRS,), ": list[int]"),
+        (("hidden = (8,) + tuple(hidden) + (8,)", PAIRS), ""),
+        (
+            (
+                "acts = (act,) * depth + (None,)",
+                "self.blocks = [Layer(8, 8, a, key=k) for a, k in zip(acts, jr.split(key, depth + 1))]",
+            ),
+            "",
+        ),
+    ],
+)
+def test_sizes_of_which_some_repeat_are_grouped(lines, annotation):
+    plan = only(net(*lines, annotation=annotation))
+    assert isinstance(plan, Plan) and plan.rule == "SCN102"
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        "hidden = [hidden, *map(lambda m: hidden * m, (1, 2, 4, 8))]",
+        "hidden = [hidden] + [hidden * 2**i for i in range(depth)]",
+        "hidden = [4, 8, 16, 32]",
+    ],
+)
+def test_sizes_that_grow_are_not(sizes):
+    said = only(net(sizes, PAIRS, annotation=": int"))
+    assert isinstance(said, Refusal) and said.rule == "SCN203" and "differ in shape" in said.reason
+
+
+def test_functions_that_are_written_out_are_each_another():
+    lines = "self.blocks = [Layer(8, 8, a, key=key) for a in (act, jax.nn.tanh, hidden)]"
+    plan = only(net(lines))
+    assert isinstance(plan, Refusal) or plan.holds.name == "BLOCK_SEQ"

@@ -1,0 +1,63 @@
+"""Layers whose sizes are listed, and carries that layers write into, rewritten and held against the Python loop."""
+
+import jax.numpy as jnp
+import pytest
+
+from tests.against_loop import PRELUDE, model, same
+
+SIZES = """\
+hidden = {hidden}
+if isinstance(hidden, int):
+    hidden = (hidden,) * 5
+sizes = (4,) + tuple(hidden) + (4,)
+self.layers = [Block(a, b, key=k) for a, b, k in zip(sizes[:-1], sizes[1:], jr.split(key, len(sizes) - 1))]
+"""
+LOOP = "for layer in self.layers:\n    x = layer(x)\nreturn x"
+
+
+@pytest.mark.parametrize("hidden", ["4", "(6, 6, 6, 6)", "(6, 6, 6, 3, 3, 3, 3)", "(8, 2, 5)"])
+def test_layers_compute_the_same_whichever_sizes_repeat(hidden):
+    text = model(LOOP, SIZES.replace("{hidden}", "hidden")).replace(
+        "def __init__(self, key)", "def __init__(self, key, hidden=HIDDEN)"
+    )
+    same(f"HIDDEN = {hidden}\n{text}")
+
+
+IMAGE = """\
+@jax.tree_util.register_pytree_node_class
+class Image:
+    def __init__(self, data, scale=None):
+        self.data = data
+        self.scale = scale
+
+    def with_data(self, data):
+        return self.__class__(data, self.scale)
+
+    def tree_flatten(self):
+        return (self.data,), None
+
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        return cls(*children)
+
+
+class Scaled(eqx.Module):
+    block: Block
+
+    def __init__(self, dim, *, key):
+        self.block = Block(dim, key=key)
+
+    def __call__(self, x: Image):
+        if x.scale is None:
+            x.scale = 2.0
+        return x.with_data(self.block(x.data) * x.scale)
+
+
+"""
+
+
+def test_a_carry_that_layers_write_into():
+    call = "image = Image(x)\nfor layer in self.layers:\n    image = layer(image)\nreturn image.data"
+    text = model(call, "self.layers = [Scaled(4, key=k) for k in jr.split(key, 5)]")
+    new = same(text.replace(PRELUDE, PRELUDE + IMAGE), jnp.linspace(-0.5, 1.0, 4))
+    assert "fold" in new
