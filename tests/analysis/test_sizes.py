@@ -76,3 +76,29 @@ def test_functions_that_are_written_out_are_each_another():
     lines = "self.blocks = [Layer(8, 8, a, key=key) for a in (act, jax.nn.tanh, hidden)]"
     plan = only(net(lines))
     assert isinstance(plan, Refusal) or plan.holds.name == "BLOCK_SEQ"
+
+
+LEVELS = """\
+class Net(eqx.Module):
+    levels: list
+
+    def __init__(self, dim, mults=(1, 2, 4, 8), *, key):
+        dims = [dim, *map(lambda m: dim * m, mults)]
+        self.levels = []
+        for (before, after), k in {walked}:
+            self.levels.append([Wide(before, {same}, key=k), Wide({same}, {same}, key=k)])
+
+    def __call__(self, x):
+        for first, second in self.levels:
+            x = second(first(x))
+        return x
+"""
+WIDE = NET.partition("class Net")[0].replace("class Layer", "class Wide")
+
+
+def test_levels_of_which_each_has_its_own_widths_are_no_gain():
+    text = HEAD + WIDE + LEVELS.replace("{same}", "after")
+    said = only(text.replace("{walked}", "zip(list(zip(dims[:-1], dims[1:])), jr.split(key, 4))"))
+    assert isinstance(said, Refusal) and said.rule == "SCN203"
+    plan = only(text.replace("{walked}", "zip([(dim, dim)] * 4, jr.split(key, 4))"))
+    assert isinstance(plan, Plan)

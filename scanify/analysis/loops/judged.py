@@ -52,7 +52,7 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
         through = worst[1].via or worst[1].path
         text = f"each stage is built with its own value of `{through}`: the loops over each of them can be scans"
         return replace(layers, refusal=("SCN203", text, worst[0].module.place(worst[0].node)))
-    if worst is not None and worst[1].how is Vary.SHAPE and layers.several:  # then each element has one that differs
+    if worst is not None and worst[1].how >= Vary.SHAPE and layers.several:  # then each element has one that differs
         useless = no_gain([worst[0]], differences)
         if useless is not None:
             return replace(layers, refusal=useless)

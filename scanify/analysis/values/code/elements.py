@@ -66,6 +66,23 @@ def _holds_objects(value: Listed | Mapped) -> bool:
     )
 
 
+def row_of(cell: ListCell, row: Listed, loop: int, via: str) -> Listed:
+    """A tuple of a table that is walked: what differs from one to the next as it is built differs as it is walked."""
+    around = {number for group in cell.groups for number in group.loops}
+    if not row.cell.is_tuple or not around:
+        return row
+    return replace(row, cell=replace(row.cell, groups=[_part_of(each, around, loop, via) for each in row.cell.groups]))
+
+
+def _part_of(group: Group, around: set[int], loop: int, via: str) -> Group:
+    part = group.element
+    found = [mark.how for mark in part.marks if mark.loop in around]
+    if isinstance(part, Listed) and part.cell.is_tuple:
+        inner = [_part_of(each, around, loop, via) for each in part.cell.groups]
+        return replace(group, element=replace(part, cell=replace(part.cell, groups=inner)))
+    return replace(group, element=marked(part, (Mark(loop, max(found), via),))) if found else group
+
+
 def own_marks(run: Interpreter, cell: ListCell, element: Instance, loop: int, via: str) -> Marks:
     """How objects differ from one to the next: settings of a layer each, or modules that others are made of."""
     if isinstance(element.cls, Library):

@@ -3,7 +3,7 @@
 import ast
 from dataclasses import dataclass, field, replace
 
-from scanify.analysis.values.code.elements import given_element, is_from_elsewhere, own_marks
+from scanify.analysis.values.code.elements import given_element, is_from_elsewhere, own_marks, row_of
 from scanify.analysis.values.domain import (
     AN_ELEMENT,
     Array,
@@ -188,7 +188,7 @@ def _element(run: Interpreter, cell: ListCell, loop: int, via: str) -> Value:
     if isinstance(element, Instance):
         return marked(element, own_marks(run, cell, element, loop, via))
     if isinstance(element, Listed):
-        return element
+        return row_of(cell, element, loop, via)
     if how is Vary.NUMBER and len(cell.groups) > 1 and _holds_runs(cell):
         how = Vary.CHOICE  # `[first, *others]`: the place in the list decides
     if how is Vary.OTHER and len(cell.groups) > 1 and _repeats_one(cell):
