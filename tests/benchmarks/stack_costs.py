@@ -10,7 +10,7 @@ import math
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -23,12 +23,14 @@ from scanify.nn import ArrayStacked, BlockSeq
 WIDTH = 8
 KINDS: dict[str, Callable[[list[Any]], Any]] = {"list": list, "ArrayStacked": ArrayStacked.of, "BlockSeq": BlockSeq.of}
 MEMORY = """
-import resource, sys
+import sys
+from pathlib import Path
 import equinox as eqx, jax, jax.random as jr
 from scanify.nn import ArrayStacked, BlockSeq
 from tests.benchmarks.stack_costs import Block
 
-def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+# Not `ru_maxrss`, which begins with that of the process that has started this one.
+def peak(): return 1024 * int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
 
 count, width = int(sys.argv[2]), int(sys.argv[3])
 keys = jr.split(jr.key(0), count)
@@ -146,14 +148,11 @@ def rows(count: int) -> list[tuple[str, dict[str, float]]]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.stack_costs", description=__doc__)
     parser.add_argument("--layers", default="1,4,12,48,200")
+    parser.add_argument("--no-times", action="store_true", help="memory and imports alone")
     given = parser.parse_args()
-    print(f"Printed by `python -m tests.benchmarks.stack_costs --layers {given.layers}`, jax {jax.__version__}.\n")
-    print("| layers | ms of processor time | list | ArrayStacked | BlockSeq |\n|---|---|---|---|---|")
-    for count in map(int, given.layers.split(",")):
-        for name, row in rows(count):
-            cells = " | ".join(f"{row[kind]:.1f}" if kind in row else "" for kind in KINDS)
-            print(f"| {count} | {name} | {cells} |", flush=True)
     counts = list(map(int, given.layers.split(",")))
+    if not given.no_times:
+        print_times(counts)
     print(f"\n| peak memory, in parameters, with so many layers | {' | '.join(map(str, counts))} |")
     print("|---" * (1 + len(counts)) + "|")
     for way in (*KINDS, "ArrayStacked, list kept", "BlockSeq, list kept", "ArrayStacked.init"):
@@ -166,6 +165,14 @@ def main() -> None:
             for _ in range(5)
         )
         print(f"| {names} | {took * 1e3:.0f} |", flush=True)
+
+
+def print_times(counts: Sequence[int]) -> None:
+    print("| layers | ms of processor time | list | ArrayStacked | BlockSeq |\n|---|---|---|---|---|")
+    for count in counts:
+        for name, row in rows(count):
+            cells = " | ".join(f"{row[kind]:.1f}" if kind in row else "" for kind in KINDS)
+            print(f"| {count} | {name} | {cells} |", flush=True)
 
 
 def width(count: int) -> int:
