@@ -22,8 +22,8 @@ from scanify.analysis.values.domain import (
     Unknown,
     Value,
     Walked,
+    options,
 )
-from scanify.analysis.values.domain import options as options_of
 from scanify.analysis.values.explore import Explorer
 from scanify.analysis.values.heap import DictCell, ListCell
 from scanify.analysis.values.interpreter import Interpreter
@@ -61,7 +61,7 @@ def _may_hold(run: Interpreter, value: Value, depth: int = 0) -> bool:
         case Listed() | Mapped():
             return _cell_may_hold(run, value.cell, depth)
         case Walked():
-            return any(_may_hold(run, option, depth + 1) for part in value.parts for option in options_of(part))
+            return any(_may_hold(run, option, depth + 1) for part in value.parts for option in options(part))
         case _:
             return True
 
@@ -72,7 +72,7 @@ def _cell_may_hold(run: Interpreter, cell: ListCell | DictCell, depth: int) -> b
         elements = [*elements, *cell.entries.values()]
     if not elements or cell.given:
         return True
-    return any(_may_be(run, option, depth) for element in elements for option in options_of(element))
+    return any(_may_be(run, option, depth) for element in elements for option in options(element))
 
 
 def _may_be(run: Interpreter, element: Value, depth: int) -> bool:
