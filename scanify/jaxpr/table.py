@@ -49,6 +49,7 @@ class Table:
         self.fresh_count = 0
         # Neighbours that were found not to be rows of one value (`scanify.jaxpr.rules.elements`).
         self.apart: set[tuple[int, int, int]] = set()
+        self.cuts: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}  # what `views.cut` has answered
         # Zeros that were left out of sums of derivatives so far, and whether none may be (`scanify.jaxpr.rules.signs`).
         self.zeros_left_out = 0
         self.exact = False

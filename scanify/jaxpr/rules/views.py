@@ -271,13 +271,18 @@ def cut(table: Table, value: int, bounds: Bounds) -> int:
         return value
     if 0 in shape:
         return table.zeros(shape, table.dtype[value])
+    # Once for each: operands that operations share would be cut again on every path to them.
+    known = table.cuts.get((value, bounds))
+    if known is not None:
+        return known
     inner = peel(table, value)
     box = carry_bounds(bounds, old, table.shape[inner])
     rule = SLICE_THROUGH.get(table.op[inner])
     answer = rule(table, inner, box) if rule else None
     if answer is None:
         answer = table.node("slice", box, (inner,), sizes(box), table.dtype[inner])
-    return reshape(table, answer, shape)
+    answer = table.cuts[value, bounds] = reshape(table, answer, shape)
+    return answer
 
 
 def _cut_fill(table: Table, value: int, box: Bounds) -> int:
