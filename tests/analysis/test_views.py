@@ -46,6 +46,45 @@ def test_another_name_for_the_list_is_the_list():
     assert isinstance(plan.stack, InitStack)
 
 
+@pytest.mark.parametrize(
+    ("after", "holds"),
+    [
+        ("", Holds.ARRAY_STACKED),
+        ("def grow(self):\n        self.layers.append(Other())\n", Holds.BLOCK_SEQ),
+        ("def swap(self, layers):\n        object.__setattr__(self, 'layers', layers)\n", Holds.BLOCK_SEQ),
+    ],
+)
+@pytest.mark.parametrize("before", ["", "layers = self.layers"])
+def test_another_name_is_held_in_the_call_as_the_list_itself_is(before, after, holds):
+    loop = LOOP if before else LOOP.replace("in layers", "in self.layers")
+    text = text_of(before, loop) + (f"\n    {after}" if after else "")
+    plan = only(text, stack="call")
+    assert isinstance(plan, Plan) and plan.holds is holds
+
+
+@pytest.mark.parametrize("after", ["self.layers.append(Other())", "self.layers[0] = x", "Other.hold(self.layers)"])
+@pytest.mark.parametrize("before", ["", "[1:]", "[::-1] if mask else self.layers"])
+def test_what_others_put_into_a_list_is_in_its_copies_too(before, after):
+    text = text_of(f"layers = self.layers{before}") + f"\n    def grow(self, x):\n        {after}\n"
+    plan = only(text)
+    assert isinstance(plan, Plan) and isinstance(plan.stack, CallStack)
+    assert (plan.holds, plan.safe, plan.call and plan.call.owner) == (Holds.BLOCK_SEQ, False, None)
+
+
+def test_a_list_that_a_function_is_given_is_looked_at_under_the_name_of_its_field():
+    helper = "\ndef run(layers, x):\n    for layer in layers:\n        x = layer(x)\n    return x\n"
+    text = text_of("x = run(self.layers, x)", "") + helper
+    plan = only(text)
+    assert isinstance(plan, Plan) and (plan.holds, plan.safe) == (Holds.ARRAY_STACKED, True)
+    plan = only(text + "\ndef grow(model):\n    model.layers.append(Other())\n")
+    assert isinstance(plan, Plan) and (plan.holds, plan.safe) == (Holds.BLOCK_SEQ, False)
+
+
+def test_a_list_that_no_field_holds_is_compared_when_it_is_stacked():
+    plan = only(text_of("layers = [Block(8, key=k) for k in keys]"), stack="call")
+    assert isinstance(plan, Plan) and plan.holds is Holds.BLOCK_SEQ
+
+
 def test_lists_of_different_classes():
     plan = only(text_of("layers = self.layers if mask else self.others"))
     assert isinstance(plan, Plan)

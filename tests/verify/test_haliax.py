@@ -24,8 +24,7 @@ from tests.nn.side_by_side import needs_haliax
 pytestmark = needs_haliax
 
 OURS, THEIRS = "from scanify.nn import ArrayStacked", "from tests.verify.haliax_stack import ArrayStacked"
-# The list of the encoder is held by a BlockSeq where it is stacked in the call, which haliax has none of.
-CASES = ("gpt:gpt_small", "llama:llama_training", "vit:vit", "mixer:mixer", "moe:moe", "film:film")
+CASES = ("gpt:gpt_small", "llama:llama_training", "vit:vit", "mixer:mixer", "moe:moe", "film:film", "encoder:encoder")
 
 
 def on_haliax(name: str, remat: str, folder: Path) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """What is known of the layers that a loop walks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from scanify.analysis.facts import Place
@@ -65,6 +65,14 @@ def groups_of(cell: ListCell | DictCell) -> list[Group]:
         return list(cell.made)
     made = [Group(value, getattr(value, "node", None) or cell.node, cell.module) for value in cell.entries.values()]
     return [*made, *cell.groups]
+
+
+def sources(cells: Iterable[ListCell | DictCell]) -> Iterator[ListCell | DictCell]:
+    """Some lists and those that they are copies or parts of: what is put into these is in the copies, too."""
+    for cell in cells:
+        yield cell
+        if isinstance(cell, ListCell) and cell.copied is not None:
+            yield from sources([cell.copied])
 
 
 def is_unshown(group: Group) -> bool:

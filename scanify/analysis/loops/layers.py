@@ -8,7 +8,7 @@ from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import applies
 from scanify.analysis.loops.given import composed, held, may_be_called_elsewhere, of_any_class
 from scanify.analysis.loops.judged import judged, mixed, together
-from scanify.analysis.loops.layer_list import FUNCTIONS, Layers, groups_of
+from scanify.analysis.loops.layer_list import FUNCTIONS, Layers, groups_of, sources
 from scanify.analysis.loops.unshown import empty, modules_among, nothing_shown, says_no_class, shown_of, unclear
 from scanify.analysis.lower.loop import Form, Loop, Order, Walk
 from scanify.analysis.lower.nodes import nodes_in
@@ -105,6 +105,14 @@ def fields_walked(
         owner, attribute = _holder(run, walk, envs)
         if owner is not None and attribute is not None:
             yield owner, attribute, _all_values(run, walk, envs)
+
+
+def kept_as(run: Interpreter, loop: Loop, envs: Sequence[Env]) -> set[str]:
+    """The attributes that hold what a loop walks by a local name, or what that is a copy or a part of."""
+    named = [walk for walk in loop.walks if any(isinstance(base, ast.Name) for base in walk.bases)]
+    cells = [cell for walk in named for cell in sources(_cells(run, walked_values(run, walk, envs)))]
+    stores = (stored for cell in cells for stored in run.stores.get(cell.node, {}).values())
+    return {stored.attribute for stored in stores if stored.attribute is not None}
 
 
 def _of_walk(run: Interpreter, loop: Loop, walk: Walk, envs: Sequence[Env]) -> Layers | None:

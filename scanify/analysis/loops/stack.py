@@ -1,14 +1,14 @@
 """Where a list of layers can be stacked: where it is built, if a stack serves every use of it; else in the call."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
-from scanify.analysis.loops.layer_list import Layers
+from scanify.analysis.loops.layer_list import Layers, sources
 from scanify.analysis.lower.loop import Loop, Order
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import After, Annotation, CallStack, InitStack, Wrap
@@ -135,7 +135,7 @@ def _touched(run: Interpreter, value: object, depth: int = 0) -> Use | None:
 
 def assigned_elsewhere(run: Interpreter, layers: Layers) -> tuple[str, Place] | None:
     """An assignment to the field from outside of the class."""
-    for owner, attribute in _fields(run, layers):
+    for owner, attribute in _holding(run, layers, _sources(layers)):
         for cls in (*run.classes.lineage(owner), *run.classes.heirs(owner)):
             replaced = run.replaced.get((cls.node, attribute))
             if replaced is not None:
@@ -146,12 +146,21 @@ def assigned_elsewhere(run: Interpreter, layers: Layers) -> tuple[str, Place] | 
     return None
 
 
-def _fields(run: Interpreter, layers: Layers) -> list[tuple[Definition, str]]:
+def fields_of(run: Interpreter, layers: Layers) -> list[tuple[Definition, str]]:
     """The fields that hold the list, under every name."""
+    return _holding(run, layers, layers.cells)
+
+
+def _sources(layers: Layers) -> Iterable[ListCell | DictCell]:
+    """The list, and what it is a copy of where a function copies it: what others put there is in the copy, too."""
+    return sources(layers.cells) if layers.attribute is None else layers.cells
+
+
+def _holding(run: Interpreter, layers: Layers, cells: Iterable[ListCell | DictCell]) -> list[tuple[Definition, str]]:
     found = {}
     if layers.owner is not None and layers.attribute is not None:
         found[layers.owner.node, layers.attribute] = layers.owner
-    for cell in layers.cells:
+    for cell in cells:
         for stored in run.stores.get(cell.node, {}).values():
             if stored.owner is not None and stored.attribute is not None:
                 found.setdefault((stored.owner.node, stored.attribute), stored.owner)
@@ -191,7 +200,7 @@ def may_be_replaced(run: Interpreter, layers: Layers) -> bool:
 
 
 def _used_at(run: Interpreter, layers: Layers, changers: Sequence[Does]) -> Place | None:
-    for cell in layers.cells:
+    for cell in _sources(layers):
         for use in cell.uses:
             if use.does in changers and not _is_built(run, cell, use):
                 return use.place
@@ -331,7 +340,7 @@ def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
 
 def _held(run: Interpreter, layers: Layers) -> Refused | None:
     """A field that does not keep what is assigned to it, or hides it from gradients."""
-    for owner, attribute in _fields(run, layers):
+    for owner, attribute in fields_of(run, layers):
         field = run.classes.fields(owner).get(attribute)
         for keyword in field.default.keywords if field is not None and isinstance(field.default, ast.Call) else ():
             static = keyword.arg == "static" and not (
@@ -361,7 +370,7 @@ def _annotations(run: Interpreter, loop: Loop, layers: Layers) -> Iterator[Annot
 
 def _declared(run: Interpreter, loop: Loop, layers: Layers) -> Iterator[tuple[Module, ast.expr]]:
     """The annotations of the fields that hold the list, and of the loop's own name for it."""
-    for holder, attribute in _fields(run, layers):
+    for holder, attribute in fields_of(run, layers):
         for owner in run.classes.lineage(holder):
             for statement in owner.node.body if isinstance(owner.node, ast.ClassDef) else ():
                 if isinstance(statement, ast.AnnAssign) and dotted(statement.target) == attribute:

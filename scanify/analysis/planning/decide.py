@@ -15,6 +15,7 @@ from scanify.analysis.loops.stack import (
     assigned_elsewhere,
     changed_at,
     choose_stack,
+    fields_of,
     may_be_empty,
     may_be_replaced,
 )
@@ -118,7 +119,7 @@ def _plan(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> Pla
             and (
                 may_be_replaced(run, layers)
                 or assigned_elsewhere(run, layers)
-                or layers.attribute is None
+                or not fields_of(run, layers)
                 or layers.optional
             )
         )

@@ -11,7 +11,7 @@ from scanify.analysis.loops.applied import calls_itself
 from scanify.analysis.loops.fact import LoopFact, fact_of
 from scanify.analysis.loops.given import hand_in, is_given, settle
 from scanify.analysis.loops.layer_list import groups_of
-from scanify.analysis.loops.layers import fields_walked, layers_of, walked_values
+from scanify.analysis.loops.layers import fields_walked, kept_as, layers_of, walked_values
 from scanify.analysis.loops.used_as_data import used_as_data
 from scanify.analysis.lower.loop import Form, Loop
 from scanify.analysis.lower.loops import loops_in
@@ -141,8 +141,21 @@ def _look_around(run: Interpreter, explorer: Explorer, loops: Sequence[Loop]) ->
         words.add("tree_at")
     for _ in range(_ROUNDS):
         explorer.explore(words)
+        _look_at_names(run, explorer, loops, fields)
         words = _other_names(run, words) | run.asked_for - {""}
     _hand_in(run, explorer, loops)
+
+
+def _look_at_names(run: Interpreter, explorer: Explorer, loops: Sequence[Loop], fields: set[str]) -> None:
+    """Run what mentions the fields, but some that are known, whose lists the loops walk by names of their own."""
+    found: set[str] = set()
+    for loop in loops:
+        kept = kept_as(run, loop, explorer.envs(loop.node)) - fields
+        found |= kept | (_owner_names(run, explorer, loop) if kept else set())
+        for name in sorted(kept):
+            fields.add(name)
+            _guess(run, explorer, name)
+    explorer.explore_again(found)
 
 
 def _called_by(explorer: Explorer, loop: Loop) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import calls_itself
 from scanify.analysis.loops.layers import walked_values
+from scanify.analysis.loops.unshown import modules_among, says_no_class
 from scanify.analysis.lower.loop import Form, Loop
 from scanify.analysis.values.domain import (
     Array,
@@ -78,5 +79,5 @@ def _cell_may_hold(run: Interpreter, cell: ListCell | DictCell, depth: int) -> b
 def _may_be(run: Interpreter, element: Value, depth: int) -> bool:
     """Whether an element may be a module, or hold some."""
     if isinstance(element, Instance) and isinstance(element.cls, Definition):
-        return is_layer(run, element) or not run.classes.known_bases(element.cls)
+        return is_layer(run, element) or says_no_class(run, element) or bool(modules_among(run, element))
     return _may_hold(run, element, depth + 1)
