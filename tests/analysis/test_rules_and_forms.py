@@ -33,6 +33,7 @@ MAPS = {
 }
 SEQUENTIAL = {"Sequential": Form("", "{walked}(x)", "")}
 LOOPS = FOLDS | MAPS
+CARRIED = FOLDS | SEQUENTIAL
 EVERY = LOOPS | SEQUENTIAL
 
 CLASSES = """\
@@ -137,6 +138,7 @@ LAYERS = {
     "a layer that prints": ("[Loud(8, key=k) for k in jr.split(key, depth)]", "SCN207", EVERY),
     "a layer that asks for a value": ("[Asking(8, key=k) for k in jr.split(key, depth)]", "SCN208", EVERY),
     "layers of the caller": ("layers", "SCN215", LOOPS),
+    "a layer with strides": ("[eqx.nn.Conv1d(8, 8, 3, 2, key=k) for k in jr.split(key, depth)]", "SCN216", CARRIED),
 }
 
 

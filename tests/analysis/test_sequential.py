@@ -111,7 +111,9 @@ def test_the_line_is_that_of_the_constructor_and_the_body_is_where_it_is_applied
             "BlockSeq",
             id="two of a kind, one on a condition",
         ),
-        pytest.param("nn.Sequential([nn.MaxPool1d(2) for _ in range(depth)])", "fold", "BlockSeq", id="of equinox"),
+        pytest.param(
+            "nn.Sequential([nn.MaxPool1d(3, padding=1) for _ in range(depth)])", "fold", "BlockSeq", id="of equinox"
+        ),
         pytest.param(
             "nn.Sequential([Block(8, key=a), Block(8, key=b), Block(8, key=c)])",
             "fold",

@@ -29,6 +29,7 @@ from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.identity import kind_of
 from scanify.analysis.values.interpreter import CARRIED, Interpreter, holder_of
+from scanify.analysis.values.size import Size
 
 _MOST_LAYERS = 32  # kinds of layers that are run one by one
 _SUPER = "`super()` without arguments does not work in the function of a scan"
@@ -91,6 +92,8 @@ def body_of(
         body.unclear = body.unclear or any(effect.act is Act.UNKNOWN for effect in effects)
         body.applied |= {effect.what for effect in effects if effect.act is Act.APPLY}
         body.branches = body.branches or next(_branches(layers, effects), "")
+        if layers.refusal is None and any(effect.act is Act.RESIZES for effect in effects):
+            body.problems += _resized(run, loop, layers, env, carry)
         told = {each for effect in effects if effect.act in (Act.TELLS, Act.DEBUG) for each in nodes_in(effect.node)}
         for effect in effects:
             if effect.act is Act.TEXT and not _matters(effect, told, (number, carried)):
@@ -106,6 +109,25 @@ def body_of(
     # Which call is run first, and is remembered for others, depends on what else is asked for; the answer must not.
     body.problems.sort(key=lambda problem: _order(loop, problem[0], problem[2]))
     return body
+
+
+def _resized(run: Interpreter, loop: Loop, layers: Layers, env: Env, carry: Sequence[str]) -> Iterator[Reason]:
+    """Carries that are arrays and are shown to have another shape after each layer: no scan can carry those."""
+    with run.question(), run.recording():
+        inner = env.copy()
+        number = run.new_loop()
+        with run.region(number):
+            _begin(run, loop, layers, inner, number)
+            for name in carry:
+                if all(isinstance(option, Array | Unknown) for option in options(inner.lookup(name) or Array())):
+                    inner.bind(name, Array(marks=(Mark(number, Vary.CARRY, name),), size=Size(name)))
+            if loop.element is None:
+                execute(run, inner, loop.body, Flow())
+    for name in carry:
+        value = inner.lookup(name)
+        if isinstance(value, Array) and value.size is not None and value.size.of == name and value.size.changed:
+            reason = f"`{name}` has another shape after each layer, through `{value.size.what}`"
+            yield "SCN216", f"{reason}: a scan carries one shape", value.size.at
 
 
 def _order(loop: Loop, rule: str, place: Place | None) -> tuple[bool, str, str, int]:

@@ -10,6 +10,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from scanify.analysis.facts import Place
+from scanify.analysis.values.size import Size, common
 
 if TYPE_CHECKING:
     from scanify.analysis.index.meaning import Definition
@@ -149,9 +150,8 @@ class Key:
 
 @dataclass(frozen=True)
 class Array:
-    """An array, of numpy where `numpy` says so. `shape` are the marks of what its shape was made from.
-
-    `rows` is the length of its first axis where that is known, `cast` the dtype that it was last cast to, as written.
+    """An array, of numpy where `numpy` says so. `shape` are the marks of what its shape was made from, `size` how that
+    differs from a carry's, `rows` the length of its first axis, where known, `cast` the last dtype, as written.
     """
 
     numpy: bool = False
@@ -160,6 +160,7 @@ class Array:
     rows: int | None = None
     born: int = field(default=0, compare=False)
     cast: str = ""
+    size: Size | None = None
 
 
 @dataclass(eq=False)
@@ -355,7 +356,8 @@ def join(values: Iterable[Value], most: int = _MOST) -> Value:
             return kind(marks)
     if all(isinstance(value, Array) for value in flat):
         arrays = [value for value in flat if isinstance(value, Array)]
-        return Array(any(one.numpy for one in arrays), marks, merged(one.shape for one in arrays))
+        size = common(one.size for one in arrays)
+        return Array(any(one.numpy for one in arrays), marks, merged(one.shape for one in arrays), size=size)
     if all(isinstance(value, Key) for value in flat):
         return Key(marks, any(isinstance(value, Key) and value.many for value in flat))
     unknown = next((value for value in flat if isinstance(value, Unknown)), None)
@@ -378,9 +380,7 @@ def unknown_once(values: Iterable[Value]) -> list[Value]:
 
 
 def _is_constant(value: Value, kind: type) -> bool:
-    if not isinstance(value, Const):
-        return False
-    return isinstance(value.value, str) if kind is Text else isinstance(value.value, int | float)
+    return isinstance(value, Const) and isinstance(value.value, str if kind is Text else int | float)
 
 
 def _same(mine: Value, other: Value) -> bool:

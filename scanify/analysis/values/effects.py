@@ -27,7 +27,7 @@ class Act(Enum):
     gave to the function that changes it. IN_PLACE is `x += y` for an `x` of the caller, which an array of numpy would
     be changed by. AGAIN does what is done already when it is done once more. SHAPED is a condition on the shape of what
     goes from layer to layer. TEXT makes a string of what is a tracer in a scan, or where it has `marks` of what may be
-    one in a scan over those loops.
+    one in a scan over those loops. RESIZES may give an array of another shape.
     """
 
     WRITE = "write"
@@ -48,6 +48,7 @@ class Act(Enum):
     IN_PLACE = "in place"
     AGAIN = "again"
     SHAPED = "shaped"
+    RESIZES = "resizes"
 
 
 @dataclass(frozen=True, eq=False)

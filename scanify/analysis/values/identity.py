@@ -74,7 +74,9 @@ def kind_of(value: Value | None, depth: int = 0) -> object | None:
             return ("const", type(value.value), value.value)
         case Unknown():
             return ("unknown", value.born > 0, _differs(value))
-        case Array() | Number() | Text() | Key():
+        case Array():
+            return Array, _differs(value), value.size
+        case Number() | Text() | Key():
             return type(value), _differs(value)
         case Listed() if value.cell.is_tuple:
             return ("tuple", tuple(kind_of(each.element, depth + 1) or id(each.element) for each in value.cell.groups))

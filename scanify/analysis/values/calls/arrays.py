@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.values.calls.resizing import combined
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -27,7 +28,8 @@ def of_arrays(values: Sequence[Value], marks: Marks) -> Array:
     arrays = [value for value in values if isinstance(value, Array)]
     plain = all(isinstance(value, Number | Const) or (isinstance(value, Array) and value.numpy) for value in values)
     born = min((one.born for one in arrays), default=0)
-    return Array(plain, marks, merged(one.shape for one in arrays), born=born, cast=_cast_of(values, arrays))
+    shape, size = merged(one.shape for one in arrays), combined(arrays)
+    return Array(plain, marks, shape, born=born, cast=_cast_of(values, arrays), size=size)
 
 
 _OF_AXES = frozenset("expand_dims squeeze reshape ravel flatten rearrange atleast_1d atleast_2d atleast_3d".split())

@@ -12,6 +12,7 @@ from scanify.analysis.values.code.annotations import annotated, parameter
 from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.code.iteration import elements_of
 from scanify.analysis.values.domain import (
+    Array,
     Class,
     Function,
     Instance,
@@ -115,7 +116,7 @@ def _partial(
         return library_init(function, positional, named)
     if function.through in tables.VMAPS:
         made = call(run, env, node, function.function, [_row(one) for one in arguments], keywords)
-        return stacked(made)
+        return stacked(made, arguments)
     return call(run, env, node, function.function, arguments, keywords)
 
 
@@ -123,8 +124,14 @@ def _row(value: Value) -> Value:
     return Key(value.marks) if isinstance(value, Key) and value.many else value
 
 
-def stacked(value: Value) -> Value:
-    """What a function gives under vmap: arrays with one more axis, and layers that are stacked already."""
+def stacked(value: Value, arguments: Sequence[Value]) -> Value:
+    """What a function gives under vmap: arrays with one more axis, and layers that are stacked already.
+
+    Of several arguments some may be given whole to each call: then an array may have one more axis than they.
+    """
+    mapped = len(arguments) == 1 and getattr(arguments[0], "size", None) is not None
+    if isinstance(value, Array) and value.size is not None and not mapped:
+        return replace(value, size=None)
     if isinstance(value, Instance):
         return Instance(value.cls, value.fields, False, value.whole, value.marks, "stacked", value.node)
     return value

@@ -8,6 +8,7 @@ from scanify.analysis.values import tables
 from scanify.analysis.values.calls.arguments import arguments_of
 from scanify.analysis.values.calls.arrays import dtype_asked
 from scanify.analysis.values.calls.builtin_calls import BUILTINS, unknown_taker
+from scanify.analysis.values.calls.resizing import of_function, of_layer
 from scanify.analysis.values.code.iteration import iterate
 from scanify.analysis.values.domain import (
     AN_ELEMENT,
@@ -76,7 +77,7 @@ def call_library(
         return Instance(function, {}, True, True, node=node, born=run.tick())
     if name == "functools.reduce" and len(positional) >= 2:
         return _reduce(run, env, node, positional)
-    return _other(run, env, node, name, positional, values, marks)
+    return _other(run, env, node, name, positional, named, marks)
 
 
 def _external(name: str) -> object:
@@ -201,7 +202,7 @@ def call_library_instance(
         if isinstance(field, Function | Partial):
             call(run, env, node, field, [Array()], {})
     marks = merged(value.marks for value in positional)
-    return Array(marks=marks)
+    return Array(marks=marks, size=of_layer(run, env, node, owner, positional))
 
 
 def _reduce(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value]) -> Value:
@@ -222,11 +223,12 @@ def _other(
     node: ast.AST,
     name: str,
     positional: Sequence[Value],
-    values: Sequence[Value],
+    named: Named,
     marks: Marks,
 ) -> Value:
     from scanify.analysis.values.calls.calls import call, given_away, unknown_call
 
+    values = [*positional, *named.values()]
     root, last = name.partition(".")[0], name.rpartition(".")[2]
     code = env.code(node.func) if isinstance(node, ast.Call) else name
     if name == "logging.getLogger":
@@ -263,7 +265,10 @@ def _other(
     if root == "numpy" and traced and last not in tables.MEASURING:
         run.effect(Act.CONCRETE, env.code(node), node, env)
     given = _given(name, root, last, positional, marks, run.tick())
-    return replace(given, cast=dtype_asked(env, node, last, positional)) if isinstance(given, Array) else given
+    if not isinstance(given, Array):
+        return given
+    size = of_function(run, env, node, last, positional, dict(named))
+    return replace(given, cast=dtype_asked(env, node, last, positional), size=size)
 
 
 def _given(name: str, root: str, last: str, positional: Sequence[Value], marks: Marks, born: int) -> Value:

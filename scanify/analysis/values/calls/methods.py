@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from scanify.analysis.values import tables
 from scanify.analysis.values.calls.allocate import hide, store_entry
+from scanify.analysis.values.calls.resizing import of_function
 from scanify.analysis.values.code.iteration import elements_of
 from scanify.analysis.values.domain import (
     Array,
@@ -233,10 +234,11 @@ def _of_array(
     if name not in tables.PURE_METHODS and name not in _OF_ARRAYS:
         return _of_unknown(run, env, node, Method(array, name), positional, named)
     if name == "astype" and positional and isinstance(node, ast.Call) and node.args:
-        return Array(array.numpy, marks, array.shape, array.rows, array.born, env.code(node.args[0]))
+        return Array(array.numpy, marks, array.shape, array.rows, array.born, env.code(node.args[0]), array.size)
     if name in ("fill", "sort", "put", "itemset", "resize", "setflags") and array.numpy:
         run.effect(Act.WRITE, env.code(node), node, env)
-    return Array(array.numpy, marks, merged([array.shape, *(value.marks for value in values)]))
+    size = of_function(run, env, node, name, [array, *positional], dict(named))
+    return Array(array.numpy, marks, merged([array.shape, *(value.marks for value in values)]), size=size)
 
 
 def _of_text(method: Method, positional: Sequence[Value], named: Named) -> Value:

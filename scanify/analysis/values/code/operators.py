@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values.calls.allocate import new_dict, new_list, spread_dict
@@ -50,7 +51,8 @@ def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.oper
             spread_dict(cell, side, node, env)
         return Mapped(cell)
     if isinstance(left, Array | Key) or isinstance(right, Array | Key):
-        return of_arrays([left, right], marks)
+        made = of_arrays([left, right], marks)
+        return replace(made, size=None) if isinstance(op, ast.MatMult) else made
     if isinstance(left, Text) or isinstance(right, Text):
         return Text(marks)
     if isinstance(left, Const) and isinstance(right, Const):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from scanify.analysis.values.calls.allocate import new_list
+from scanify.analysis.values.calls.resizing import of_subscript
 from scanify.analysis.values.code.elements import is_apart
 from scanify.analysis.values.code.expressions import call_method, evaluate
 from scanify.analysis.values.code.iteration import elements_of
@@ -66,7 +67,9 @@ def _sliced(run: Interpreter, env: Env, node: ast.Subscript, owner: Value) -> Va
         return Key(owner.marks, many=True)
     if isinstance(owner, Instance):
         run.use_of(owner, Does.SLICE, node, env)
-    return owner if isinstance(owner, Array | Text | Unknown) else Unknown("a part of a value", marks=owner.marks)
+    if isinstance(owner, Array):
+        return replace(owner, size=of_subscript(run, env, node, owner))
+    return owner if isinstance(owner, Text | Unknown) else Unknown("a part of a value", marks=owner.marks)
 
 
 def cut(groups: Sequence[Group], part: ast.Slice) -> list[Group]:
@@ -128,7 +131,8 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
         case Key():
             return Key(as_keys(index.marks) or owner.marks)
         case Array():
-            return Array(owner.numpy, merged([owner.marks, index.marks]), owner.shape)
+            size = of_subscript(run, env, node, owner)
+            return Array(owner.numpy, merged([owner.marks, index.marks]), owner.shape, size=size)
         case Text() | Number() | Const():
             return Text(index.marks) if not isinstance(owner, Number) else Number(index.marks)
         case Instance(cls=Library(), fields={"layers": Listed(cell=cell)}):

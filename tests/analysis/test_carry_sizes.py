@@ -1,0 +1,192 @@
+"""Carries that are shown to have another shape after each layer, and those that only look so."""
+
+import pytest
+from helpers import PRELUDE, decide
+
+from scanify.analysis.plan import Kind, Plan, Refusal
+
+CLASSES = """\
+class Down(eqx.Module):
+    conv: eqx.nn.Conv2d
+    norm: eqx.nn.GroupNorm
+
+    def __init__(self, c, key):
+        self.conv = eqx.nn.Conv2d(c, c, 3, stride=2, padding=1, key=key)
+        self.norm = eqx.nn.GroupNorm(4, c)
+
+    def __call__(self, x):
+        return jax.nn.relu(self.norm(self.conv(x)))
+
+
+class Up(eqx.Module):
+    conv: eqx.nn.ConvTranspose2d
+
+    def __init__(self, c, key):
+        self.conv = eqx.nn.ConvTranspose2d(c, c, 4, 2, padding=1, key=key)
+
+    def __call__(self, x):
+        return jax.nn.relu(self.conv(x))
+
+
+class Residual(eqx.Module):
+    first: eqx.nn.Conv2d
+    second: eqx.nn.Conv2d
+    short: eqx.nn.Conv2d
+
+    def __init__(self, c, stride, key):
+        self.first = eqx.nn.Conv2d(c, c, 3, stride, 1, key=key)
+        self.second = eqx.nn.Conv2d(c, c, 3, padding=1, key=key)
+        self.short = eqx.nn.Conv2d(c, c, 1, stride, key=key)
+
+    def __call__(self, x):
+        return jax.nn.relu(self.second(jax.nn.relu(self.first(x))) + self.short(x))
+
+
+class DownUp(eqx.Module):
+    down: Down
+    up: Up
+
+    def __init__(self, c, key):
+        self.down, self.up = Down(c, key), Up(c, key)
+
+    def __call__(self, x):
+        return x + self.up(self.down(x))
+
+
+class Causal(eqx.Module):
+    conv: eqx.nn.Conv1d
+
+    def __init__(self, c, key):
+        self.conv = eqx.nn.Conv1d(c, c, 3, key=key)
+
+    def __call__(self, x):
+        return x + jax.nn.gelu(self.conv(jnp.pad(x, ((0, 0), (2, 0)))))
+
+
+class Squeeze(eqx.Module):
+    fc: eqx.nn.Linear
+    conv: eqx.nn.Conv2d
+
+    def __init__(self, c, key):
+        self.fc = eqx.nn.Linear(c, c, key=key)
+        self.conv = eqx.nn.Conv2d(c, c, 3, padding="SAME", key=key)
+
+    def __call__(self, x):
+        scale = jax.nn.sigmoid(self.fc(jnp.mean(x, axis=(1, 2))))
+        return x + self.conv(x) * scale[:, None, None]
+
+
+class Joined(eqx.Module):
+    halves: eqx.nn.Linear
+    both: eqx.nn.Linear
+
+    def __init__(self, c, key):
+        self.halves = eqx.nn.Linear(c, c // 2, key=key)
+        self.both = eqx.nn.Linear(2 * c, c, key=key)
+
+    def half(self, x):
+        return self.halves(x)
+
+    def product(self, x):
+        return x @ self.halves.weight.T
+
+    def whole(self, x):
+        return self.both(jnp.concatenate([x, jnp.tanh(x)]))
+
+
+def smaller(x):
+    return 0.5 * (x[:, ::2] + x[:, 1::2])
+
+
+"""
+CONV = "eqx.nn.Conv2d(c, c, 3, key=k)"
+
+
+def found_in(layer: str, body: str, *, start: str = "") -> Plan | Refusal:
+    init = f"self.layers = [{layer} for k in jr.split(key, n)]\n        self.pool = eqx.nn.AvgPool1d(2, stride=2)"
+    call = f"    def __call__(self, x):\n        {start or 'total = 0.0'}\n        for layer in self.layers:\n            {body}\n"
+    (found,) = decide(
+        PRELUDE[: PRELUDE.index("class Model")]
+        + CLASSES
+        + f"class Net(eqx.Module):\n    layers: list\n    pool: eqx.nn.AvgPool1d\n\n    def __init__(self, c, n, key):\n        {init}\n\n"
+        + call
+        + "        return x, total\n"
+    )
+    return found
+
+
+CHANGED = {
+    "strides in a layer's layer": ("Down(c, k)", "x = layer(x)", "self.conv(x)"),
+    "strides the other way": ("Up(c, k)", "x = layer(x)", "self.conv(x)"),
+    "strides on both ways through": ("Residual(c, 2, k)", "x = layer(x)", "self.first(x)"),
+    "strides under vmap": ("Down(c, k)", "x = jax.vmap(layer)(x)", "self.conv(x)"),
+    "strides of a tuple": ("eqx.nn.Conv2d(c, c, (3, 3), stride=(2, 2), key=k)", "x = layer(x)", "layer(x)"),
+    "windows without padding": (CONV, "x = jax.nn.relu(layer(x))", "layer(x)"),
+    "wide windows of a general convolution": ("eqx.nn.Conv(2, c, c, 5, padding=1, key=k)", "x = layer(x)", "layer(x)"),
+    "a pool of the model's": ("Block(c, key=k)", "x = self.pool(layer(x))", "self.pool(layer(x))"),
+    "every second": ("Block(c, key=k)", "x = layer(x)[::2]", "layer(x)[::2]"),
+    "every second, in a function": ("Block(c, key=k)", "x = smaller(layer(x))", "x[:, ::2]"),
+    "all but the first": ("Block(c, key=k)", "x = layer(x[1:])", "x[1:]"),
+    "one of them": ("Block(c, key=k)", "x = layer(x)[0]", "layer(x)[0]"),
+    "a new axis": ("Block(c, key=k)", "x = layer(x)[None]", "layer(x)[None]"),
+    "a sum": ("Block(c, key=k)", "x = layer(x).sum(axis=0)", "layer(x).sum(axis=0)"),
+    "what came before": ("Block(c, key=k)", "x = jnp.concatenate([x, layer(x)])", "jnp.concatenate([x, layer(x)])"),
+    "what came before, beside": ("Block(c, key=k)", "x = jnp.stack((layer(x), x))", "jnp.stack((layer(x), x))"),
+    "many times": ("Block(c, key=k)", "x = jnp.repeat(layer(x), 2, axis=0)", "jnp.repeat(layer(x), 2, axis=0)"),
+    "windows of lax": (
+        "Block(c, key=k)",
+        "x = jax.lax.reduce_window(layer(x), 0.0, jax.lax.add, (2,), (2,), 'VALID')",
+        "jax.lax.reduce_window(layer(x), 0.0, jax.lax.add, (2,), (2,), 'VALID')",
+    ),
+    "a second carry": ("Block(c, key=k)", "x = layer(x)\n            total = total[1:]", "total[1:]"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_a_shape_that_changes_in_every_layer_is_refused_with_what_changes_it(name: str) -> None:
+    layer, body, what = CHANGED[name]
+    found = found_in(layer, body, start="total = jnp.zeros(9)")
+    assert isinstance(found, Refusal), found
+    assert (found.rule, f"through `{what}`" in found.reason) == ("SCN216", True), found.reason
+    assert found.at is not None and found.remedy
+
+
+KEPT = {
+    "down and up": ("DownUp(c, k)", "x = layer(x)"),
+    "padded, then windows without padding": ("Causal(c, k)", "x = layer(x)"),
+    "a scale of a mean": ("Squeeze(c, k)", "x = layer(x)"),
+    "no strides": ("Residual(c, 1, k)", "x = layer(x)"),
+    "strides that nobody shows": ("Residual(c, n, k)", "x = layer(x)"),
+    "as wide as the padding": ("eqx.nn.Conv2d(c, c, 3, padding=1, key=k)", "x = layer(x)"),
+    "windows of one": ("eqx.nn.Conv2d(c, c, 1, key=k)", "x = layer(x)"),
+    "the same padding": ("eqx.nn.Conv1d(c, c, 4, padding='SAME', key=k)", "x = layer(x)"),
+    "two halves": ("Joined(c, k)", "x = jnp.concatenate([layer.half(x), layer.half(-x)])"),
+    "two parts": ("Block(c, key=k)", "a, b = jnp.split(layer(x), 2)\n            x = jnp.concatenate([b, a])"),
+    "joined for a layer that takes both": ("Joined(c, k)", "x = layer.whole(x)"),
+    "two products": ("Joined(c, k)", "x = jnp.concatenate([layer.product(x), layer.product(-x)])"),
+    "a place that is written to": ("Block(c, key=k)", "x = layer(x).at[0].set(1.0)"),
+    "an axis that comes and goes": ("Block(c, key=k)", "x = jnp.mean(jnp.stack([x, layer(x)]), axis=0)"),
+    "an axis of vmap that goes": (
+        "Block(c, key=k)",
+        "x = jax.vmap(lambda s: layer(x) * s)(jnp.ones(3)).mean(0)",
+    ),
+    "an axis of vmap beside one that is given whole": (
+        "Block(c, key=k)",
+        "x = jax.vmap(lambda x, s: layer(x) * s, in_axes=(None, 0))(x, jnp.ones(3)).mean(0)",
+    ),
+    "a sum that keeps its axes": ("Block(c, key=k)", "x = x - layer(x).mean(axis=0, keepdims=True)"),
+    "a number of another carry": ("Block(c, key=k)", "x = layer(x)\n            total = total + x.sum()"),
+    "a slice that may be all": ("Block(c, key=k)", "x = layer(x)[:8]"),
+    "a branch": ("Block(c, key=k)", "x = layer(x)[::2] if x.ndim > 2 else layer(x)"),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_may_keep_its_shape_is_no_reason(name: str) -> None:
+    found = found_in(*KEPT[name])
+    assert isinstance(found, Plan), found
+
+
+def test_a_scan_and_a_sequential_are_refused_alike() -> None:
+    found = found_in("Down(c, k)", "x = layer(x)\n            outs.append(x)", start="outs, total = [], 0.0")
+    assert (found.rule, found.kind) == ("SCN216", Kind.SCAN)
