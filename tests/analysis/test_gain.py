@@ -176,3 +176,16 @@ def test_a_list_of_one_layer_saves_nothing_however_often_it_is_reached():
     found = only(f"{head}class Net(eqx.Module):\n    layers: tuple\n    width: int\n\n{init}{loop}{calls}{made}")
     assert isinstance(found, Refusal)
     assert (found.rule, "the list has 1 layer" in found.reason) == ("SCN203", True), found.reason
+
+
+@pytest.mark.parametrize(
+    ("head", "made"),
+    [
+        ("for i, k in enumerate(jr.split(key, n))", "Block(d * (i + 1), key=k)"),
+        ("for k, (i, _) in zip(jr.split(key, n), sizes)", "Block(i, key=k)"),
+        ("for (i, j), k in zip(enumerate(range(n)), jr.split(key, n))", "Block(2 ** i, key=k)"),
+    ],
+)
+def test_a_reason_names_what_differs_and_not_all_that_is_bound_with_it(head, made):
+    found = only(net(f"self.layers = [{made} {head}]"))
+    assert isinstance(found, Refusal) and (found.rule, "`i`" in found.reason) == ("SCN203", True), found.reason

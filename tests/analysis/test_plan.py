@@ -391,3 +391,11 @@ def test_the_last_of_several_lists_is_that_of_the_layers():
     grown = only(model(init=f"{init}layers.append(Other())\nself.layers = layers"))
     assert isinstance(grown, Plan) and isinstance(grown.stack, InitStack) and grown.safe
     assert grown.call is None or grown.call.owner is None
+
+
+def test_calls_that_may_have_side_effects_are_one_obligation():
+    found = plan(
+        "for layer in self.layers:\n    x = act(norm(layer(x)))\n    x = act(x) + self.extra(x)",
+        before="act = mask\nnorm = keys",
+    )
+    assert found.obligations == ("calling `norm`, `act` and `self.extra` has no side effects",)

@@ -4,6 +4,7 @@ import pytest
 
 from scanify.emit.text.house_style import HouseStyle, house_style
 from scanify.emit.text.layout import Style
+from scanify.emit.text.loop_text import step_of
 from scanify.emit.text.statement_layout import laid_out
 
 STATEMENTS = {
@@ -68,3 +69,21 @@ def test_a_file_says_at_which_width_it_was_formatted(text: str) -> None:
     expected = STYLES[text]
     assert style.formatted == expected.formatted
     assert not expected.formatted or style == expected
+
+
+STEPS = {
+    "def f(x):\n    return x\n": 4,
+    "class A:\n  def f(x):\n    return x\n": 2,
+    "class A:\n    'A class.\n\n  * an item\n  * another\n    '\n\n    def f(x):\n        return x\n": 4,
+    "def f(\n  x,\n) -> int:\n    # why\n\n    return x\n": 4,
+    "if x:  # why\n   y = 1\n": 3,
+    "x = 1\n": 4,
+    "'''Example:\n  f(x)\n'''\nif x:\n    y = 1\nelse:\n    y = 2\n": 4,
+}
+
+
+@pytest.mark.parametrize("text", STEPS)
+def test_a_step_of_indentation_is_that_of_the_blocks_of_a_file(text: str) -> None:
+    assert step_of(text, "") == " " * STEPS[text]
+    assert step_of(text.replace("\n", "\r\n"), "") == " " * STEPS[text]
+    assert step_of(text, "\t") == "\t"

@@ -47,9 +47,10 @@ def lost_values(
     temporary = [name for name in dict.fromkeys((*targets, *bound)) if name not in carry]
     for name in temporary:
         if name in after:
-            yield Problem(
-                "SCN209", f"`{name}` is read after the loop, and is no array that a scan could carry", after[name]
+            reason = (
+                f"`{name}` is read after the loop, and does not go from layer to layer: a scan gives what it carries"
             )
+            yield Problem("SCN209", reason, after[name])
     for call in _frame_readers(loop) if temporary else ():
         text = loop.module.code(call)
         yield Problem("SCN209", f"`{text}` sees `{temporary[0]}`, which the loop leaves behind", call)

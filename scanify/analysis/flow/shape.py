@@ -9,7 +9,7 @@ modules, what a carry begins with in the end) and effects are for the interprete
 """
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from scanify.analysis.flow.around import captures, caught, lost_values, read_after
@@ -163,6 +163,17 @@ def _locals_around(loop: Loop) -> set[str]:
     return {name for scope in scopes for name in scope.locals} - {loop.scope.self_name or ""}
 
 
+def _without_carry(loop: Loop, gathered: Collected, others: Sequence[Problem]) -> Iterator[Problem]:
+    """Why a loop over independent layers is neither a fold nor a map, where nothing else says so."""
+    reason = "no value goes from one layer to the next"
+    if not gathered.names and all(each.rule == "SCN209" for each in others):
+        yield Problem("SCN210", reason, loop.node)
+    elif gathered.names and not others:
+        what = " and ".join(f"`{name}`" for name in gathered.names)
+        keeps = f"{what} keep what independent layers give: a map is one list that is appended to"
+        yield Problem("SCN210", f"{reason}, and {keeps}", loop.node, "append to one list, a tuple for several values")
+
+
 # -- what speaks against it ------------------------------------------------------------------------------------------
 
 
@@ -197,10 +208,7 @@ def _problems(
         problems += lost_values(loop, after, tuple(names.bound), kept, targets)
         problems += captures(loop, names, carry, (set(names.bound) | set(targets)) - set(gathered.names))
         problems += start_problems(loop, starts, read, names)
-        if not carry and all(each.rule == "SCN209" for each in problems):
-            independent = f": `{gathered.names[0]}` collects what independent layers give" if gathered.names else ""
-            reason = f"no value goes from one layer to the next{independent}"
-            problems.insert(0, Problem("SCN210", reason, loop.node))
+        problems = [*_without_carry(loop, gathered, problems), *problems] if not carry else problems
     else:
         problems += reduce_problems(loop, starts, names)
     problems += _walruses(loop)

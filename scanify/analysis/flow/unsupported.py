@@ -3,7 +3,8 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from scanify.analysis.flow.statements import statements_in
+from scanify.analysis.flow.names import target_names
+from scanify.analysis.flow.statements import bound_by, statements_in
 from scanify.analysis.lower.loop import Loop, Problem
 from scanify.analysis.lower.nodes import children, nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, parent_of
@@ -51,6 +52,8 @@ def unsupported(loop: Loop) -> Iterator[Problem]:
                 )
             case ast.With():
                 yield from _managers(loop, statement)
+            case ast.Match() if not _is_of_a_loop(loop, statement):
+                continue
             case ast.Expr(value=value) if not isinstance(value, ast.Call | ast.Constant | ast.Yield | ast.Await):
                 if loop.element is None and not isinstance(value, ast.YieldFrom):
                     yield Problem("SCN212", "an expression in the body is computed and not used", statement)
@@ -73,6 +76,24 @@ def _leaving(statement: ast.AST) -> Iterator[Problem]:
             yield Problem("SCN205", f"`async for` {_PAUSES}", node.iter)
         if not isinstance(node, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
             waiting.extend(each for each in children(node) if not isinstance(each, ast.stmt))
+
+
+def _is_of_a_loop(loop: Loop, statement: ast.Match) -> bool:
+    """Whether a `match` may take another case in another iteration, or asks for more than whether values are equal."""
+    bound = {name for walk in loop.walks for name in target_names(walk.target)} | {loop.carry}
+    bound |= set(target_names(loop.index.target)) if loop.index is not None else set()
+    bound |= {name for each in statements_in(loop.body) for name in bound_by(each)}
+    reads = [each for each in nodes_in(statement.subject) if isinstance(each, ast.Name)]
+    values = (ast.MatchValue, ast.MatchSingleton, ast.MatchOr, ast.expr, ast.expr_context)
+    patterns = (each for case in statement.cases for each in nodes_in(case.pattern))
+    plain = all(isinstance(each, values) or (isinstance(each, ast.MatchAs) and each.name is None) for each in patterns)
+    guarded = any(case.guard is not None for case in statement.cases)
+    return (
+        guarded
+        or not plain
+        or any(isinstance(each, ast.Call) for each in nodes_in(statement.subject))
+        or any(each.id in bound for each in reads)
+    )
 
 
 def _managers(loop: Loop, statement: ast.With) -> Iterator[Problem]:

@@ -39,7 +39,8 @@ _SUPER = "`super()` without arguments does not work in the function of a scan"
 class Body:
     """What speaks against running the body once for all layers, what a run must show, and what should be known.
 
-    `branches` is a condition on a field that differs between the layers, "" where there is none.
+    `calls` are those of which the source does not show what they do, as written. `branches` is a condition on a field
+    that differs between the layers, "" where there is none.
     """
 
     problems: list[Reason] = field(default_factory=list)
@@ -48,6 +49,7 @@ class Body:
     applied: set[str] = field(default_factory=set)
     unclear: bool = False
     branches: str = ""
+    calls: dict[str, None] = field(default_factory=dict)
 
     def oblige(self, text: str) -> None:
         """Add an obligation, once."""
@@ -106,6 +108,9 @@ def body_of(
                 )
             elif not unknown_layer or layers.known:
                 _judge(run, loop, body, effect, clock, ys)
+    if body.calls:
+        *others, last = body.calls
+        body.oblige(f"calling {', '.join(others)}{' and ' if others else ''}{last} has no side effects")
     # Which call is run first, and is remembered for others, depends on what else is asked for; the answer must not.
     body.problems.sort(key=lambda problem: _order(loop, problem[0], problem[2]))
     return body
@@ -228,7 +233,7 @@ def _judge(run: Interpreter, loop: Loop, body: Body, effect: Effect, clock: int,
                 ("SCN207", reason if not inside else f"{inside}{what} would run once, not once per layer", effect.place)
             )
         case Act.UNKNOWN:
-            body.oblige(f"calling {what} has no side effects")
+            body.calls.setdefault(what)
         case Act.CONCRETE:
             reason = f"{what} needs a concrete value; in a scan it is a tracer"
             remedy = "compute with `jax.numpy` alone, `jnp.where` in place of `if`, or keep the loop"

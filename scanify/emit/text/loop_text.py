@@ -1,5 +1,7 @@
 """The text of one `for` statement, taken apart: what an emitter keeps of it word for word."""
 
+import re
+from collections import Counter
 from dataclasses import dataclass
 
 import libcst as cst
@@ -109,13 +111,19 @@ def end_of_block(text: str, end: int, column: int) -> int:
     return end
 
 
+# The indentation of a line that opens a block, and that of the first line in it.
+_BLOCK = re.compile(
+    r"^( *)(?=\S)[^\n]*:[ \t]*(?:#[^\n]*)?\r?\n(?:[ \t]*(?:#[^\n]*)?\r?\n)*(?=( +)[^\s#])", re.MULTILINE
+)
+
+
 def step_of(text: str, indent: str) -> str:
     """One step of indentation, as in the rest of the file."""
     if "\t" in indent:
         return "\t"
-    widths = [len(indent_of(line)) for line in text.split("\n") if line[:1] == " " and line.strip()]
-    steps = [width for width in widths if width in (2, 3, 4, 8)]
-    return " " * min(steps) if steps else "    "
+    steps = Counter(len(found[2]) - len(found[1]) for found in _BLOCK.finditer(text))
+    steps = Counter({width: count for width, count in steps.items() if width in (1, 2, 3, 4, 8)})
+    return " " * steps.most_common(1)[0][0] if steps else "    "
 
 
 def _comment(node: cst.TrailingWhitespace | None) -> str | None:

@@ -32,11 +32,21 @@ def bind_target(run: Interpreter, env: Env, target: ast.expr, value: Value) -> N
             bind_target(run, env, inner, value)
         case ast.Tuple(elts=targets) | ast.List(elts=targets):
             for each, part in zip(targets, unpacked(run, env, target, value, targets), strict=True):
-                bind_target(run, env, each, part)
+                bind_target(run, env, each, _by_own_name(part, each))
         case ast.Attribute() | ast.Subscript():
             from scanify.analysis.values.code.stores import store
 
             store(run, env, target, value)
+
+
+def _by_own_name(part: Value, target: ast.expr) -> Value:
+    """A part of what a tuple is bound to, which differs through its own name, not through that of the whole tuple."""
+    marks = part.marks
+    if not any(mark.via.startswith("(") for mark in marks):
+        return part
+    name = ast.unparse(target)
+    named = tuple(replace(mark, via=name) if mark.via.startswith("(") else mark for mark in marks)
+    return replace(part, marks=named)
 
 
 def unpacked(run: Interpreter, env: Env, node: ast.AST, value: Value, targets: list[ast.expr]) -> list[Value]:
