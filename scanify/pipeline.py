@@ -1,11 +1,12 @@
 """The straight line from paths to changed files: the stages joined, with nothing printed and nothing written."""
 
+import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from scanify.analysis.plan import Analysis, InitStack, Plan, Refusal, Skipped
 from scanify.source.discover import Selection, discover, left_out, walk
@@ -13,6 +14,9 @@ from scanify.source.file import Source
 from scanify.source.notebook.text import is_notebook
 from scanify.source.read import decode, encode, read
 from scanify.source.root import normal, project_root
+
+if TYPE_CHECKING:
+    from scanify.analysis.index.parse import Problem
 
 Stack = Literal["init", "call"]
 
@@ -106,8 +110,10 @@ class Project:
         def others() -> list[Source]:
             return [current(source) for source in self.others]
 
-        found = analyse([current(source) for source in self.sources], stack=stack, read=read_current, others=others)
-        loops = self._with_watchers(found.loops, [current(source) for source in self.sources], others, read_current)
+        sources = [current(source) for source in self.sources]
+        trees: dict[Path, ast.Module | Problem] = {}  # which are parsed once for all that is asked
+        found = analyse(sources, stack=stack, read=read_current, others=others, trees=trees)
+        loops = self._with_watchers(found.loops, sources, others, read_current, trees)
         if any(isinstance(loop, Plan) and any(map(is_notebook, files_of(loop))) for loop in loops):
             from scanify.analysis.in_cells import in_cells
 
@@ -121,13 +127,14 @@ class Project:
         sources: list[Source],
         others: Callable[[], list[Source]],
         read: Callable[[Path], Source | None],
+        trees: "dict[Path, ast.Module | Problem]",
     ) -> tuple[Plan | Refusal, ...]:
         if not any(isinstance(loop, Plan) and isinstance(loop.stack, InitStack) for loop in loops):
             return tuple(loops)
         from scanify.analysis.index import Index
         from scanify.analysis.watchers import with_watchers
 
-        return with_watchers(loops, Index(self.root, [*sources, *others()], read))
+        return with_watchers(loops, Index(self.root, [*sources, *others()], read, trees))
 
     def not_named(self, plan: Plan) -> tuple[Path, ...]:
         """The files that a plan changes and that were not named, so that they must stay as they are."""

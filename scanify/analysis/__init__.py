@@ -4,11 +4,13 @@ index ── Module ─> lower ── Loop ─> flow ── LoopShape ─┐
 index ── classes, names ─> values ── Value, Effect ────┴─> loops ── LoopFact ─> planning ── Plan | Refusal
 """
 
+import ast
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from scanify.analysis.index.parse import Problem
     from scanify.analysis.plan import Analysis
     from scanify.source.file import Source
 
@@ -21,6 +23,7 @@ def analyse(
     stack: Literal["init", "call"] | None = None,
     read: "Callable[[Path], Source | None] | None" = None,
     others: "Callable[[], Iterable[Source]]" = tuple,
+    trees: "dict[Path, ast.Module | Problem] | None" = None,
 ) -> "Analysis":
     """Decide about every loop over modules in some files.
 
@@ -31,8 +34,9 @@ def analyse(
         read: gives files that are in neither `sources` nor `others`, where an import leads to them; None for a file
             that is not there.
         others: gives the other files of the project, which the answer depends on.
+        trees: where the files that are parsed on the way are kept, for those who ask more of them.
     """
     # What reads files knows the facts of this package: its rooms are loaded when there is something to decide.
     from scanify.analysis.decided import decided
 
-    return decided(sources, stack=stack, read=read, others=others)
+    return decided(sources, stack=stack, read=read, others=others, trees=trees if trees is not None else {})

@@ -1,11 +1,12 @@
 """The stages joined: files are parsed once, and those that may hold a loop are decided about with the whole project."""
 
+import ast
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from scanify.analysis.index.parse import parse
+from scanify.analysis.index.parse import Problem, parse
 from scanify.analysis.index.project import Index
 from scanify.analysis.lower.candidates import may_hold_loop
 from scanify.analysis.plan import Analysis, Skipped
@@ -19,9 +20,10 @@ def decided(
     stack: Literal["init", "call"] | None,
     read: Callable[[Path], Source | None] | None,
     others: Callable[[], Iterable[Source]],
+    trees: dict[Path, ast.Module | Problem],
 ) -> Analysis:
     """See `scanify.analysis.analyse`. The rest of the project is asked for only where something may be a loop."""
-    trees = {source.path: parse(source.text) for source in sources}
+    trees |= {source.path: parse(source.text) for source in sources}
     paths = [source.path for source in sources if may_hold_loop(source.text, trees[source.path])]
     if not paths:
         return Analysis(len(sources))

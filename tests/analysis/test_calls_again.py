@@ -153,3 +153,82 @@ def test_what_is_written_into_another_object_stays():
 
 def test_an_operator_of_a_class_is_a_call():
     assert "print" in refused("SCN207", carried(add="print(other)")).reason
+
+
+FACTORY = """\
+import random
+
+import equinox as eqx
+import jax
+import jax.random as jr
+
+
+class Inner(eqx.Module):
+    weight: jax.Array
+
+    def __init__(self, key):
+        self.weight = jr.normal(key, (8, 8))
+
+    def __call__(self, x):
+        return self.weight @ x
+
+
+class Block(eqx.Module):
+    inner: Inner
+    bias: jax.Array
+    rate: float = eqx.field(static=True)
+
+    def __init__(self, inner, rate, key):
+        self.inner = inner
+        self.rate = rate
+        self.bias = jr.normal(key, (8,))
+
+    def __call__(self, x):
+        return jax.nn.tanh(self.inner(x) + self.bias) * self.rate
+
+
+def rate():
+    return %(rate)s
+
+
+def make(depth, key):
+    inner = Inner(key)
+    return [Block(%(inner)s, 0.5, k) for k in jr.split(key, depth)]
+
+
+class Model(eqx.Module):
+    before: list
+    layers: list
+    scale: float
+
+    def __init__(self, depth, *, key):
+        %(before)s
+        self.layers = %(layers)s
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return self.scale * x
+"""
+
+
+def factory(**parts: str) -> str:
+    plain = {"rate": "0.5", "inner": "Inner(k)", "layers": "make(depth, key)"}
+    return FACTORY % (plain | {"before": "self.before, self.scale = make(depth, key), 1.0"} | parts)
+
+
+def test_a_factory_that_is_called_twice_makes_layers_of_their_own_each_time():
+    assert isinstance(only(factory()), Plan)
+
+
+def test_what_the_layers_of_a_factory_share_they_share_in_its_second_list_too():
+    # The second call is not run: what was made before the loop in it has to stay before the loop.
+    refused("SCN204", factory(inner="inner"))
+
+
+def test_a_number_that_is_drawn_once_before_is_still_another_one_for_each_layer():
+    # `rate()` outside of a loop differs in nothing; in the comprehension it is another call for each layer.
+    layers = "[Block(Inner(k), rate(), k) for k in jr.split(key, depth)]"
+    before = "self.before, self.scale = [], rate()"
+    assert isinstance(only(factory(layers=layers, before=before)), Plan)
+    refused("SCN203", factory(layers=layers, before=before, rate="random.random()"))

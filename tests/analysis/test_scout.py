@@ -8,6 +8,7 @@ import pytest
 
 from scanify.analysis.index.project import Index
 from scanify.analysis.loops.used_as_data import used_as_data
+from scanify.analysis.loops.vocabulary import Vocabulary
 from scanify.analysis.lower.loops import loops_in
 from scanify.analysis.planning.project import _that_may_walk_modules, facts_of
 from scanify.analysis.values.explore import functions_of
@@ -130,7 +131,49 @@ def test_how_a_body_uses_what_it_walks(body: str) -> None:
     _, loops = project(
         f"def f(bs, x, table, seen, total):\n    for b in bs:\n        {body}\n        x = b(x)\n    return x\n"
     )
-    assert [used_as_data(loop, walk) for loop in loops for walk in loop.walks if loop.is_statement] == [BODIES[body]]
+    run, _ = project("")
+    words = Vocabulary(run.index, run.classes)
+    walks = [(loop, walk) for loop in loops for walk in loop.walks if loop.is_statement]
+    assert [used_as_data(*each, words) for each in walks] == [BODIES[body]]
+
+
+ASKED = {
+    "x = b.linear(x)": False,
+    "x = b.linear(x) + b.weight": False,
+    "x = b.grow(x)": True,
+    "x = x + b.linear(b.size)": True,
+    "x = g(b, x)": False,
+    "x = x + b": True,
+    "x = jnp.add(x, b)": True,
+    "x = jnp.vectorize(b)(x)": False,
+    "x = jax.vmap(b)(x)": False,
+    "x = g(str(b), x)": True,
+    "x = g(f'{b}', x)": True,
+    "x = x[b] + x[b + 1, :]": True,
+    "x = b['linear'](x)": False,
+    "x = [c(x) for c in b]": False,
+    "x = b(x) if not b else x": False,
+    "x = b.of_another(x)": False,
+    "x = b.layer3(x)": False,
+}
+
+
+@pytest.mark.parametrize("body", ASKED)
+def test_what_is_asked_for_what_no_module_has_is_none(body: str) -> None:
+    others = """
+class Named(eqx.Module):
+    def __init__(self, n):
+        for i in range(n):
+            setattr(self, f"layer{i}", i)
+    def of_another(self, x):
+        return x
+"""
+    head = "import jax.numpy as jnp\n"
+    run, loops = project(f"{head}{others}\ndef f(bs, x, g):\n    for b in bs:\n        {body}\n    return x\n")
+    words = Vocabulary(run.index, run.classes)
+    walks = [(loop, walk) for loop in loops for walk in loop.walks if ast.unparse(loop.node).startswith("for b in")]
+    assert [used_as_data(*each, words) for each in walks] == [ASKED[body]] * len(walks)
+    assert walks or ASKED[body]
 
 
 MENTIONS = {

@@ -3,7 +3,7 @@
 import ast
 import builtins
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from scanify.analysis.index.layout import LIBRARIES, keeps_source, locate
@@ -20,8 +20,8 @@ class Index:
     """The files of one project.
 
     `sources` are those that were read; `read` gives others below `root` where an import leads to them. Files are
-    parsed when they are asked for and kept, `trees` those that are parsed already; `problems` are those that could not
-    be parsed.
+    parsed when they are asked for and kept in `trees`, beside those that are parsed already; `problems` are those that
+    could not be parsed.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Index:
         root: Path,
         sources: Iterable[Source],
         read: Callable[[Path], Source | None] | None = None,
-        trees: Mapping[Path, ast.Module | Problem] | None = None,
+        trees: dict[Path, ast.Module | Problem] | None = None,
     ) -> None:
         self.root = root
         self.problems: dict[Path, Problem] = {}
@@ -77,7 +77,7 @@ class Index:
 
     def _parsed(self, source: Source) -> Module | None:
         known = self._trees.get(source.path)
-        tree = known if known is not None else parse(source.text)
+        tree = known if known is not None else self._trees.setdefault(source.path, parse(source.text))
         if isinstance(tree, Problem):
             self.problems[source.path] = tree
             return None

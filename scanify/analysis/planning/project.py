@@ -13,6 +13,7 @@ from scanify.analysis.loops.given import hand_in, is_given, settle
 from scanify.analysis.loops.layer_list import groups_of
 from scanify.analysis.loops.layers import fields_walked, kept_as, layers_of, walked_values
 from scanify.analysis.loops.used_as_data import used_as_data
+from scanify.analysis.loops.vocabulary import Vocabulary
 from scanify.analysis.lower.loop import Form, Loop
 from scanify.analysis.lower.loops import loops_in
 from scanify.analysis.plan import Called, Holds, InitStack, Plan, Refusal
@@ -70,7 +71,10 @@ def facts_of(run: Interpreter, paths: Collection[Path]) -> list[LoopFact]:
 
 
 def _that_may_walk_modules(run: Interpreter, loops: Sequence[Loop]) -> list[Loop]:
-    loops = [loop for loop in loops if not loop.walks or not all(used_as_data(loop, walk) for walk in loop.walks)]
+    words = Vocabulary(run.index, run.classes)
+    loops = [
+        each for each in loops if not each.walks or not all(used_as_data(each, walk, words) for walk in each.walks)
+    ]
     shallow = scout(run)
     explorer = Explorer(shallow)
     _run_functions(shallow, explorer, loops)

@@ -1,6 +1,7 @@
 """What tells values from others: calls with the same are run once."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from scanify.analysis.values.domain import (
     Array,
@@ -53,7 +54,15 @@ def memo_key(run: Interpreter, function: Function, positional: Sequence[Value], 
         if part is None:
             return None
         parts.append(part)
-    return (*parts, tuple(named))
+    return with_loops(run, (*parts, tuple(named)), function.node)
+
+
+def with_loops(run: Interpreter, key: object, node: ast.AST) -> object:
+    """The key of a call of a function that gives another thing in each loop: a call in other loops is another one.
+
+    Where only effects are asked for it is the same: what a call does, it does in any loop.
+    """
+    return (key, run.around) if node in run.depending and not is_coarse(run) else key
 
 
 def kind_of(value: Value | None, depth: int = 0) -> object | None:
@@ -65,11 +74,10 @@ def kind_of(value: Value | None, depth: int = 0) -> object | None:
         case Instance() if value.whole or value.origin:
             if depth >= _MAX_IDENTITY:
                 return ("instance", id(value.fields))
-            plain = (Array, Number, Key, Text)
-            kept = (each for each in value.fields.items() if not isinstance(each[1], plain) or _differs(each[1]))
-            fields = tuple((name, kind_of(field, depth + 1) or id(field)) for name, field in kept)
+            kept = (each for each in value.fields.items() if not _is_neutral(each[1]))
+            fields = frozenset((name, kind_of(field, depth + 1) or id(field)) for name, field in kept)
             carried = any(mark.how <= Vary.CARRY_SHAPE for mark in value.marks)
-            return (id(getattr(value.cls, "node", value.cls)), value.exact, carried, fields)
+            return (_class_of(value), value.exact, carried, fields)
         case Const():
             return ("const", type(value.value), value.value)
         case Unknown():
@@ -79,16 +87,21 @@ def kind_of(value: Value | None, depth: int = 0) -> object | None:
         case Number() | Text() | Key():
             return type(value), _differs(value)
         case Listed() if value.cell.is_tuple:
-            return ("tuple", tuple(kind_of(each.element, depth + 1) or id(each.element) for each in value.cell.groups))
+            parts = tuple(kind_of(each.element, depth + 1) or id(each.element) for each in value.cell.groups)
+            return ("tuple", _differs(value), parts)
         case Listed():
-            return ("list", value.cell.node, _kinds((each.element for each in value.cell.groups), depth))
+            elements = (each.element for each in value.cell.groups)
+            return ("list", value.cell.node, _differs(value), _kinds(elements, depth))
         case Mapped():
-            held = [*value.cell.entries.values(), *(each.element for each in value.cell.groups)]
-            return ("dict", value.cell.node, _kinds(held, depth))
+            held = (*value.cell.entries.values(), *(each.element for each in value.cell.groups))
+            return ("dict", value.cell.node, _differs(value), _kinds(held, depth))
         case OneOf():
-            return ("one of", _kinds(value.options, depth))
+            others = [each for each in value.options if not _is_plain(each)]
+            plain = {kind for each in value.options if _is_plain(each) for kind in _plain_kinds(each)}
+            return ("one of", _differs(value), _kinds(others, depth), frozenset(plain))
         case Walked():
-            return (value.kind, tuple(kind_of(each, depth + 1) or id(each) for each in value.parts))
+            parts = tuple(kind_of(each, depth + 1) or id(each) for each in value.parts)
+            return (value.kind, _differs(value), parts)
         case Partial():
             inner = (value.function, *value.positional, *(each for _, each in value.named))
             return (value.through, tuple(kind_of(each, depth + 1) or id(each) for each in inner))
@@ -96,6 +109,40 @@ def kind_of(value: Value | None, depth: int = 0) -> object | None:
             return (value.name, kind_of(value.owner, depth + 1) or id(value.owner))
         case _:
             return identity(value, depth)
+
+
+def _is_neutral(value: Value) -> bool:
+    """Whether a field holds numbers and arrays that are the same in each layer: it decides about no call."""
+    if isinstance(value, Array | Number | Key | Text):
+        return not _differs(value)
+    return _is_plain(value) and not any(differs for *_, differs in _plain_kinds(value))
+
+
+def _is_plain(value: Value) -> bool:
+    """Whether a value is a number, an array, a text or a key, or a tuple of such: nothing that can be called."""
+    if isinstance(value, Listed):
+        return value.cell.is_tuple and all(_is_plain(each.element) for each in value.cell.groups)
+    if isinstance(value, OneOf):
+        return all(_is_plain(each) for each in value.options)
+    return isinstance(value, Array | Number | Key | Text)
+
+
+def _plain_kinds(value: Value) -> Iterator[tuple[object, ...]]:
+    """What plain values are of, and whether they differ: a tuple in a tuple does what the tuple does."""
+    match value:
+        case Listed():
+            yield ("tuple", False, _differs(value))
+            for each in value.cell.groups:
+                yield from _plain_kinds(each.element)
+        case OneOf():
+            for option in value.options:
+                yield from _plain_kinds(option)
+        case _:
+            yield (type(value), isinstance(value, Array) and value.numpy, _differs(value))
+
+
+def _class_of(value: Instance) -> object:
+    return value.cls.qualname if isinstance(value.cls, Library) else value.cls.node
 
 
 def _differs(value: Value) -> bool:
@@ -122,8 +169,8 @@ def identity(value: Value | None, depth: int = 0) -> object | None:
         case Instance() if value.whole or value.origin:
             if depth >= _MAX_IDENTITY or len(value.fields) > 40:
                 return ("instance", id(value.fields), value.marks)
-            fields = tuple((name, identity(field, depth + 1) or id(field)) for name, field in value.fields.items())
-            return (id(getattr(value.cls, "node", value.cls)), value.exact, value.marks, fields)
+            fields = frozenset((name, identity(field, depth + 1) or id(field)) for name, field in value.fields.items())
+            return (_class_of(value), value.exact, value.marks, fields)
         case Listed() if value.cell.is_tuple:
             parts = tuple(identity(group.element, depth + 1) or id(group.element) for group in value.cell.groups)
             return ("tuple", value.cell.whole, value.marks, parts)

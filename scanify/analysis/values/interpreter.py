@@ -135,9 +135,11 @@ class Interpreter:
         self.unknown_attributes: dict[str, list[Use]] = {}
         self.models: dict[ast.AST, Value] = {}
         self.memo: dict[object, Done] = {}
+        self.surveyed = 0  # how often code asked which loops it stands in
+        self.depending: set[ast.AST] = set()  # functions that give another thing in each loop that they are called in
         self._module_envs: dict[object, Env] = {}
         self._globals: dict[tuple[object, str], Value] = {}
-        self._loops = 0
+        self.loops = 0  # how many loops were entered
         self._windows: list[tuple[int, int]] = []
         self.loop_clocks: dict[int, int] = {}
         self.usual: dict[ast.AST, tuple[object, ...]] = {}  # the defaults of lists of the caller, by their elements
@@ -152,9 +154,9 @@ class Interpreter:
 
     def new_loop(self) -> int:
         """The number of a loop that is entered."""
-        self._loops += 1
-        self.loop_clocks[self._loops] = self.tick()
-        return self._loops
+        self.loops += 1
+        self.loop_clocks[self.loops] = self.tick()
+        return self.loops
 
     @property
     def exhausted(self) -> bool:
@@ -218,6 +220,11 @@ class Interpreter:
         finally:
             self.regions.pop()
 
+    @property
+    def around(self) -> tuple[int, ...]:
+        """The numbers of the loops that the code stands in."""
+        return tuple(region.loop for region in self.regions if region.is_loop)
+
     # -- notes ---------------------------------------------------------------------------------------------------------
 
     def effect(
@@ -254,6 +261,7 @@ class Interpreter:
 
     def ambient(self, via: str) -> Marks:
         """The marks of a value that is another one whenever it is asked for: it differs in each loop around."""
+        self.surveyed += 1
         return tuple(Mark(region.loop, Vary.OTHER, via) for region in self.regions if region.is_loop)
 
     def use_of(self, instance: Instance, does: Does, node: ast.AST, env: Env, what: str = "") -> None:

@@ -1,11 +1,13 @@
 """Calls that need not be run again: what they gave is given anew, so that each call has objects of its own."""
 
+import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from scanify.analysis.values.domain import Array, Instance, Listed, Mapped, Method, OneOf, Unknown, Value
+from scanify.analysis.values.domain import Array, Instance, Listed, Mapped, Marks, Method, OneOf, Unknown, Value
 from scanify.analysis.values.effects import Effect
 from scanify.analysis.values.heap import DictCell, Group, ListCell
+from scanify.analysis.values.identity import with_loops
 from scanify.analysis.values.interpreter import Interpreter, holder_of
 
 _DEEP = 5  # objects in objects that are looked into
@@ -13,21 +15,111 @@ _DEEP = 5  # objects in objects that are looked into
 
 @dataclass(frozen=True)
 class Done:
-    """A call that was run: what it was given, what it gave and did, and from when to when it ran."""
+    """A call that was run: what it was given, what it gave and did, and from when to when it ran.
+
+    `loops` are the numbers of the first and the last loop that it entered; `depends` says that what it gives is another
+    thing in each loop around.
+    """
 
     arguments: tuple[Value | None, ...]
     value: Value
     effects: tuple[Effect, ...]
     start: int
     end: int
+    loops: range
+    depends: bool
 
     def again(self, run: Interpreter, arguments: Sequence[Value | None]) -> tuple[Value, tuple[Effect, ...]]:
         """What the same call gives and does another time, with other objects of the same kinds."""
+        run.surveyed += self.depends
         pairs = _Pairs(tuple(zip(self.arguments, arguments, strict=True)))
-        value = _Anew(run, self.start, self.end, pairs).value(self.value)
-        if not any(effect.born or effect.holder is not None for effect in self.effects):
+        moved = _Moved(run, self)
+        value = _Anew(moved, pairs).value(self.value)
+        if not any(effect.born or effect.marks or effect.holder is not None for effect in self.effects):
             return value, self.effects
-        return value, tuple(pairs.moved(effect) for effect in self.effects)
+        return value, tuple(moved.effect(pairs.moved(effect)) for effect in self.effects)
+
+
+class Begun:
+    """A call that runs, with the moment when it began."""
+
+    def __init__(self, run: Interpreter) -> None:
+        self.clock, self._loops, self._surveyed = run.tick(), run.loops, run.surveyed
+
+    def keep(
+        self,
+        run: Interpreter,
+        key: object,
+        function: ast.AST,
+        arguments: tuple[Value | None, ...],
+        value: Value,
+        effects: tuple[Effect, ...],
+    ) -> None:
+        """Note what the call gave and did, for others with the same key."""
+        depends = run.surveyed != self._surveyed
+        if depends and function not in run.depending:
+            run.depending.add(function)
+            key = with_loops(run, key, function)
+        loops = range(self._loops + 1, run.loops + 1)
+        run.memo[key] = Done(arguments, value, effects, self.clock, run.clock, loops, depends)
+
+
+class _Moved:
+    """The same call at a later time: its moments in the same order, and loops of its own."""
+
+    def __init__(self, run: Interpreter, done: Done) -> None:
+        self._run, self._first, self._last, self._loops = run, done.start, done.end, done.loops
+        self._later = run.clock + 1 - done.start
+        self._others: dict[int, int] = {}  # the loops of this time, as they are met: most are of no value that is given
+        run.clock += done.end - done.start + 1
+
+    def is_own(self, born: int) -> bool:
+        """Whether something was made in the call."""
+        return self._first <= born <= self._last
+
+    def born(self, born: int) -> int:
+        """When what was made in the call is made this time."""
+        return born + self._later if self.is_own(born) else born
+
+    def loop(self, loop: int) -> int:
+        """The number of a loop of the call this time."""
+        if loop not in self._loops:
+            return loop
+        if loop not in self._others:
+            run = self._run
+            run.loops += 1
+            self._others[loop] = run.loops
+            run.loop_clocks[run.loops] = run.loop_clocks[loop] + self._later
+            if loop in run.loop_lengths:
+                run.loop_lengths[self._others[loop]] = self.marks(run.loop_lengths[loop])
+        return self._others[loop]
+
+    def marks(self, marks: Marks) -> Marks:
+        """How a value differs in the loops of this time."""
+        if not marks or not self._loops or not any(mark.loop in self._loops for mark in marks):
+            return marks
+        return tuple(replace(mark, loop=self.loop(mark.loop)) for mark in marks)
+
+    def effect(self, effect: Effect) -> Effect:
+        """What the call does, this time."""
+        born, marks = self.born(effect.born), self.marks(effect.marks)
+        same = born == effect.born and marks is effect.marks
+        return effect if same else replace(effect, born=born, marks=marks)
+
+    def marked(self, value: Value) -> Value:
+        """A value that differs in the loops of this time as it did in those of the first."""
+        if not self._loops:
+            return value
+        if value.marks:
+            marks = self.marks(value.marks)
+            value = value if marks is value.marks else replace(value, marks=marks)
+        if isinstance(value, Array) and value.shape:
+            shape = self.marks(value.shape)
+            value = value if shape is value.shape else replace(value, shape=shape)
+        if isinstance(value, OneOf) and value.chosen:
+            picked = self.marks(value.chosen)
+            value = value if picked is value.chosen else replace(value, chosen=picked)
+        return value
 
 
 class _Pairs:
@@ -116,14 +208,18 @@ def _are_of_one_kind(mine: Value, other: Value) -> bool:
 
 
 class _Anew:
-    """Makes what a call gave another time: every object that was made in the call, which ran from `start` to `end`."""
+    """Makes what a call gave another time, with every object that was made in the call."""
 
-    def __init__(self, run: Interpreter, start: int, end: int, pairs: _Pairs) -> None:
-        self._run, self._start, self._end, self._pairs = run, start, end, pairs
+    def __init__(self, moved: _Moved, pairs: _Pairs) -> None:
+        self._moved, self._pairs = moved, pairs
         self._made: dict[int, object] = {}
 
     def value(self, value: Value, depth: int = 0) -> Value:
         """The value with objects of its own in the place of those that the call made, and with what it is given now."""
+        return self._moved.marked(self._object(value, depth))
+
+    def _object(self, value: Value, depth: int) -> Value:
+        own = self._moved.is_own
         match value:
             case OneOf():
                 options = tuple(self.value(option, depth) for option in value.options)
@@ -131,13 +227,13 @@ class _Anew:
                 return value if same else replace(value, options=options)
             case Array() if not value.numpy:
                 return value
-            case Unknown() | Array() if self._is_own(value.born):
-                return replace(value, born=self._run.tick())
-            case Instance() if self._is_own(value.born) and depth < _DEEP:
-                return replace(value, fields=self._fields(value.fields, depth), born=self._run.tick())
-            case Listed() if self._is_own(value.cell.born) and depth < _DEEP:
+            case Unknown() | Array() if own(value.born):
+                return replace(value, born=self._moved.born(value.born))
+            case Instance() if own(value.born) and depth < _DEEP:
+                return replace(value, fields=self._fields(value.fields, depth), born=self._moved.born(value.born))
+            case Listed() if own(value.cell.born) and depth < _DEEP:
                 return replace(value, cell=self._list(value.cell, depth))
-            case Mapped() if self._is_own(value.cell.born) and depth < _DEEP:
+            case Mapped() if own(value.cell.born) and depth < _DEEP:
                 return replace(value, cell=self._dict(value.cell, depth))
             case Unknown() if value.born:
                 return replace(value, born=self._pairs.born(value.born))
@@ -153,9 +249,6 @@ class _Anew:
             case _:
                 return value
 
-    def _is_own(self, born: int) -> bool:
-        return self._start <= born <= self._end
-
     def _fields(self, fields: dict[str, Value], depth: int) -> dict[str, Value]:
         known = self._made.get(id(fields))
         if isinstance(known, dict):
@@ -169,7 +262,7 @@ class _Anew:
         known = self._made.get(id(cell))
         if isinstance(known, ListCell):
             return known
-        made = replace(cell, born=self._run.tick(), grown=list(cell.grown))
+        made = replace(cell, born=self._moved.born(cell.born), grown=list(cell.grown))
         self._made[id(cell)] = made
         made.groups = self._groups(cell.groups, depth)
         made.built = tuple(self._groups(list(cell.built), depth)) if cell.built is not None else None
@@ -179,11 +272,19 @@ class _Anew:
         known = self._made.get(id(cell))
         if isinstance(known, DictCell):
             return known
-        made = replace(cell, born=self._run.tick(), grown=list(cell.grown))
+        made = replace(cell, born=self._moved.born(cell.born), grown=list(cell.grown))
         self._made[id(cell)] = made
         made.entries = {key: self.value(each, depth + 1) for key, each in cell.entries.items()}
         made.groups = self._groups(cell.groups, depth)
         return made
 
     def _groups(self, groups: list[Group], depth: int) -> list[Group]:
-        return [replace(group, element=self.value(group.element, depth + 1)) for group in groups]
+        moved = self._moved
+        return [
+            replace(
+                group,
+                element=self.value(group.element, depth + 1),
+                loops=tuple(moved.loop(each) for each in group.loops),
+            )
+            for group in groups
+        ]

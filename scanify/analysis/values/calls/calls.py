@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from scanify.analysis.values import tables
-from scanify.analysis.values.calls.again import Done
+from scanify.analysis.values.calls.again import Begun
 from scanify.analysis.values.calls.attributes import attribute
 from scanify.analysis.values.calls.supers import LIBRARY_INIT, library_init, super_object
 from scanify.analysis.values.code.annotations import annotated, parameter
@@ -208,16 +208,17 @@ def call_function(
         positional = [generalized(value) for value in positional]
         named = {name: generalized(value) for name, value in named.items()}
     key = memo_key(run, function, positional, named)
-    if key is not None and key in run.memo:
-        value, effects = run.memo[key].again(run, [function.bound, *positional, *named.values()])
+    known = run.memo.get(key) if key is not None else None
+    arguments = (function.bound, *positional, *named.values())
+    if known is not None:
+        value, effects = known.again(run, arguments)
     else:
-        start = run.tick()
+        begun = Begun(run)
         with run.recording() as recorded:
             value = _run_function(run, env, node, function, positional, named)
-        effects = tuple(_outward(run, function, recorded, start))
+        effects = tuple(_outward(run, function, recorded, begun.clock))
         if key is not None and not run.exhausted:
-            arguments = (function.bound, *positional, *named.values())
-            run.memo[key] = Done(arguments, value, effects, start, run.clock)
+            begun.keep(run, key, function.node, arguments, value, effects)
     if isinstance(function.bound, Instance):
         run.effect(Act.APPLY, function.bound.name, node, env)
     run.effects.extend(effects)
