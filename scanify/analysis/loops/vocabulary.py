@@ -69,7 +69,8 @@ class Vocabulary:
 
     def _names(self, definition: Definition) -> _Names | None:
         """The names of a class; None for one that is no module."""
-        if self._classes.known_bases(definition) and not self._classes.is_module(definition):
+        classes = self._classes
+        if classes.known_bases(definition) and not (classes.is_module(definition) or self._is_protocol(definition)):
             return None
         every = [self._own_names(owner) for owner in self._classes.lineage(definition)]
         return _Names(
@@ -77,6 +78,10 @@ class Vocabulary:
             tuple(prefix for each in every for prefix in each.prefixes),
             any(each.open for each in every),
         )
+
+    def _is_protocol(self, definition: Definition) -> bool:
+        """Whether a class only says what others have, which may be modules and need not inherit from it."""
+        return any(getattr(each, "qualname", "") == "typing.Protocol" for each in self._classes.bases(definition))
 
     def _own_names(self, owner: Definition) -> _Names:
         node = owner.node
