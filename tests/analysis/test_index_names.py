@@ -156,3 +156,17 @@ def test_files_are_read_where_an_import_leads_to_them() -> None:
     index = Index(ROOT, [Source(ROOT / "m.py", "from lib import f\nfrom gone import g\n")], read)
     assert line(index, "m", "f") == ("lib", 1)
     assert meaning(index, "m", "g") == External("gone.g")
+
+
+@pytest.mark.parametrize("root", ["/p", "/p/memory"])
+def test_a_package_inside_of_another_is_not_the_library_of_its_name(root: str) -> None:
+    files = {
+        "/p/memory/__init__.py": "",
+        "/p/memory/equinox/__init__.py": "",
+        "/p/memory/equinox/nets.py": "from equinox import nn\nfrom memory.equinox import nets as own\n",
+    }
+    index = Index(Path(root), [Source(Path(path), text) for path, text in files.items()])
+    module = index.module_at(Path("/p/memory/equinox/nets.py"))
+    assert module is not None
+    assert index.resolve(module, "nn") == External("equinox.nn")
+    assert getattr(index.resolve(module, "own"), "name", None) == "memory.equinox.nets"

@@ -170,7 +170,8 @@ def _without_carry(loop: Loop, gathered: Collected, others: Sequence[Problem]) -
         yield Problem("SCN210", reason, loop.node)
     elif gathered.names and not others:
         what = " and ".join(f"`{name}`" for name in gathered.names)
-        keeps = f"{what} keep what independent layers give: a map is one list that is appended to"
+        verb = "keeps" if len(gathered.names) == 1 else "keep"
+        keeps = f"{what} {verb} what independent layers give: a map is one list that is appended to"
         yield Problem("SCN210", f"{reason}, and {keeps}", loop.node, "append to one list, a tuple for several values")
 
 

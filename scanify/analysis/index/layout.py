@@ -32,6 +32,11 @@ def locate(path: Path, root: Path, files: Container[Path]) -> tuple[Path, str]:
     return folder, ".".join(parts)
 
 
-def keeps_source(folder: Path, root: Path) -> bool:
-    """Whether the packages in `folder` are what a project there installs: its root, a `src`, or a project inside."""
-    return folder == root or folder.name == "src" or any((folder / mark).is_file() for mark in _MARKS)
+def keeps_source(folder: Path, root: Path, files: Container[Path]) -> bool:
+    """Whether the packages in `folder` are what a project there installs: its root, a `src`, or a project inside.
+
+    A root that is a package itself installs none: its folder `equinox` is `package.equinox`.
+    """
+    if folder == root:
+        return folder / "__init__.py" not in files
+    return folder.name == "src" or any((folder / mark).is_file() for mark in _MARKS)

@@ -229,7 +229,7 @@ class Index:
         above = [self.root.parent] if head == self.root.name else []  # a package without `__init__.py`, given alone
         for base in dict.fromkeys([near.base, self.root, self.root / "src", near.path.parent, *above]):
             own = relative and base == near.base
-            if head in LIBRARIES and not own and not keeps_source(base, self.root):
+            if head in LIBRARIES and not own and not keeps_source(base, self.root, self._files):
                 continue
             found = self._in_folder(base, head, "")
             if found is not None and (found.module is not None or own or head not in LIBRARIES):

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
-from scanify.analysis.loops.layer_list import Layers, groups_of, some_alike
+from scanify.analysis.loops.layer_list import FEW, Layers, groups_of
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors, parent_of
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import Const, Instance, Library, Listed, Mapped, Unknown, Value, join, options
 from scanify.analysis.values.explore import model_list
-from scanify.analysis.values.heap import DictCell, ListCell, Use
+from scanify.analysis.values.heap import DictCell, Group, ListCell, Use
 from scanify.analysis.values.interpreter import Handed, Interpreter, Made, Stored
 
 _MOST_CLASSES = 12  # classes whose constructors are followed for one list
@@ -248,19 +248,54 @@ def composed(run: Interpreter, layers: Layers, cell: ListCell | DictCell) -> Lay
     lists = [
         option.cell for value in built if value is not None for option in options(value) if isinstance(option, Listed)
     ]
-    alike = any(some_alike(each.made) for each in lists if not each.given and not is_copy_of_given(each))
-    if alike or (layers.known and not _may_mix(run, layers)):
+    open_to_all = layers.known and _may_mix(run, layers)
+    shown = [each for each in lists if not each.given and not is_copy_of_given(each)]
+    alike = any(_some_alike(run, each.made, open_to_all) for each in shown)
+    if alike or (layers.known and not open_to_all):
         return layers
     what = f"`{layers.owner.name}` gets its layers from its caller, who may mix classes"
     text = f"{what}: nothing shows that three of them share a body"
     return replace(layers, refusal=("SCN215", text, cell.why_at))
 
 
+def _some_alike(run: Interpreter, groups: Sequence[Group], open_to_all: bool) -> bool:
+    """Whether a list that is written out or made in a loop shows layers of which three may be alike.
+
+    Where any of several classes may be given, what an unknown call makes may be of another class each time.
+    """
+    for group in groups:
+        unknown = all(isinstance(option, Unknown) for option in options(group.element))
+        if group.repeated and not (unknown and (group.spread or open_to_all)) and not _is_mixed(run, group):
+            return True
+    names = [option.name for group in groups for option in options(group.element) if isinstance(option, Instance)]
+    return len(groups) >= FEW and len(set(names)) < len(names)
+
+
+def _is_mixed(run: Interpreter, group: Group) -> bool:
+    """Whether one expression may give elements of several classes: those of a declared base, or one picked for each."""
+    found = [option for option in options(group.element) if isinstance(option, Instance)]
+    picked = len({each.name for each in found}) > 1 and any(mark.loop in group.loops for mark in group.element.marks)
+    return picked or of_any_heir(run, group)
+
+
+def of_any_heir(run: Interpreter, group: Group) -> bool:
+    """Whether a group is all that a caller gives, of which only a class is declared that several others inherit from."""
+    found = [option for option in options(group.element) if isinstance(option, Instance)]
+    return not group.loops and any(not each.exact and _is_open(run, each.cls) for each in found)
+
+
 def _may_mix(run: Interpreter, layers: Layers) -> bool:
     """Whether what is declared as one class may be any of several."""
     declared = [each.cls for each in layers.classes]
     heirs = [heir for each in declared if isinstance(each, Definition) for heir in run.classes.heirs(each)]
-    return len(heirs) > 1 or any(isinstance(each, Library) and each.qualname == "equinox.Module" for each in declared)
+    return len(heirs) > 1 or any(_is_open(run, each) for each in declared)
+
+
+def _is_open(run: Interpreter, declared: Definition | Library) -> bool:
+    """Whether what is declared as a class may be of any of several."""
+    if isinstance(declared, Library):
+        return declared.qualname == "equinox.Module"
+    return len(run.classes.heirs(declared)) > 1
 
 
 def of_any_class(run: Interpreter, layers: Layers, cell: ListCell | DictCell) -> Layers:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import walks_elements
 from scanify.analysis.loops.gain import no_gain, staged
+from scanify.analysis.loops.given import of_any_heir
 from scanify.analysis.loops.layer_list import FEW, Layers, Reason, is_unshown
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.values.code.iteration import entries
@@ -45,8 +46,8 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
     worst = max(differences, key=lambda pair: pair[1].how, default=None)
     classes = layers.classes
     repeated = [group for group in groups if group.repeated]
-    useless = no_gain(groups, differences) or staged(run, groups) if not layers.several else None
-    if useless is not None:
+    useless = _of_any_class(run, cell, groups) or no_gain(groups, differences) or staged(run, groups)
+    if useless is not None and not layers.several:
         return replace(layers, refusal=useless)
     if worst is not None and layers.several and walks_elements(loop, layers.walk):
         through = worst[1].via or worst[1].path
@@ -76,6 +77,19 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
     grouped = _grouped(layers, groups, worst, state)
     exact = exact and not layers.hidden and not layers.functions
     return replace(layers, exact=exact, unlike=unlike or layers.unlike, grouped=grouped)
+
+
+def _of_any_class(run: Interpreter, cell: ListCell | DictCell, groups: Sequence[Group]) -> Reason | None:
+    """Why a list shows no three layers of one class, where all that is known of its elements is a class above theirs."""
+    repeated = [group for group in groups if group.repeated]
+    declared = next((group for group in repeated if of_any_heir(run, group)), None)
+    if declared is None or cell.given or not all(is_unshown(each) or of_any_heir(run, each) for each in repeated):
+        return None
+    if not _no_three([group for group in groups if not group.repeated]):
+        return None
+    name = next(option.name for option in options(declared.element) if isinstance(option, Instance))
+    text = f"the list holds objects of any class that inherits from `{name}`: nothing shows that three share a body"
+    return "SCN215", text, declared.module.place(declared.node)
 
 
 def _no_three(groups: Sequence[Group]) -> bool:

@@ -78,11 +78,3 @@ def sources(cells: Iterable[ListCell | DictCell]) -> Iterator[ListCell | DictCel
 def is_unshown(group: Group) -> bool:
     """Whether a group stands for all that something else holds, of which nothing is known: `[first, *others]`."""
     return group.spread and all(isinstance(option, Unknown) for option in options(group.element))
-
-
-def some_alike(groups: Sequence[Group]) -> bool:
-    """Whether a list that is written out or made in a loop shows layers of which three may be alike."""
-    if any(group.repeated and not is_unshown(group) for group in groups):
-        return True
-    names = [option.name for group in groups for option in options(group.element) if isinstance(option, Instance)]
-    return len(groups) >= FEW and len(set(names)) < len(names)

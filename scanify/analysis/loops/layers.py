@@ -161,7 +161,8 @@ def _of_walk(run: Interpreter, loop: Loop, walk: Walk, envs: Sequence[Env]) -> L
     if not built or any(each is None for each in built):
         return None
     known = [each if not base.hidden else replace(each, few=None) for each in built if each is not None]
-    return together(known, replace(base, cells=known[0].cells if len(known) == 1 else tuple(cells)))
+    found = together(known, replace(base, cells=known[0].cells if len(known) == 1 else tuple(cells)))
+    return found if found.known or owner is None or _keeps_modules(run, owner) else None
 
 
 def _keeps_modules(run: Interpreter, owner: Definition) -> bool:

@@ -1,0 +1,90 @@
+"""Lists of which only a class is declared that several others inherit from: nothing shows three layers of one class."""
+
+import pytest
+from helpers import decide
+
+from scanify.analysis.plan import Plan, Refusal
+
+CLASSES = """\
+import equinox as eqx
+import jax
+import jax.random as jr
+
+
+class Callback(eqx.Module):
+    def step(self, x, key=None):
+        raise NotImplementedError
+
+
+class Counts(Callback):
+    scale: jax.Array
+
+    def __init__(self, key):
+        self.scale = jr.normal(key, ())
+
+    def step(self, x, key=None):
+        return x * self.scale
+
+
+class Stops(Callback):
+    def step(self, x, key=None):
+        return x
+
+
+class Callbacks(Callback):
+    callbacks: list[Callback]
+
+    def __init__(self, callbacks: list[Callback]):
+        self.callbacks = callbacks
+
+    def step(self, x, key=None):
+        for callback, k in zip(self.callbacks, jr.split(key, len(self.callbacks))):
+            x = callback.step(x, k)
+        return x
+
+
+def one(kind: str, key) -> Callback:
+    return Counts(key) if kind == "counts" else Stops()
+
+
+"""
+RUN = "def run(x, key, callback: Callback | list[Callback] | None, kinds, others):\n    return CALL.step(x, key)\n"
+
+NO_GAIN = {
+    "nobody calls it": "x",
+    "an empty list": "Callbacks([])",
+    "a copy of what a caller gives": "Callbacks(list(callback))",
+    "one of them": "Callbacks([callback])",
+    "two classes": "Callbacks([Counts(key), Stops(), *callback])",
+    "a class picked for each": "Callbacks([one(kind, key) for kind in kinds])",
+    "what an unknown call makes of each": "Callbacks([others(kind) for kind in kinds])",
+}
+GAIN = {
+    "one class many times": "Callbacks([Counts(k) for k in jr.split(key, 6)])",
+    "three of a class": "Callbacks([Counts(key), Counts(key), Counts(key)])",
+    "one kind for all": "Callbacks([one('counts', k) for k in jr.split(key, 6)])",
+}
+
+
+def found_in(call: str) -> list[Plan | Refusal]:
+    return [each for each in decide(CLASSES + RUN.replace("CALL", call)) if each.container == "self.callbacks"]
+
+
+@pytest.mark.parametrize("name", NO_GAIN)
+def test_what_may_be_of_any_class_below_one_is_no_gain(name: str) -> None:
+    found = found_in(NO_GAIN[name])
+    assert all(isinstance(each, Refusal) for each in found), found
+
+
+@pytest.mark.parametrize("name", GAIN)
+def test_a_caller_who_gives_three_of_a_class_shows_a_gain(name: str) -> None:
+    (found,) = found_in(GAIN[name])
+    assert isinstance(found, Plan)
+
+
+def test_a_class_with_one_heir_is_as_good_as_that() -> None:
+    text = CLASSES.replace("class Stops(Callback)", "class Stops(eqx.Module)").replace(
+        "class Callbacks(Callback)", "class Callbacks(eqx.Module)"
+    )
+    found = [each for each in decide(text) if each.container == "self.callbacks"]
+    assert all(isinstance(each, Plan) for each in found) and found
