@@ -4,10 +4,13 @@
 .DEFAULT_GOAL := help
 .PHONY: help demo test branches check pyright bench bench-static matrix corpus each-file packages rewritten fuzz fuzz-traps fuzz-models fuzz-runtime soundness mutants certificates precommit-test clean
 
-# The first interpreter that runs (a pyenv shim may exist and not run), is new enough and can make environments.
+# The first interpreter that runs (a pyenv shim may exist and not run), is new enough and can make environments. pyenv's
+# versions are looked for where it says that they are, and where it is installed itself: without PYENV_ROOT it says ~/.pyenv.
 # $(1): commands to try; $(2): the Python versions that will do, as a condition on sys.version_info.
 find_python = $(shell root=$$(pyenv root 2>/dev/null || echo /nowhere); \
-	for python in $(1); do for found in "$$python" "$$root"/versions/$${python#python}.*/bin/python; do \
+	pyenv=$$(command -v pyenv); own=$$(dirname "$$(dirname "$$(readlink -f "$$pyenv" 2>/dev/null || echo "$$pyenv")")"); \
+	for python in $(1); do \
+	for found in "$$python" "$$root"/versions/$${python#python}.*/bin/python "$$own"/versions/$${python#python}.*/bin/python; do \
 	"$$found" -c 'import sys, ensurepip, venv; sys.exit(not ($(2)))' >/dev/null 2>&1 && echo "$$found" && exit; \
 	done; done)
 
