@@ -1,11 +1,14 @@
+import os
 import shutil
-import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
+from scanify.verify.children import process
 from tests.command import Tool
+from tests.warm_children import WarmChildren
 
 # Of a test's parameters, where they are many and each is compiled by itself, the suite takes every so manyth.
 _LARGE = 8
@@ -21,6 +24,7 @@ _GRIDS = {
 }
 _PROGRAMS = "programs"  # a folder of pytest's cache
 _MOST = 400 * 2**20  # bytes of compiled programs, after which they are begun anew
+_CHILDREN = WarmChildren()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,38 +52,42 @@ def _between(items: list[pytest.Item]) -> Iterator[pytest.Item]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Forget the compiled programs when they have become many. Not in a worker: others read them."""
-    folder = _programs(config)
-    if folder is not None and not hasattr(config, "workerinput"):
-        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-        if size > _MOST:
-            shutil.rmtree(folder)
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """What was compiled once is read from pytest's cache, by later tests, other workers and later runs.
+    """What was compiled once is read from pytest's cache, by later tests and runs, other workers, and child processes.
 
     jax knows a program by all of its text, its own version, the compiler's and its flags, so that nothing but time is
-    saved. Processes that tests start compile for themselves: what they read is a matter of tests. `-p no:cacheprovider`
-    does without, `--cache-clear` begins anew.
+    saved. `-p no:cacheprovider` does without, `--cache-clear` begins anew.
     """
-    folder = _programs(session.config)
-    if folder is None or "jax" not in sys.modules:
+    vars(process)["_start"] = _CHILDREN.start
+    if not config.pluginmanager.hasplugin("cacheprovider"):
         return
-    import jax
-    from jax.experimental.compilation_cache import compilation_cache
+    folder = config.cache.mkdir(_PROGRAMS)
+    if not hasattr(config, "workerinput"):  # a worker forgets nothing, as others read it
+        _forget_many(folder)
+    # Before anything imports jax.
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder / f"jax-{version('jax')}")
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+    os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 
-    jax.config.update("jax_compilation_cache_dir", str(folder / f"jax-{jax.__version__}"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-    compilation_cache.reset_cache()  # tests may have compiled something where they were collected
+
+def pytest_unconfigure() -> None:
+    _CHILDREN.end()
 
 
-def _programs(config: pytest.Config) -> Path | None:
-    return config.cache.mkdir(_PROGRAMS) if config.pluginmanager.hasplugin("cacheprovider") else None
+def _forget_many(folder: Path) -> None:
+    """Forget the compiled programs when they have become many."""
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    if size > _MOST:
+        shutil.rmtree(folder)
+        folder.mkdir()
 
 
 @pytest.fixture
 def tool(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Tool:
     (tmp_path / ".git").mkdir()  # so that no configuration above is found
     return Tool(tmp_path, capfd, monkeypatch)
+
+
+@pytest.fixture
+def fresh_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Children are started as those of users are, each by a Python of its own."""
+    monkeypatch.setattr(_CHILDREN, "fresh", True)

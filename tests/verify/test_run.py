@@ -106,6 +106,8 @@ def values(name, before, after, *, policies, requested, abstract, measure, files
     return CaseResult(name, equal, results, findings=tuple("scan" for text in jaxprs if "scan[" in text))
 """
 
+pytestmark = pytest.mark.usefixtures("fresh_children")
+
 Verify = Callable[..., Verification]
 WIDE = Limits(seconds=120)
 
