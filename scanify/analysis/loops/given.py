@@ -279,7 +279,7 @@ def _is_mixed(run: Interpreter, group: Group) -> bool:
 
 
 def of_any_heir(run: Interpreter, group: Group) -> bool:
-    """Whether a group is all that a caller gives, of which only a class is declared that several others inherit from."""
+    """Whether a group is all that a caller gives, declared as a class that several others inherit from."""
     found = [option for option in options(group.element) if isinstance(option, Instance)]
     return not group.loops and any(not each.exact and _is_open(run, each.cls) for each in found)
 

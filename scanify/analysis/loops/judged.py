@@ -80,7 +80,7 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
 
 
 def _of_any_class(run: Interpreter, cell: ListCell | DictCell, groups: Sequence[Group]) -> Reason | None:
-    """Why a list shows no three layers of one class, where all that is known of its elements is a class above theirs."""
+    """Why a list shows no three layers of one class, where it is only known which class is above theirs."""
     repeated = [group for group in groups if group.repeated]
     declared = next((group for group in repeated if of_any_heir(run, group)), None)
     if declared is None or cell.given or not all(is_unshown(each) or of_any_heir(run, each) for each in repeated):

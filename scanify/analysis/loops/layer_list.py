@@ -1,6 +1,6 @@
 """What is known of the layers that a loop walks."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from scanify.analysis.facts import Place
