@@ -1,8 +1,8 @@
 """Calls that are run once for all objects of a kind: each object is its own, and what is done to it is done to it."""
 
-from helpers import only, refused
+from helpers import decide, only, refused
 
-from scanify.analysis.plan import Plan
+from scanify.analysis.plan import Kind, Plan
 
 HEAD = """\
 import equinox as eqx
@@ -232,3 +232,60 @@ def test_a_number_that_is_drawn_once_before_is_still_another_one_for_each_layer(
     before = "self.before, self.scale = [], rate()"
     assert isinstance(only(factory(layers=layers, before=before)), Plan)
     refused("SCN203", factory(layers=layers, before=before, rate="random.random()"))
+
+
+PAIR = """\
+import equinox as eqx
+import jax
+import jax.random as jr
+
+COUNTS = []
+
+
+def even(x, n):
+    return x if n == 0 else odd(x, n - 1)
+
+
+def odd(x, n):
+    COUNTS.append(n)
+    return even(x, n - 1)
+
+
+class Block(eqx.Module):
+    weight: jax.Array
+    index: int
+
+    def __init__(self, index, key):
+        self.weight, self.index = jr.normal(key, (8, 8)), index
+
+    def __call__(self, x):
+        return %s
+
+
+class Model(eqx.Module):
+    before: list
+    layers: list
+
+    def __init__(self, depth, *, key):
+        self.before = [Block(i, k) for i, k in enumerate(jr.split(key, depth))]
+        self.layers = [Block(i, k) for i, k in enumerate(jr.split(key, depth))]
+
+    def __call__(self, x):
+        for layer in self.before:
+            x = %s
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
+
+
+def test_what_calls_a_function_that_runs_does_more_by_itself():
+    # `odd` is run first, and `even` in it, where `odd` is cut short: that is not all that `even` does.
+    first, second = decide(PAIR % ("even(self.weight @ x, 4)", "odd(layer(x), 3)"))
+    assert (first.rule, second.rule) == ("SCN207", "SCN207")
+
+
+def test_layers_branch_on_what_differs_in_the_second_list_too():
+    # The layers of the second list differ in another loop than those of the first.
+    first, second = decide(PAIR % ("x if self.index % 2 else self.weight @ x", "layer(x)"))
+    assert (first.kind, second.kind) == (Kind.GROUP, Kind.GROUP)

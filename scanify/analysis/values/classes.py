@@ -51,6 +51,7 @@ class Classes:
         self._bases: dict[ast.stmt, tuple[Definition | External | None, ...]] = {}
         self._lineage: dict[ast.stmt, tuple[Definition, ...]] = {}
         self._methods: dict[ast.stmt, dict[str, FunctionNode]] = {}
+        self._fields: dict[ast.stmt, dict[str, Field]] = {}
         self._module: dict[ast.stmt, bool] = {}
         self._patched: dict[str, bool] = {}
         self._assigned: dict[tuple[Path, str], bool] = {}
@@ -153,6 +154,11 @@ class Classes:
 
     def fields(self, definition: Definition) -> dict[str, Field]:
         """The annotated fields, inherited ones first, as a dataclass has them."""
+        if definition.node not in self._fields:
+            self._fields[definition.node] = self._annotated(definition)
+        return self._fields[definition.node]
+
+    def _annotated(self, definition: Definition) -> dict[str, Field]:
         found: dict[str, Field] = {}
         for owner in reversed(self.lineage(definition)):
             for statement in owner.node.body if isinstance(owner.node, ast.ClassDef) else ():

@@ -2,6 +2,7 @@
 
 import ast
 import bisect
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -135,6 +136,7 @@ class Interpreter:
         self.unknown_attributes: dict[str, list[Use]] = {}
         self.models: dict[ast.AST, Value] = {}
         self.memo: dict[object, Done] = {}
+        self.cut = sys.maxsize  # where in `calling` the outermost function stands that a call inside of it called again
         self.surveyed = 0  # how often code asked which loops it stands in
         self.depending: set[ast.AST] = set()  # functions that give another thing in each loop that they are called in
         self._module_envs: dict[object, Env] = {}
@@ -170,10 +172,12 @@ class Interpreter:
         regions, self.regions = self.regions, []
         calling, self.calling = self.calling, []
         building, self.building = self.building, 0
+        cut, self.cut = self.cut, sys.maxsize
         try:
             yield
         finally:
             self.steps, self.regions, self.calling, self.building = before, regions, calling, building
+            self.cut = cut
 
     @contextmanager
     def for_effects(self) -> Iterator[None]:

@@ -1,24 +1,25 @@
 """Calls that need not be run again: what they gave is given anew, so that each call has objects of its own."""
 
 import ast
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from scanify.analysis.values.domain import Array, Instance, Listed, Mapped, Marks, Method, OneOf, Unknown, Value
 from scanify.analysis.values.effects import Effect
 from scanify.analysis.values.heap import DictCell, Group, ListCell
-from scanify.analysis.values.identity import with_loops
+from scanify.analysis.values.identity import is_coarse, with_loops
 from scanify.analysis.values.interpreter import Interpreter, holder_of
 
-_DEEP = 5  # objects in objects that are looked into
+_DEEP = 10  # objects in objects that are looked into
 
 
 @dataclass(frozen=True)
 class Done:
     """A call that was run: what it was given, what it gave and did, and from when to when it ran.
 
-    `loops` are the numbers of the first and the last loop that it entered; `depends` says that what it gives is another
-    thing in each loop around.
+    `loops` are the numbers of the loops that it entered; `depends` says that what it gives is another thing in each
+    loop around, `coarse` that it stands for calls with arguments that differ in other loops.
     """
 
     arguments: tuple[Value | None, ...]
@@ -28,12 +29,13 @@ class Done:
     end: int
     loops: range
     depends: bool
+    coarse: bool
 
     def again(self, run: Interpreter, arguments: Sequence[Value | None]) -> tuple[Value, tuple[Effect, ...]]:
         """What the same call gives and does another time, with other objects of the same kinds."""
         run.surveyed += self.depends
         pairs = _Pairs(tuple(zip(self.arguments, arguments, strict=True)))
-        moved = _Moved(run, self)
+        moved = _Moved(run, self, pairs)
         value = _Anew(moved, pairs).value(self.value)
         if not any(effect.born or effect.marks or effect.holder is not None for effect in self.effects):
             return value, self.effects
@@ -41,34 +43,44 @@ class Done:
 
 
 class Begun:
-    """A call that runs, with the moment when it began."""
+    """A call that runs, with the moment when it began and its place among the calls around it."""
 
     def __init__(self, run: Interpreter) -> None:
         self.clock, self._loops, self._surveyed = run.tick(), run.loops, run.surveyed
+        self._depth = len(run.calling)
+        self._cut, run.cut = run.cut, sys.maxsize
 
-    def keep(
+    def ended(
         self,
         run: Interpreter,
-        key: object,
+        key: object | None,
         function: ast.AST,
         arguments: tuple[Value | None, ...],
         value: Value,
         effects: tuple[Effect, ...],
     ) -> None:
-        """Note what the call gave and did, for others with the same key."""
+        """Note what the call gave and did, for others with the same key; None where there are none.
+
+        One that called a function around it saw that cut short: what it does by itself is more than that.
+        """
+        whole = run.cut >= self._depth
+        run.cut = min(self._cut, sys.maxsize if whole else run.cut)
+        if key is None or run.exhausted or not whole:
+            return
         depends = run.surveyed != self._surveyed
         if depends and function not in run.depending:
             run.depending.add(function)
             key = with_loops(run, key, function)
         loops = range(self._loops + 1, run.loops + 1)
-        run.memo[key] = Done(arguments, value, effects, self.clock, run.clock, loops, depends)
+        run.memo[key] = Done(arguments, value, effects, self.clock, run.clock, loops, depends, is_coarse(run))
 
 
 class _Moved:
     """The same call at a later time: its moments in the same order, and loops of its own."""
 
-    def __init__(self, run: Interpreter, done: Done) -> None:
+    def __init__(self, run: Interpreter, done: Done, pairs: "_Pairs") -> None:
         self._run, self._first, self._last, self._loops = run, done.start, done.end, done.loops
+        self._pairs, self._coarse = pairs, done.coarse
         self._later = run.clock + 1 - done.start
         self._others: dict[int, int] = {}  # the loops of this time, as they are met: most are of no value that is given
         run.clock += done.end - done.start + 1
@@ -82,9 +94,9 @@ class _Moved:
         return born + self._later if self.is_own(born) else born
 
     def loop(self, loop: int) -> int:
-        """The number of a loop of the call this time."""
+        """The number of a loop this time: one of the call's own, or one in which an argument differs."""
         if loop not in self._loops:
-            return loop
+            return self._pairs.loop(loop) if self._coarse else loop
         if loop not in self._others:
             run = self._run
             run.loops += 1
@@ -96,9 +108,12 @@ class _Moved:
 
     def marks(self, marks: Marks) -> Marks:
         """How a value differs in the loops of this time."""
-        if not marks or not self._loops or not any(mark.loop in self._loops for mark in marks):
+        if not marks or not (self._coarse or any(mark.loop in self._loops for mark in marks)):
             return marks
-        return tuple(replace(mark, loop=self.loop(mark.loop)) for mark in marks)
+        loops = [self.loop(mark.loop) for mark in marks]
+        if all(loop == mark.loop for loop, mark in zip(loops, marks, strict=True)):
+            return marks
+        return tuple(replace(mark, loop=loop) for loop, mark in zip(loops, marks, strict=True))
 
     def effect(self, effect: Effect) -> Effect:
         """What the call does, this time."""
@@ -108,7 +123,7 @@ class _Moved:
 
     def marked(self, value: Value) -> Value:
         """A value that differs in the loops of this time as it did in those of the first."""
-        if not self._loops:
+        if not (self._loops or self._coarse):
             return value
         if value.marks:
             marks = self.marks(value.marks)
@@ -131,6 +146,7 @@ class _Pairs:
     def __init__(self, arguments: Sequence[tuple[Value | None, Value | None]]) -> None:
         self._arguments = arguments
         self._born: dict[int, int] = {}
+        self._loops: dict[int, int] = {}
         self._holders: dict[object, object] = {}
         self._objects: dict[int, Value] = {}
 
@@ -138,6 +154,11 @@ class _Pairs:
         """When the object was made that stands in the place of one that was made then."""
         self._look()
         return self._born.get(born, born)
+
+    def loop(self, loop: int) -> int:
+        """The loop in which an argument differs as it did in that one."""
+        self._look()
+        return self._loops.get(loop, loop)
 
     def given(self, place: object) -> Value | None:
         """What stands in the place of an object with some fields, or of a list or a dict."""
@@ -157,6 +178,10 @@ class _Pairs:
 
     def _add(self, before: Value | None, now: Value | None, depth: int) -> None:
         """Note which object stands in the place of which, in fields and elements too."""
+        if before is not None and now is not None and before.marks and now.marks:
+            self._differ(before.marks, now.marks)
+        if isinstance(before, Array) and isinstance(now, Array):
+            self._differ(before.shape, now.shape)
         match before, now:
             case Instance(), Instance() if before.fields is now.fields:
                 self._both(before.born, now.born)
@@ -194,6 +219,12 @@ class _Pairs:
                 self._both(before.born, now.born)
             case _:
                 return
+
+    def _differ(self, before: Marks, now: Marks) -> None:
+        """Note which loop stands in the place of which: the first in which something differs as much."""
+        for mark in before:
+            others = (other.loop for other in now if other.how is mark.how)
+            self._loops.setdefault(mark.loop, next(others, mark.loop))
 
     def _both(self, before: int, now: int) -> None:
         """Of several in the place of one the oldest counts."""

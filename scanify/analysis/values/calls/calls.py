@@ -202,6 +202,8 @@ def call_function(
     if depth > 0 or len(run.calling) > MAX_DEPTH or run.exhausted:
         if depth == 0 and not run.exhausted:
             run.effect(Act.UNKNOWN, _called_text(env, node), node, env)
+        if depth:
+            run.cut = min(run.cut, run.calling.index(function.node))
         why = f"`{function.name}` calls itself" if depth else "calls too deep to be followed"
         return Unknown(why, born=run.tick())
     if is_coarse(run):
@@ -217,8 +219,7 @@ def call_function(
         with run.recording() as recorded:
             value = _run_function(run, env, node, function, positional, named)
         effects = tuple(_outward(run, function, recorded, begun.clock))
-        if key is not None and not run.exhausted:
-            begun.keep(run, key, function.node, arguments, value, effects)
+        begun.ended(run, key, function.node, arguments, value, effects)
     if isinstance(function.bound, Instance):
         run.effect(Act.APPLY, function.bound.name, node, env)
     run.effects.extend(effects)

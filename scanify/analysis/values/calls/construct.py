@@ -2,8 +2,10 @@
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition
+from scanify.analysis.values.calls.again import Begun
 from scanify.analysis.values.calls.attributes import class_env
 from scanify.analysis.values.classes import Field, dotted
 from scanify.analysis.values.code.annotations import annotated, parameter
@@ -22,6 +24,7 @@ from scanify.analysis.values.domain import (
 )
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Group
+from scanify.analysis.values.identity import identity, is_coarse, kind_of, with_loops
 from scanify.analysis.values.interpreter import Interpreter, Made, Stored
 
 Named = Mapping[str, Value]
@@ -38,15 +41,50 @@ def construct(
     exact: bool = True,
 ) -> Value:
     """The object that `cls(...)` makes."""
+    if any(each is cls.node for each in run.calling):
+        run.cut = min(run.cut, run.calling.index(cls.node))
+        return Unknown(f"`{cls.name}` holds objects of its own class", born=run.tick())
+    if _is_enum(run, cls):
+        return Unknown(f"a member of `{cls.name}`")
+    key = _key(run, cls, positional, named, exact)
+    known = run.memo.get(key) if key is not None else None
+    arguments = (*positional, *named.values())
+    if known is not None:
+        made, effects = known.again(run, arguments)
+        assert isinstance(made, Instance)
+        instance = replace(made, node=node)
+    else:
+        begun = Begun(run)
+        with run.recording() as recorded:
+            instance = _constructed(run, env, node, cls, positional, named, exact)
+        effects = tuple(recorded)
+        begun.ended(run, key, cls.node, arguments, instance, effects)
+    run.effects.extend(effects)
+    if exact and node is not cls.node:
+        run.constructed.setdefault(cls.node, []).append(Made(instance, env.owner, env.function))
+    return instance
+
+
+def _key(run: Interpreter, cls: Definition, positional: Sequence[Value], named: Named, exact: bool) -> object | None:
+    """What tells an object from others of its class; None where its constructor has to be run anew.
+
+    A constructor that the class does not write itself notes which lists its callers give: it is run each time.
+    """
+    if run.classes.method(cls, "__init__") is None or run.shallow:
+        return None
+    coarse = is_coarse(run)
+    parts = [kind_of(value) if coarse else identity(value) for value in (*positional, *named.values())]
+    if None in parts:
+        return None
+    return with_loops(run, (cls.node, exact, coarse, bool(run.building), run.replacing, *parts, tuple(named)), cls.node)
+
+
+def _constructed(
+    run: Interpreter, env: Env, node: ast.AST, cls: Definition, positional: Sequence[Value], named: Named, exact: bool
+) -> Instance:
     from scanify.analysis.values.calls.calls import call_function, unknown_call
     from scanify.analysis.values.calls.library import library_fields
 
-    depth = sum(1 for each in run.calling if each is cls.node)
-    if depth:
-        return Unknown(f"`{cls.name}` holds objects of its own class", born=run.tick())
-    lineage = run.classes.lineage(cls)
-    if _is_enum(run, cls):
-        return Unknown(f"a member of `{cls.name}`")
     instance = Instance(cls, exact=exact, node=node, born=run.tick())
     outermost = not run.building
     run.building = run.building or instance.born
@@ -62,7 +100,7 @@ def construct(
             _class_defaults(run, instance)
         elif (library := run.classes.library_base(cls, "__init__")) is not None and not run.classes.fields(cls):
             instance.fields.update(library_fields(library, positional, named))
-        elif run.classes.fields(cls) and (run.classes.is_module(cls) or _is_dataclass(run, lineage)):
+        elif run.classes.fields(cls) and (run.classes.is_module(cls) or _is_dataclass(run, cls)):
             _dataclass_init(run, env, node, instance, positional, named)
         elif not run.classes.known_bases(cls):
             unknown_call(run, env, node, Unknown(cls.name), positional, named)
@@ -80,8 +118,6 @@ def construct(
         for option in options(value):
             if isinstance(option, Listed) and option.cell.built is None:
                 option.cell.built = tuple(option.cell.groups)
-    if exact and node is not cls.node:
-        run.constructed.setdefault(cls.node, []).append(Made(instance, env.owner, env.function))
     instance.whole = run.classes.known_bases(cls) and not run.shallow
     if not instance.whole and not instance.origin:
         instance.origin = f"`{cls.name}` inherits from a class that the source does not show"
@@ -92,8 +128,8 @@ def _is_enum(run: Interpreter, cls: Definition) -> bool:
     return any(getattr(base, "qualname", "").startswith("enum.") for base in run.classes.bases(cls))
 
 
-def _is_dataclass(run: Interpreter, lineage: Sequence[Definition]) -> bool:
-    for owner in lineage:
+def _is_dataclass(run: Interpreter, cls: Definition) -> bool:
+    for owner in run.classes.lineage(cls):
         node = owner.node
         for decorator in node.decorator_list if isinstance(node, ast.ClassDef) else ():
             inner = decorator.func if isinstance(decorator, ast.Call) else decorator
