@@ -77,11 +77,12 @@ def test_a_local_list_is_walked_as_it_is_by_then() -> None:
     [
         ("[Block(8, key=key), jnp.tanh, Block(8, key=key), jax.nn.relu, Block(8, key=key)]", True),
         ("[Block(8, key=key), helper, Block(8, key=key), lambda y: y * 2, Block(8, key=key)]", True),
-        ("[Block(8, key=key), functools.partial(jax.nn.gelu, approximate=True), Block(8, key=key)]", True),
+        ("[Block(8, key=key), functools.partial(jax.nn.gelu, approximate=True), *two]", True),
         ("[Block(8, key=key), depth, Block(8, key=key), Block(8, key=key)]", False),
     ],
 )
 def test_functions_between_the_layers_are_applied_as_they_are(layers: str, safe: bool) -> None:
+    layers = layers.replace("*two", "Block(8, key=key), Block(8, key=key)")
     plan = only(model(init=f"self.layers = {layers}"))
     assert isinstance(plan, Plan), plan
     assert (plan.holds, plan.safe) == (Holds.BLOCK_SEQ, safe)

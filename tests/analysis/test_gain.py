@@ -189,3 +189,32 @@ def test_a_list_of_one_layer_saves_nothing_however_often_it_is_reached():
 def test_a_reason_names_what_differs_and_not_all_that_is_bound_with_it(head, made):
     found = only(net(f"self.layers = [{made} {head}]"))
     assert isinstance(found, Refusal) and (found.rule, "`i`" in found.reason) == ("SCN203", True), found.reason
+
+
+@pytest.mark.parametrize(
+    ("layers", "listed"),
+    [
+        ("[Block(d, key=key), jnp.tanh, Block(n, key=key), jnp.tanh, Block(8, key=key)]", False),
+        ("[Block(d, key=key), Other(), Block(d, key=key), Other()]", False),
+        ("[Block(d, key=key), Block(n, key=key), Block(8, key=key), Block(9, key=key)]", False),
+        ("[Block(d, key=key), Block(n, key=key), Block(n, key=key), Block(n, key=key)]", True),
+        ("[Block(d, key=key), jnp.tanh, Block(d, key=key), jnp.tanh, Block(d, key=key)]", True),
+        ("[Block(d, 0.1, key=key), Block(d, 0.2, key=key), Block(d, 0.3, key=key)]", True),
+    ],
+)
+def test_of_layers_that_are_written_out_three_are_alike(layers, listed):
+    found = only(net(f"self.layers = {layers}"))
+    assert isinstance(found, Plan) == listed, found
+    assert listed or found.rule in ("SCN202", "SCN203")
+
+
+@pytest.mark.parametrize("number", ["i % n", "2 ** (i % n)", "d * (i % 4)", "2 ** (i % 3)"])
+def test_sizes_that_come_back_may_be_shared(number):
+    found = only(
+        net(f"self.layers = [Conv(8, {number}, key=k) for i, k in enumerate(jr.split(key, n))]", classes=SETTINGS)
+    )
+    assert isinstance(found, Plan) and found.kind is Kind.GROUP, found
+    grows = only(
+        net("self.layers = [Conv(8, 2 ** i, key=k) for i, k in enumerate(jr.split(key, n))]", classes=SETTINGS)
+    )
+    assert isinstance(grows, Refusal) and grows.rule == "SCN203"

@@ -14,12 +14,21 @@ from scanify.analysis.values.code.iteration import entries
 from scanify.analysis.values.domain import (
     Instance,
     OneOf,
+    Unknown,
     Vary,
     options,
 )
 from scanify.analysis.values.heap import DictCell, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
-from scanify.analysis.values.likeness import Difference, difference, distinct, stateful, unlike_pair, worst_mark
+from scanify.analysis.values.likeness import (
+    Difference,
+    difference,
+    distinct,
+    same_class,
+    stateful,
+    unlike_pair,
+    worst_mark,
+)
 
 _NO_GAIN = ("SCN202", "SCN203")
 
@@ -69,8 +78,9 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
     unlike = _unlike(layers, groups, worst, state)
     if len(classes) > 1 and all(map(is_unshown, repeated)) and not layers.several and _no_three(groups):
         return replace(layers, refusal=mixed(run, groups))
-    if not repeated and not layers.several and unlike is not None and len(groups) < FEW:
-        return replace(layers, refusal=("SCN203", unlike, place), few=layers.few)
+    if not repeated and not layers.several and unlike is not None and _most_alike(groups) < FEW:
+        text = unlike if len(groups) < FEW else f"no three of the {len(groups)} layers are built alike: {unlike}"
+        return replace(layers, refusal=("SCN203", text, place), few=layers.few)
     exact = len(classes) == 1 and all(
         option.exact for group in groups for option in options(group.element) if isinstance(option, Instance)
     )
@@ -90,6 +100,23 @@ def _of_any_class(run: Interpreter, cell: ListCell | DictCell, groups: Sequence[
     name = next(option.name for option in options(declared.element) if isinstance(option, Instance))
     text = f"the list holds objects of any class that inherits from `{name}`: nothing shows that three share a body"
     return "SCN215", text, declared.module.place(declared.node)
+
+
+def _most_alike(groups: Sequence[Group]) -> int:
+    """Of how many layers that are written out one by one nothing shows that they are built differently, at most."""
+    return max((sum(_built_alike(one, other) for other in groups) for one in groups), default=0)
+
+
+def _built_alike(one: Group, other: Group) -> bool:
+    mine = [option for option in options(one.element) if isinstance(option, Instance)]
+    theirs = [option for option in options(other.element) if isinstance(option, Instance)]
+    if not mine or not theirs:
+        return not mine and not theirs and any(isinstance(option, Unknown) for option in options(one.element))
+    if not any(same_class(each, option) for each in mine for option in theirs):
+        return False
+    written = isinstance(one.node, ast.Call) and isinstance(other.node, ast.Call)
+    unlike = unlike_pair(one, other) if written else None
+    return unlike is None or unlike.in_rates
 
 
 def _no_three(groups: Sequence[Group]) -> bool:

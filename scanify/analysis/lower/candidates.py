@@ -143,6 +143,10 @@ def _applies_its_target(loop: ast.For | ast.AsyncFor | ast.While, targets: set[s
                 return True
             if root(node.func) in targets:  # `h = layer.norm(x)`, and `x = x + h` in another statement
                 given |= {name for value in _values(node) for name in _names(value)}
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "append":
+                if isinstance(loop, ast.For) and _walks_attribute(loop.iter) and _calls_method(node.args, targets):
+                    return True
+                bound |= _names(node.func.value)  # `outs.append(layer.norm(outs[-1]))`
         elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and _rebinds_through(node, targets):
             return True
     return bool(bound & given - targets)
@@ -193,9 +197,17 @@ def _applies_to_its_element(node: ast.ListComp | ast.GeneratorExp) -> bool:
     calls = [each for each in nodes_in(node.elt) if isinstance(each, ast.Call) and (each.args or each.keywords)]
     if any(_applies(call, targets) for call in calls):
         return True
-    if not any(root(call.func) in targets for call in calls):
-        return False
-    return any(isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Load) for each in _read(first.iter))
+    return any(root(call.func) in targets for call in calls) and _walks_attribute(first.iter)
+
+
+def _walks_attribute(walked: ast.expr) -> bool:
+    return any(isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Load) for each in _read(walked))
+
+
+def _calls_method(values: Sequence[ast.expr], targets: set[str]) -> bool:
+    """Whether some values are made by a method of an element that is given something."""
+    calls = (each for value in values for each in nodes_in(value) if isinstance(each, ast.Call))
+    return any(root(each.func) in targets and bool(each.args or each.keywords) for each in calls)
 
 
 def _read(node: ast.expr) -> Iterator[ast.AST]:

@@ -77,7 +77,7 @@ class Env:
 
     def join_with(self, others: "list[Env]") -> None:
         """Continue where several branches meet: a name is what it may be in any of them."""
-        for name in {name for other in others for name in other.names}:
+        for name in dict.fromkeys(name for other in others for name in other.names):
             values = [other.names[name] for other in others if name in other.names]
             self.names[name] = values[0] if all(value is values[0] for value in values) else join(values)
         for other in others:

@@ -58,8 +58,10 @@ def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.oper
     if isinstance(left, Const) and isinstance(right, Const):
         return _folded(left, op, right, marks)
     if isinstance(op, ast.Pow) and isinstance(left, Const) and isinstance(left.value, int):
-        return Number(raised(right.marks, Vary.OTHER))  # 2**i is a width or a dilation, which grows
-    if all(isinstance(one, Number | Const) for one in (left, right)):
+        few = all(mark.how <= Vary.CARRY_SHAPE or mark.how is Vary.CHOICE for mark in right.marks)
+        return Number(right.marks if few else raised(right.marks, Vary.OTHER))  # 2**i is a width, which grows
+    by_caller = isinstance(op, ast.Mod) and isinstance(left, Number) and isinstance(right, Unknown) and right.given
+    if by_caller or all(isinstance(one, Number | Const) for one in (left, right)):
         return Number(raised(marks, Vary.CHOICE) if isinstance(op, ast.Mod) else marks)  # a remainder is one of a few
     return Unknown(f"the value of `{env.code(node)}` is unknown", env.place(node), marks, run.tick())
 

@@ -199,7 +199,7 @@ def _branches(run: Interpreter, env: Env, blocks: Sequence[Sequence[ast.stmt]], 
 
 
 def _join_fields(fields: dict[str, Value], made: Sequence[dict[str, Value]], test: Value | None) -> None:
-    names = {name for each in made for name in each}
+    names = dict.fromkeys(name for each in made for name in each)  # in order: reasons name the first of several
     fields.clear()
     for name in names:
         values = [each[name] for each in made if name in each]

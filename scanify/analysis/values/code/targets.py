@@ -9,11 +9,13 @@ from scanify.analysis.values.domain import (
     Key,
     Listed,
     Mapped,
+    Marks,
     OneOf,
     Unknown,
     Value,
     Vary,
     Walked,
+    chosen,
     join,
     marked,
     options,
@@ -41,12 +43,17 @@ def bind_target(run: Interpreter, env: Env, target: ast.expr, value: Value) -> N
 
 def _by_own_name(part: Value, target: ast.expr) -> Value:
     """A part of what a tuple is bound to, which differs through its own name, not through that of the whole tuple."""
-    marks = part.marks
-    if not any(mark.via.startswith("(") for mark in marks):
+    if not any(mark.via.startswith("(") for mark in (*part.marks, *chosen(part))):
         return part
     name = ast.unparse(target)
-    named = tuple(replace(mark, via=name) if mark.via.startswith("(") else mark for mark in marks)
-    return replace(part, marks=named)
+    if isinstance(part, OneOf):
+        options = tuple(_by_own_name(option, target) for option in part.options)
+        return OneOf(options, _named(part.marks, name), _named(part.chosen, name))
+    return replace(part, marks=_named(part.marks, name))
+
+
+def _named(marks: Marks, name: str) -> Marks:
+    return tuple(replace(mark, via=name) if mark.via.startswith("(") else mark for mark in marks)
 
 
 def unpacked(run: Interpreter, env: Env, node: ast.AST, value: Value, targets: list[ast.expr]) -> list[Value]:
