@@ -68,8 +68,7 @@ def body_of(
     """Run one iteration, twice, so that the second sees what the first leaves behind; judge what it did."""
     body = Body()
     for env in envs:
-        with run.question(), run.recording() as effects, run.for_effects():
-            inner = env.copy()
+        with run.question(), run.recording() as effects, run.for_effects(), env.revived() as inner:
             clock = run.tick()
             number, carried = run.new_loop(), run.new_loop()
             held: set[object] = {CARRIED}
@@ -118,8 +117,7 @@ def body_of(
 
 def _resized(run: Interpreter, loop: Loop, layers: Layers, env: Env, carry: Sequence[str]) -> Iterator[Reason]:
     """Carries that are arrays and are shown to have another shape after each layer: no scan can carry those."""
-    with run.question(), run.recording():
-        inner = env.copy()
+    with run.question(), run.recording(), env.revived() as inner:
         number = run.new_loop()
         with run.region(number):
             _begin(run, loop, layers, inner, number)
@@ -128,8 +126,8 @@ def _resized(run: Interpreter, loop: Loop, layers: Layers, env: Env, carry: Sequ
                     inner.bind(name, Array(marks=(Mark(number, Vary.CARRY, name),), size=Size(name)))
             if loop.element is None:
                 execute(run, inner, loop.body, Flow())
-    for name in carry:
-        value = inner.lookup(name)
+        ends = {name: inner.lookup(name) for name in carry}
+    for name, value in ends.items():
         if isinstance(value, Array) and value.size is not None and value.size.of == name and value.size.changed:
             reason = f"`{name}` has another shape after each layer, through `{value.size.what}`"
             yield "SCN216", f"{reason}: a scan carries one shape", value.size.at

@@ -19,7 +19,6 @@ from scanify.analysis.lower.scope import ancestors
 from scanify.analysis.plan import Kind
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.code.annotations import key_name, parameter
-from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -42,6 +41,7 @@ from scanify.analysis.values.explore import Explorer
 from scanify.analysis.values.heap import DictCell, ListCell
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.likeness import difference, is_layer
+from scanify.analysis.values.probe import again
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop) -> LoopFact | None
     if loop.carry is not None and loop.start is not None:
         clock = run.tick()
         with run.question(), run.recording() as effects:
-            starts[loop.carry] = [evaluate(run, env.copy(), loop.start) for env in envs]
+            starts[loop.carry] = [again(run, env, loop.start) for env in envs]
         acts = (Act.WRITE, Act.COLLECT, Act.OUTSIDE)
         walked = {part.id for walk in loop.walks for part in nodes_in(walk.source) if isinstance(part, ast.Name)}
         written = [each for each in effects if each.act in acts and not run.is_fresh(each.born, clock)]

@@ -12,7 +12,6 @@ from scanify.analysis.loops.layer_list import FUNCTIONS, Layers, groups_of, sour
 from scanify.analysis.loops.unshown import empty, modules_among, nothing_shown, says_no_class, shown_of, unclear
 from scanify.analysis.lower.loop import Form, Loop, Order, Walk
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.code.subscripts import cut
 from scanify.analysis.values.domain import (
     Array,
@@ -37,6 +36,7 @@ from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Group, ListCell
 from scanify.analysis.values.interpreter import Handed, Interpreter
 from scanify.analysis.values.likeness import distinct, is_layer
+from scanify.analysis.values.probe import again
 
 _DEEPEST = 3  # tuples in tuples
 
@@ -70,7 +70,7 @@ def _all_values(run: Interpreter, walk: Walk, envs: Sequence[Env]) -> list[Value
     with run.question(), run.recording():
         for env in envs:
             for base in walk.bases:
-                values += options(evaluate(run, env.copy(), base))
+                values += options(again(run, env, base))
     return [value for value in values if not _of_none(value)]
 
 
@@ -188,7 +188,7 @@ def _unknown_choices(run: Interpreter, walk: Walk, envs: Sequence[Env]) -> Itera
     """What a local name may stand for beside lists that are shown: `layers = self.layers if own else given`."""
     for env in envs if isinstance(walk.base, ast.Name) else ():
         with run.question(), run.recording():
-            value = evaluate(run, env.copy(), walk.base)
+            value = again(run, env, walk.base)
         if isinstance(value, OneOf):
             yield from (option for option in options(value) if isinstance(option, Unknown))
 
@@ -229,7 +229,7 @@ def _holder(run: Interpreter, walk: Walk, envs: Sequence[Env]) -> tuple[Definiti
         return None, None
     with run.question(), run.recording():
         for env in envs:
-            for option in options(evaluate(run, env.copy(), walk.base.value)):
+            for option in options(again(run, env, walk.base.value)):
                 if isinstance(option, Instance) and isinstance(option.cls, Definition):
                     return _at_least(run, option.cls, walk.base.value, env), walk.base.attr
     return None, walk.base.attr
@@ -261,7 +261,7 @@ def _aliased(name: str, envs: Sequence[Env]) -> tuple[Definition | None, str | N
 def _is_unknown(run: Interpreter, node: ast.expr, envs: Sequence[Env]) -> bool:
     """Whether nothing shows which object an expression is."""
     with run.question(), run.recording():
-        values = [option for env in envs for option in options(evaluate(run, env.copy(), node))]
+        values = [option for env in envs for option in options(again(run, env, node))]
     return all(isinstance(value, Unknown) for value in values)
 
 

@@ -23,6 +23,8 @@ from scanify.analysis.values.domain import (
     Vary,
     Walked,
 )
+from scanify.analysis.values.environment import Env
+from scanify.analysis.values.heap import DictCell, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
 
 Named = Mapping[str, Value]
@@ -45,7 +47,7 @@ def generalized(value: Value) -> Value:
 
 def memo_key(run: Interpreter, function: Function, positional: Sequence[Value], named: Named) -> object | None:
     """What tells a call from others of the same function; None where it has to be run anew."""
-    around = id(function.env) if function.env.function is not None else 0
+    around = surroundings(function.env)
     coarse = is_coarse(run)
     parts: list[object] = [function.node, around, coarse, run.replacing, function.bare]
     values = [function.bound, *positional, *named.values()]
@@ -55,6 +57,22 @@ def memo_key(run: Interpreter, function: Function, positional: Sequence[Value], 
             return None
         parts.append(part)
     return with_loops(run, (*parts, tuple(named)), function.node)
+
+
+def surroundings(env: Env) -> tuple[int, ...]:
+    """What tells the names around a function from others, and from what they stood for at another time."""
+    found: list[int] = []
+    around: Env | None = env
+    while around is not None:
+        if around.names:
+            found += (id(around), around.version)
+        around = around.parent
+    return tuple(found)
+
+
+def _shown(cell: ListCell | DictCell, depth: int) -> Sequence[Group]:
+    """What a list holds now, which may be another thing later; nothing of one deep in others."""
+    return cell.groups if depth < _MAX_IDENTITY else ()
 
 
 def with_loops(run: Interpreter, key: object, node: ast.AST) -> object:
@@ -175,11 +193,15 @@ def identity(value: Value | None, depth: int = 0) -> object | None:
             parts = tuple(identity(group.element, depth + 1) or id(group.element) for group in value.cell.groups)
             return ("tuple", value.cell.whole, value.marks, parts)
         case Listed():
-            return ("list", id(value.cell), len(value.cell.groups), value.marks)
+            held = tuple(identity(each.element, depth + 1) or id(each.element) for each in _shown(value.cell, depth))
+            return ("list", id(value.cell), len(value.cell.groups), held, value.marks)
         case Mapped():
-            return ("dict", id(value.cell), len(value.cell.entries), len(value.cell.groups), value.marks)
+            entries = value.cell.entries.items() if depth < _MAX_IDENTITY else ()
+            named = tuple((key, identity(each, depth + 1) or id(each)) for key, each in entries)
+            held = tuple(identity(each.element, depth + 1) or id(each.element) for each in _shown(value.cell, depth))
+            return ("dict", id(value.cell), len(value.cell.entries), len(value.cell.groups), named, held, value.marks)
         case Function():
-            return ("function", value.node, value.bare, id(value.env) if value.env.function is not None else 0,
+            return ("function", value.node, value.bare, surroundings(value.env),
                     identity(value.bound, depth + 1) if value.bound is not None else 0, value.marks)  # fmt: skip
         case OneOf():
             return ("one of", value.marks, tuple(identity(each, depth + 1) or id(each) for each in value.options))

@@ -122,6 +122,7 @@ class Interpreter:
         self.handed: dict[tuple[ast.AST, str], Handed] = {}  # by the class and the name of a field that callers give
         # Uses of instances after they were made that need the object itself, by the identity of its fields.
         self.touched: dict[int, Use] = {}
+        self._kept: list[dict[str, Value]] = []
         self.touched_at: dict[ast.AST, Use] = {}  # the same by the calls that make them
         self.replaced: dict[
             tuple[ast.AST, str], Use
@@ -285,6 +286,8 @@ class Interpreter:
     def touch(self, instance: Instance, does: Does, node: ast.AST, env: Env) -> None:
         """Note a use of an instance that needs the very object: what writes into it, or asks which one it is."""
         use = Use(does, node, env.place(node), env.function, env.code(node))
+        if id(instance.fields) not in self.touched:
+            self._kept.append(instance.fields)  # as long as it lives no other object has its identity
         self.touched.setdefault(id(instance.fields), use)
         if instance.node is not None:
             self.touched_at.setdefault(instance.node, use)

@@ -1,9 +1,12 @@
 """Probes: what the names stand for wherever a loop is reached."""
 
+import ast
 from dataclasses import dataclass
 
+from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.domain import Class, Const, Function, Instance, Library, Listed, Mapped, Value, options
 from scanify.analysis.values.environment import Env
+from scanify.analysis.values.interpreter import Interpreter
 
 MAX_ENVS = 6  # ways to a loop that are looked at
 FEW = 3  # a list of fewer is another kind of list
@@ -23,13 +26,13 @@ class Probe:
     def note(self, env: Env) -> None:
         """Note the names as they are now; of many ways one that shows something new, in place of one that does not."""
         if len(self.envs) < MAX_ENVS:
-            self.envs.append(env.copy())
+            self.envs.append(env.snapshot())
             return
         self.missed = True
         kinds = [_kinds(each) for each in self.envs]
         again = [at for at, kind in enumerate(kinds) if kind in kinds[:at]]
         if again and _kinds(env) not in kinds:
-            self.envs[again[-1]] = env.copy()
+            self.envs[again[-1]] = env.snapshot()
 
 
 def _kinds(env: Env) -> dict[str, object]:
@@ -63,3 +66,9 @@ def _kind_of_one(value: Value, depth: int) -> object:
             return None
         case _:
             return ""
+
+
+def again(run: Interpreter, env: Env, node: ast.expr) -> Value:
+    """The value of an expression where a probe has noted the names."""
+    with env.revived() as names:
+        return evaluate(run, names, node)

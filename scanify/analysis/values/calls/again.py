@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from scanify.analysis.values.domain import Array, Instance, Listed, Mapped, Marks, Method, OneOf, Unknown, Value
 from scanify.analysis.values.effects import Effect
+from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Group, ListCell
 from scanify.analysis.values.identity import is_coarse, with_loops
 from scanify.analysis.values.interpreter import Interpreter, holder_of
@@ -19,7 +20,8 @@ class Done:
     """A call that was run: what it was given, what it gave and did, and from when to when it ran.
 
     `loops` are the numbers of the loops that it entered; `depends` says that what it gives is another thing in each
-    loop around, `coarse` that it stands for calls with arguments that differ in other loops.
+    loop around, `coarse` that it stands for calls with arguments that differ in other loops. `env` are the names around
+    the function, which are told from others as long as they are kept.
     """
 
     arguments: tuple[Value | None, ...]
@@ -30,6 +32,7 @@ class Done:
     loops: range
     depends: bool
     coarse: bool
+    env: Env | None
 
     def again(self, run: Interpreter, arguments: Sequence[Value | None]) -> tuple[Value, tuple[Effect, ...]]:
         """What the same call gives and does another time, with other objects of the same kinds."""
@@ -58,6 +61,7 @@ class Begun:
         arguments: tuple[Value | None, ...],
         value: Value,
         effects: tuple[Effect, ...],
+        env: Env | None = None,
     ) -> None:
         """Note what the call gave and did, for others with the same key; None where there are none.
 
@@ -72,7 +76,7 @@ class Begun:
             run.depending.add(function)
             key = with_loops(run, key, function)
         loops = range(self._loops + 1, run.loops + 1)
-        run.memo[key] = Done(arguments, value, effects, self.clock, run.clock, loops, depends, is_coarse(run))
+        run.memo[key] = Done(arguments, value, effects, self.clock, run.clock, loops, depends, is_coarse(run), env)
 
 
 class _Moved:

@@ -219,7 +219,7 @@ def call_function(
         with run.recording() as recorded:
             value = _run_function(run, env, node, function, positional, named)
         effects = tuple(_outward(run, function, recorded, begun.clock))
-        begun.ended(run, key, function.node, arguments, value, effects)
+        begun.ended(run, key, function.node, arguments, value, effects, function.env)
     if isinstance(function.bound, Instance):
         run.effect(Act.APPLY, function.bound.name, node, env)
     run.effects.extend(effects)

@@ -109,8 +109,7 @@ def execute(run: Interpreter, env: Env, statements: Sequence[ast.stmt], flow: Fl
 
 def assigned_value(run: Interpreter, env: Env, node: ast.stmt, name: str) -> Value:
     """What a statement at the top level of a file gives a name."""
-    inner = env.copy()
-    inner.names = {}
+    inner = Env(env.module, env.parent, env.function, env.owner, env.self_name, env.call)
     execute(run, inner, [node], Flow())
     value = inner.names.get(name)
     return value if value is not None else Unknown(f"`{name}` is not shown", env.place(node))
@@ -175,20 +174,20 @@ def _branches(run: Interpreter, env: Env, blocks: Sequence[Sequence[ast.stmt]], 
     """Run each block from here, and go on where those that do not end the function meet."""
     fields = _fields_of_self(env)
     start = dict(fields) if fields is not None else {}
-    ends: list[tuple[Env, dict[str, Value]]] = []
+    before = env.names
+    ends: list[tuple[dict[str, Value], dict[str, Value]]] = []
     for block in blocks:
-        inner = env.copy()
+        env.begin(before)  # and not a copy: functions that were made here see what a branch binds
         if fields is not None:
             fields.clear()
             fields.update(start)
         with run.region():
-            over = execute(run, inner, block, flow)
+            over = execute(run, env, block, flow)
         if not over:
-            ends.append((inner, dict(fields) if fields is not None else {}))
+            ends.append((env.names, dict(fields) if fields is not None else {}))
+    env.join([names for names, _ in ends], before)
     if not ends:
         return True
-    before = dict(env.names)
-    env.join_with([inner for inner, _ in ends])
     if test is not None and test.marks:
         for name, value in env.names.items():
             if value is not before.get(name):
@@ -258,23 +257,23 @@ def _repeat(
     begin: Callable[[Env], None],
 ) -> None:
     """Run a loop's body twice: the second time with what the first left behind, marked as it changes."""
-    before = dict(env.names)
-    inner = env.copy()
+    before = env.names
+    env.begin(before)
     with run.region(loop, count):
-        begin(inner)
-        execute(run, inner, node.body, flow)
-        changing = {name for name, value in inner.names.items() if name in before and value is not before[name]}
+        begin(env)
+        execute(run, env, node.body, flow)
+        changing = {name for name, value in env.names.items() if name in before and value is not before[name]}
         carried = changing if isinstance(node, ast.While) else changing - names_in([node.target])
         if carried:
-            same = is_coarse(run) and all(kind_of(before[name]) == kind_of(inner.names[name]) for name in carried)
+            same = is_coarse(run) and all(kind_of(before[name]) == kind_of(env.names[name]) for name in carried)
             swapped = [before[name] for name in carried]  # `cur, next = next, cur`: one of the values before the loop
             for name in carried:
-                among = any(inner.names[name] is value for value in swapped)
-                inner.names[name] = _carried(before[name], inner.names[name], loop, name, among)
+                among = any(env.names[name] is value for value in swapped)
+                env.bind(name, _carried(before[name], env.names[name], loop, name, among))
             if not same:  # what acts the same way need not be run again where only effects are asked for
-                begin(inner)
-                execute(run, inner, node.body, flow)
-    env.join_with([env.copy(), inner])
+                begin(env)
+                execute(run, env, node.body, flow)
+    env.join([before, env.names], before)
 
 
 def _carried(before: Value, after: Value, loop: int, name: str, among: bool) -> Value:

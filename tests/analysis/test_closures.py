@@ -1,0 +1,85 @@
+"""Functions that are made inside of others see what the names around them stand for when they are called."""
+
+import pytest
+from helpers import only, refused
+
+from scanify.analysis.plan import Plan
+
+CODE = """\
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+
+SEEN = []
+
+
+def remember(x):
+    SEEN.append(1)
+    return x
+
+
+def apply(function, x):
+    return function(x)
+
+
+class Block(eqx.Module):
+    weight: jax.Array
+
+    def __init__(self, key):
+        self.weight = jr.normal(key, (8, 8))
+
+    def __call__(self, x):
+        function = jnp.sin
+
+        def call(value):
+            return function(value)
+
+{block}
+
+
+class Model(eqx.Module):
+    layers: list
+
+    def __init__(self, depth, *, key):
+        self.layers = [Block(k) for k in jr.split(key, depth)]
+
+    def __call__(self, x):
+        function = {before}
+
+        def call(value):
+            return function(value)
+
+        for layer in self.layers:
+            x = layer({argument})
+        function = {after}
+        return call(x)
+"""
+REBOUND = {
+    "between two calls": "first = call(self.weight)\nfunction = remember\nreturn (first + call(self.weight)) @ x",
+    "between two calls of what it is given to": "first = apply(call, self.weight)\nfunction = remember\n"
+    "return (first + apply(call, self.weight)) @ x",
+    "in a branch": "y = x\nif x.ndim > 0:\n    function = remember\n    y = call(x)\nreturn self.weight @ y",
+    "in a loop": "y = x\nfor _ in range(2):\n    y = call(y)\n    function = remember\nreturn self.weight @ y",
+    "in a `try`": "y = x\ntry:\n    function = remember\n    y = call(x)\nexcept ValueError:\n    pass\nreturn self.weight @ y",
+}
+
+
+def model(block: str = "return call(self.weight @ x)", **parts: str) -> str:
+    lines = "\n".join(f"        {line}" for line in block.splitlines())
+    return CODE.format(block=lines, **({"before": "jnp.sin", "after": "jnp.cos", "argument": "x"} | parts))
+
+
+def test_one_that_sees_only_functions_without_side_effects_has_none():
+    assert isinstance(only(model()), Plan)
+
+
+@pytest.mark.parametrize("where", REBOUND)
+def test_a_name_that_is_bound_anew_is_another_function(where):
+    refused("SCN207", model(REBOUND[where]))
+    assert isinstance(only(model(REBOUND[where].replace("remember", "jnp.cos"))), Plan)
+
+
+def test_a_body_sees_what_stands_before_its_loop_and_not_behind():
+    refused("SCN207", model(before="remember", argument="call(x)"))
+    assert isinstance(only(model(after="remember", argument="call(x)")), Plan)
