@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import test_calls_again
+import test_closures
 
 from scanify.analysis import analyse
 from scanify.analysis.plan import Plan, Refusal
@@ -12,7 +14,7 @@ from scanify.source.file import Source
 from tests.random_projects.compose import random_project
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
-SEEDS = range(0, 60)
+SEEDS = range(20)
 
 
 def decided(files: dict[str, str]) -> list[Plan | Refusal]:
@@ -22,6 +24,13 @@ def decided(files: dict[str, str]) -> list[Plan | Refusal]:
 def projects() -> Iterator[tuple[str, dict[str, str]]]:
     for path in sorted(FIXTURES.glob("*/before.py")):
         yield path.parent.name, {"model.py": path.read_text()}
+    for where, block in test_closures.REBOUND.items():
+        yield f"a name bound anew {where}", {"model.py": test_closures.model(block)}
+    for inner in ("inner", "Inner(k)"):
+        yield f"a factory, {inner}", {"model.py": test_calls_again.factory(inner=inner)}
+    for block in ("even(self.weight @ x, 4)", "x if self.index % 2 else self.weight @ x"):
+        yield block, {"model.py": test_calls_again.PAIR % (block, "odd(layer(x), 3)")}
+        yield f"{block}, twice", {"model.py": test_calls_again.PAIR % (block, "layer(x)")}
     for seed in SEEDS:
         yield f"random {seed}", dict(random_project(seed).files)
 
