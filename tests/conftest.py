@@ -1,5 +1,6 @@
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from scanify.verify.children import process
 from tests.command import Tool
+from tests.memory import Memory
 from tests.warm_children import WarmChildren
 
 # Of a test's parameters, where they are many and each is compiled by itself, the suite takes every so manyth.
@@ -21,10 +23,17 @@ _GRIDS = {
     "tests/nn/test_map_via.py": 2,
     "tests/nn/test_stack_against_loop.py": 5,
     "tests/emit/test_early_exits.py": 2,
+    "tests/emit/test_pages_compute_the_same.py": 3,
+    "tests/verify/test_equinox_mlp.py": 2,
 }
+# What is measured, or compared to the last digits of float32, is compiled as users' programs are; elsewhere a program
+# runs once, and most of the time would go to optimising it.
+_OPTIMISED = ("tests/nn/", "tests/emit/")
 _PROGRAMS = "programs"  # a folder of pytest's cache
 _MOST = 400 * 2**20  # bytes of compiled programs, after which they are begun anew
 _CHILDREN = WarmChildren()
+_MEMORY = Memory()
+_QUICK = "JAX_DISABLE_MOST_OPTIMIZATIONS"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -58,6 +67,8 @@ def pytest_configure(config: pytest.Config) -> None:
     saved. `-p no:cacheprovider` does without, `--cache-clear` begins anew.
     """
     vars(process)["_start"] = _CHILDREN.start
+    # In one piece: for programs this small, threads that each compile a part take longer than they save.
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_parallel_codegen_split_count=1".strip()
     if not config.pluginmanager.hasplugin("cacheprovider"):
         return
     folder = config.cache.mkdir(_PROGRAMS)
@@ -67,6 +78,24 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder / f"jax-{version('jax')}")
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
     os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    if nextitem is None or nextitem.path != item.path:
+        _MEMORY.forget_if_large()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Choose how the programs of a test and of its children are compiled."""
+    quick = not item.nodeid.startswith(_OPTIMISED)
+    if os.environ.get(_QUICK) == str(int(quick)):
+        return
+    os.environ[_QUICK] = str(int(quick))
+    if "jax" in sys.modules:
+        import jax
+
+        jax.config.update(_QUICK.lower(), quick)
 
 
 def pytest_unconfigure() -> None:

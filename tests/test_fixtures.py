@@ -1,7 +1,7 @@
 """Whole models as people write them: rewritten to the expected text, refused for the expected reason, or left alone."""
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,26 +26,30 @@ from tests import fixture_helpers
 from tests.fixture_helpers import FIXTURES, Fixture, Refused, fixture, left_alone, read, refused, write
 
 POLICIES = ("none", "full", "nested", "save_all", "offload", "dots")
+# One model of each kind of loop is proved under every policy; the others under what they are rewritten to.
+UNDER_ALL = ("vit", "alternating", "hidden_states")
 
 # Of the largest value: bfloat16 has 8 bits, and XLA may keep more of them in a fused loop than outside.
 TOLERANCE = {"float32": 1e-5, "bfloat16": 5e-2}
 
 CASES = [(each, case) for each in FIXTURES for case in each.cases]
-# One case of each model is enough for the numbers: compiling the loops is what takes long.
+# One case of each model is enough for the numbers: compiling the loops is what takes long, and longest for these.
 ORACLE = [(each, each.cases[0]) for each in FIXTURES if each.stack == "init"]
+LARGE = ("gpt", "vit", "mixer", "encoder")
 REFUSED = refused()
 
 
-def case_ids(values: list[tuple[Fixture, str]]) -> list[str]:
-    return [f"{case} of {each}" for each, case in values]
+def of_cases(values: list[tuple[Fixture, str]], whole: Collection[str] = ()) -> list[Any]:
+    """Parameters of a test, of which those of the models named are left to `--whole`."""
+    return [
+        pytest.param(each, case, id=f"{case} of {each}", marks=pytest.mark.whole if each.name in whole else ())
+        for each, case in values
+    ]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _quick_compilation() -> Iterator[None]:
-    """Programs that run once: most of the time would go to optimising them."""
-    jax.config.update("jax_disable_most_optimizations", True)
+def _caches() -> Iterator[None]:
     yield
-    jax.config.update("jax_disable_most_optimizations", False)
     jax.clear_caches()
 
 
@@ -141,7 +145,7 @@ def apart(tree: Any) -> Any:
     return jax.tree.map(layers, tree, is_leaf=lambda node: isinstance(node, ArrayStacked | BlockSeq))
 
 
-@pytest.mark.parametrize(("each", "case"), ORACLE, ids=case_ids(ORACLE))
+@pytest.mark.parametrize(("each", "case"), of_cases(ORACLE, LARGE))
 def test_the_loop_and_the_expected_text_compute_the_same_numbers(each: Fixture, case: str, tmp_path: Path) -> None:
     """The plain Python loop is the oracle, and nothing of the verifier takes part."""
 
@@ -161,17 +165,26 @@ def close(loop: list[jax.Array], scan: list[jax.Array]) -> None:
         np.testing.assert_allclose(np.float64(got), np.float64(expected), rtol=0, atol=relative * largest)
 
 
-@pytest.mark.parametrize(("each", "case"), CASES, ids=case_ids(CASES))
+@pytest.mark.parametrize(("each", "case"), of_cases(CASES))
+def test_the_rewrite_is_proved(each: Fixture, case: str, tmp_path: Path) -> None:
+    proved(each, case, tmp_path, [each.remat])
+
+
+@pytest.mark.parametrize(("each", "case"), of_cases(CASES, {each.name for each in FIXTURES} - {*UNDER_ALL}))
 def test_the_rewrite_is_proved_under_every_policy(each: Fixture, case: str, tmp_path: Path) -> None:
+    proved(each, case, tmp_path, POLICIES)
+
+
+def proved(each: Fixture, case: str, folder: Path, policies: Sequence[str]) -> None:
     original, rewritten = (
-        fixture_helpers.thunk(write(texts, tmp_path / name), each.target, each.case_file, case)
+        fixture_helpers.thunk(write(texts, folder / name), each.target, each.case_file, case)
         for name, texts in (("original", each.before), ("rewritten", each.after))
     )
     result = compare_case(
         case,
         original,
         rewritten,
-        policies=POLICIES,
+        policies=policies,
         requested=each.remat,
         abstract=False,
         measure=False,
@@ -180,7 +193,7 @@ def test_the_rewrite_is_proved_under_every_policy(each: Fixture, case: str, tmp_
     assert result.error is None
     assert result.parameters is not None
     assert result.parameters.status is Status.PROVED, result.parameters
-    assert [policy.policy for policy in result.policies] == list(POLICIES)
+    assert [policy.policy for policy in result.policies] == list(policies)
     not_proved = [
         (policy.policy, verdict)
         for policy in result.policies
@@ -191,12 +204,13 @@ def test_the_rewrite_is_proved_under_every_policy(each: Fixture, case: str, tmp_
     assert result.good, (result.findings, [policy.findings for policy in result.policies])
 
 
-def test_a_decoder_of_69_billion_parameters_is_proved_without_weights(tmp_path: Path) -> None:
-    """Nothing is allocated: the case is built abstractly. The other policies, and jvp and vmap, are for `make demo`."""
+@pytest.mark.parametrize("case", ["llama_training", pytest.param("llama_80x8192", marks=pytest.mark.whole)])
+def test_a_decoder_is_proved_without_weights(case: str, tmp_path: Path) -> None:
+    """Nothing is allocated: of four layers, and of 69 billion parameters. More of the large one is for `make demo`."""
     each = fixture("llama")
     original, rewritten = (
         build(
-            fixture_helpers.thunk(write(texts, tmp_path / name), each.target, each.case_file, "llama_80x8192"),
+            fixture_helpers.thunk(write(texts, tmp_path / name), each.target, each.case_file, case),
             abstract=True,
         )
         for name, texts in (("original", each.before), ("rewritten", each.after))

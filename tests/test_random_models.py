@@ -11,7 +11,7 @@ from tests.random_models.model import random_model
 from tests.random_models.run import run
 from tests.random_models.tally import Tally, failure, text
 
-COUNT, SAMPLE = 200, 60
+COUNT, SAMPLE = 200, 20
 SLICE = 20
 STARTS = [pytest.param(start, marks=() if start < SAMPLE else pytest.mark.whole) for start in range(0, COUNT, SLICE)]
 

@@ -26,11 +26,8 @@ def _all(mutants: Iterable[Mutant]) -> list[Any]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _quick_compilation() -> Iterator[None]:
-    """Programs that run once: most of the time would go to optimising them."""
-    jax.config.update("jax_disable_most_optimizations", True)
+def _caches() -> Iterator[None]:
     yield
-    jax.config.update("jax_disable_most_optimizations", False)
     jax.clear_caches()
 
 

@@ -1,11 +1,10 @@
 """Two versions of one module, loaded the way a verification loads them: twice, under one name."""
 
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-import jax
 import pytest
 
 from scanify.verify.compare.compare import compare_case
@@ -35,17 +34,7 @@ def _module(source: str) -> ModuleType:
 
 
 @pytest.fixture
-def quick_compilation() -> Iterator[None]:
-    """Programs that run once: most of the time would go to optimising them."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
-
-
-@pytest.fixture
-def compare(
-    load_twice: Callable[[str, dict[str, str]], SimpleNamespace], quick_compilation: None
-) -> Callable[..., CaseResult]:
+def compare(load_twice: Callable[[str, dict[str, str]], SimpleNamespace]) -> Callable[..., CaseResult]:
     """`compare({"old": "new"})`: the model of `loop_model` as it is, and with replacements.
 
     Options are those of `loop_model.case` and `compare_case`, and another `source`.

@@ -5,8 +5,15 @@ from typing import Any
 
 import equinox as eqx
 
+from scanify.verify.cases.build import build
 from scanify.verify.compare.compare import compare_case
-from scanify.verify.verdict import CaseResult, Status
+from scanify.verify.compare.judge import Subject
+from scanify.verify.compare.outputs import outputs as compared_outputs
+from scanify.verify.measure.steps import Steps
+from scanify.verify.programs.pair import Pair, pair
+from scanify.verify.programs.trace import trace
+from scanify.verify.values.numeric import Comparison
+from scanify.verify.verdict import CaseResult, Status, Verdict
 
 Function = Callable[..., Any]
 
@@ -29,6 +36,25 @@ def compared(before: Function, after: Function, p: Any, *args: Any, abstract: bo
         abstract=abstract,
         measure=False,
     )
+
+
+def outputs(before: Function, after: Function, p: Any, *args: Any) -> Verdict:
+    """The verdict on the outputs alone: nothing that is differentiated or batched is compiled."""
+    both = pair(*(build(lambda each=each: (Model(p, each), args), abstract=False) for each in (before, after)))
+    assert isinstance(both, Pair)
+    original, traced = trace(both.before, both.avals), trace(both.after, both.avals)
+    comparison = Comparison(
+        both.before,
+        both.after,
+        both.leaves,
+        both.found.names,
+        original.outputs.names,
+        original.outputs.inexact,
+        policy=None,
+        inputs=both.inputs,
+    )
+    subject = Subject(both, original, comparison, abstract=False, files=None, steps=Steps())
+    return compared_outputs(subject, traced, None)
 
 
 def verdicts(result: CaseResult) -> dict[str, Status]:

@@ -39,19 +39,8 @@ def compared(root: Path, pairs: dict[str, tuple[str, str, str]]) -> dict[str, Re
         for file, text in (("one.py", one), ("two.py", two), ("cases.py", cases)):
             (folders[name] / file).write_text(text)
     command = [sys.executable, "-m", "tests.verify.in_turn", *map(str, folders.values())]
-    subprocess.run(command, check=True, timeout=400, env=_quick(root / "programs"))
+    subprocess.run(command, check=True, timeout=400)
     return {name: from_json(Response, json.loads((path / "answer.json").read_text())) for name, path in folders.items()}
-
-
-def _quick(kept: Path) -> dict[str, str]:
-    """The environment of processes that all compile the same small programs, which run once."""
-    compilation = {
-        "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
-        "JAX_COMPILATION_CACHE_DIR": str(kept),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-    }
-    return {**os.environ, **compilation}
 
 
 def proved(result: CaseResult) -> bool:

@@ -62,7 +62,7 @@ SCANNING = SOURCE.replace(
 
 
 @pytest.fixture
-def compare_gated(load_twice, quick_compilation):
+def compare_gated(load_twice):
     def run(changes: dict[str, str], source: str = GATED) -> CaseResult:
         two = load_twice(source, changes)
         cases = [lambda m=m: (m.Model(key=jax.random.key(0)), (jnp.ones((2, 4)),)) for m in (two.before, two.after)]

@@ -88,13 +88,13 @@ def outputs(before: Function, after: Function) -> Status:
 
 
 @pytest.mark.parametrize("name", ONE.RUNS)
-def test_a_callback_is_what_its_code_does(quick_compilation: None, name: str) -> None:
+def test_a_callback_is_what_its_code_does(name: str) -> None:
     assert outputs(ONE.RUNS[name], AGAIN.RUNS[name]) is Status.PROVED
     assert outputs(ONE.RUNS[name], OTHER.RUNS[name]) is not Status.PROVED
 
 
 @pytest.mark.parametrize("name", ONE.KEEPS)
-def test_what_keeps_something_is_itself_alone(quick_compilation: None, name: str) -> None:
+def test_what_keeps_something_is_itself_alone(name: str) -> None:
     assert outputs(ONE.KEEPS[name], AGAIN.KEEPS[name]) is not Status.PROVED
 
 
@@ -139,7 +139,7 @@ def test_what_may_change_a_bit_is_not(name: str) -> None:
     assert not _proved(NOT_EQUAL[name])
 
 
-def test_a_module_that_is_loaded_twice_is_proved_with_its_callbacks(quick_compilation: None) -> None:
+def test_a_module_that_is_loaded_twice_is_proved_with_its_callbacks() -> None:
     both = [lambda p, x, m=m: m.RUNS["a callback"](p, m.RUNS["pure"](p, x)) for m in (ONE, AGAIN)]
     found = compared(both[0], both[1], W, X)
     assert {verdicts(found)[name] for name in ("outputs", "gradients")} == {Status.PROVED} or proved(found)

@@ -11,8 +11,6 @@ from scanify.verify.children.child import run_case
 from scanify.verify.request import Change, Request
 from scanify.verify.verdict import CaseResult, Status
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 SPEC = CaseSpec(Path("/p/cases.py"), "gpt", "cases.py:gpt")
 
 
