@@ -28,7 +28,7 @@ _GRIDS = {
 }
 # What is measured, or compared to the last digits of float32, is compiled as users' programs are; elsewhere a program
 # runs once, and most of the time would go to optimising it.
-_OPTIMISED = ("tests/nn/", "tests/emit/")
+_OPTIMISED = ("tests/nn/", "tests/emit/", "tests/notebooks/")
 _PROGRAMS = "programs"  # a folder of pytest's cache
 _MOST = 400 * 2**20  # bytes of compiled programs, after which they are begun anew
 _CHILDREN = WarmChildren()
@@ -96,6 +96,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         import jax
 
         jax.config.update(_QUICK.lower(), quick)
+        jax.clear_caches()  # both versions of a model are to be compiled alike
 
 
 def pytest_unconfigure() -> None:
