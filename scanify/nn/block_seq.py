@@ -20,7 +20,6 @@ from scanify.nn.programs.layer_programs import Kinds
 from scanify.nn.scans.checkpoint import RematPolicy, ScanCheckpointPolicy, effective_policy
 from scanify.nn.scans.loop import Unroll
 from scanify.nn.trees.boxed import unboxed
-from scanify.nn.trees.leaves import has_aval
 
 B = TypeVar("B")
 
@@ -143,8 +142,8 @@ class BlockSeq(LayerSequence[L]):
         built = []
         for rest, place in zip(self.rests, self.places, strict=True):
             arrays = zip(stacks[place.stack], place.rows, strict=True)
-            others = jax.tree.map(lambda leaf: make(leaf, None) if has_aval(leaf) else leaf, rest)
-            built.append(fill(others, [make(array, row) for array, row in arrays], self.level))
+            mine = [make(array, row) for array, row in arrays]
+            built.append(fill(rest, mine, self.level, lambda leaf: make(leaf, None)))
         return [built[which] for which in self.order]
 
     # -- a sequence of layers ---------------------------------------------------------------------------------------

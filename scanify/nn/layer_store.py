@@ -1,6 +1,6 @@
 """How the layers of a `BlockSeq` are kept: arrays stacked where their shapes agree, everything else layer by layer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -121,15 +121,16 @@ def _refuse_others(layers: Sequence[Any]) -> None:
             )
 
 
-def fill(rest: Any, arrays: Sequence[Any], level: int) -> Any:
-    """A layer with its arrays put back (or what stands for them)."""
+def fill(rest: Any, arrays: Sequence[Any], level: int, other: Callable[[Any], Any] | None = None) -> Any:
+    """A layer with its arrays put back (or what stands for them), and `other` of each array that it kept."""
 
     def is_mine(leaf: Any) -> bool:
         return isinstance(leaf, Hole) and leaf.level == level
 
     leaves, treedef = jax.tree.flatten(rest, is_leaf=is_mine)
     waiting = iter(arrays)
-    return jax.tree.unflatten(treedef, [next(waiting) if is_mine(leaf) else leaf for leaf in leaves])
+    kept = leaves if other is None else [other(leaf) if has_aval(leaf) else leaf for leaf in leaves]
+    return jax.tree.unflatten(treedef, [next(waiting) if is_mine(leaf) else leaf for leaf in kept])
 
 
 def restack(kept: Store, layers: Sequence[Any]) -> Store:

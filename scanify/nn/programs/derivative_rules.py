@@ -5,12 +5,12 @@ jax keeps a rule in an equation as a function that it makes anew for each trace,
 around them: `process_custom_jvp_call` in `jax/_src/interpreters/partial_eval.py`, jax 0.10 and 0.12.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import jax
 
-from scanify.jaxpr.reading.canonical import Canonical, NotUnderstood
+from scanify.jaxpr.reading.canonical import NotUnderstood
 
 # The captured variable of jax's function that holds the rule, by the parameter of the equation.
 _HELD = {"jvp_jaxpr_fun": "jvp", "fwd_jaxpr_thunk": "fwd"}
@@ -21,8 +21,12 @@ RULES = ("jvp_jaxpr_fun", "fwd_jaxpr_thunk", "bwd", "out_trees")
 _TREE = type(jax.tree.structure(0))
 
 
-def rule_key(equation: Any, canonical: Canonical) -> Hashable:
-    """A key, equal only for the same rules; None where the equation has none.
+# The key of any object, as `Canonical.key` makes it.
+Key = Callable[[Any], Hashable]
+
+
+def rule_key(equation: Any, key: Key) -> Hashable:
+    """A key, equal only for the same rules; None where the equation has none. `key` is that of what they are made of.
 
     Raises:
         NotUnderstood: jax keeps the rules in another form than is known here.
@@ -32,7 +36,7 @@ def rule_key(equation: Any, canonical: Canonical) -> Hashable:
         return None
     if not all(name in equation.params for name in names):
         raise NotUnderstood(f"the rules of {equation.primitive.name}")
-    return tuple(_wrapped(_held(name, equation.params[name]), canonical) for name in names)
+    return tuple(_wrapped(_held(name, equation.params[name]), key) for name in names)
 
 
 def _held(name: str, value: Any) -> Any:
@@ -52,27 +56,26 @@ def _captured(function: Any) -> dict[str, Any]:
     return {name: cell.cell_contents for name, cell in zip(names, cells, strict=True)}
 
 
-def _wrapped(rule: Any, canonical: Canonical) -> Hashable:
+def _wrapped(rule: Any, key: Key) -> Hashable:
     """A `WrappedFun`: a function and transformations `(function, arguments)` around it."""
     if not hasattr(rule, "transforms") or not hasattr(rule, "f"):
-        return canonical.key(rule)
+        return key(rule)
     around = tuple(
-        (canonical.key(transform), tuple(_argument(one, canonical) for one in arguments))
-        for transform, arguments in rule.transforms
+        (key(transform), tuple(_argument(one, key) for one in arguments)) for transform, arguments in rule.transforms
     )
-    return (canonical.key(rule.f), around)
+    return (key(rule.f), around)
 
 
-def _argument(value: Any, canonical: Canonical) -> Hashable:
+def _argument(value: Any, key: Key) -> Hashable:
     if isinstance(value, _TREE):
         return ("tree", value, str(value))
     if callable(value) and getattr(value, "__module__", "").startswith("jax._src"):
         # What jax wants to know later of the primal function (its output tree), which is compared by itself.
-        return ("jax", canonical.key(value.__code__) if hasattr(value, "__code__") else type(value).__name__)
+        return ("jax", key(value.__code__) if hasattr(value, "__code__") else type(value).__name__)
     if type(value).__module__.startswith("jax._src") and type(value).__name__ == "Store":
         return "store"
     if isinstance(value, tuple | list):
-        return tuple(_argument(one, canonical) for one in value)
+        return tuple(_argument(one, key) for one in value)
     if type(value).__name__ == "ShapedArray":
         return str(value)
-    return canonical.key(value)
+    return key(value)

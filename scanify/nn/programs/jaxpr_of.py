@@ -4,6 +4,7 @@
 left out are names for arguments and results, and a cache that no function here could be found in.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,10 +24,21 @@ def jaxpr_of(fn: Callable[..., list[Any]], arrays: Sequence[Any]) -> tuple[Any, 
     if trace_to_jaxpr_dynamic is None:
         return made(fn, arrays)
     wrapped = wrap_init(fn, debug_info=_INFO).with_unknown_names()
-    jaxpr, avals, consts = trace_to_jaxpr_dynamic(wrapped, list(map(shaped_abstractify, arrays)))
+    jaxpr, avals, consts = trace_to_jaxpr_dynamic(wrapped, list(map(_aval, arrays)))
     if len(jaxpr.constvars) < len(consts):
         jaxpr = jaxpr.with_consts(consts)  # jax 0.12 gives them among the inputs
     return jaxpr, tuple(consts), list(avals)
+
+
+def _aval(array: Any) -> Any:
+    # Sizes that are symbols of two exports cannot be compared, so nothing with such is kept.
+    known = isinstance(array, jax.ShapeDtypeStruct) and all(type(size) is int for size in array.shape)
+    return _of_struct(array) if known else shaped_abstractify(array)
+
+
+@functools.lru_cache(maxsize=1024)
+def _of_struct(struct: jax.ShapeDtypeStruct) -> Any:
+    return shaped_abstractify(struct)
 
 
 def made(fn: Callable[..., list[Any]], arrays: Sequence[Any]) -> tuple[Any, tuple[Any, ...], list[Any]]:

@@ -98,23 +98,24 @@ def trace_layers(
     known, read, shapes = _Captured(), Known(), _Shapes()
     steps: list[Step | None] = [None] * len(layers)
     current = _structs(carry if parts is None else parts.rest)
+    given = carries.of(current)
     for position in order:
         state = {} if parts is None else parts.entries[position]
         entries = [jax.tree.map(Ref, value) for value in state.values()]
         one = shapes.of((*layers[position], entries))
-        kind = inputs.of(one.outline)
-        which = (kind, carries.of(current))
+        which = (inputs.of(one.outline), given)
         if which not in programs:
             programs[which] = _trace_one(call, one, current, tuple(state), parts, read)
         program = programs[which]
         new, y, values = program.result(program.outs)
         # What a layer gives beside the carry may have a structure of its own: a scan sees its arrays alone.
         beside = [leaf for leaf in jax.tree.leaves(y) if has_aval(leaf)]
-        body = (program.key, which[1], carries.of(new), others.of((beside, values)))
+        gives = carries.of(new)
+        body = (program.key, given, gives, others.of((beside, values)))
         number = bodies.setdefault(body, len(bodies))
         carried = sum(map(has_aval, jax.tree.leaves(new)))
         steps[position] = Step(program, one.refs, number, carried, tuple(state), known.refs(program))
-        current = new
+        current, given = new, gives
         if until and y is not None:
             break
     return [step for step in steps if step is not None]

@@ -5,8 +5,8 @@ scan must also have the derivatives, the remat and the names of both. So equatio
 nothing is folded or left out but what no result reads.
 """
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -54,11 +54,14 @@ class Known:
     """What many skeletons have in common, whose keys are compared with one another alone.
 
     jax makes one jaxpr for all calls of a function with one type of operands, so that of many layers most of what
-    stands in parameters is the same object. Equal equations are numbered, so that a key is short.
+    stands in parameters is the same object, and so are most avals. Equal ones are numbered, and so are equal equations,
+    so that a key is short.
     """
 
     def __init__(self) -> None:
-        self.equations: dict[Hashable, int] = {}
+        self.numbers: dict[Hashable, int] = {}
+        self.avals: dict[int, tuple[Hashable, Any]] = {}
+        self.params: dict[Hashable, tuple[Hashable, list[Any]]] = {}
         self.read: dict[Hashable, tuple[Hashable, tuple[Constant, ...], list[Any]]] = {}
         self.reading: set[Hashable] = set()
         self.objects: dict[int, tuple[Hashable, list[Any]]] = {}
@@ -188,7 +191,8 @@ class _Reader:
         key, constants, alive = self._known.read[which]
         self.alive.append(alive)
         if place is not None:
-            self.constants += [replace(one, place=place + one.place[len(_INSIDE) :]) for one in constants]
+            inside = len(_INSIDE)
+            self.constants += [Constant(place + one.place[inside:], one.value, one.weak_type) for one in constants]
         return key
 
     def jaxpr(self, jaxpr: Any, consts: Sequence[Any], place: tuple[int, ...] | None, used: Sequence[bool]) -> Hashable:
@@ -203,20 +207,19 @@ class _Reader:
             else:
                 numbers[constvar] = _Lazy(lambda const=const: self._const(const))  # type: ignore[misc]
         for invar in jaxpr.invars:
-            numbers[invar] = (len(numbers), _aval(invar.aval))
+            numbers[invar] = (len(numbers), self._aval(invar.aval))
         rows = []
         for index, equation in enumerate(jaxpr.eqns):
             if index not in read:
                 continue
             at = None if place is None else (*place, index)
-            operands = tuple(self._atom(numbers, atom, at, which) for which, atom in enumerate(equation.invars))
+            operands = tuple([self._atom(numbers, atom, at, which) for which, atom in enumerate(equation.invars)])
             params = self._params(equation, at, read[index])
-            outs = tuple(_aval(out.aval) for out in equation.outvars)
+            outs = tuple([self._aval(out.aval) for out in equation.outvars])
             for out in equation.outvars:
                 numbers[out] = len(numbers)
             self.alive.append(equation.ctx)  # one object for all equal contexts
-            row = (id(equation.primitive), operands, params, outs, id(equation.ctx))
-            rows.append(self._known.equations.setdefault(row, len(self._known.equations)) if self._numbered else row)
+            rows.append(self._number((id(equation.primitive), operands, params, outs, id(equation.ctx))))
         results = tuple(
             self._atom(numbers, out, None, 0) if use else None for out, use in zip(jaxpr.outvars, used, strict=True)
         )
@@ -225,8 +228,8 @@ class _Reader:
     def _atom(self, numbers: dict[Any, Hashable], atom: Any, place: tuple[int, ...] | None, which: int) -> Hashable:
         if not hasattr(atom, "val"):
             number = numbers[atom]
-            return number() if isinstance(number, _Lazy) else number
-        kind = _aval(atom.aval)
+            return number() if type(number) is _Lazy else number
+        kind = self._aval(atom.aval)
         value = atom.val
         if not isinstance(atom.aval.dtype, np.dtype):
             return ("literal", kind, self._const(value))
@@ -244,28 +247,41 @@ class _Reader:
         return tuple(limit - start for start, limit in zip(starts, limits, strict=True))
 
     def _params(self, equation: Any, place: tuple[int, ...] | None, used: Sequence[bool]) -> Hashable:
-        name = equation.primitive.name
-        if not equation.params:
+        name, params = equation.primitive.name, equation.params
+        if not params:
             return ()
-        if name == "slice" and place is not None and equation.params["strides"] is None:
-            return self._slice(equation.params, place)
-        rules = rule_key(equation, self._canonical) if self._derivatives else None
-        found: list[Hashable] = [rules]
-        without = RULES if rules is not None or (name in WITH_RULES and not self._derivatives) else ()
-        for key, value in sorted(equation.params.items()):
-            if key in NAMES.get(name, ()) or key in without:
-                continue
-            if name in TRANSPARENT and key == "jaxpr":
-                found.append((key, self._nested(value, place, used)))
-            elif name == "scan" and key in ("ft_in", "ft_out"):
-                # What of the operands is carried, as jax 0.12 says it: an object that is made for each scan.
-                found.append((key, tuple(len(group) for group in value.unpack())))
-            else:
-                found.append((key, _simple(value) or self._object(value)))
-        return tuple(found)
+        if name == "slice" and place is not None and params["strides"] is None:
+            return self._slice(params, place)
+        if name in TRANSPARENT:
+            without = NAMES[name]
+            others = {key: value for key, value in params.items() if key != "jaxpr" and key not in without}
+            return (self._nested(params["jaxpr"], place, used), self._plain(others))
+        if name in WITH_RULES:
+            rules = rule_key(equation, self._object) if self._derivatives else None
+            return (rules, self._plain({key: value for key, value in params.items() if key not in RULES}))
+        if name == "scan":
+            # What of the operands is carried, as jax 0.12 says it: an object that is made for each scan.
+            carried = [tuple(map(len, params[key].unpack())) for key in _CARRIED if key in params]
+            return (tuple(carried), self._plain({key: value for key, value in params.items() if key not in _CARRIED}))
+        return self._plain(params)
+
+    def _plain(self, params: Mapping[str, Any]) -> Hashable:
+        """The key of parameters of which nothing special is known. Most values are one object in many equations, or
+        tuples of such."""
+        ids = [tuple(map(id, value)) if type(value) is tuple else id(value) for value in params.values()]
+        which = (*params, *ids)
+        if which not in self._known.params:
+            before = len(self.alive)
+            key = self._number(
+                tuple((key, _simple(params[key]) or self._object(params[key])) for key in sorted(params))
+            )
+            self._known.params[which] = (key, [*params.values(), *self.alive[before:]])
+        key, alive = self._known.params[which]
+        self.alive.append(alive)
+        return key
 
     def _object(self, value: Any) -> Hashable:
-        """The key of any other parameter. Meshes and the like are one object in many equations."""
+        """The key of anything else. Meshes, the rules of a function and the like are one object in many equations."""
         if id(value) not in self._known.objects:
             before = len(self.alive)
             key = self._canonical.key(value)
@@ -277,38 +293,63 @@ class _Reader:
     def _captured(self, which: int, aval: Any) -> Hashable:
         """An array that the traced function closes over: another layer may read another one in its place."""
         self.captured.append(which)
-        return ("captured", len(self.captured), _aval(aval))
+        return ("captured", len(self.captured), self._aval(aval))
+
+    def _aval(self, aval: Any) -> Hashable:
+        """The key of an aval: jax has one object for all that are equal."""
+        if id(aval) not in self._known.avals:
+            self._known.avals[id(aval)] = (self._number(_aval(aval)), aval)
+        return self._known.avals[id(aval)][0]
+
+    def _number(self, key: Hashable) -> Hashable:
+        """Where many skeletons are read a number that stands for the key."""
+        return self._known.numbers.setdefault(key, len(self._known.numbers)) if self._numbered else key
 
     def _const(self, const: Any) -> Hashable:
         self.alive.append(const)
         return const_key(const)
 
 
+# The parameters of `scan` that say what of its operands is carried.
+_CARRIED = ("ft_in", "ft_out")
+
 # Where a jaxpr in a parameter stands until it is known where that is; not the outermost place, which is `()`.
 _INSIDE = (-1,)
 
 
 def _simple(value: Any) -> Hashable:
-    """The key of a name, a number, a dtype or nested tuples of integers, as most parameters are; None for anything
-    else."""
+    """The key of a name, a number, a dtype or nested tuples and lists of integers, as most parameters are; None for
+    anything else."""
     kind = type(value)
     if value is None or kind is int or kind is bool or kind is str:
         return (kind, value)
-    if kind is tuple:
-        return (tuple, value) if _are_integers(value) else _switches(value)
+    if kind is tuple or kind is list:
+        return _integers(value) or _switches(value)
     return ("dtype", value) if isinstance(value, np.dtype) else None
 
 
-def _are_integers(value: tuple[Any, ...]) -> bool:
-    """Whether these are integers, None, or tuples of such: no two that differ are equal."""
+def _integers(value: Any) -> Hashable:
+    """The key of integers, None, and tuples and lists of such; None where there is anything else, as True, which is
+    equal to 1."""
+    found: list[Any] = [type(value)]
     for one in value:
-        if type(one) is not int and one is not None and not (type(one) is tuple and _are_integers(one)):
-            return False
-    return True
+        kind = type(one)
+        if kind is int or one is None:
+            found.append(one)
+        elif kind is tuple or kind is list:
+            inside = _integers(one)
+            if inside is None:
+                return None
+            found.append(inside)
+        elif kind is np.int64:  # as `axis=-1` becomes
+            found.append(int(one))
+        else:
+            return None
+    return tuple(found)
 
 
-def _switches(value: tuple[Any, ...]) -> Hashable:
-    return ("switches", value) if all(one is True or one is False for one in value) else None
+def _switches(value: Any) -> Hashable:
+    return ("switches", *value) if all(one is True or one is False for one in value) else None
 
 
 class _Lazy:

@@ -49,9 +49,13 @@ def split(tree: Any, held: Collection[int] = ()) -> tuple[Any, Any]:
     """Arrays and Python numbers, those as weak-typed arrays, and everything else; so are the leaves at `held`."""
     leaves, treedef = jax.tree.flatten(tree)
     moves = [at not in held and (is_array(leaf) or is_number(leaf)) for at, leaf in enumerate(leaves)]
-    arrays = [jnp.asarray(leaf) if move else None for leaf, move in zip(leaves, moves, strict=True)]
+    arrays = [_as_array(leaf) if move else None for leaf, move in zip(leaves, moves, strict=True)]
     others = [None if move else leaf for leaf, move in zip(leaves, moves, strict=True)]
     return jax.tree.unflatten(treedef, arrays), jax.tree.unflatten(treedef, others)
+
+
+def _as_array(leaf: Any) -> Any:
+    return leaf if isinstance(leaf, jax.core.Tracer) else jnp.asarray(leaf)
 
 
 def numbers(tree: Any) -> frozenset[int]:

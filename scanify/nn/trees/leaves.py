@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,11 @@ def is_array(leaf: Any) -> bool:
 
     What `equinox.filter_jit` makes a jax array at its border: a leaf must be stacked on both sides of it or on neither.
     """
-    return bool(eqx.is_array(leaf))
+    # The question itself takes longer: whether a class is one of jax's arrays is asked of the class.
+    return type(leaf) not in _NEVER and bool(eqx.is_array(leaf))
+
+
+_NEVER = frozenset((bool, int, float, complex, str, type(None), types.FunctionType, jax.ShapeDtypeStruct))
 
 
 def is_number(leaf: Any) -> bool:
@@ -25,7 +30,7 @@ def is_number(leaf: Any) -> bool:
 
 def has_aval(leaf: Any) -> bool:
     """An array, or a `jax.ShapeDtypeStruct`, which stands for one in a model that is built without weights."""
-    return is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)
+    return isinstance(leaf, jax.ShapeDtypeStruct) or is_array(leaf)
 
 
 def aval(leaf: Any) -> tuple[tuple[int, ...], Any, bool]:
