@@ -81,3 +81,25 @@ def test_an_unknown_policy_is_refused_at_once(kind: Any) -> None:
 def test_a_layer_is_no_place_in_the_tree_of_a_stack(kind: Any) -> None:
     with pytest.raises(ValueError, match="with_layer"):
         eqx.tree_at(lambda model: model["layers"][1], {"layers": kind.of(layers())}, layers()[0])
+
+
+@pytest.mark.parametrize(
+    ("ask", "named"),
+    [
+        (lambda layer, carry, mask, scale: bool(layer.w > 0), "layer.w"),
+        (lambda layer, carry, mask, scale: range(carry["a"][0]), r"carry\['a'\]\[0\]"),
+        (lambda layer, carry, mask, scale: np.asarray(mask), r"args\[0\]"),
+        (lambda layer, carry, mask, scale: float(carry["b"] * scale), r"carry\['b'\] and kwargs\['scale'\]"),
+    ],
+    ids=["a layer", "a carry", "an argument", "two"],
+)
+def test_an_error_of_a_layer_names_the_arrays_that_it_speaks_of(ask: Any, named: str) -> None:
+    def apply(layer: Any, carry: Any, mask: Any, *, scale: Any) -> Any:
+        ask(layer, carry, mask, scale)
+        return carry
+
+    axes = ((0,), {"scale": 0})
+    carry = {"a": [jnp.int32(1)], "b": jnp.float32(2)}
+    with pytest.raises(jax.errors.JAXTypeError, match=named) as caught:
+        BlockSeq.of(layers()).fold_via(apply, in_axes=axes)(carry, jnp.ones((3, 2)), scale=jnp.arange(3.0))
+    assert caught.value.__context__ is None

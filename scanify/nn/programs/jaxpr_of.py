@@ -18,12 +18,15 @@ except ImportError:
     trace_to_jaxpr_dynamic = None
 
 
-def jaxpr_of(fn: Callable[..., list[Any]], arrays: Sequence[Any]) -> tuple[Any, tuple[Any, ...], list[Any]]:
+def jaxpr_of(
+    fn: Callable[..., list[Any]], arrays: Sequence[Any], names: Sequence[str] | None = None
+) -> tuple[Any, tuple[Any, ...], list[Any]]:
     """The open jaxpr of a function that gives a list of arrays, the arrays that it closes over, and the avals that it
-    gives."""
+    gives. `names` are what jax calls the arrays in errors."""
     if trace_to_jaxpr_dynamic is None:
         return made(fn, arrays)
-    wrapped = wrap_init(fn, debug_info=_INFO).with_unknown_names()
+    info = _INFO._replace(arg_names=None if names is None else tuple(names), result_paths=None)
+    wrapped = wrap_init(fn, debug_info=info)
     jaxpr, avals, consts = trace_to_jaxpr_dynamic(wrapped, list(map(_aval, arrays)))
     if len(jaxpr.constvars) < len(consts):
         jaxpr = jaxpr.with_consts(consts)  # jax 0.12 gives them among the inputs

@@ -140,12 +140,26 @@ class _Taken:
         """The pytree with shapes and dtypes in place of arrays."""
         return self.filled(self.structs)
 
+    def names(self) -> list[str]:
+        """What its arrays are called, where it is a layer with its arguments and its entries of a state."""
+        paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(self.outline)[0]]
+        return [_name(paths[hole]) for hole in self.holes]
+
     def filled(self, arrays: Sequence[Any]) -> Any:
         """The pytree with these in place of its arrays."""
         leaves = list(self.leaves)
         for hole, array in zip(self.holes, arrays, strict=True):
             leaves[hole] = array
         return jax.tree.unflatten(self.treedef, leaves)
+
+
+def _name(path: Any) -> str:
+    """`layer.norm.weight`, `args[0]`, `kwargs['mask']` or `state[2]`."""
+    which, *inside = path
+    if which.idx == 1:
+        named, *inside = inside
+        return f"{'kwargs' if named.idx else 'args'}{jax.tree_util.keystr(tuple(inside))}"
+    return f"{'state' if which.idx else 'layer'}{jax.tree_util.keystr(tuple(inside))}"
 
 
 class _Shapes:
@@ -182,7 +196,11 @@ def _trace_one(
         rest, values = parts.taken_from(new, markers)
         return rest, y, values
 
-    return trace(fn, [*carry_leaves, *layer.structs], known=known)
+    def names() -> list[str]:
+        carried = jax.tree_util.tree_flatten_with_path(carry_arrays)[0]
+        return [*(f"carry{jax.tree_util.keystr(path)}" for path, _ in carried), *layer.names()]
+
+    return trace(fn, [*carry_leaves, *layer.structs], known=known, names=names)
 
 
 def _structs(carry: Any) -> Any:

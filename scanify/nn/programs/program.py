@@ -47,10 +47,12 @@ def trace(
     *,
     derivatives: bool = True,
     known: Known | None = None,
+    names: Callable[[], Sequence[str]] | None = None,
 ) -> Program:
     """Trace `fn` on shapes and dtypes; Python numbers among what it gives become weak-typed arrays, as in a scan.
 
-    Without `derivatives` the key is equal for programs that differ in those alone.
+    Without `derivatives` the key is equal for programs that differ in those alone. `names` gives names for the arrays,
+    which are asked for where an error speaks of them: then `fn` is traced once more.
     """
     found: list[Any] = []
 
@@ -62,7 +64,13 @@ def trace(
         found[:] = [treedef, tuple(o if leaf is None else _ARRAY for leaf, o in zip(leaves, others, strict=True))]
         return [leaf for leaf in leaves if is_array(leaf)]
 
-    jaxpr, consts, avals = jaxpr_of(flat, arrays)
+    traced = None
+    try:
+        traced = jaxpr_of(flat, arrays)
+    except jax.errors.JAXTypeError:  # of a value that is not known, and the arguments on which it depends
+        if names is None:
+            raise
+    jaxpr, consts, avals = traced or jaxpr_of(flat, arrays, names and names())
     bones = skeleton(jaxpr, consts, derivatives=derivatives, known=known)
     outs = tuple(struct(aval) for aval in avals)
     return Program(jaxpr, consts, bones.key, bones.constants, bones.captured, outs, found[0], found[1])
