@@ -100,7 +100,7 @@ print("ok")
 def test_a_stack_of_replicated_layers_is_applied_to_sharded_data(kind: str) -> None:
     environment = {
         **os.environ,
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0",
         "JAX_PLATFORMS": "cpu",
         "PYTHONPATH": str(ROOT),
     }

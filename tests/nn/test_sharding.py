@@ -104,7 +104,7 @@ print("ok")
 def test_stacked_parameters_keep_their_sharding_behind_an_axis_that_is_not_sharded() -> None:
     environment = {
         **os.environ,
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0",
         "JAX_PLATFORMS": "cpu",
         "PYTHONPATH": str(ROOT),
     }
