@@ -120,8 +120,9 @@ class _Moved:
         return tuple(replace(mark, loop=loop) for loop, mark in zip(loops, marks, strict=True))
 
     def effect(self, effect: Effect) -> Effect:
-        """What the call does, this time."""
-        born, marks = self.born(effect.born), self.marks(effect.marks)
+        """What the call does, this time. What a default or a name of the file stands for is the same object."""
+        fresh = self._run.is_fresh(effect.born, self._first)
+        born, marks = self.born(effect.born) if fresh else effect.born, self.marks(effect.marks)
         same = born == effect.born and marks is effect.marks
         return effect if same else replace(effect, born=born, marks=marks)
 

@@ -1,22 +1,27 @@
 """Stores: what assignments put into attributes, elements and names, and where an object of the heap is kept."""
 
 import ast
+from collections.abc import Iterator
 from dataclasses import replace
 
 from scanify.analysis.values.calls.allocate import store_entry
 from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.domain import (
     Array,
+    Class,
     Const,
+    Function,
     Instance,
     Key,
     Library,
     Listed,
     Mapped,
     Number,
+    Partial,
     Text,
     Unknown,
     Value,
+    join,
     marked,
     options,
 )
@@ -97,8 +102,11 @@ def store_attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, nam
             run.use(option.cell, Does.STORE, node, env, name)
     if isinstance(owner, Instance) and not isinstance(owner.cls, Library):
         own = _is_self(env, owner) or 0 < run.building <= owner.born or run.is_fresh(owner.born, env.call)
-        if own or name not in owner.fields:  # what a function stores into its caller's object is noted, and no more
+        if own or name not in owner.fields:
             owner.fields[name] = value
+        elif others := list(_called_otherwise(owner.fields[name], value)):
+            # What a function stores into its caller's object is noted, and no more, but for what may be called there.
+            owner.fields[name] = join([owner.fields[name], *others])
         if not _is_self(env, owner) or owner.whole:
             run.effect(Act.WRITE, env.code(node), node, env, born=owner.born, owner=owner)
             if not 0 < run.building <= owner.born:
@@ -109,6 +117,15 @@ def store_attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, nam
     if isinstance(owner, Instance):
         run.touch(owner, Does.CHANGE, node, env)
     run.effect(Act.WRITE, env.code(node), node, env, owner=owner)
+
+
+def _called_otherwise(known: Value, value: Value) -> Iterator[Value]:
+    """The functions that a value may be, and objects of other classes than those that are known."""
+    classes = {option.name for option in options(known) if isinstance(option, Instance)}
+    for option in options(value):
+        other = isinstance(option, Instance) and option.name not in classes
+        if other or isinstance(option, Function | Partial | Class | Library):
+            yield option
 
 
 def _is_self(env: Env, owner: Value) -> bool:
