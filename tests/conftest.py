@@ -28,7 +28,14 @@ _GRIDS = {
 }
 # What is measured, or compared to the last digits of float32, is compiled as users' programs are; elsewhere a program
 # runs once, and most of the time would go to optimising it.
-_OPTIMISED = ("tests/nn/", "tests/emit/", "tests/notebooks/")
+_OPTIMISED = (
+    "tests/emit/",
+    "tests/notebooks/",
+    "tests/nn/test_as_sequential.py",
+    "tests/nn/test_haliax_conformance.py",
+    "tests/nn/test_key_order.py",
+    "tests/nn/test_memory.py",
+)
 _PROGRAMS = "programs"  # a folder of pytest's cache
 _MOST = 400 * 2**20  # bytes of compiled programs, after which they are begun anew
 _CHILDREN = WarmChildren()

@@ -13,8 +13,6 @@ import pytest
 
 from scanify.nn import ArrayStacked, BlockSeq
 
-OPTIMIZED = True  # the last digits of float32, where the sequential is not compiled
-
 D = 4
 KEY = jr.key(7)
 X = jnp.linspace(-1.0, 1.0, D)

@@ -37,8 +37,6 @@ from tests.nn.side_by_side import (
     theirs,
 )
 
-OPTIMIZED = True  # the last digits of float32, where the loop is not compiled
-
 
 @pytest.fixture(params=["ours", pytest.param("haliax", marks=needs_haliax)])
 def both(request: pytest.FixtureRequest) -> SimpleNamespace:

@@ -11,8 +11,6 @@ import pytest
 
 from scanify.nn import ArrayStacked, BlockSeq
 
-OPTIMIZED = True  # the last digits of float32, where the loop is not compiled
-
 KINDS = pytest.mark.parametrize("kind", [ArrayStacked, BlockSeq])
 X = jnp.linspace(-0.5, 1.0, 4)
 

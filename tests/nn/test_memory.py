@@ -50,7 +50,6 @@ def by_hand(remat: bool, count: int, width: int, batch: int) -> int:
     return temporaries(lambda block, x: jax.lax.scan(body, x, block)[0], block, x)
 
 
-OPTIMIZED = True  # the memory of programs as they are run
 ACTIVATIONS, PARAMETERS = (64, 64, 4096), (48, 256, 64)
 
 
