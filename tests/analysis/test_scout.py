@@ -155,6 +155,7 @@ ASKED = {
     "x = b(x) if not b else x": False,
     "x = b.of_another(x)": False,
     "x = b.layer3(x)": False,
+    "x = b.taken(x) + b.put_there(x)": False,
 }
 
 
@@ -166,6 +167,13 @@ class Named(eqx.Module):
         for i in range(n):
             setattr(self, f"layer{i}", i)
     def of_another(self, x):
+        return x
+
+class Filled(eqx.Module):
+    def __init__(self, fields):
+        for field in fields:
+            setattr(self, field.name, field)
+    def taken(self, x):
         return x
 """
     head = "import jax.numpy as jnp\n"

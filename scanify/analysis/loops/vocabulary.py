@@ -24,7 +24,7 @@ _LIBRARY = frozenset(
 )
 _OWN = re.compile(r"\b(?:self|cls)\.(\w+)")
 _SET = re.compile(r"setattr(?:__)?\([^,()]*,\s*f?[\"'](\w+)")  # `setattr(self, f"layer{i}", ...)`: how the name begins
-_OPEN = re.compile(r"def __getattr|setattr(?:__)?\([^,()]*,\s*[^\"'f\s]|__dict__")
+_OPEN = re.compile(r"def __getattr|setattr(?:__)?\([^,()]*,\s*(?!\s|f?[\"'])|__dict__")
 _INNER = re.compile(r"^[ \t]+class\s", re.MULTILINE)
 
 
