@@ -1,5 +1,7 @@
 """Independent layers: which comprehensions are plans, which are refused, and which are nobody's business."""
 
+from textwrap import indent
+
 import pytest
 
 from scanify.analysis.plan import CallStack, Holds, InitStack, Kind, Plan, Refusal
@@ -281,3 +283,45 @@ def test_a_map_in_a_list_that_is_stacked_is_refused() -> None:
     found = decide(text)
     assert [(type(one), one.kind) for one in found] == [(Refusal, Kind.MAP), (Plan, found[1].kind)]
     assert found[0].rule == "SCN212"
+
+
+NAMED = {
+    "one part": ("hidden = layer(x)\nouts.append(hidden)", "layer(x)"),
+    "a part of a part": ("seen = x + mask\nhidden = layer(seen)\nouts += [hidden.sum()]", "layer(x + mask).sum()"),
+    "a part with an operator": ("gate = x + mask\nouts.append(gate * layer(x))", "(x + mask) * layer(x)"),
+    "a part of two values": ("pair = x, mask\nouts.append(layer(pair))", "layer((x, mask))"),
+    "an annotation": ("hidden: jax.Array = layer(x)\nouts.append((hidden, 1))", "(layer(x), 1)"),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_the_parts_of_an_element_may_have_names(name: str) -> None:
+    body, element = NAMED[name]
+    plan = only(model(f"for layer in self.layers:\n{indent(body, '    ')}", before="outs = []", after="return outs"))
+    assert isinstance(plan, Plan), plan
+    assert (plan.kind, plan.rule) == (Kind.MAP, "SCN104")
+    assert plan.mapped is not None and (plan.mapped.element, plan.mapped.appends_to) == (element, "outs")
+
+
+@pytest.mark.parametrize(
+    ("body", "after"),
+    [
+        pytest.param("hidden = layer(x)\nouts.append(hidden + hidden)", "outs", id="read twice"),
+        pytest.param("hidden = layer(x)\nouts.append(hidden)", "outs, hidden", id="read after the loop"),
+        pytest.param("hidden = layer(x)\nouts.append(helper(lambda: hidden))", "outs", id="read later"),
+        pytest.param("hidden = layer(x)\nouts.append(x if mask else hidden)", "outs", id="read under a condition"),
+        pytest.param("hidden = layer(x)\nhidden = hidden + 1\nouts.append(hidden)", "outs", id="bound twice"),
+        pytest.param("hidden = layer(x)\nhidden.at[0].set(1)\nouts.append(hidden)", "outs", id="a statement between"),
+        pytest.param("hidden = (h := layer(x))\nouts.append(hidden + h)", "outs", id="another name in it"),
+    ],
+)
+def test_parts_that_more_than_the_element_may_read_stay_statements(body: str, after: str) -> None:
+    text = model(f"for layer in self.layers:\n{indent(body, '    ')}", before="outs = []", after=f"return {after}")
+    assert isinstance(only(text), Refusal)
+
+
+@pytest.mark.parametrize("part", ["noise = mask.pop()", "noise = next(mask)", "noise = np.random.rand()"])
+def test_parts_with_side_effects_are_seen_in_the_element(part: str) -> None:
+    body = f"{part}\nouts.append(layer(x) + noise)"
+    text = model(f"for layer in self.layers:\n{indent(body, '    ')}", before="outs = []", after="return outs")
+    assert not any(isinstance(found, Plan) and found.safe for found in decide(text))

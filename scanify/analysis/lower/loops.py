@@ -22,6 +22,7 @@ from scanify.analysis.lower.head import HeadReader
 from scanify.analysis.lower.iterators import is_own_list, taking_next, walked_at_once
 from scanify.analysis.lower.last_element import carrying_ends
 from scanify.analysis.lower.loop import Form, Index, Loop, Problem
+from scanify.analysis.lower.named_parts import in_one_expression
 from scanify.analysis.lower.rebuild import Change, rebuilt
 from scanify.analysis.lower.scope import Scope, adopt, ancestors, parent_of, scope_of
 from scanify.analysis.lower.text import made
@@ -112,6 +113,8 @@ def read_index(index: Index | None, body: tuple[ast.AST, ...]) -> Index | None:
 
 def _appending(loop: Loop) -> Loop:
     """A loop that does nothing but append what each layer gives to a list of its function: it gives elements."""
+    whole = loop
+    loop = in_one_expression(loop)
     match loop.body:
         case (ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), keywords=[])),):
             assert isinstance(loop.body[0], ast.Expr) and isinstance(loop.body[0].value, ast.Call)
@@ -119,11 +122,11 @@ def _appending(loop: Loop) -> Loop:
         case (ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=ast.List(elts=given)),):
             pass
         case _:
-            return loop
+            return whole
     if len(given) != 1 or isinstance(given[0], ast.Starred) or name in reads(given[0]) or flow(given).bound:
-        return loop
+        return whole
     if not is_own_list(loop.scope, name):
-        return loop
+        return whole
     body = ast.copy_location(ast.Expr(given[0]), given[0])
     adopt(loop.module, body, loop.node)
     return replace(loop, body=(body,), element=given[0], appends_to=name)

@@ -18,11 +18,15 @@ from scanify.analysis.lower.text import made
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """One node, and what stands in its place: a name, nothing (a statement goes), or `name := ` the node itself."""
+    """One node, and what stands in its place: a name, nothing (a statement goes), or `name := ` the node itself.
+
+    With `instead` another node of the file does, and `name` is its text.
+    """
 
     node: ast.expr | ast.stmt
     name: str | None
     keeps: bool = False
+    instead: ast.expr | None = None
 
 
 def rebuilt(
@@ -64,10 +68,11 @@ class _Changer:
             new = self._with_parts(node) if node in self.on_the_way else node
             return new if change is None else self._named(change, new)
         span = self.module.span(node)
-        name = made(ast.Name(change.name or "", ast.Load()), node)
-        self.replaced.append(Replacement(span.start, span.end, name.id))
-        self._takes_place(name, node)
-        return name
+        name = change.name or ""
+        new = change.instead or made(ast.Name(name, ast.Load()), node)
+        self.replaced.append(Replacement(span.start, span.end, name))
+        self._takes_place(new, node)
+        return new
 
     def _with_parts(self, node: ast.AST) -> ast.AST:
         new = copy.copy(node)
