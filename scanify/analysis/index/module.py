@@ -32,6 +32,7 @@ class Module:
     is_package: bool
     text: str = field(repr=False)
     tree: ast.Module = field(repr=False)
+    _spans: dict[ast.AST, Span] = field(default_factory=dict, init=False, repr=False)  # of those that were asked for
 
     @property
     def package(self) -> str:
@@ -108,6 +109,12 @@ class Module:
 
     def span(self, node: ast.AST) -> Span:
         """The span of a node, parentheses around an expression left out."""
+        known = self._spans.get(node)
+        if known is None:
+            known = self._spans[node] = self._span_of(node)
+        return known
+
+    def _span_of(self, node: ast.AST) -> Span:
         if not isinstance(
             node, ast.expr | ast.stmt | ast.excepthandler | ast.arg | ast.keyword | ast.alias | ast.pattern
         ):

@@ -117,7 +117,7 @@ def body_of(
 
 def _resized(run: Interpreter, loop: Loop, layers: Layers, env: Env, carry: Sequence[str]) -> Iterator[Reason]:
     """Carries that are arrays and are shown to have another shape after each layer: no scan can carry those."""
-    with run.question(), run.recording(), env.revived() as inner:
+    with run.question(), run.recording(), run.for_effects(), env.revived() as inner:
         number = run.new_loop()
         with run.region(number):
             _begin(run, loop, layers, inner, number)

@@ -5,11 +5,12 @@ Every value may carry marks: how it differs from one iteration of a loop to the 
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from scanify.analysis.facts import Place
+from scanify.analysis.values.replace import replace
 from scanify.analysis.values.size import Size, common
 
 if TYPE_CHECKING:
@@ -351,15 +352,16 @@ def join(values: Iterable[Value], most: int = _MOST) -> Value:
     if len(flat) == 1:
         return flat[0]
     marks = merged([*(value.marks for value in flat), *choices])
-    for kind in (Number, Text):
-        if all(isinstance(value, kind) or _is_constant(value, kind) for value in flat):
-            return kind(marks)
-    if all(isinstance(value, Array) for value in flat):
+    kinds = {value.__class__ for value in flat}
+    if kinds == {Array}:
         arrays = [value for value in flat if isinstance(value, Array)]
-        size = common(one.size for one in arrays)
-        return Array(any(one.numpy for one in arrays), marks, merged(one.shape for one in arrays), size=size)
-    if all(isinstance(value, Key) for value in flat):
+        shape, size = merged(one.shape for one in arrays), common(one.size for one in arrays)
+        return Array(any(one.numpy for one in arrays), marks, shape, size=size)
+    if kinds == {Key}:
         return Key(marks, any(isinstance(value, Key) and value.many for value in flat))
+    for kind in (Number, Text):
+        if kinds <= {kind, Const} and all(isinstance(value, kind) or _is_constant(value, kind) for value in flat):
+            return kind(marks)
     unknown = next((value for value in flat if isinstance(value, Unknown)), None)
     if len(flat) > most:
         oldest = min(getattr(value, "born", 0) for value in flat)
@@ -394,6 +396,4 @@ def _same(mine: Value, other: Value) -> bool:
         return mine.fields is other.fields and mine.cls == other.cls
     if isinstance(mine, Const) and isinstance(other, Const):
         return type(mine.value) is type(other.value) and mine.value == other.value and mine.marks == other.marks
-    return (
-        type(mine) is type(other) and isinstance(mine, Number | Text | Key | Array | Class | Library) and mine == other
-    )
+    return isinstance(mine, Number | Text | Key | Array | Class | Library) and mine == other

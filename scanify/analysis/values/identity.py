@@ -1,7 +1,7 @@
 """What tells values from others: calls with the same are run once."""
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from scanify.analysis.values.domain import (
     Array,
@@ -114,8 +114,13 @@ def kind_of(value: Value | None, depth: int = 0) -> object | None:
             held = (*value.cell.entries.values(), *(each.element for each in value.cell.groups))
             return ("dict", value.cell.node, _differs(value), _kinds(held, depth))
         case OneOf():
-            others = [each for each in value.options if not _is_plain(each)]
-            plain = {kind for each in value.options if _is_plain(each) for kind in _plain_kinds(each)}
+            plain: _PlainKinds = set()
+            others = []
+            for option in value.options:
+                if (kinds := _plain(option)) is None:
+                    others.append(option)
+                else:
+                    plain |= kinds
             return ("one of", _differs(value), _kinds(others, depth), frozenset(plain))
         case Walked():
             parts = tuple(kind_of(each, depth + 1) or id(each) for each in value.parts)
@@ -131,32 +136,38 @@ def kind_of(value: Value | None, depth: int = 0) -> object | None:
 
 def _is_neutral(value: Value) -> bool:
     """Whether a field holds numbers and arrays that are the same in each layer: it decides about no call."""
-    if isinstance(value, Array | Number | Key | Text):
-        return not _differs(value)
-    return _is_plain(value) and not any(differs for *_, differs in _plain_kinds(value))
-
-
-def _is_plain(value: Value) -> bool:
-    """Whether a value is a number, an array, a text or a key, or a tuple of such: nothing that can be called."""
-    if isinstance(value, Listed):
-        return value.cell.is_tuple and all(_is_plain(each.element) for each in value.cell.groups)
-    if isinstance(value, OneOf):
-        return all(_is_plain(each) for each in value.options)
-    return isinstance(value, Array | Number | Key | Text)
-
-
-def _plain_kinds(value: Value) -> Iterator[tuple[object, ...]]:
-    """What plain values are of, and whether they differ: a tuple in a tuple does what the tuple does."""
     match value:
-        case Listed():
-            yield ("tuple", False, _differs(value))
-            for each in value.cell.groups:
-                yield from _plain_kinds(each.element)
-        case OneOf():
-            for option in value.options:
-                yield from _plain_kinds(option)
+        case Array() | Number() | Key() | Text():
+            return not _differs(value)
+        case Listed() | OneOf():
+            kinds = _plain(value)
+            return kinds is not None and not any(differs for *_, differs in kinds)
         case _:
-            yield (type(value), isinstance(value, Array) and value.numpy, _differs(value))
+            return False
+
+
+_PlainKinds = set[tuple[object, ...]]
+
+
+def _plain(value: Value, found: _PlainKinds | None = None) -> _PlainKinds | None:
+    """What plain values are of, and whether they differ: numbers, arrays, texts and keys, and tuples of such.
+
+    None for all that can be called or changed. A tuple in a tuple does what the tuple does.
+    """
+    kinds: _PlainKinds = set() if found is None else found
+    match value:
+        case Array() | Number() | Key() | Text():
+            kinds.add((type(value), isinstance(value, Array) and value.numpy, _differs(value)))
+        case Listed() if value.cell.is_tuple:
+            kinds.add(("tuple", False, _differs(value)))
+            if any(_plain(each.element, kinds) is None for each in value.cell.groups):
+                return None
+        case OneOf():
+            if any(_plain(option, kinds) is None for option in value.options):
+                return None
+        case _:
+            return None
+    return kinds
 
 
 def _class_of(value: Instance) -> object:
@@ -165,9 +176,11 @@ def _class_of(value: Instance) -> object:
 
 def _differs(value: Value) -> bool:
     """Whether a Python value is another one in each layer, so that a condition on it parts them."""
-    if any(mark.how <= Vary.CARRY_SHAPE for mark in value.marks):
-        return True  # what goes from layer to layer, of which a condition may ask the shape
-    return bool(value.marks) and isinstance(value, Number | Text)
+    if not value.marks:
+        return False
+    if isinstance(value, Number | Text):
+        return True
+    return any(mark.how <= Vary.CARRY_SHAPE for mark in value.marks)  # a condition may ask for its shape
 
 
 def _kinds(values: Iterable[Value], depth: int) -> frozenset[object]:

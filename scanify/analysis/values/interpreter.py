@@ -5,7 +5,7 @@ import bisect
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from scanify.analysis.index.meaning import Definition, External, Package
@@ -29,6 +29,7 @@ from scanify.analysis.values.domain import (
 from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Cell, Does, ListCell, Use
+from scanify.analysis.values.replace import replace
 
 if TYPE_CHECKING:
     from scanify.analysis.values.calls.again import Done

@@ -1,9 +1,10 @@
 """How the shape of an array differs from that of the carry that it is made from, as far as the source shows it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from scanify.analysis.facts import Place
+from scanify.analysis.values.replace import replace
 
 Change = int | None  # 0: none, 1: longer, -1: shorter, None: not known
 

@@ -3,14 +3,15 @@
 import ast
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from scanify.analysis.values.domain import Array, Instance, Listed, Mapped, Marks, Method, OneOf, Unknown, Value
+from scanify.analysis.values.domain import Array, Instance, Listed, Mapped, Mark, Marks, Method, OneOf, Unknown, Value
 from scanify.analysis.values.effects import Effect
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Group, ListCell
 from scanify.analysis.values.identity import is_coarse, with_loops
 from scanify.analysis.values.interpreter import Interpreter, holder_of
+from scanify.analysis.values.replace import replace
 
 _DEEP = 10  # objects in objects that are looked into
 
@@ -87,6 +88,7 @@ class _Moved:
         self._pairs, self._coarse = pairs, done.coarse
         self._later = run.clock + 1 - done.start
         self._others: dict[int, int] = {}  # the loops of this time, as they are met: most are of no value that is given
+        self._marks: dict[int, tuple[Marks, Marks]] = {}  # by their identity, which lasts as long as they are kept here
         run.clock += done.end - done.start + 1
 
     def is_own(self, born: int) -> bool:
@@ -112,12 +114,20 @@ class _Moved:
 
     def marks(self, marks: Marks) -> Marks:
         """How a value differs in the loops of this time."""
-        if not marks or not (self._coarse or any(mark.loop in self._loops for mark in marks)):
+        if not marks:
+            return marks
+        known = self._marks.get(id(marks))
+        if known is None:
+            known = self._marks[id(marks)] = marks, self._moved(marks)
+        return known[1]
+
+    def _moved(self, marks: Marks) -> Marks:
+        if not (self._coarse or any(mark.loop in self._loops for mark in marks)):
             return marks
         loops = [self.loop(mark.loop) for mark in marks]
         if all(loop == mark.loop for loop, mark in zip(loops, marks, strict=True)):
             return marks
-        return tuple(replace(mark, loop=loop) for loop, mark in zip(loops, marks, strict=True))
+        return tuple(Mark(loop, mark.how, mark.via) for loop, mark in zip(loops, marks, strict=True))
 
     def effect(self, effect: Effect) -> Effect:
         """What the call does, this time. What a default or a name of the file stands for is the same object."""
@@ -154,6 +164,7 @@ class _Pairs:
         self._loops: dict[int, int] = {}
         self._holders: dict[object, object] = {}
         self._objects: dict[int, Value] = {}
+        self._seen: dict[tuple[int, int], int] = {}  # pairs that are noted, and how deep they stand
 
     def born(self, born: int) -> int:
         """When the object was made that stands in the place of one that was made then."""
@@ -183,7 +194,11 @@ class _Pairs:
 
     def _add(self, before: Value | None, now: Value | None, depth: int) -> None:
         """Note which object stands in the place of which, in fields and elements too."""
-        if before is not None and now is not None and before.marks and now.marks:
+        pair = id(before), id(now)
+        if before is None or now is None or self._seen.get(pair, _DEEP + 1) <= depth:
+            return
+        self._seen[pair] = depth
+        if before.marks and now.marks:
             self._differ(before.marks, now.marks)
         if isinstance(before, Array) and isinstance(now, Array):
             self._differ(before.shape, now.shape)
@@ -213,6 +228,9 @@ class _Pairs:
                     self._add(entries[key], others[key], depth + 1)
                 for mine, theirs in zip(before.cell.groups, now.cell.groups, strict=False) if depth < _DEEP else ():
                     self._add(mine.element, theirs.element, depth + 1)
+            case OneOf(), OneOf() if before is now:
+                for option in before.options:
+                    self._add(option, option, depth)
             case OneOf(), OneOf():
                 for option in before.options:
                     for other in (other for other in now.options if _are_of_one_kind(option, other)):

@@ -1,7 +1,6 @@
 """Attributes: fields and methods of instances, and what arrays, lists and libraries have under a name."""
 
 import ast
-from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values import tables
@@ -32,6 +31,7 @@ from scanify.analysis.values.domain import (
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does, Use
 from scanify.analysis.values.interpreter import GUESSED, Interpreter
+from scanify.analysis.values.replace import replace
 
 _MOST_HEIRS = 6  # overriding methods that are looked into
 _LIST_METHODS = frozenset(

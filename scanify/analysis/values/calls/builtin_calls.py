@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from scanify.analysis.values.calls.arrays import concrete, written
 from scanify.analysis.values.calls.methods import copied
@@ -33,6 +32,7 @@ from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter, Made
+from scanify.analysis.values.replace import replace
 
 Named = Mapping[str, Value]
 Handler = Callable[[Interpreter, Env, ast.AST, Sequence[Value], Named], Value]

@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from scanify.analysis.values import tables
 from scanify.analysis.values.calls.again import Begun
@@ -39,6 +38,7 @@ from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does, Group, ListCell
 from scanify.analysis.values.identity import generalized, is_coarse, memo_key
 from scanify.analysis.values.interpreter import MAX_DEPTH, Interpreter
+from scanify.analysis.values.replace import replace
 
 Named = Mapping[str, Value]
 

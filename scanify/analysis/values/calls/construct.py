@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values.calls.again import Begun
@@ -26,6 +25,7 @@ from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Group
 from scanify.analysis.values.identity import identity, is_coarse, kind_of, with_loops
 from scanify.analysis.values.interpreter import Interpreter, Made, Stored
+from scanify.analysis.values.replace import replace
 
 Named = Mapping[str, Value]
 

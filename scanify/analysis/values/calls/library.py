@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from scanify.analysis.values import tables
 from scanify.analysis.values.calls.arguments import arguments_of
@@ -42,6 +41,7 @@ from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does
 from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.replace import replace
 
 Named = Mapping[str, Value]
 Handler = Callable[[Interpreter, Env, ast.AST, Sequence[Value], Named], Value]

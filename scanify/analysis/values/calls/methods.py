@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from scanify.analysis.values import tables
 from scanify.analysis.values.calls.allocate import hide, store_entry
@@ -31,6 +30,7 @@ from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.replace import replace
 
 Named = Mapping[str, Value]
 

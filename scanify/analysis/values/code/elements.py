@@ -1,7 +1,6 @@
 """What differs from one element of a list to the next: of objects, and where an annotation alone says what it holds."""
 
 import ast
-from dataclasses import replace
 
 from scanify.analysis.values.domain import (
     Array,
@@ -23,6 +22,7 @@ from scanify.analysis.values.domain import (
 )
 from scanify.analysis.values.heap import Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.replace import replace
 
 
 def is_from_elsewhere(cell: ListCell, group: Group) -> bool:

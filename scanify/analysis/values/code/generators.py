@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
 
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.calls.methods import extend, grow
@@ -10,6 +9,7 @@ from scanify.analysis.values.domain import NONE, Listed, Unknown, Value, Walked
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import ListCell
 from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.replace import replace
 
 
 def generated(run: Interpreter, env: Env, function: ast.FunctionDef, body: Callable[[], object]) -> Value:

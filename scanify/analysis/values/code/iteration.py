@@ -1,7 +1,7 @@
 """Iteration: what the elements of a value are, and how they differ from one to the next."""
 
 import ast
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from scanify.analysis.values.code.elements import given_element, is_from_elsewhere, own_marks, row_of
 from scanify.analysis.values.domain import (
@@ -30,6 +30,7 @@ from scanify.analysis.values.domain import (
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter, without_marks
+from scanify.analysis.values.replace import replace
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values.calls.allocate import new_dict, new_list, spread_dict
@@ -30,6 +29,7 @@ from scanify.analysis.values.domain import (
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does, Group
 from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.replace import replace
 
 
 def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.operator, right: Value) -> Value:

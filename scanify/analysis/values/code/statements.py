@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from scanify.analysis.index.module import Module
 from scanify.analysis.lower.nodes import children, names_in, nodes_below, nodes_in
@@ -50,6 +50,7 @@ from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does
 from scanify.analysis.values.identity import is_coarse, kind_of
 from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.replace import replace
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 
 from scanify.analysis.values.calls.allocate import store_entry
 from scanify.analysis.values.code.expressions import evaluate
@@ -29,6 +28,7 @@ from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does, Group
 from scanify.analysis.values.interpreter import Interpreter, Stored
+from scanify.analysis.values.replace import replace
 
 
 def note_stores(run: Interpreter, env: Env, node: ast.stmt, target: ast.expr, given: ast.expr, value: Value) -> None:

@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 
 from scanify.analysis.values.calls.allocate import new_list
 from scanify.analysis.values.calls.resizing import of_subscript
@@ -33,6 +32,7 @@ from scanify.analysis.values.domain import (
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.replace import replace
 
 
 def subscript(run: Interpreter, env: Env, node: ast.Subscript) -> Value:

@@ -1,7 +1,6 @@
 """Targets: the names that an assignment, a loop or a comprehension binds, and what each is given."""
 
 import ast
-from dataclasses import replace
 
 from scanify.analysis.values.code.iteration import HOW_IT_VARIES, iterate
 from scanify.analysis.values.domain import (
@@ -23,6 +22,7 @@ from scanify.analysis.values.domain import (
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter, without_marks
+from scanify.analysis.values.replace import replace
 
 
 def bind_target(run: Interpreter, env: Env, target: ast.expr, value: Value) -> None:
