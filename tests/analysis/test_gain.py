@@ -218,3 +218,72 @@ def test_sizes_that_come_back_may_be_shared(number):
         net("self.layers = [Conv(8, 2 ** i, key=k) for i, k in enumerate(jr.split(key, n))]", classes=SETTINGS)
     )
     assert isinstance(grows, Refusal) and grows.rule == "SCN203"
+
+
+@pytest.mark.parametrize(("usual", "gains"), [("(1, 2, 4, 8)", False), ("(1, 1, 1, 2)", True)])
+@pytest.mark.parametrize(
+    "made", ["[Conv(d, kernel, key) for kernel in sizes]", "[Conv(d, sizes[i], key) for i in range(n)]"]
+)
+def test_settings_that_a_caller_lists_differ_as_those_of_the_default_do(made, usual, gains):
+    dilated = SETTINGS.replace("width, kernel, key):", "width, kernel, key):\n        self.pads = (kernel, kernel)")
+    dilated = dilated.replace("width, width, kernel, key", "width, width, 1, key").replace(
+        "    conv: eqx", "    pads: tuple = eqx.field(static=True)\n    conv: eqx"
+    )
+    found = only(net(f"self.layers = {made}", f"d, n, key, sizes={usual}", dilated))
+    assert isinstance(found, Plan) == gains, found
+
+
+WIDTHS = """\
+if isinstance(sizes, list):
+    count = len(sizes)
+else:
+    sizes = [sizes] * (count - 1) + [d]
+self.layers = [eqx.nn.Linear(sizes[i], sizes[i + 1], key=key) for i in range(n)]"""
+
+
+def test_a_branch_that_reads_a_name_that_nothing_has_bound_says_nothing():
+    build = "\n\ndef build(d, n, key, sizes=[4, 8, 16, 32]):\n    return Net(d, n, sizes, key)\n"
+    found = only(net(WIDTHS) + build)
+    assert isinstance(found, Refusal) and found.rule == "SCN203", found
+    for runs in (f"count = n\n{WIDTHS}", WIDTHS.replace("if", "for count in range(n):\n    pass\nif", 1)):
+        assert isinstance(only(net(runs) + build), Plan)
+
+
+def test_a_name_that_the_iteration_before_may_have_bound():
+    again = WIDTHS.replace("\n", "\n    ").replace("    self", "self").replace("if", "for _ in range(n):\n    if", 1)
+    text = net(again) + "\n\ndef build(d, n, key, sizes=[4, 8, 16, 32]):\n    return Net(d, n, sizes, key)\n"
+    assert isinstance(only(text), Plan)
+
+
+LEVELS = """\
+class Net(eqx.Module):
+    downs: list
+    stages: list
+
+    def __init__(self, d, n, key, sizes):
+        self.downs, self.stages = [], []
+        for a, b in zip(sizes[:-1], sizes[1:]):
+            self.downs.append(eqx.nn.Linear(d, d, key=key))
+            stage = [eqx.nn.Linear(FIRST, key=key)]
+            for k in jr.split(key, n):
+                stage.append(eqx.nn.Linear(REST, key=k))
+            self.stages.append(stage)
+
+    def __call__(self, x):
+        for down, stage in zip(self.downs, self.stages):
+            x = down(x)
+            for layer in stage:
+                x = layer(x)
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "rest", "gains"), [("2 * a, 2 ** b", "2 ** b, 2 ** b", False), ("d, d", "d, d", True)]
+)
+def test_lists_of_layers_beside_the_layers_have_to_be_alike(first, rest, gains):
+    head = PRELUDE[: PRELUDE.index("class Model")]
+    text = head + LEVELS.replace("FIRST", first).replace("REST", rest).replace("sizes)", "sizes=(1, 2, 4, 8))", 1)
+    outer, *inner = decide(text)
+    assert isinstance(outer, Plan) == gains, outer
+    assert isinstance(inner[0], Plan) != gains, inner  # the loop over each stage, where the outer one stays

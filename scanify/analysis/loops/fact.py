@@ -31,6 +31,7 @@ from scanify.analysis.values.domain import (
     Number,
     Partial,
     Text,
+    Unknown,
     Value,
     Walked,
     options,
@@ -191,11 +192,20 @@ def _unequal(run: Interpreter, value: Value) -> Iterator[Reason]:
     """Why layers that are walked beside the others share no body with one another."""
     cell = getattr(value, "cell", None)
     groups = groups_of(cell) if isinstance(cell, ListCell | DictCell) else []
-    if groups and all(is_layer(run, option) for group in groups for option in options(group.element)):
+    if groups and all(_holds_layers(run, option) for group in groups for option in options(group.element)):
         found = [(group, each) for group in groups if (each := difference(run, group)) is not None]
         reason = no_gain(groups, found)
         if reason is not None:
             yield reason
+
+
+def _holds_layers(run: Interpreter, value: Value) -> bool:
+    """Whether a value is a layer, or a list of layers: a stage."""
+    if not isinstance(value, Listed):
+        return is_layer(run, value)
+    inner = [option for group in value.cell.made for option in options(group.element)]
+    layers = [option for option in inner if is_layer(run, option)]
+    return bool(layers) and all(isinstance(each, Instance | Unknown | Const) for each in inner)
 
 
 def _read_again(loop: Loop, base: ast.Name) -> bool:

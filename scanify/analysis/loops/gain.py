@@ -69,7 +69,9 @@ def _against(group: Group, groups: Sequence[Group], found: Mapping[int, Differen
     if difference is not None and not difference.fresh and not difference.shared and not difference.odd:
         through = f" through `{difference.via}`" if difference.via else ""
         if difference.how is Vary.SHAPE:
-            text = f"nothing to scan over: the layers differ in shape{through} ({place.named})"
+            field = difference.path.replace("[]", "")
+            what = f"`{field}`" if field.isidentifier() and not difference.sized else "shape"
+            text = f"nothing to scan over: the layers differ in {what}{through} ({place.named})"
             return "SCN203", f"{text}, so that no two share a body", place
         if difference.how is Vary.OTHER and difference.via == AN_ELEMENT:
             text = "the list is filled with what the caller gives, who may mix classes"

@@ -39,9 +39,17 @@ def is_apart(run: Interpreter, group: Group) -> bool:
     return isinstance(group.element, Number) and (fractions or (len(usual) > 2 and not runs))
 
 
+def _how_they_differ(run: Interpreter, given: list[Group]) -> Vary:
+    """How numbers that a caller lists differ. Whole ones of which no three are alike are settings: sizes, dilations."""
+    if not all(is_apart(run, group) for group in given):
+        return Vary.CHOICE
+    usual = [number for group in given for number in run.usual.get(group.node, ())]
+    return Vary.SHAPE if usual and all(isinstance(each, int) for each in usual) else Vary.NUMBER
+
+
 def given_element(run: Interpreter, cell: ListCell, element: Value, given: list[Group], loop: int, via: str) -> Value:
     """An element of a list that the code does not build: some of its numbers may repeat, and so may their shapes."""
-    mark = (Mark(loop, Vary.NUMBER if all(is_apart(run, group) for group in given) else Vary.CHOICE, via),)
+    mark = (Mark(loop, _how_they_differ(run, given), via),)
     found: list[Value] = []
     for option in options(element):
         other = (Mark(loop, Vary.OTHER, via),)

@@ -23,6 +23,7 @@ from scanify.analysis.values.code.iteration import iterate, note_length
 from scanify.analysis.values.code.operators import combine
 from scanify.analysis.values.code.stores import as_loaded, note_stores
 from scanify.analysis.values.code.targets import bind_target
+from scanify.analysis.values.code.unbound import raises_at_once
 from scanify.analysis.values.domain import (
     NONE,
     Array,
@@ -183,7 +184,7 @@ def _branches(run: Interpreter, env: Env, blocks: Sequence[Sequence[ast.stmt]], 
             fields.clear()
             fields.update(start)
         with run.region():
-            over = execute(run, env, block, flow)
+            over = raises_at_once(run, env, block) | execute(run, env, block, flow)
         if not over:
             ends.append((env.names, dict(fields) if fields is not None else {}))
     env.join([names for names, _ in ends], before)
