@@ -39,17 +39,17 @@ def is_apart(run: Interpreter, group: Group) -> bool:
     return isinstance(group.element, Number) and (fractions or (len(usual) > 2 and not runs))
 
 
-def _how_they_differ(run: Interpreter, given: list[Group]) -> Vary:
-    """How numbers that a caller lists differ. Whole ones of which no three are alike are settings: sizes, dilations."""
-    if not all(is_apart(run, group) for group in given):
-        return Vary.CHOICE
+def are_settings(run: Interpreter, given: list[Group]) -> bool:
+    """Whether the numbers that a caller lists are whole ones of which no three are alike: sizes, dilations."""
     usual = [number for group in given for number in run.usual.get(group.node, ())]
-    return Vary.SHAPE if usual and all(isinstance(each, int) for each in usual) else Vary.NUMBER
+    return all(is_apart(run, group) for group in given) and bool(usual) and all(isinstance(one, int) for one in usual)
 
 
 def given_element(run: Interpreter, cell: ListCell, element: Value, given: list[Group], loop: int, via: str) -> Value:
     """An element of a list that the code does not build: some of its numbers may repeat, and so may their shapes."""
-    mark = (Mark(loop, _how_they_differ(run, given), via),)
+    apart = all(is_apart(run, group) for group in given)
+    how = Vary.SHAPE if are_settings(run, given) else Vary.NUMBER if apart else Vary.CHOICE
+    mark = (Mark(loop, how, via),)
     found: list[Value] = []
     for option in options(element):
         other = (Mark(loop, Vary.OTHER, via),)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from scanify.analysis.values.calls.allocate import new_list
 from scanify.analysis.values.calls.resizing import of_subscript
-from scanify.analysis.values.code.elements import is_apart
+from scanify.analysis.values.code.elements import are_settings, is_apart, is_from_elsewhere
 from scanify.analysis.values.code.expressions import call_method, evaluate
 from scanify.analysis.values.code.iteration import elements_of
 from scanify.analysis.values.domain import (
@@ -120,7 +120,11 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
             if isinstance(element, Key):
                 return marked(element, as_keys(index.marks))
             numbers = isinstance(element, Number | Const | Array | Unknown) and not _repeats(run, owner.cell)
-            return marked(element, index.marks if numbers else marks)
+            settings = numbers and any(
+                is_from_elsewhere(owner.cell, each) and are_settings(run, [each]) for each in owner.cell.groups
+            )
+            own = raised(index.marks, Vary.SHAPE) if settings else index.marks
+            return marked(element, own if numbers else marks)
         case Mapped():
             known = owner.cell.entries.get(index.value) if isinstance(index, Const) else None
             if known is not None:
