@@ -145,6 +145,19 @@ def test_what_is_written_into_the_carry_is_written_into_a_copy():
     assert only(carried()).safe
 
 
+def test_a_carry_that_nothing_shows_but_a_tuple_of_an_unknown_call_is_a_copy_in_the_scan():
+    text = carried("x.scale = 2.0").replace("x = layer(x) + x", "x = layer(x)")
+    text = text.replace(
+        "def __call__(self, x: Image):\n        for",
+        "def __call__(self, x, start):\n        x, _ = start(x)\n        for",
+    )
+    plan = only(text)
+    assert isinstance(plan, Plan) and not plan.safe
+    assert any("of what goes into the first layer" in each for each in plan.obligations)
+    other = text.replace("x.scale = 2.0", "pass").replace("x = layer(x)", "x = layer(x)\n            _.scale = 2.0")
+    assert "`_.scale`" in refused("SCN207", other).reason
+
+
 def test_what_is_written_into_another_object_stays():
     assert "`other.scale`" in refused("SCN207", carried().replace("x = layer(x) + x", "x = layer(x) + self.last")
                                      .replace("        pass\n        return Image", "        other.scale = 2\n"

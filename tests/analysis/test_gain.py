@@ -287,3 +287,73 @@ def test_lists_of_layers_beside_the_layers_have_to_be_alike(first, rest, gains):
     outer, *inner = decide(text)
     assert isinstance(outer, Plan) == gains, outer
     assert isinstance(inner[0], Plan) != gains, inner  # the loop over each stage, where the outer one stays
+
+
+@pytest.mark.parametrize(
+    ("table", "gains"),
+    [
+        ("[1, 2, 4, 8, 4, 2, 1]", False),
+        ("[1, 2, 1, 2]", False),
+        ("[1, 2, 1, 2, 1, 2]", True),
+        ("[1, 1, 1, 2]", True),
+        ("[2, 1, 1, 1]", True),
+    ],
+)
+def test_numbers_that_are_written_out_share_where_they_come_back_often_enough(table, gains):
+    padded = SETTINGS.replace("width, kernel, key):", "width, kernel, key):\n        self.pad = kernel")
+    padded = padded.replace("width, width, kernel, key", "width, width, 1, key").replace(
+        "    conv: eqx", "    pad: int = eqx.field(static=True)\n    conv: eqx"
+    )
+    found = only(
+        net(f"self.layers = []\nfor pad in {table}:\n    self.layers.append(Conv(d, pad, key))", classes=padded)
+    )
+    assert isinstance(found, Plan) == gains, found
+
+
+ROWS = """\
+class Acts(eqx.Module):
+    linear: eqx.nn.Linear
+    act: Callable
+
+    def __init__(self, d, key):
+        self.linear = eqx.nn.Linear(d, d, key=key)
+        self.act = lambda x: jnp.tanh(x)
+
+    def __call__(self, x):
+        return self.act(self.linear(x))
+
+
+class Net(eqx.Module):
+    rows: list
+
+    def __init__(self, d, n, key):
+        self.rows = []
+        for i in range(n):
+            row = []
+            for k in jr.split(key, 2):
+                row.append(Acts(WIDTH, k))
+            self.rows.append(row)
+
+    def __call__(self, x):
+        for row in self.rows:
+            h = x
+            for layer in row:
+                h = layer(h)
+            x = x + h
+        return x
+"""
+
+
+@pytest.mark.parametrize(("width", "gains"), [("d", True), ("d + 0 * i", False)])
+def test_rows_of_layers_with_functions_of_their_own_are_alike_where_nothing_counts_them(width, gains):
+    head = PRELUDE[: PRELUDE.index("class Model")].replace("import functools", "from collections.abc import Callable")
+    outer = decide(head + ROWS.replace("WIDTH", width))[0]
+    assert isinstance(outer, Plan) == gains, outer
+    assert gains is False or (outer.kind, outer.holds.value) == (Kind.FOLD, "BlockSeq")
+
+
+@pytest.mark.parametrize("made", ["Made(Block(d, key=k))", "cast(Block, Block(d, key=k))"])
+def test_a_new_type_and_a_cast_are_what_they_are_given(made):
+    new = "from typing import NewType, cast\n\nMade = NewType('Made', Block)\n\n\n"
+    found = only(net(f"self.layers = [{made} for k in jr.split(key, n)]", classes=new))
+    assert isinstance(found, Plan) and (found.safe, found.holds.value) == (True, "ArrayStacked"), found

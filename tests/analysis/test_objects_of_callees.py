@@ -23,6 +23,7 @@ def with_helper(body: str) -> Plan | Refusal:
         "out = type(x)({})\nfor k in range(2):\n    out.append(k, x)\nreturn out",
         "out = x.empty()\nout['a'] = x\nreturn out",
         "_SAID.add('slow')\nreturn x",
+        "def once(what: str):\n    if what not in _SAID:\n        _SAID.add(what)\nonce('slow')\nonce('late')\nreturn x",
     ],
 )
 def test_a_run_has_to_show_that_changing_them_changes_nothing_else(body):
@@ -41,6 +42,8 @@ def test_a_run_has_to_show_that_changing_them_changes_nothing_else(body):
         "out = x.__class__({})\nfor out in x:\n    out.append(1, 2, x)\nreturn out",
         "_ALL.append('slow')\nreturn x",
         "_ALL.add('slow')\nreturn x",
+        "for i in range(3):\n    _SAID.add(str(i))\nreturn x",
+        "_SAID.add(x)\nreturn x",
     ],
 )
 def test_what_may_be_another_s_is_a_reason_to_refuse(body):

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from scanify.analysis.facts import Place
 from scanify.analysis.loops.layer_list import Layers, Reason, groups_of
@@ -163,6 +163,9 @@ def _carried(value: Value | None, first: Value | None) -> Value:
     """What a carry is in a scan: an array after a layer is one before it, and an object of a class stays one."""
     if value is None:
         return Array()
+    if any(isinstance(option, Unknown) and option.part for option in options(value)):  # of a tuple: `x, _ = layer(x)`
+        whole = (replace(each, part=False) if isinstance(each, Unknown) else each for each in options(value))
+        value = join(whole)
     objects = list(options(first)) if first is not None else []
     if objects and all(isinstance(option, Instance) for option in objects):
         return join([*objects, *(option for option in options(value) if isinstance(option, Instance))])

@@ -4,12 +4,15 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
+from scanify.analysis.flow.names import target_names
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import walks_elements
 from scanify.analysis.loops.gain import no_gain, staged
 from scanify.analysis.loops.given import of_any_heir
-from scanify.analysis.loops.layer_list import FEW, Layers, Reason, is_unshown
+from scanify.analysis.loops.layer_list import FEW, Layers, Reason, groups_of, is_unshown
 from scanify.analysis.lower.loop import Loop
+from scanify.analysis.lower.nodes import mentions
+from scanify.analysis.lower.scope import ancestors
 from scanify.analysis.values.code.iteration import entries
 from scanify.analysis.values.domain import (
     Instance,
@@ -59,9 +62,11 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
     if useless is not None and not layers.several:
         return replace(layers, refusal=useless)
     if worst is not None and layers.several and walks_elements(loop, layers.walk):
-        through = worst[1].via or worst[1].path
-        text = f"each stage is built with its own value of `{through}`: the loops over each of them can be scans"
-        return replace(layers, refusal=("SCN203", text, worst[0].module.place(worst[0].node)))
+        worst = _unlike_stages(run, cell)
+        if worst is not None:
+            through = worst[1].via or worst[1].path
+            text = f"each stage is built with its own value of `{through}`: the loops over each of them can be scans"
+            return replace(layers, refusal=("SCN203", text, worst[0].module.place(worst[0].node)))
     if worst is not None and worst[1].how >= Vary.SHAPE and layers.several:  # then each element has one that differs
         useless = no_gain([worst[0]], differences)
         if useless is not None:
@@ -87,6 +92,28 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
     grouped = _grouped(layers, groups, worst, state)
     exact = exact and not layers.hidden and not layers.functions
     return replace(layers, exact=exact, unlike=unlike or layers.unlike, grouped=grouped)
+
+
+def _unlike_stages(run: Interpreter, cell: ListCell | DictCell) -> tuple[Group, Difference] | None:
+    """How stages differ from one another: not how the layers of one do.
+
+    Functions that each layer makes anew are equal as code where nothing of the loop that makes the stages is in them.
+    """
+    groups = groups_of(cell)
+    found = [
+        (group, each)
+        for group in groups
+        if (each := difference(run, group, fresh=not _only_counted(group))) is not None
+    ]
+    return max(found, key=lambda pair: pair[1].how, default=None)
+
+
+def _only_counted(group: Group) -> bool:
+    """Whether the loop that adds elements reads nothing of what it counts: `for _ in range(depth)`."""
+    loop = next((each for each in ancestors(group.module, group.node) if isinstance(each, ast.For)), None)
+    names = target_names(loop.target) if loop is not None else ()
+    reads = (each for name in names for each in mentions(name, *loop.body)) if loop is not None else ()
+    return loop is not None and not any(isinstance(each.ctx, ast.Load) for each in reads)
 
 
 def _of_any_class(run: Interpreter, cell: ListCell | DictCell, groups: Sequence[Group]) -> Reason | None:

@@ -1,7 +1,7 @@
 """Likeness: whether the layers of a list differ in nothing but arrays, and how they differ where they do."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from scanify.analysis.index.meaning import Definition
@@ -50,12 +50,16 @@ class Difference:
     taken: bool = False
 
 
-def difference(run: Interpreter, group: Group) -> Difference | None:
-    """How the elements that one expression makes differ in more than arrays; None where they do not."""
-    return _worst(_differences(run, group.element, group, "", 0, set())) if group.repeated else None
+def difference(run: Interpreter, group: Group, *, fresh: bool = True) -> Difference | None:
+    """How the elements that one expression makes differ in more than arrays; None where they do not.
+
+    Without `fresh` it does not count that each has a function of its own, which is equal as code.
+    """
+    found = _differences(run, group.element, group, "", 0, set()) if group.repeated else ()
+    return _worst(each for each in found if fresh or not each.fresh)
 
 
-def _worst(found: Iterator[Difference]) -> Difference | None:
+def _worst(found: Iterable[Difference]) -> Difference | None:
     worst: Difference | None = None
     for each in found:
         if worst is None or each.how > worst.how:

@@ -73,6 +73,11 @@ def call_library(
         return _tree_at(run, env, node, positional, named)
     if run.classes.is_module(_external(name)) or name.rpartition(".")[2] in tables.STATEFUL_TYPES:
         return _library_module(run, env, node, name, positional, named)
+    if name.rpartition(".")[0] in ("typing", "typing_extensions"):
+        if name.endswith(".NewType"):
+            return Library("builtins.identity")
+        if name.endswith(".cast") and len(positional) == 2:
+            return positional[1]
     if name == "builtins.object":
         return Instance(function, {}, True, True, node=node, born=run.tick())
     if name == "functools.reduce" and len(positional) >= 2:

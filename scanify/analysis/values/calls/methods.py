@@ -160,8 +160,8 @@ def _is_set(cell: ListCell) -> bool:
 
 
 def _is_fixed(value: Value) -> bool:
-    """Whether a value is the same constant in every iteration."""
-    return isinstance(value, Const) and not value.marks
+    """Whether a value is the same constant or text in every iteration, as far as it is known."""
+    return isinstance(value, Const | Text) and not value.marks
 
 
 def copied(run: Interpreter, env: Env, node: ast.AST, cell: ListCell, *, is_tuple: bool = False) -> Listed:

@@ -197,7 +197,7 @@ def _element(run: Interpreter, cell: ListCell, loop: int, via: str) -> Value:
     plain = isinstance(first, Const | Number | Text) or (cell.repeats is not None and _repeats_one(cell))
     same = len(cell.groups) == 1 and not first.marks and plain
     if how is Vary.NUMBER and len(constants) < sum(isinstance(group.element, Const) for group in cell.groups):
-        how = Vary.CHOICE  # some of them repeat
+        how = Vary.CHOICE if _come_back(cell) else Vary.SHAPE  # some of them repeat
     return element if same else marked(element, (Mark(loop, how, via),))
 
 
@@ -225,6 +225,15 @@ def _holds_runs(cell: ListCell) -> bool:
         return True
     values = [group.element.value if isinstance(group.element, Const) else object() for group in cell.groups]
     return any(first == second == third for first, second, third in zip(values, values[1:], values[2:], strict=False))
+
+
+def _come_back(cell: ListCell) -> bool:
+    """Whether some may share what is made of them: three in a row are equal, or the table is one row three times."""
+    values = [group.element.value for group in cell.groups if isinstance(group.element, Const)]
+    if len(values) < len(cell.groups) or not all(type(value) is int for value in values):
+        return True
+    periods = (at for at in range(1, len(values) // 3 + 1) if values[at:] == values[:-at])
+    return _holds_runs(cell) or next(periods, None) is not None
 
 
 # How what a table holds differs from one iteration to the next.
