@@ -88,3 +88,41 @@ def test_a_class_with_one_heir_is_as_good_as_that() -> None:
     )
     found = [each for each in decide(text) if each.container == "self.callbacks"]
     assert all(isinstance(each, Plan) for each in found) and found
+
+
+PARTS = """\
+class Held(eqx.Module):
+    part: KIND
+    name: str = eqx.field(static=True)
+
+
+class Net(eqx.Module):
+    held: tuple[Held, ...]
+
+    def __init__(self, held: list[Held]):
+        kept = []
+        for each in held:
+            kept.append(each)
+        self.held = tuple(kept)
+
+    def __call__(self, x):
+        for i, each in enumerate(self.held):
+            x = APPLY
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "apply", "mixed"),
+    [
+        ("Callback", "x + each.part.step(x)", True),
+        ("eqx.Module", "each.part.step(x) + i", True),
+        ("Counts", "x + each.part.step(x)", False),
+        ("Callback", "x + each.part.scale", False),
+    ],
+)
+def test_a_part_of_each_that_the_loop_applies_may_be_of_any_class(kind, apply, mixed):
+    for found in decide(CLASSES + PARTS.replace("KIND", kind).replace("APPLY", apply)):
+        if found.container == "self.held":
+            assert isinstance(found, Plan) != mixed, found
+            assert not mixed or (found.rule == "SCN215" and "`part`" in found.reason)

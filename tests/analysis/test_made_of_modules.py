@@ -178,3 +178,65 @@ def test_the_reason_names_the_caller_where_elements_are_passed_on():
     found = next(each for each in decide(HEAD + CALLER) if not each.carry)
     assert isinstance(found, Refusal)
     assert (found.rule, "an element" in found.reason) == ("SCN215", False)
+
+
+SETTINGS = """\
+class Rope(eqx.Module):
+    BASE
+    dim: int = eqx.field(static=True)
+
+    def __init__(self, dim):
+        self.dim = dim
+        MORE
+
+    def __call__(self, x):
+        return x * jnp.arange(self.dim)
+
+
+HEIR
+class Turned(eqx.Module):
+    linear: eqx.nn.Linear
+    rope: Rope
+
+    def __init__(self, d, rope, key):
+        self.linear = eqx.nn.Linear(d, d, key=key)
+        self.rope = rope
+
+    def __call__(self, x):
+        return self.rope(self.linear(x))
+
+
+class Net(eqx.Module):
+    layers: list[Turned]
+
+    def __init__(self, d, n, key, rope: Rope):
+        rope = Rope(d)
+        self.layers = [Turned(d, rope, k) for k in jr.split(key, n)]
+
+"""
+
+
+def settings(
+    base: str = "base: float = eqx.field(static=True, default=1.0)", more: str = "pass", heir: str = ""
+) -> str:
+    return HEAD + SETTINGS.replace("BASE", base).replace("MORE", more).replace("HEIR", heir) + APPLY
+
+
+@pytest.mark.parametrize("made", ["rope = Rope(d)", "pass"])
+def test_one_module_that_holds_nothing_but_settings_may_be_in_all_layers(made):
+    found = only(settings().replace("rope = Rope(d)", made))
+    assert isinstance(found, Plan) and (found.safe, found.holds) == (True, Holds.ARRAY_STACKED), found
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"base": "base: jax.Array", "more": "self.base = jnp.ones(dim)"},
+        {"base": "base: float", "more": "self.base = 1.0"},
+        {"base": "base: Part", "more": "self.base = Part()"},
+        {"heir": "class Learned(Rope):\n    scale: jax.Array\n\n"},
+    ],
+)
+def test_one_module_that_may_hold_arrays_is_refused(given):
+    found = only(settings(**given))
+    assert isinstance(found, Refusal) and found.rule == "SCN204", found

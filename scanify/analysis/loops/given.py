@@ -4,9 +4,11 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from scanify.analysis.flow.names import target_names
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
-from scanify.analysis.loops.layer_list import FEW, Layers, groups_of
+from scanify.analysis.loops.layer_list import FEW, Layers, Reason, groups_of
+from scanify.analysis.lower.loop import Loop, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors, parent_of
 from scanify.analysis.values.classes import dotted
@@ -282,6 +284,27 @@ def of_any_heir(run: Interpreter, group: Group) -> bool:
     """Whether a group is all that a caller gives, declared as a class that several others inherit from."""
     found = [option for option in options(group.element) if isinstance(option, Instance)]
     return not group.loops and any(not each.exact and _is_open(run, each.cls) for each in found)
+
+
+def of_any_part(run: Interpreter, loop: Loop, walk: Walk, groups: Sequence[Group]) -> Reason | None:
+    """Why elements of one class may still be of several: the loop applies a part of each, declared as a base class.
+
+    `for reaction in self.reactions: x = x + reaction.kinetics.rate(x)`
+    """
+    names = set(target_names(walk.target))
+    calls = [each.func for part in loop.body for each in nodes_in(part) if isinstance(each, ast.Call)]
+    for func in calls:
+        parts = (dotted(func) or "").split(".")
+        if len(parts) < 3 or parts[0] not in names:
+            continue
+        for group in groups:
+            held = (each.fields.get(parts[1]) for each in options(group.element) if isinstance(each, Instance))
+            for part in (option for value in held if value is not None for option in options(value)):
+                if isinstance(part, Instance) and not part.exact and _is_open(run, part.cls):
+                    text = f"each element holds in `{parts[1]}` an object of any class that inherits from `{part.name}`"
+                    place = group.module.place(group.node)
+                    return "SCN215", f"{text}: nothing shows that three share a body", place
+    return None
 
 
 def _may_mix(run: Interpreter, layers: Layers) -> bool:

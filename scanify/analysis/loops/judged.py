@@ -8,7 +8,7 @@ from scanify.analysis.flow.names import target_names
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import walks_elements
 from scanify.analysis.loops.gain import no_gain, staged
-from scanify.analysis.loops.given import of_any_heir
+from scanify.analysis.loops.given import of_any_heir, of_any_part
 from scanify.analysis.loops.layer_list import FEW, Layers, Reason, groups_of, is_unshown
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.nodes import mentions
@@ -58,7 +58,8 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
     worst = max(differences, key=lambda pair: pair[1].how, default=None)
     classes = layers.classes
     repeated = [group for group in groups if group.repeated]
-    useless = _of_any_class(run, cell, groups) or no_gain(groups, differences) or staged(run, groups)
+    useless = _of_any_class(run, cell, groups) or of_any_part(run, loop, layers.walk, groups)
+    useless = useless or no_gain(groups, differences) or staged(run, groups)
     if useless is not None and not layers.several:
         return replace(layers, refusal=useless)
     if worst is not None and layers.several and walks_elements(loop, layers.walk):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values import tables
+from scanify.analysis.values.classes import Field
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -102,7 +103,8 @@ def _differences(
             start = _entered(run, group)
             whole = group.element.born if isinstance(group.element, Instance) else 0
             walked = _is_walked(value.marks, group)  # else it was made before, or is one of a few
-            if depth and 0 < value.born < start <= whole and not walked and is_layer(run, value):
+            before = depth and 0 < value.born < start <= whole and not walked
+            if before and is_layer(run, value) and not _holds_settings(run, value):
                 yield Difference(Vary.OTHER, value.name, path, shared=True, taken=mark is not None)
             if mark is not None and mark.how > Vary.KEY:
                 yield Difference(mark.how, mark.via, path)
@@ -138,6 +140,21 @@ def _differences(
         case _:
             if mark is not None and mark.how > Vary.KEY:
                 yield Difference(mark.how, mark.via, path)
+
+
+def _holds_settings(run: Interpreter, value: Instance) -> bool:
+    """Whether a module holds no array and no module, whoever makes it: each of its fields is static."""
+    if not isinstance(value.cls, Definition) or run.classes.heirs(value.cls) or not run.classes.known_bases(value.cls):
+        return False
+    fields = run.classes.fields(value.cls)
+    return bool(fields) and set(value.fields) <= set(fields) and all(map(_is_static, fields.values()))
+
+
+def _is_static(field: Field) -> bool:
+    given = field.default.keywords if isinstance(field.default, ast.Call) else []
+    return any(
+        each.arg == "static" and isinstance(each.value, ast.Constant) and each.value.value is True for each in given
+    )
 
 
 # -- classes ---------------------------------------------------------------------------------------------------------
