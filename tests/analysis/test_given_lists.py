@@ -166,3 +166,38 @@ def test_layers_that_callers_show_to_be_alike_may_be():
     calls = "def run(n, x, key):\n    return apply([Scaled(eqx.nn.Linear(8, 8, key=k)) for k in jr.split(key, n)], x)\n"
     (found,) = decide(HEAD + HEIRS + TAKERS[0].replace("DECLARED", "Step") + calls)
     assert isinstance(found, Plan), found
+
+
+PAIRS = """\
+sizes = tuple((n, n) if isinstance(n, int) else n for n in sizes)
+ins, outs = ((8, 8),) + sizes, sizes + ((8, None),)
+self.layers = [Rated(a, b, 1.0, key) for (a, _), (b, _) in zip(ins, outs)]"""
+
+
+@pytest.mark.parametrize(
+    ("annotation", "gains"),
+    [("list[int | tuple[int, int]]", True), ("list[tuple[int, int]]", False), ("list[str | tuple[int, int]]", False)],
+)
+def test_sizes_that_a_caller_may_give_as_pairs(annotation, gains):
+    init = "".join(f"        {line}\n" for line in PAIRS.splitlines())
+    text = f"{HEAD}class Net(eqx.Module):\n    layers: list[Rated]\n\n    def __init__(self, key, sizes: {annotation}):\n{init}\n"
+    call = "    def __call__(self, x):\n        for layer in self.layers:\n            x = layer(x)\n        return x\n"
+    found = only(text + call)
+    assert isinstance(found, Plan) == gains, found
+
+
+@pytest.mark.parametrize(
+    ("test", "gains"),
+    [
+        ("isinstance(n, int)", True),
+        ("isinstance(n, (int, float))", True),
+        ("isinstance(n, tuple)", False),
+        ("n", False),
+    ],
+)
+def test_what_a_condition_on_a_class_leaves_of_a_size(test, gains):
+    init = "        sizes = [n if TEST else n[0] for n in sizes]\n        self.layers = [Rated(a, a, 1.0, key) for a in sizes]\n"
+    text = f"{HEAD}class Net(eqx.Module):\n    layers: list[Rated]\n\n    def __init__(self, key, sizes: list[int | dict]):\n{init}\n"
+    call = "    def __call__(self, x):\n        for layer in self.layers:\n            x = layer(x)\n        return x\n"
+    found = only((text + call).replace("TEST", test))
+    assert isinstance(found, Plan) == gains, found

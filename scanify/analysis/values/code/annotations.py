@@ -89,6 +89,8 @@ def _subscripted(
         return _either(run, env, [inner, ast.copy_location(ast.Constant(None), inner)], what)
     if last in ("Union",):
         return _either(run, env, parts, what)
+    if last == "Literal":
+        return _of_literals(parts)
     if last in tables.WRAPPERS_OF_TYPES:
         return annotated(run, env, parts[0], what)
     if last in tables.LIST_TYPES:
@@ -100,6 +102,16 @@ def _subscripted(
     if last in tables.ARRAY_TYPES:
         return Array()
     return _named(run, env, value, what)
+
+
+def _of_literals(parts: list[ast.expr]) -> Value | None:
+    """`Literal["scalar"]`, `Literal[0, 1]`: of texts alone a text, of numbers alone a number."""
+    values = [part.value for part in parts if isinstance(part, ast.Constant)]
+    if len(values) == len(parts) and all(isinstance(value, str) for value in values):
+        return Text()
+    if len(values) == len(parts) and all(isinstance(value, int | float) for value in values):
+        return Number()
+    return None
 
 
 def given_list(run: Interpreter, env: Env, node: ast.expr, parts: list[ast.expr], is_tuple: bool, what: str) -> Listed:

@@ -12,6 +12,7 @@ from scanify.analysis.values.domain import (
     Mark,
     Marks,
     Number,
+    Text,
     Unknown,
     Value,
     Vary,
@@ -51,9 +52,13 @@ def given_element(run: Interpreter, cell: ListCell, element: Value, given: list[
     how = Vary.SHAPE if are_settings(run, given) else Vary.NUMBER if apart else Vary.CHOICE
     mark = (Mark(loop, how, via),)
     found: list[Value] = []
+    plain = any(isinstance(option, Number) for option in options(element))  # `int | tuple[int, int]`: sizes
     for option in options(element):
         other = (Mark(loop, Vary.OTHER, via),)
-        if isinstance(option, Listed) and not _holds_objects(option):
+        if isinstance(option, Listed) and plain and _is_row_of_numbers(option):
+            inner = [replace(each, element=marked(each.element, mark)) for each in option.cell.groups]
+            found.append(replace(option, cell=replace(option.cell, groups=inner)))
+        elif isinstance(option, Listed) and not _holds_objects(option):
             found.append(Unknown(cell.why, cell.why_at, other, given=True))
         elif isinstance(option, Mapped) and not _holds_objects(option):
             found.append(marked(option, other))
@@ -64,6 +69,31 @@ def given_element(run: Interpreter, cell: ListCell, element: Value, given: list[
         else:
             found.append(option if isinstance(option, Listed | Mapped) else marked(option, mark))
     return join(found)
+
+
+def _is_row_of_numbers(value: Listed) -> bool:
+    """Whether a tuple is declared to hold numbers, so many."""
+    return (
+        value.cell.is_tuple
+        and len(value.cell.groups) > 1
+        and all(isinstance(group.element, Number) for group in value.cell.groups)
+    )
+
+
+def rows_of_numbers(value: Value) -> list[list[Value]]:
+    """What may be one of several tuples of as many numbers, as those; else nothing."""
+    rows = [option.cell for option in options(value) if isinstance(option, Listed) and option.cell.is_tuple]
+    plain = all(
+        isinstance(part, Number | Const | Text)
+        for row in rows
+        for group in row.groups
+        for part in options(group.element)
+    )
+    known = (
+        len(rows) > 1 and len(rows) == sum(1 for _ in options(value)) and all(row.whole or row.given for row in rows)
+    )
+    same = len({len(row.groups) for row in rows}) == 1
+    return [[group.element for group in row.groups] for row in rows] if known and plain and same else []
 
 
 def _holds_objects(value: Listed | Mapped) -> bool:

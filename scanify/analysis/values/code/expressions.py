@@ -10,6 +10,7 @@ from scanify.analysis.values.calls.arrays import asks_for_shape, concrete, of_ar
 from scanify.analysis.values.calls.attributes import attribute
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.code.iteration import elements_of, iterate, note_length
+from scanify.analysis.values.code.narrowed import narrowed
 from scanify.analysis.values.code.operators import combine
 from scanify.analysis.values.code.targets import bind_target
 from scanify.analysis.values.domain import (
@@ -257,8 +258,17 @@ def _choice(run: Interpreter, env: Env, node: ast.IfExp) -> Value:
     test = evaluate(run, env, node.test)
     tested(run, env, node.test, test)
     asks_for_shape(run, env, node.test, test, [node.body, node.orelse])
-    value = join([evaluate(run, env, node.body), evaluate(run, env, node.orelse)])
-    return marked(value, raised(test.marks, Vary.CHOICE))
+    sides = narrowed(run, env, node.test)
+    if sides is None:
+        value = join([evaluate(run, env, node.body), evaluate(run, env, node.orelse)])
+        return marked(value, raised(test.marks, Vary.CHOICE))
+    name, yes, no = sides
+    before, found = env.names[name], []
+    for side, part in ((yes, node.body), (no, node.orelse)):
+        env.bind(name, side)
+        found.append(evaluate(run, env, part))
+        env.bind(name, before)
+    return marked(join(found), raised(test.marks, Vary.CHOICE))
 
 
 # -- subscripts ------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import ast
 from dataclasses import dataclass, field
 
-from scanify.analysis.values.code.elements import given_element, is_from_elsewhere, own_marks, row_of
+from scanify.analysis.values.code.elements import given_element, is_from_elsewhere, own_marks, row_of, rows_of_numbers
 from scanify.analysis.values.domain import (
     AN_ELEMENT,
     Array,
@@ -16,6 +16,7 @@ from scanify.analysis.values.domain import (
     Mark,
     Marks,
     Number,
+    OneOf,
     Text,
     Unknown,
     Value,
@@ -102,7 +103,7 @@ def iterate(run: Interpreter, env: Env, value: Value, loop: int, node: ast.AST, 
     match value:
         case Listed():
             run.use(value.cell, Does.WALK, node, env)
-            return _element(run, value.cell, loop, via), value.cell.length()
+            return _element(run, env, value.cell, loop, node, via), value.cell.length()
         case Mapped():
             return Text((Mark(loop, Vary.NUMBER, via),)), entries(value.cell)
         case Key():
@@ -115,7 +116,7 @@ def iterate(run: Interpreter, env: Env, value: Value, loop: int, node: ast.AST, 
         case Walked():
             return _step(run, env, value, loop, node, via)
         case Instance(cls=Library(), fields={"layers": Listed(cell=cell)}):
-            return _element(run, cell, loop, via), cell.length()
+            return _element(run, env, cell, loop, node, via), cell.length()
         case Instance():
             from scanify.analysis.values.code.expressions import call_method
 
@@ -171,7 +172,7 @@ def entries(cell: DictCell) -> int | None:
     return len(cell.entries) + sum(one or 0 for one in counts) if cell.whole and None not in counts else None
 
 
-def _element(run: Interpreter, cell: ListCell, loop: int, via: str) -> Value:
+def _element(run: Interpreter, env: Env, cell: ListCell, loop: int, node: ast.AST, via: str) -> Value:
     """An element of a list: what differs between its groups, or within one, differs between the iterations."""
     if not cell.groups:
         return Unknown(cell.why or "an element of an empty list", cell.why_at, (Mark(loop, Vary.OTHER, via),))
@@ -190,6 +191,9 @@ def _element(run: Interpreter, cell: ListCell, loop: int, via: str) -> Value:
         return marked(element, own_marks(run, cell, element, loop, via))
     if isinstance(element, Listed):
         return row_of(cell, element, loop, via)
+    if isinstance(element, OneOf) and (rows := rows_of_numbers(element)):
+        mark = (Mark(loop, Vary.CHOICE if _holds_runs(cell) else Vary.NUMBER, via),)
+        return tuple_of(run, env, node, [marked(join(parts), mark) for parts in zip(*rows, strict=True)])
     if how is Vary.NUMBER and len(cell.groups) > 1 and _holds_runs(cell):
         how = Vary.CHOICE  # `[first, *others]`: the place in the list decides
     if how is Vary.OTHER and len(cell.groups) > 1 and _repeats_one(cell):
