@@ -234,25 +234,26 @@ def test_settings_that_a_caller_lists_differ_as_those_of_the_default_do(made, us
 
 
 WIDTHS = """\
-if isinstance(sizes, list):
-    count = len(sizes)
+if d > 4:
+    sizes, count = [4, 8, 16, 32, 64], 5
 else:
-    sizes = [sizes] * (count - 1) + [d]
+    sizes = [d] * (count - 1) + [n]
 self.layers = [eqx.nn.Linear(sizes[i], sizes[i + 1], key=key) for i in range(n)]"""
 
 
 def test_a_branch_that_reads_a_name_that_nothing_has_bound_says_nothing():
-    build = "\n\ndef build(d, n, key, sizes=[4, 8, 16, 32]):\n    return Net(d, n, sizes, key)\n"
-    found = only(net(WIDTHS) + build)
+    found = only(
+        net(WIDTHS.replace("sizes, count = [4, 8, 16, 32, 64], 5", "sizes = [4, 8, 16, 32, 64]\n    count = 5"))
+    )
     assert isinstance(found, Refusal) and found.rule == "SCN203", found
-    for runs in (f"count = n\n{WIDTHS}", WIDTHS.replace("if", "for count in range(n):\n    pass\nif", 1)):
-        assert isinstance(only(net(runs) + build), Plan)
+    for runs in (WIDTHS, f"count = n\n{WIDTHS}", WIDTHS.replace("if", "for count in range(n):\n    pass\nif", 1)):
+        assert isinstance(only(net(runs)), Plan)  # a name that is bound in another way may be bound
 
 
 def test_a_name_that_the_iteration_before_may_have_bound():
-    again = WIDTHS.replace("\n", "\n    ").replace("    self", "self").replace("if", "for _ in range(n):\n    if", 1)
-    text = net(again) + "\n\ndef build(d, n, key, sizes=[4, 8, 16, 32]):\n    return Net(d, n, sizes, key)\n"
-    assert isinstance(only(text), Plan)
+    again = WIDTHS.replace("sizes, count = [4, 8, 16, 32, 64], 5", "sizes = [4, 8, 16, 32, 64]\n    count = 5")
+    again = again.replace("\n", "\n    ").replace("    self", "self").replace("if", "for _ in range(n):\n    if", 1)
+    assert isinstance(only(net(again)), Plan)
 
 
 LEVELS = """\
@@ -357,3 +358,56 @@ def test_a_new_type_and_a_cast_are_what_they_are_given(made):
     new = "from typing import NewType, cast\n\nMade = NewType('Made', Block)\n\n\n"
     found = only(net(f"self.layers = [{made} for k in jr.split(key, n)]", classes=new))
     assert isinstance(found, Plan) and (found.safe, found.holds.value) == (True, "ArrayStacked"), found
+
+
+UNANNOTATED = "[eqx.nn.Linear(sizes[i], sizes[i + 1], key=key) for i in range(len(sizes) - 1)]"
+
+
+def test_sizes_by_number_of_a_list_that_nothing_says_anything_of_may_repeat():
+    assert isinstance(only(net(f"self.layers = {UNANNOTATED}")), Plan)
+    others = f"self.layers = {UNANNOTATED.replace('sizes[i]', '2 ** i')}"
+    assert isinstance(only(net(others)), Refusal)  # not what a caller lists
+
+
+BRANCHES = "    def __call__(self, xs):\n        return [layer(x) for layer, x in zip(self.layers, xs)]\n"
+
+
+@pytest.mark.parametrize("annotation", ["", ": list[int]", ": Sequence[int]"])
+@pytest.mark.parametrize(
+    ("made", "gains"),
+    [
+        ("[eqx.nn.Linear(size, d, key=key) for size in sizes]", False),
+        ("[eqx.nn.Linear(sizes[i], d, key=key) for i in range(len(sizes))]", False),
+        ("[eqx.nn.Linear(d, d, key=key) for _ in sizes]", True),
+    ],
+)
+def test_independent_layers_have_the_sizes_that_a_caller_lists_for_each(made, gains, annotation):
+    text = net(f"self.layers = {made}", f"d, key, sizes{annotation}").replace(APPLY, BRANCHES)
+    found = only(text)
+    assert isinstance(found, Plan) == gains, found
+    assert gains or "the caller lists" in found.reason
+    assert isinstance(only(net(f"self.layers = {made}", f"d, key, sizes{annotation}")), Plan)  # one after another
+
+
+MAKERS = """\
+class Maker(eqx.Module):
+    def make(self, key):
+        return Block(8, key=key)
+
+
+class Others(Maker):
+    def make(self, key):
+        return Other()
+
+
+"""
+
+
+@pytest.mark.parametrize("makers", ["list[Maker]", "tuple[Maker, ...]"])
+def test_what_makers_of_any_class_make_may_be_of_any_class(makers):
+    found = only(net("self.layers = [maker.make(key) for maker in makers]", f"key, makers: {makers}", MAKERS))
+    assert isinstance(found, Refusal) and found.rule == "SCN203", found
+    one = MAKERS.partition("class Others")[0]
+    assert isinstance(
+        only(net("self.layers = [maker.make(key) for maker in makers]", f"key, makers: {makers}", one)), Plan
+    )

@@ -325,3 +325,14 @@ def test_parts_with_side_effects_are_seen_in_the_element(part: str) -> None:
     body = f"{part}\nouts.append(layer(x) + noise)"
     text = model(f"for layer in self.layers:\n{indent(body, '    ')}", before="outs = []", after="return outs")
     assert not any(isinstance(found, Plan) and found.safe for found in decide(text))
+
+
+def test_a_name_that_other_loops_use_too_may_name_a_part() -> None:
+    loop = "for layer in self.layers:\n    hidden = layer.attend(x)[None]\n    OUT.append(hidden)\n"
+    text = model(loop.replace("OUT", "outs") + loop.replace("OUT", "more"), before="outs = []\nmore = []")
+    assert [isinstance(found, Plan) for found in decide(text)] == [True, True]
+    seen = "    show = lambda: hidden\n"
+    assert not any(
+        isinstance(found, Plan)
+        for found in decide(text.replace("        outs = []\n", f"        outs = []\n    {seen}"))
+    )

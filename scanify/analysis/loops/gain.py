@@ -39,6 +39,16 @@ def no_gain(groups: Sequence[Group], differences: Differences) -> Reason | None:
     return None if any(reason is None for reason in reasons) else reasons[0]
 
 
+def listed_by_caller(differences: Differences) -> Reason | None:
+    """Why independent layers share no body: for each the caller lists a size or a setting, as they differ."""
+    for group, difference in differences:
+        if difference.how is Vary.LISTED:
+            place = group.module.place(group.node)
+            text = f"nothing shows that three layers share a body: for each the caller lists its own `{difference.via}`"
+            return "SCN203", f"{text} ({place.named})", place
+    return None
+
+
 def staged(run: Interpreter, groups: Sequence[Group]) -> Reason | None:
     """Why layers that hold layers of their own share no body: each holds another number of them."""
     for group in groups if len(groups) == 1 else ():

@@ -7,7 +7,7 @@ from dataclasses import replace
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import walks_elements
-from scanify.analysis.loops.gain import no_gain, staged
+from scanify.analysis.loops.gain import listed_by_caller, no_gain, staged
 from scanify.analysis.loops.given import of_any_heir, of_any_part
 from scanify.analysis.loops.layer_list import FEW, Layers, Reason, groups_of, is_unshown
 from scanify.analysis.lower.loop import Loop
@@ -60,6 +60,7 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
     repeated = [group for group in groups if group.repeated]
     useless = _of_any_class(run, cell, groups) or of_any_part(run, loop, layers.walk, groups)
     useless = useless or no_gain(groups, differences) or staged(run, groups)
+    useless = useless or (listed_by_caller(differences) if loop.element is not None else None)
     if useless is not None and not layers.several:
         return replace(layers, refusal=useless)
     if worst is not None and layers.several and walks_elements(loop, layers.walk):
@@ -223,7 +224,7 @@ def _grouped(
         return f"a `{state}` has its own index in every layer"
     if layers.several:
         return None if worst is None else f"each element is built with its own value of `{worst[1].via}`"
-    if worst is not None and worst[1].how in (Vary.CHOICE, Vary.SHAPE):
+    if worst is not None and worst[1].how in (Vary.CHOICE, Vary.LISTED, Vary.SHAPE):
         return f"a condition on `{worst[1].via}` decides what a layer is"
     if worst is not None and worst[1].sized:
         return f"the shapes of a layer depend on `{worst[1].via}`"

@@ -115,7 +115,8 @@ def nothing_shown(
 
 def _apart(groups: Sequence[Group]) -> str | None:
     """Why layers of unknown classes are equal only in parts, where that shows."""
-    chosen = next((mark.via for each in groups for mark in each.element.marks if mark.how is Vary.CHOICE), None)
+    marks = (mark for each in groups for mark in each.element.marks)
+    chosen = next((mark.via for mark in marks if mark.how in (Vary.CHOICE, Vary.LISTED)), None)
     if chosen is not None:
         return f"a condition on `{chosen}` decides what a layer is"
     if any(unlike_pair(groups[0], each) is not None for each in groups[1:]):

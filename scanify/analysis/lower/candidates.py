@@ -144,12 +144,25 @@ def _applies_its_target(loop: ast.For | ast.AsyncFor | ast.While, targets: set[s
             if root(node.func) in targets:  # `h = layer.norm(x)`, and `x = x + h` in another statement
                 given |= {name for value in _values(node) for name in _names(value)}
             if isinstance(node.func, ast.Attribute) and node.func.attr == "append":
-                if isinstance(loop, ast.For) and _walks_attribute(loop.iter) and _calls_method(node.args, targets):
+                walks = isinstance(loop, ast.For) and _walks_attribute(loop.iter)
+                if walks and _calls_method(_with_their_values(node.args, nodes), targets):
                     return True
                 bound |= _names(node.func.value)  # `outs.append(layer.norm(outs[-1]))`
         elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and _rebinds_through(node, targets):
             return True
     return bool(bound & given - targets)
+
+
+def _with_their_values(given: Sequence[ast.expr], nodes: Sequence[ast.AST]) -> list[ast.expr]:
+    """What is given, and what the names in it are assigned in the body: `code = layer.encode(x)`, `append(code)`."""
+    names = {name for value in given for name in _names(value)}
+    made = [
+        node.value
+        for node in nodes
+        if isinstance(node, ast.Assign)
+        and any(isinstance(each, ast.Name) and each.id in names for each in node.targets)
+    ]
+    return [*given, *made]
 
 
 def _taken_by(index: set[str], nodes: Sequence[ast.AST]) -> set[str]:

@@ -8,16 +8,18 @@ for layer in self.layers:
 import ast
 from dataclasses import replace
 
+from scanify.analysis.flow.around import read_after
 from scanify.analysis.flow.definite import definitely_evaluated
 from scanify.analysis.lower.loop import Loop
-from scanify.analysis.lower.nodes import mentions, nodes_in
+from scanify.analysis.lower.nodes import children, mentions, nodes_in
 from scanify.analysis.lower.rebuild import Change, rebuilt
-from scanify.analysis.lower.scope import ancestors, parent_of
+from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
 
 _MOST = 4  # parts that become one expression: more read better as statements
 _LONGEST = 160  # characters of a part
 _ATOMS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.Dict, ast.ListComp, ast.DictComp)
 _LATER = (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.GeneratorExp, ast.Lambda, ast.Starred)
+_SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef)
 
 
 def in_one_expression(loop: Loop) -> Loop:
@@ -39,9 +41,8 @@ def in_one_expression(loop: Loop) -> Loop:
         ):
             return loop
         places = mentions(name, *rest)
-        elsewhere = len(mentions(name, loop.scope.function.node)) - len(mentions(name, loop.node))
         text = inlined.code(value)
-        if len(places) != 1 or elsewhere or mentions(name, value) or len(text) > _LONGEST:
+        if len(places) != 1 or _read_elsewhere(loop, name) or mentions(name, value) or len(text) > _LONGEST:
             return loop
         place = places[0]
         if not isinstance(place.ctx, ast.Load) or place not in definitely_evaluated(rest) or _in_lambda(loop, place):
@@ -52,6 +53,15 @@ def in_one_expression(loop: Loop) -> Loop:
         every = sorted((*inlined.replaced, *replaced), key=lambda each: (each.start, each.end))
         inlined = replace(inlined, body=body, replaced=tuple(every))
     return inlined
+
+
+def _read_elsewhere(loop: Loop, name: str) -> bool:
+    """Whether code after the loop may read what the loop leaves in a name, or a function that sees it."""
+    scope = loop.scope.function
+    if name in scope.globals or isinstance(scope.node, ast.Module) or name in read_after(loop):
+        return True
+    inner = (each for each in nodes_in(*children(scope.node)) if isinstance(each, _SCOPES))
+    return any(mentions(name, each) for each in inner)
 
 
 def _named(part: ast.AST) -> tuple[str | None, ast.expr | None]:

@@ -25,9 +25,9 @@ MANY = "it may be one of many values"
 class Vary(IntEnum):
     """How a value differs between the iterations of a loop, from the most harmless on.
 
-    KEY: as random keys do. NUMBER: a number or a label. CHOICE: one of a few things that a condition picks.
-    SHAPE: the shape of an array. OTHER: in an unknown way. CARRY and CARRY_SHAPE are no differences between layers:
-    they mark what goes from one iteration to the next, and what is read of its shape.
+    KEY: as random keys do. NUMBER: a number or a label. CHOICE: a condition picks one of a few. LISTED: a caller lists
+    them, some may repeat. SHAPE: the shape of an array. OTHER: in an unknown way. CARRY and CARRY_SHAPE only mark what
+    goes from one iteration to the next, and what is read of its shape.
     """
 
     CARRY = -1
@@ -35,8 +35,9 @@ class Vary(IntEnum):
     KEY = 1
     NUMBER = 2
     CHOICE = 3
-    SHAPE = 4
-    OTHER = 5
+    LISTED = 4
+    SHAPE = 5
+    OTHER = 6
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def counted(value: "Value") -> Marks:
         return merged(counted(group.element) for group in value.cell.groups)
     found = [each for each in options(value) if not isinstance(each, Number | Const)]
     if found and all(isinstance(each, Unknown) and each.given and not each.part for each in found):
-        return tuple(replace(mark, how=Vary.CHOICE) if mark.how is Vary.OTHER else mark for mark in value.marks)
+        return tuple(replace(each, how=Vary.LISTED) if each.how > Vary.KEY else each for each in value.marks)
     return sized(value.marks)
 
 

@@ -81,7 +81,9 @@ def worst_mark(marks: Marks, group: Group) -> Mark | None:
 def _is_walked(marks: Marks, group: Group) -> bool:
     """Whether a value is another element of a list for each element of a group."""
     own = [mark for mark in marks if mark.loop in group.loops]
-    return {mark.loop for mark in own} == set(group.loops) and all(mark.how is not Vary.CHOICE for mark in own)
+    return {mark.loop for mark in own} == set(group.loops) and all(
+        mark.how not in (Vary.CHOICE, Vary.LISTED) for mark in own
+    )
 
 
 def _differences(

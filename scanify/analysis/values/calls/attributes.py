@@ -118,7 +118,10 @@ def _of_instance(run: Interpreter, env: Env, node: ast.AST, owner: Instance, nam
     value = of_definition(run, owner.cls, name, owner)
     if value is not None:
         value = _property(run, env, node, owner, value)
-        return value if owner.exact else join([value, *_of_heirs(run, owner, name, value)])
+        heirs = [] if owner.exact else _of_heirs(run, owner, name, value)
+        # Of objects that differ each may have the method of another class.
+        unlike = tuple(replace(mark, how=Vary.OTHER) for mark in owner.marks if mark.how >= Vary.CHOICE)
+        return marked(join([value, *heirs]), unlike) if heirs else value
     declared = run.classes.fields(owner.cls).get(name)
     if declared is not None:
         from scanify.analysis.values.code.annotations import annotated

@@ -49,7 +49,7 @@ def are_settings(run: Interpreter, given: list[Group]) -> bool:
 def given_element(run: Interpreter, cell: ListCell, element: Value, given: list[Group], loop: int, via: str) -> Value:
     """An element of a list that the code does not build: some of its numbers may repeat, and so may their shapes."""
     apart = all(is_apart(run, group) for group in given)
-    how = Vary.SHAPE if are_settings(run, given) else Vary.NUMBER if apart else Vary.CHOICE
+    how = Vary.SHAPE if are_settings(run, given) else Vary.NUMBER if apart else Vary.LISTED
     mark = (Mark(loop, how, via),)
     found: list[Value] = []
     plain = any(isinstance(option, Number) for option in options(element))  # `int | tuple[int, int]`: sizes

@@ -58,7 +58,7 @@ def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.oper
     if isinstance(left, Const) and isinstance(right, Const):
         return _folded(left, op, right, marks)
     if isinstance(op, ast.Pow) and isinstance(left, Const) and isinstance(left.value, int):
-        few = all(mark.how <= Vary.CARRY_SHAPE or mark.how is Vary.CHOICE for mark in right.marks)
+        few = all(mark.how <= Vary.CARRY_SHAPE or mark.how in (Vary.CHOICE, Vary.LISTED) for mark in right.marks)
         return Number(right.marks if few else raised(right.marks, Vary.OTHER))  # 2**i is a width, which grows
     by_caller = isinstance(op, ast.Mod) and isinstance(left, Number) and isinstance(right, Unknown) and right.given
     if by_caller or all(isinstance(one, Number | Const) for one in (left, right)):

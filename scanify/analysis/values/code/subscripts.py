@@ -120,6 +120,8 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
             if isinstance(element, Key):
                 return marked(element, as_keys(index.marks))
             numbers = isinstance(element, Number | Const | Array | Unknown) and not _repeats(run, owner.cell)
+            if owner.cell.groups and all(is_from_elsewhere(owner.cell, each) for each in owner.cell.groups):
+                marks = raised(index.marks, Vary.LISTED)
             settings = numbers and any(
                 is_from_elsewhere(owner.cell, each) and are_settings(run, [each]) for each in owner.cell.groups
             )
@@ -143,6 +145,8 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
             return element_at(cell, index)
         case Instance():
             return call_method(run, env, node, owner, "__getitem__", [index])
+        case Unknown(given=True, part=False) if index.marks:  # an element of what a caller lists, as in a walk
+            return Unknown(owner.why, owner.at, merged([owner.marks, index.marks]), given=True)
         case _:
             place = env.place(node)
             return Unknown(f"`{env.code(node)}` is not shown", place, merged([owner.marks, index.marks]))
