@@ -379,6 +379,7 @@ BRANCHES = "    def __call__(self, xs):\n        return [layer(x) for layer, x i
         ("[eqx.nn.Linear(size, d, key=key) for size in sizes]", False),
         ("[eqx.nn.Linear(sizes[i], d, key=key) for i in range(len(sizes))]", False),
         ("[eqx.nn.Linear(d, d, key=key) for _ in sizes]", True),
+        ("[eqx.nn.Linear(d if i else sizes, d, key=key) for i in range(4)]", True),
     ],
 )
 def test_independent_layers_have_the_sizes_that_a_caller_lists_for_each(made, gains, annotation):

@@ -25,9 +25,8 @@ MANY = "it may be one of many values"
 class Vary(IntEnum):
     """How a value differs between the iterations of a loop, from the most harmless on.
 
-    KEY: as random keys do. NUMBER: a number or a label. CHOICE: a condition picks one of a few. LISTED: a caller lists
-    them, some may repeat. SHAPE: the shape of an array. OTHER: in an unknown way. CARRY and CARRY_SHAPE only mark what
-    goes from one iteration to the next, and what is read of its shape.
+    KEY: as random keys do. NUMBER: a number or a label. CHOICE: a condition picks. LISTED: a caller lists. SHAPE: of an
+    array. OTHER: in an unknown way. CARRY and CARRY_SHAPE mark what goes to the next one, and what reads its shape.
     """
 
     CARRY = -1
@@ -98,7 +97,8 @@ def counted(value: "Value") -> Marks:
         return merged(counted(group.element) for group in value.cell.groups)
     found = [each for each in options(value) if not isinstance(each, Number | Const)]
     if found and all(isinstance(each, Unknown) and each.given and not each.part for each in found):
-        return tuple(replace(each, how=Vary.LISTED) if each.how > Vary.KEY else each for each in value.marks)
+        of_list = (Vary.NUMBER, Vary.OTHER)
+        return tuple(replace(mark, how=Vary.LISTED) if mark.how in of_list else mark for mark in value.marks)
     return sized(value.marks)
 
 
