@@ -5,10 +5,10 @@ import typing
 
 import pytest
 
-from scanify.analysis.values import domain, effects, heap
+from scanify.analysis.values import domain, effects, heap, marks
 from scanify.analysis.values.replace import replace
 
-_KINDS = [*typing.get_args(domain.Value), domain.Mark, effects.Effect, heap.Group, heap.ListCell, heap.DictCell]
+_KINDS = [*typing.get_args(domain.Value), marks.Mark, effects.Effect, heap.Group, heap.ListCell, heap.DictCell]
 
 
 @pytest.mark.parametrize("kind", _KINDS, ids=lambda kind: kind.__name__)

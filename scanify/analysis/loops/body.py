@@ -12,23 +12,12 @@ from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.code.iteration import iterate
 from scanify.analysis.values.code.statements import Flow, execute
 from scanify.analysis.values.code.targets import bind_target
-from scanify.analysis.values.domain import (
-    Array,
-    Instance,
-    Mark,
-    Number,
-    Unknown,
-    Value,
-    Vary,
-    join,
-    marked,
-    options,
-    unknown_once,
-)
+from scanify.analysis.values.domain import Array, Instance, Number, Unknown, Value, join, marked, options, unknown_once
 from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.identity import kind_of
 from scanify.analysis.values.interpreter import CARRIED, Interpreter, holder_of
+from scanify.analysis.values.marks import Mark, Vary
 from scanify.analysis.values.size import Size
 
 _MOST_LAYERS = 32  # kinds of layers that are run one by one

@@ -3,23 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from scanify.analysis.loops.layer_list import FEW, Reason
-from scanify.analysis.values.domain import (
-    AN_ELEMENT,
-    Function,
-    Instance,
-    Library,
-    Listed,
-    Mark,
-    OneOf,
-    Partial,
-    Unknown,
-    Value,
-    Vary,
-    options,
-)
+from scanify.analysis.values.domain import Function, Instance, Library, Listed, OneOf, Partial, Unknown, Value, options
 from scanify.analysis.values.heap import Group
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.likeness import Difference, is_layer, same_class
+from scanify.analysis.values.marks import AN_ELEMENT, Mark, Vary
 
 Differences = Sequence[tuple[Group, Difference]]
 

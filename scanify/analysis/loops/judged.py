@@ -14,13 +14,7 @@ from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.nodes import mentions
 from scanify.analysis.lower.scope import ancestors
 from scanify.analysis.values.code.iteration import entries
-from scanify.analysis.values.domain import (
-    Instance,
-    OneOf,
-    Unknown,
-    Vary,
-    options,
-)
+from scanify.analysis.values.domain import Instance, OneOf, Unknown, options
 from scanify.analysis.values.heap import DictCell, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.likeness import (
@@ -32,6 +26,8 @@ from scanify.analysis.values.likeness import (
     unlike_pair,
     worst_mark,
 )
+from scanify.analysis.values.marks import Vary
+from scanify.analysis.values.sharing import held_twice
 
 _NO_GAIN = ("SCN202", "SCN203")
 
@@ -47,15 +43,15 @@ def mixed(run: Interpreter, groups: Sequence[Group]) -> Reason:
 def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCell, groups: Sequence[Group]) -> Layers:
     """Whether the layers share a body, and how they differ."""
     place = groups[0].module.place(groups[0].node)
-    shared = _shared(run, cell, groups)
-    if shared is not None and not layers.several:
+    shared = _shared(cell, groups)
+    if shared is not None:
         return replace(layers, refusal=("SCN204", shared, place))
     count = cell.length() if isinstance(cell, ListCell) else entries(cell)
     if count is not None and count < FEW and not layers.given:
         few = f"the list has {count} {'layer' if count == 1 else 'layers'}: a scan over fewer than three saves nothing"
         layers = replace(layers, few=few)
     differences = [(group, found) for group in groups if (found := difference(run, group)) is not None]
-    worst = max(differences, key=lambda pair: pair[1].how, default=None)
+    worst = max(differences, key=lambda pair: pair[1].badness, default=None)
     classes = layers.classes
     repeated = [group for group in groups if group.repeated]
     useless = _of_any_class(run, cell, groups) or of_any_part(run, loop, layers.walk, groups)
@@ -77,6 +73,8 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
         text = f"every layer holds the same `{worst[1].via}` in `{worst[1].path}`; pass it to the layer's call instead"
         if worst[1].taken:
             text = f"layers may hold the same `{worst[1].via}` in `{worst[1].path}`, as it is taken by number"
+        if worst[1].array:
+            text = f"every layer holds the same array in `{worst[1].path}`; pass it to the layer's call instead"
         return replace(layers, refusal=("SCN204", text, worst[0].module.place(worst[0].node)))
     if worst is not None and worst[1].odd:
         text = f"`{worst[1].odd}` compares objects by its own `__eq__`, and those here differ in `{worst[1].path}`"
@@ -157,33 +155,23 @@ def _no_three(groups: Sequence[Group]) -> bool:
     return not any(count > 1 for count in names.values()) or sum(names.values()) < FEW
 
 
-def _shared(run: Interpreter, cell: ListCell | DictCell, groups: Sequence[Group]) -> str | None:
-    """Why all layers are one object, where they are."""
+def _shared(cell: ListCell | DictCell, groups: Sequence[Group]) -> str | None:
+    """Why one object may be several layers, where it may."""
     if isinstance(cell, ListCell) and cell.repeats is not None:
         return "the list repeats one layer object with `*`"
-    seen: set[object] = set()
-    for group in groups:
-        named = isinstance(cell, DictCell) or isinstance(group.node, ast.Name | ast.Attribute)
-        if isinstance(group.element, Instance) and not group.repeated and named:
-            # Of two objects that only their class is known of nothing shows that they are one, but their names.
-            one = id(group.element.fields) if group.element.born else ast.dump(group.node)
-            if one in seen:
-                kind = "dict" if isinstance(cell, DictCell) else "list"
-                return f"one layer object stands in the {kind} more than once"
-            seen.add(one)
-    for group in groups:
-        if group.loops and not group.spread and isinstance(group.element, Instance) and group.element.born:
-            made = group.element.node
-            if isinstance(group.node, ast.Name | ast.Attribute) and made is not None and not _within(group, run):
-                return f"every layer is the same object, `{group.module.code(group.node)}`"
-    return None
-
-
-def _within(group: Group, run: Interpreter) -> bool:
-    """Whether an element that has a name is made in the loop that adds it."""
-    element = group.element
-    start = run.loop_clocks.get(group.loops[0], 0)
-    return isinstance(element, Instance) and element.born >= start
+    twice = held_twice(groups)
+    if twice is None:
+        return None
+    group, again = twice.group, twice.again
+    code = group.module.code(group.node)
+    if again is None:
+        what = "every layer is the same object" if twice.sure else "several layers may be one object"
+        return f"{what}, `{code}`"
+    kind = "dict" if isinstance(cell, DictCell) else "list"
+    other = again.module.code(again.node)
+    if code == other and isinstance(group.node, ast.Name | ast.Attribute):
+        return f"one layer object stands in the {kind} more than once"
+    return f"one layer object may stand in the {kind} more than once, in `{code}` and in `{other}`"
 
 
 def _unlike(

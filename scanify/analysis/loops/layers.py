@@ -335,7 +335,7 @@ def _members(groups: list[Group]) -> tuple[list[Group], bool]:
     if not tuples or len(tuples) < sum(1 for group in groups for _ in options(group.element)):
         return groups, False
     found = [
-        Group(inner.element, inner.node, inner.module, (*group.loops, *inner.loops), None)
+        replace(inner, loops=(*group.loops, *inner.loops), count=None, own=group.own and inner.own)
         for group in groups
         for option in options(group.element)
         if isinstance(option, Listed)

@@ -107,6 +107,16 @@ class Classes:
             )
         return self._module[meaning.node]
 
+    def is_pytree(self, cls: object) -> bool:
+        """Whether a class of the project is registered as a pytree: jax looks into its objects, and compares none."""
+        if not isinstance(cls, Definition) or not isinstance(cls.node, ast.ClassDef):
+            return False
+        names = {(dotted(getattr(each, "func", each)) or "").rpartition(".")[2] for each in cls.node.decorator_list}
+        calls = re.compile(rf"register_(?:pytree|dataclass)\w*\(\s*{re.escape(cls.name)}\b")
+        return any(name.startswith(("register_pytree", "register_dataclass")) for name in names) or bool(
+            calls.search(cls.module.text)
+        )
+
     def _like_module(self, definition: Definition, base: Definition | External | None) -> bool:
         """Whether a base from another package is a kind of `equinox.Module`, by its name, in a file that uses equinox.
 

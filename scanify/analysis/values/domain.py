@@ -6,10 +6,10 @@ Every value may carry marks: how it differs from one iteration of a loop to the 
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from scanify.analysis.facts import Place
+from scanify.analysis.values.marks import Marks, Vary, merged
 from scanify.analysis.values.replace import replace
 from scanify.analysis.values.size import Size, common
 
@@ -17,66 +17,10 @@ if TYPE_CHECKING:
     from scanify.analysis.index.meaning import Definition
     from scanify.analysis.values.environment import Env
     from scanify.analysis.values.heap import DictCell, ListCell
+    from scanify.analysis.values.part import Part
 
 _MOST = 8  # alternatives of one value that are kept apart
 MANY = "it may be one of many values"
-
-
-class Vary(IntEnum):
-    """How a value differs between the iterations of a loop, from the most harmless on.
-
-    KEY: as random keys do. NUMBER: a number or a label. CHOICE: a condition picks. LISTED: a caller lists. SHAPE: of an
-    array. OTHER: in an unknown way. CARRY and CARRY_SHAPE mark what goes to the next one, and what reads its shape.
-    """
-
-    CARRY = -1
-    CARRY_SHAPE = 0
-    KEY = 1
-    NUMBER = 2
-    CHOICE = 3
-    LISTED = 4
-    SHAPE = 5
-    OTHER = 6
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A value differs between the iterations of the loop numbered `loop`, through the name `via`."""
-
-    loop: int
-    how: Vary
-    via: str
-
-
-Marks = tuple[Mark, ...]
-AN_ELEMENT = "an element"  # `via` where what is walked has no name in the code that walks it
-
-
-def merged(groups: Iterable[Marks]) -> Marks:
-    """The marks of several values together: of each loop the worst."""
-    several: list[Marks] = []
-    for marks in groups:
-        if marks and not any(marks is each for each in several):
-            several.append(marks)
-    if len(several) < 2:
-        return several[0] if several else ()
-    worst: dict[int, Mark] = {}
-    for marks in several:
-        for mark in marks:
-            known = worst.get(mark.loop)
-            if known is None or known.how < mark.how:
-                worst[mark.loop] = mark
-    return tuple(worst.values())
-
-
-def raised(marks: Marks, how: Vary) -> Marks:
-    """The same marks, each at least as bad as `how`; what goes from layer to layer stays what it is."""
-    return tuple(mark if mark.how >= how or mark.how <= Vary.CARRY_SHAPE else replace(mark, how=how) for mark in marks)
-
-
-def as_keys(marks: Marks) -> Marks:
-    """The marks of a random key that is made with what has some marks: keys differ in nothing else."""
-    return tuple(mark if mark.how <= Vary.CARRY_SHAPE else replace(mark, how=Vary.KEY) for mark in marks)
 
 
 def shape_of(value: "Value") -> Marks:
@@ -170,7 +114,7 @@ class Instance:
     """An object of a class of the project or of a library, with its fields as far as they are known.
 
     `exact` says that it is of that very class; else it may be of a subclass. `fields` fill while a constructor runs.
-    `whole` says that every field is in `fields`: a missing one does not exist.
+    `whole` says that every field is in `fields`: a missing one does not exist. `taken` is the list that it is out of.
     """
 
     cls: "Definition | Library"
@@ -181,6 +125,7 @@ class Instance:
     origin: str = ""
     node: ast.AST | None = None
     born: int = 0
+    taken: "Part | None" = None
 
     @property
     def name(self) -> str:
@@ -345,6 +290,8 @@ def join(values: Iterable[Value], most: int = _MOST) -> Value:
         for option in options(value) if value.__class__ is OneOf else (value,):
             for known in flat:
                 if option is known or _same(option, known):
+                    if _is_elsewhere(option, known):
+                        flat = [option if each is known else each for each in flat]
                     break
             else:
                 flat.append(option)
@@ -357,7 +304,7 @@ def join(values: Iterable[Value], most: int = _MOST) -> Value:
     if kinds == {Array}:
         arrays = [value for value in flat if isinstance(value, Array)]
         shape, size = merged(one.shape for one in arrays), common(one.size for one in arrays)
-        return Array(any(one.numpy for one in arrays), marks, shape, size=size)
+        return Array(any(one.numpy for one in arrays), marks, shape, born=min(one.born for one in arrays), size=size)
     if kinds == {Key}:
         return Key(marks, any(isinstance(value, Key) and value.many for value in flat))
     for kind in (Number, Text):
@@ -384,6 +331,13 @@ def unknown_once(values: Iterable[Value]) -> list[Value]:
 
 def _is_constant(value: Value, kind: type) -> bool:
     return isinstance(value, Const) and isinstance(value.value, str if kind is Text else int | float)
+
+
+def _is_elsewhere(mine: Value, other: Value) -> bool:
+    """Whether of two that are else the same the first may be in more places: it was taken out of one, or is older."""
+    if isinstance(mine, Array) and isinstance(other, Array):
+        return mine.born < other.born
+    return isinstance(mine, Instance) and mine.taken is not None
 
 
 def _same(mine: Value, other: Value) -> bool:

@@ -12,7 +12,7 @@ from scanify.analysis.facts import Place, Span
 
 if TYPE_CHECKING:
     from scanify.analysis.index.module import Module
-    from scanify.analysis.values.domain import Marks
+    from scanify.analysis.values.marks import Marks
 
 
 class Act(Enum):

@@ -18,7 +18,8 @@ class Env:
 
     `owner` is the class that the function is a method of, `function` its node (None for the module's own code).
     `call` is the number of the call that runs it: what is made during it has a higher one. `version` is another one
-    whenever a name stands for something else: functions that are made here see that.
+    whenever a name stands for something else: functions that are made here see that. `partly` are names that some way
+    to here binds and another does not.
     """
 
     __slots__ = (
@@ -31,6 +32,7 @@ class Env:
         "names",
         "owner",
         "parent",
+        "partly",
         "self_name",
         "version",
     )
@@ -49,6 +51,7 @@ class Env:
         self.names: dict[str, Value] = {}
         self.global_names: set[str] = set()
         self.version = 0
+        self.partly: set[str] = set()
         self._origin: Env | None = None
         self._around: list[tuple[Env, dict[str, Value]]] = []
 
@@ -118,4 +121,6 @@ class Env:
         self.begin(before)
         for name in dict.fromkeys(name for names in ways for name in names):
             values = [names[name] for names in ways if name in names]
+            if len(values) < len(ways):
+                self.partly.add(name)
             self.names[name] = values[0] if all(value is values[0] for value in values) else join(values)

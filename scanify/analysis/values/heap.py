@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from scanify.analysis.facts import Place
 from scanify.analysis.values.domain import Value, join
+from scanify.analysis.values.part import Part, taken
 
 if TYPE_CHECKING:
     from scanify.analysis.index.module import Module
@@ -17,7 +18,7 @@ class Group:
     """Elements that one expression makes: one, or one an iteration of the loops numbered `loops`.
 
     `count` is how many, where that is known; `node` the expression, in `module`. `spread` says that they are all the
-    elements of what `node` gives.
+    elements of what `node` gives, `own` that each is made for its place there, `part` that they are taken from a list.
     """
 
     element: Value
@@ -27,6 +28,8 @@ class Group:
     count: int | None = 1
     spread: bool = False
     conditional: bool = False
+    own: bool = False
+    part: Part | None = None
 
     @property
     def repeated(self) -> bool:
@@ -117,6 +120,11 @@ class Cell:
         """The uses of all objects that are allocated here."""
         return list(self.site.uses.values())
 
+    @property
+    def changes(self) -> bool:
+        """Whether anything is known to change it after it was made."""
+        return any(use.does in (Does.GROW, Does.CHANGE, Does.REPLACE) for use in self.uses)
+
 
 @dataclass(eq=False)
 class ListCell(Cell):
@@ -145,8 +153,8 @@ class ListCell(Cell):
         return self.built if self.built is not None else tuple(self.groups)
 
     def element(self) -> Value:
-        """What any element may be."""
-        return join(group.element for group in self.groups)
+        """What any element may be that is taken out."""
+        return taken(join(group.element for group in self.groups), Part(self))
 
     def length(self) -> int | None:
         """How many elements there are, where that is known."""
@@ -172,4 +180,4 @@ class DictCell(Cell):
 
     def value(self) -> Value:
         """What any value in it may be."""
-        return join([*self.entries.values(), *(group.element for group in self.groups)])
+        return taken(join([*self.entries.values(), *(group.element for group in self.groups)]), Part(self))

@@ -20,12 +20,12 @@ from scanify.analysis.values.domain import (
     Text,
     Unknown,
     Value,
-    Vary,
     Walked,
 )
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.marks import Vary
 
 Named = Mapping[str, Value]
 

@@ -11,24 +11,13 @@ from typing import TYPE_CHECKING
 from scanify.analysis.index.meaning import Definition, External, Package
 from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
+from scanify.analysis.values.before import from_before
 from scanify.analysis.values.classes import Classes
-from scanify.analysis.values.domain import (
-    MANY,
-    Array,
-    Class,
-    Function,
-    Instance,
-    Key,
-    Library,
-    Mark,
-    Marks,
-    Unknown,
-    Value,
-    Vary,
-)
+from scanify.analysis.values.domain import MANY, Array, Class, Function, Instance, Key, Library, Unknown, Value
 from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Cell, Does, ListCell, Use
+from scanify.analysis.values.marks import Mark, Marks, Vary
 from scanify.analysis.values.replace import replace
 
 if TYPE_CHECKING:
@@ -43,11 +32,15 @@ GUESSED = "an attribute of an object of unknown class"
 
 @dataclass(frozen=True)
 class Region:
-    """A loop or a branch that the run is in: `clock` is when it was entered, `count` how often a loop runs."""
+    """A loop or a branch that the run is in: `clock` is when it was entered, `count` how often a loop runs.
+
+    `turn` is when the iteration began that is run.
+    """
 
     loop: int
     clock: int
     count: int | None = None
+    turn: int = 0
 
     @property
     def is_loop(self) -> bool:
@@ -220,11 +213,20 @@ class Interpreter:
     @contextmanager
     def region(self, loop: int = 0, count: int | None = None) -> Iterator[None]:
         """A loop (with its number) or a branch."""
-        self.regions.append(Region(loop, self.clock, count))
+        self.regions.append(Region(loop, self.clock, count, self.clock))
         try:
             yield
         finally:
             self.regions.pop()
+
+    def next_turn(self) -> None:
+        """Begin another iteration of the innermost loop."""
+        self.regions[-1] = replace(self.regions[-1], turn=self.tick())
+
+    @property
+    def turn(self) -> int:
+        """When the iteration of the innermost loop around began that is run; 0 where there is none."""
+        return next((region.turn for region in reversed(self.regions) if region.is_loop), 0)
 
     @property
     def around(self) -> tuple[int, ...]:
@@ -355,7 +357,7 @@ class Interpreter:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             return Function(node, env)
         with self.question(), self.recording(), self.elsewhere():
-            return assigned_value(self, env, node, definition.name)
+            return from_before(assigned_value(self, env, node, definition.name))
 
     def class_value(self, cls: Definition | Library) -> Value:
         """A class as a value."""

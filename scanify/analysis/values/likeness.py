@@ -16,18 +16,19 @@ from scanify.analysis.values.domain import (
     Library,
     Listed,
     Mapped,
-    Mark,
-    Marks,
     Number,
     OneOf,
     Partial,
     Text,
+    Unknown,
     Value,
-    Vary,
     options,
 )
 from scanify.analysis.values.heap import Group
+from scanify.analysis.values.held import held
 from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.marks import Mark, Marks, Vary
+from scanify.analysis.values.sharing import is_walked
 
 _MAX_DEPTH = 10
 
@@ -38,7 +39,7 @@ class Difference:
 
     `fresh` says that each has a function of its own there, `shared` that all have one and the same module, or with
     `taken` that some may, as it is taken by number. `odd` is the class of objects there that compare themselves,
-    `sized` says that it is the shape of an array.
+    `sized` says that it is the shape of an array, `array` that what all share is one.
     """
 
     how: Vary
@@ -49,6 +50,12 @@ class Difference:
     odd: str = ""
     sized: bool = False
     taken: bool = False
+    array: bool = False
+
+    @property
+    def badness(self) -> tuple[Vary, bool]:
+        """What the worst of several has most of: at run time nobody would see what objects hide that compare equal."""
+        return self.how, bool(self.odd)
 
 
 def difference(run: Interpreter, group: Group, *, fresh: bool = True) -> Difference | None:
@@ -63,7 +70,7 @@ def difference(run: Interpreter, group: Group, *, fresh: bool = True) -> Differe
 def _worst(found: Iterable[Difference]) -> Difference | None:
     worst: Difference | None = None
     for each in found:
-        if worst is None or each.how > worst.how:
+        if worst is None or each.badness > worst.badness:
             worst = each
     return worst
 
@@ -76,14 +83,6 @@ def _entered(run: Interpreter, group: Group) -> int:
 def worst_mark(marks: Marks, group: Group) -> Mark | None:
     """How a value differs the most between the layers of a group; None where it does not."""
     return max((mark for mark in marks if mark.loop in group.loops), key=lambda mark: mark.how, default=None)
-
-
-def _is_walked(marks: Marks, group: Group) -> bool:
-    """Whether a value is another element of a list for each element of a group."""
-    own = [mark for mark in marks if mark.loop in group.loops]
-    return {mark.loop for mark in own} == set(group.loops) and all(
-        mark.how not in (Vary.CHOICE, Vary.LISTED) for mark in own
-    )
 
 
 def _differences(
@@ -104,7 +103,7 @@ def _differences(
             seen.add(id(value.fields))
             start = _entered(run, group)
             whole = group.element.born if isinstance(group.element, Instance) else 0
-            walked = _is_walked(value.marks, group)  # else it was made before, or is one of a few
+            walked = is_walked(value.marks, group)  # else it was made before, or is one of a few
             before = depth and 0 < value.born < start <= whole and not walked
             if before and is_layer(run, value) and not _holds_settings(run, value):
                 yield Difference(Vary.OTHER, value.name, path, shared=True, taken=mark is not None)
@@ -114,12 +113,16 @@ def _differences(
             within = [
                 each
                 for name, inner in list(value.fields.items())
-                for each in _differences(run, inner, group, f"{inner_path}{name}", depth + 1, seen)
+                for each in (
+                    *_differences(run, inner, group, f"{inner_path}{name}", depth + 1, seen),
+                    *_same_array(run, value, name, group, f"{inner_path}{name}"),
+                )
             ]
             yield from within
             own = isinstance(value.cls, Definition) and run.classes.method(value.cls, "__eq__") is not None
-            if own and within:
-                yield Difference(Vary.OTHER, within[0].via, path, odd=value.name)
+            via = _held_by(run, value, group, within) if own else None
+            if via is not None:
+                yield Difference(Vary.OTHER, via, path, odd=value.name)
         case OneOf():
             chosen = worst_mark(value.chosen, group)
             if chosen is not None:
@@ -157,6 +160,43 @@ def _is_static(field: Field) -> bool:
     return any(
         each.arg == "static" and isinstance(each.value, ast.Constant) and each.value.value is True for each in given
     )
+
+
+def _same_array(run: Interpreter, owner: Instance, name: str, group: Group, path: str) -> Iterator[Difference]:
+    """An array that was there before the loop that makes the layers, and that each of them holds."""
+    start, value = _entered(run, group), owner.fields[name]
+    if not 0 < start <= owner.born or worst_mark(value.marks, group) is not None:
+        return
+    traced = isinstance(value, Array) and not value.numpy and 0 < value.born < start
+    if traced or (isinstance(value, Unknown) and value.given and not value.born and _is_array_field(run, owner, name)):
+        yield Difference(Vary.OTHER, "array", path, shared=True, array=True)
+
+
+def _is_array_field(run: Interpreter, owner: Instance, name: str) -> bool:
+    """Whether a class says of one of its fields that it is an array."""
+    from scanify.analysis.values.calls.attributes import class_env
+    from scanify.analysis.values.code.annotations import annotated
+
+    declared = run.classes.fields(owner.cls).get(name) if isinstance(owner.cls, Definition) else None
+    if declared is None:
+        return False
+    said = annotated(run, class_env(run, declared.owner), declared.statement.annotation, name)
+    return isinstance(said, Array) and not said.numpy
+
+
+def _held_by(run: Interpreter, value: Instance, group: Group, within: Sequence[Difference]) -> str | None:
+    """Through what an object differs between the layers; one that is no module in its arrays and functions too."""
+    if within:
+        return within[0].via
+    start = _entered(run, group)
+    if not start or is_layer(run, value) or run.classes.is_pytree(value.cls):
+        return None
+    for each, marks in held(value):
+        mark = worst_mark(marks, group)
+        made = each.fresh if isinstance(each, Function | Partial) else each.born if isinstance(each, Unknown) else 0
+        if mark is not None or made > start:
+            return mark.via if mark is not None else ""
+    return None
 
 
 # -- classes ---------------------------------------------------------------------------------------------------------

@@ -91,6 +91,8 @@ MEASURING = frozenset(
     "shape ndim size dtype result_type promote_types issubdtype isdtype can_cast finfo iinfo iscomplexobj isrealobj "
     "isscalar iterable canonicalize_dtype broadcast_shapes parse_shape".split()
 )
+# Functions and methods of arrays that may give the very array that they are given.
+MAY_BE_SAME = frozenset("asarray array astype reshape ravel squeeze view block_until_ready device_put".split())
 MEASURES = frozenset("shape ndim size dtype weak_type itemsize nbytes sharding aval".split())
 NUMBER_TYPES = frozenset("int float bool complex".split())
 LIST_TYPES = frozenset("list List tuple Tuple Sequence Iterable Collection MutableSequence".split())

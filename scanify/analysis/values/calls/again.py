@@ -5,12 +5,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scanify.analysis.values.domain import Array, Instance, Listed, Mapped, Mark, Marks, Method, OneOf, Unknown, Value
+from scanify.analysis.values.domain import Array, Instance, Listed, Mapped, Method, OneOf, Unknown, Value
 from scanify.analysis.values.effects import Effect
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Group, ListCell
 from scanify.analysis.values.identity import is_coarse, with_loops
 from scanify.analysis.values.interpreter import Interpreter, holder_of
+from scanify.analysis.values.marks import Mark, Marks
 from scanify.analysis.values.replace import replace
 
 _DEEP = 10  # objects in objects that are looked into
@@ -279,8 +280,6 @@ class _Anew:
                 options = tuple(self.value(option, depth) for option in value.options)
                 same = all(mine is theirs for mine, theirs in zip(options, value.options, strict=True))
                 return value if same else replace(value, options=options)
-            case Array() if not value.numpy:
-                return value
             case Unknown() | Array() if own(value.born):
                 return replace(value, born=self._moved.born(value.born))
             case Instance() if own(value.born) and depth < _DEEP:
@@ -292,7 +291,8 @@ class _Anew:
             case Unknown() if value.born:
                 return replace(value, born=self._pairs.born(value.born))
             case Instance() if isinstance(given := self._pairs.given(value.fields), Instance):
-                return replace(value, fields=given.fields, born=given.born, node=given.node, origin=given.origin)
+                moved = replace(value, fields=given.fields, born=given.born, node=given.node, origin=given.origin)
+                return replace(moved, taken=given.taken)
             case Listed() if isinstance(given := self._pairs.given(value.cell), Listed):
                 return replace(value, cell=given.cell)
             case Mapped() if isinstance(given := self._pairs.given(value.cell), Mapped):

@@ -3,17 +3,11 @@
 import ast
 
 from scanify.analysis.lower.nodes import nodes_below
-from scanify.analysis.values.domain import (
-    Const,
-    Listed,
-    Mapped,
-    Unknown,
-    Value,
-    options,
-)
+from scanify.analysis.values.domain import Const, Listed, Mapped, Unknown, Value, options
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.part import part_of
 
 
 def new_list(run: Interpreter, env: Env, node: ast.AST, *, is_tuple: bool = False) -> ListCell:
@@ -62,10 +56,11 @@ def store_entry(
     loops: tuple[int, ...] = (),
     count: int | None = 1,
     conditional: bool = False,
+    own: bool = False,
 ) -> None:
-    """Put a value into a dict."""
+    """Put a value into a dict; `own` says that it is made for its place there."""
     if isinstance(key, Const) and not key.marks and not loops:
         cell.entries[key.value] = value
     else:
         cell.groups = [group for group in cell.groups if group.node is not node]
-        cell.groups.append(Group(value, node, env.module, loops, count, conditional=conditional))
+        cell.groups.append(Group(value, node, env.module, loops, count, False, conditional, own, part_of(value)))

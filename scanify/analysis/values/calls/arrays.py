@@ -5,22 +5,11 @@ from collections.abc import Iterable, Sequence
 
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.calls.resizing import combined
-from scanify.analysis.values.domain import (
-    Array,
-    Const,
-    Instance,
-    Key,
-    Marks,
-    Number,
-    Unknown,
-    Value,
-    Vary,
-    merged,
-    options,
-)
+from scanify.analysis.values.domain import Array, Const, Instance, Key, Number, Unknown, Value, options
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.marks import Marks, Vary, merged
 
 
 def of_arrays(values: Sequence[Value], marks: Marks) -> Array:

@@ -4,6 +4,7 @@ import ast
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values import tables
+from scanify.analysis.values.before import from_before
 from scanify.analysis.values.domain import (
     Array,
     Class,
@@ -20,7 +21,6 @@ from scanify.analysis.values.domain import (
     Text,
     Unknown,
     Value,
-    Vary,
     Walked,
     chosen,
     join,
@@ -30,7 +30,9 @@ from scanify.analysis.values.domain import (
 )
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does, Use
+from scanify.analysis.values.held import held_marks
 from scanify.analysis.values.interpreter import GUESSED, Interpreter
+from scanify.analysis.values.marks import Vary
 from scanify.analysis.values.replace import replace
 
 _MOST_HEIRS = 6  # overriding methods that are looked into
@@ -134,8 +136,8 @@ def _of_instance(run: Interpreter, env: Env, node: ast.AST, owner: Instance, nam
         return value
     place = env.place(node)
     if not run.classes.known_bases(owner.cls):
-        return Unknown(f"`.{name}` of a `{owner.name}` may be inherited from another package", place)
-    return Unknown(f"`{owner.name}` is not shown to have `{name}`", place)
+        return Unknown(f"`.{name}` of a `{owner.name}` may be inherited from another package", place, held_marks(owner))
+    return Unknown(f"`{owner.name}` is not shown to have `{name}`", place, held_marks(owner))
 
 
 def _of_heirs(run: Interpreter, owner: Instance, name: str, value: Value) -> list[Value]:
@@ -155,10 +157,10 @@ def _of_library_instance(owner: Instance, name: str) -> Value:
     if name == "layers" and "layers" in owner.fields:
         return owner.fields["layers"]
     if name in ("weight", "bias", "scale", "weight_hh", "weight_ih"):
-        return Array(marks=())
+        return Array(marks=held_marks(owner), born=owner.born)
     if last in ("State", "StateIndex"):
         return Method(owner, name)
-    return Method(owner, name) if name.islower() else Unknown(f"`.{name}` of a `{owner.name}`")
+    return Method(owner, name) if name.islower() else Unknown(f"`.{name}` of a `{owner.name}`", marks=held_marks(owner))
 
 
 def of_definition(run: Interpreter, cls: Definition, name: str, bound: Instance | None) -> Value | None:
@@ -186,7 +188,7 @@ def of_definition(run: Interpreter, cls: Definition, name: str, bound: Instance 
                 f"`{owner.name}.{name}` changes", owner.module.place(value), run.ambient(f"{owner.name}.{name}")
             )
         with run.recording(), run.elsewhere():
-            made = evaluate(run, class_env(run, owner), value)
+            made = from_before(evaluate(run, class_env(run, owner), value))
         is_method = isinstance(made, Function) and bound is not None and made.bound is None
         return Function(made.node, made.env, bound) if isinstance(made, Function) and is_method else made
     return None

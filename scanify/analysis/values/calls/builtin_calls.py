@@ -7,7 +7,6 @@ from scanify.analysis.values.calls.arrays import concrete, written
 from scanify.analysis.values.calls.methods import copied
 from scanify.analysis.values.code.iteration import elements_of, iterate
 from scanify.analysis.values.domain import (
-    AN_ELEMENT,
     NONE,
     Array,
     Class,
@@ -25,14 +24,17 @@ from scanify.analysis.values.domain import (
     Walked,
     join,
     marked,
-    merged,
     options,
 )
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
+from scanify.analysis.values.held import held_marks
 from scanify.analysis.values.interpreter import Interpreter, Made
+from scanify.analysis.values.marks import AN_ELEMENT, merged
+from scanify.analysis.values.part import part_of
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.sharing import made_since
 
 Named = Mapping[str, Value]
 Handler = Callable[[Interpreter, Env, ast.AST, Sequence[Value], Named], Value]
@@ -108,9 +110,11 @@ def _map(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value],
     loop = run.new_loop()
     steps = [iterate(run, env, value, loop, node, AN_ELEMENT) for value in positional[1:]]
     with run.region(loop, steps[0][1]):
+        run.next_turn()
         element = call(run, env, node, positional[0], [one for one, _ in steps], {})
+        own = made_since(run, element, run.regions[-1].turn)
     cell = ListCell(node, env.module, run.tick(), function=env.function)
-    cell.groups = [Group(element, node, env.module, (loop,), steps[0][1])]
+    cell.groups = [Group(element, node, env.module, (loop,), steps[0][1], own=own, part=part_of(element))]
     return Listed(cell)
 
 
@@ -133,7 +137,8 @@ def _dict(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value]
             for group in value.cell.groups:
                 assert isinstance(group.element, Listed)
                 key, one = (part.element for part in group.element.cell.groups)
-                store_entry(cell, key, one, group.node, env, group.loops, group.count, group.conditional)
+                own = group.own and group.element.cell.groups[1].own
+                store_entry(cell, key, one, group.node, env, group.loops, group.count, group.conditional, own)
             cell.whole = cell.whole and value.cell.whole
             continue
         loop = run.new_loop()
@@ -162,11 +167,11 @@ def _text(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value]
 
     given_away(run, env, node, positional, env.code(node.func) if isinstance(node, ast.Call) else "str", Does.TEXT)
     written(run, env, node, positional)
-    return Text(merged(value.marks for value in positional))
+    return Text(held_marks(*positional))
 
 
 def _plain_number(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
-    marks = merged(value.marks for value in positional)
+    marks = held_marks(*positional)
     if any(isinstance(value, Array) for value in positional):
         return Array(marks=marks)
     return Number(marks)
@@ -200,7 +205,8 @@ def _identified(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[
             run.touch(option, Does.COMPARE, node, env)
         if isinstance(option, Listed | Mapped):
             run.use(option.cell, Does.COMPARE, node, env)
-    return Number()
+    plain = all(isinstance(option, Const | Number | Text) for value in positional for option in options(value))
+    return Number(merged([held_marks(*positional), () if plain else run.ambient(env.code(node))]))
 
 
 def _next(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
@@ -268,7 +274,7 @@ def _replaced(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Va
     if isinstance(owner, Instance):
         fields = {**owner.fields, **named}
         fields = dict.fromkeys(fields, named["**"]) if "**" in named else fields
-        made = replace(owner, fields=fields, origin="dataclasses.replace", node=node)
+        made = replace(owner, fields=fields, origin="dataclasses.replace", node=node, born=run.tick(), taken=None)
         if not isinstance(owner.cls, Library):
             run.constructed.setdefault(owner.cls.node, []).append(Made(made, env.owner, env.function))
         return made

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 
 from scanify.analysis.values import tables
+from scanify.analysis.values.before import from_before
 from scanify.analysis.values.calls.again import Begun
 from scanify.analysis.values.calls.attributes import attribute
 from scanify.analysis.values.calls.supers import LIBRARY_INIT, library_init, super_object
@@ -19,25 +20,23 @@ from scanify.analysis.values.domain import (
     Library,
     Listed,
     Mapped,
-    Marks,
     Method,
     OneOf,
     Partial,
     Unknown,
     Value,
-    Vary,
     is_none,
     join,
     marked,
-    merged,
     options,
-    raised,
 )
 from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does, Group, ListCell
+from scanify.analysis.values.held import held_marks
 from scanify.analysis.values.identity import generalized, is_coarse, memo_key
 from scanify.analysis.values.interpreter import MAX_DEPTH, Interpreter
+from scanify.analysis.values.marks import Marks, Vary, merged, raised
 from scanify.analysis.values.replace import replace
 
 Named = Mapping[str, Value]
@@ -163,6 +162,7 @@ def unknown_call(
     given = node.args if isinstance(node, ast.Call) and len(node.args) == len(positional) else []
     ordered = [_of_its_own(value, given[at] if given else None) for at, value in enumerate(positional)]
     marks = merged([function.marks, *ordered, *(value.marks for value in named.values())])
+    marks = merged([marks, held_marks(function, *positional, *named.values())])
     return Unknown(f"`{text}(...)` gives what the source does not show", env.place(node), marks, run.tick())
 
 
@@ -373,4 +373,4 @@ def bind_parameters(
 def default_value(run: Interpreter, env: Env, node: ast.expr) -> Value:
     """The value of a default, which is made once, where the function is."""
     with run.recording(), run.elsewhere():
-        return evaluate(run, env.parent if env.parent is not None else env, node)
+        return from_before(evaluate(run, env.parent if env.parent is not None else env, node))

@@ -9,6 +9,7 @@ from scanify.analysis.values.calls.attributes import class_env
 from scanify.analysis.values.classes import Field, dotted
 from scanify.analysis.values.code.annotations import annotated, parameter
 from scanify.analysis.values.domain import (
+    Array,
     Class,
     Function,
     Instance,
@@ -287,6 +288,8 @@ def symbolic(run: Interpreter, env: Env, argument: ast.arg, arguments: ast.argum
         return join([value, *_classes(run, env, default)])
     if isinstance(default, ast.Tuple | ast.List) and isinstance(value, Unknown | Listed):
         return _usually(run, env, argument, default, value)
+    if isinstance(value, Array):
+        return replace(value, born=run.tick())  # an object that is there when the function is called
     if not isinstance(value, Unknown):
         return value
     if isinstance(default, ast.Constant) and isinstance(default.value, int | float | str) and default.value is not None:

@@ -7,10 +7,10 @@ from scanify.analysis.values import tables
 from scanify.analysis.values.calls.arguments import arguments_of
 from scanify.analysis.values.calls.arrays import dtype_asked
 from scanify.analysis.values.calls.builtin_calls import BUILTINS, unknown_taker
+from scanify.analysis.values.calls.copies import Copying
 from scanify.analysis.values.calls.resizing import of_function, of_layer
 from scanify.analysis.values.code.iteration import iterate
 from scanify.analysis.values.domain import (
-    AN_ELEMENT,
     NONE,
     Array,
     Class,
@@ -21,26 +21,23 @@ from scanify.analysis.values.domain import (
     Library,
     Listed,
     Mapped,
-    Marks,
     Number,
     OneOf,
     Partial,
     Unknown,
     Value,
-    Vary,
-    as_keys,
     counted,
     join,
     marked,
-    merged,
     options,
-    raised,
     shape_of,
 )
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does
+from scanify.analysis.values.held import held_marks
 from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.marks import AN_ELEMENT, Marks, Vary, as_keys, merged, raised
 from scanify.analysis.values.replace import replace
 
 Named = Mapping[str, Value]
@@ -58,7 +55,7 @@ def call_library(
     if handler is not None:
         return handler(run, env, node, positional, named)
     values = [*positional, *named.values()]
-    marks = merged(value.marks for value in values)
+    marks = held_marks(*values)
     if name == "functools.partial" and positional:
         return _made_partial(run, env, node, positional, named, marks)
     if name in tables.CALLERS:
@@ -80,6 +77,8 @@ def call_library(
             return positional[1]
     if name == "builtins.object":
         return Instance(function, {}, True, True, node=node, born=run.tick())
+    if name in ("copy.copy", "copy.deepcopy") and positional:
+        return Copying(run, name == "copy.deepcopy").of(positional[0])
     if name == "functools.reduce" and len(positional) >= 2:
         return _reduce(run, env, node, positional)
     return _other(run, env, node, name, positional, named, marks)
@@ -139,7 +138,8 @@ def _tree_at(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Val
     if isinstance(replace_fn, Function):
         call(run, env, node, replace_fn, [Array()], {})
     if isinstance(tree, Instance):
-        return Instance(tree.cls, tree.fields, tree.exact, tree.whole, tree.marks, "tree_at", tree.node)
+        made = Copying(run, deep=False).of(tree)
+        return replace(made, origin="tree_at") if isinstance(made, Instance) else made
     return tree
 
 
@@ -193,7 +193,7 @@ def call_library_instance(
     from scanify.analysis.values.calls.calls import call
 
     if owner.name == "equinox.Module":
-        return Unknown("what a module of any class gives", env.place(node), merged(each.marks for each in positional))
+        return Unknown("what a module of any class gives", env.place(node), held_marks(owner, *positional))
     last = owner.name.rpartition(".")[2]
     if owner.name.startswith("equinox.experimental."):
         run.effect(Act.WRITE, owner.name, node, env)
@@ -206,8 +206,8 @@ def call_library_instance(
     for field in owner.fields.values():
         if isinstance(field, Function | Partial):
             call(run, env, node, field, [Array()], {})
-    marks = merged(value.marks for value in positional)
-    return Array(marks=marks, size=of_layer(run, env, node, owner, positional))
+    marks = held_marks(owner, *positional)
+    return Array(marks=marks, born=run.tick(), size=of_layer(run, env, node, owner, positional))
 
 
 def _reduce(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value]) -> Value:
@@ -269,7 +269,9 @@ def _other(
     traced = any(isinstance(option, Array) and not option.numpy for value in values for option in options(value))
     if root == "numpy" and traced and last not in tables.MEASURING:
         run.effect(Act.CONCRETE, env.code(node), node, env)
-    given = _given(name, root, last, positional, marks, run.tick())
+    same = positional[0] if positional and last in tables.MAY_BE_SAME else None
+    born = same.born if isinstance(same, Array) else run.tick()
+    given = _given(name, root, last, positional, marks, born)
     if not isinstance(given, Array):
         return given
     size = of_function(run, env, node, last, positional, dict(named))
@@ -291,8 +293,6 @@ def _given(name: str, root: str, last: str, positional: Sequence[Value], marks: 
         return Array(root == "numpy", marks, merged([sizes if shaped else (), others]), length, born)
     if root in ("math", "operator", "cmath"):
         return Number(marks)
-    if name in ("copy.copy", "copy.deepcopy") and positional:
-        return positional[0]
     return Unknown(f"what `{name}(...)` gives is not shown", marks=marks)
 
 

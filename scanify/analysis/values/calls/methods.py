@@ -19,18 +19,19 @@ from scanify.analysis.values.domain import (
     Text,
     Unknown,
     Value,
-    Vary,
     Walked,
     marked,
-    merged,
     options,
-    raised,
 )
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
+from scanify.analysis.values.held import held_marks
 from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.marks import Vary, merged, raised
+from scanify.analysis.values.part import part_of
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.sharing import made_since
 
 Named = Mapping[str, Value]
 
@@ -75,6 +76,8 @@ def grow(
         tuple(region.loop for region in loops),
         None if conditional and loops else count,
         conditional=conditional,
+        own=made_since(run, value, loops[-1].turn if loops else 0),
+        part=part_of(value),
     )
     kept = [each for each in cell.groups if not (loops and each.node is node)]
     cell.groups = [group, *kept] if front else [*kept, group]
@@ -95,7 +98,9 @@ def extend(run: Interpreter, env: Env, cell: ListCell, value: Value, node: ast.A
     around = tuple(region.loop for region in loops)
     for group in spread.groups:
         count = None if loops or conditional else group.count
-        made = Group(group.element, group.node, group.module, (*around, *group.loops), count, True, conditional)
+        own = group.own and (not loops or made_since(run, group.element, loops[-1].turn))
+        inner = (*around, *group.loops)
+        made = Group(group.element, group.node, group.module, inner, count, True, conditional, own, group.part)
         kept.append(made)
     cell.groups = kept
     if not any(each is at for each in cell.grown):
@@ -206,8 +211,16 @@ def _of_dict(
             if sure:
                 cell.entries.update(one.cell.entries)
             else:
-                groups += [Group(value, node, env.module) for value in one.cell.entries.values()]
-                groups = [replace(each, loops=(*loops, *each.loops), count=None) for each in groups]
+                groups += [Group(value, node, env.module, own=True) for value in one.cell.entries.values()]
+                groups = [
+                    replace(
+                        each,
+                        loops=(*loops, *each.loops),
+                        count=None,
+                        own=each.own and made_since(run, each.element, run.turn),
+                    )
+                    for each in groups
+                ]
             nodes = {each.node for each in groups}
             cell.groups = [*(each for each in cell.groups if each.node not in nodes), *groups]
         cell.entries.update(named)
@@ -227,7 +240,7 @@ def _of_array(
     run: Interpreter, env: Env, node: ast.AST, array: Array, name: str, positional: Sequence[Value], named: Named
 ) -> Value:
     values = [*positional, *named.values()]
-    marks = merged(value.marks for value in (array, *values))
+    marks = held_marks(array, *values)
     if name in tables.CONCRETE_METHODS:
         run.effect(Act.CONCRETE, env.code(node), node, env)
         return Number(marks)
@@ -238,11 +251,13 @@ def _of_array(
     if name in ("fill", "sort", "put", "itemset", "resize", "setflags") and array.numpy:
         run.effect(Act.WRITE, env.code(node), node, env)
     size = of_function(run, env, node, name, [array, *positional], dict(named))
-    return Array(array.numpy, marks, merged([array.shape, *(value.marks for value in values)]), size=size)
+    born = array.born if array.numpy or name in tables.MAY_BE_SAME else run.tick()
+    shape = merged([array.shape, *(value.marks for value in values)])
+    return Array(array.numpy, marks, shape, born=born, size=size)
 
 
 def _of_text(method: Method, positional: Sequence[Value], named: Named) -> Value:
-    marks = merged(value.marks for value in (method.owner, *positional, *named.values()))
+    marks = held_marks(method.owner, *positional, *named.values())
     if method.name in ("startswith", "endswith", "isdigit", "is_integer", "bit_length", "count", "find", "index"):
         return Number(marks)
     return Unknown("parts of a text", marks=marks) if "split" in method.name else Text(marks)
@@ -255,7 +270,7 @@ def _of_unknown(
 
     values = [*positional, *named.values()]
     code = env.code(node.func) if isinstance(node, ast.Call) else method.name
-    marks = merged(value.marks for value in (method.owner, *values))
+    marks = held_marks(method.owner, *values)
     if method.name == "astype" and isinstance(node, ast.Call) and node.args:
         return Array(marks=marks, cast=env.code(node.args[0]))
     if isinstance(method.owner, Instance) and method.owner.name == "logging.Logger":

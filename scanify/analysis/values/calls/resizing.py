@@ -6,10 +6,11 @@ What they do is told by numbers that stand in the source. An operation of which 
 import ast
 from collections.abc import Callable, Sequence
 
-from scanify.analysis.values.domain import Array, Const, Instance, Listed, Marks, Value, Vary
+from scanify.analysis.values.domain import Array, Const, Instance, Listed, Value
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.marks import Marks, Vary
 from scanify.analysis.values.size import Change, Size, common
 
 Moves = tuple[Change, Change]  # of the axes that convolutions walk, and of the whole shape

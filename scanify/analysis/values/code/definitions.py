@@ -4,15 +4,7 @@ import ast
 
 from scanify.analysis.values.calls.methods import changed
 from scanify.analysis.values.code.expressions import evaluate
-from scanify.analysis.values.domain import (
-    Class,
-    Function,
-    Library,
-    Listed,
-    Mapped,
-    Unknown,
-    options,
-)
+from scanify.analysis.values.domain import Class, Function, Library, Listed, Mapped, Unknown, options
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.interpreter import Interpreter

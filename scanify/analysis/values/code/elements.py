@@ -9,21 +9,19 @@ from scanify.analysis.values.domain import (
     Library,
     Listed,
     Mapped,
-    Mark,
-    Marks,
     Number,
     Text,
     Unknown,
     Value,
-    Vary,
     join,
     marked,
-    merged,
     options,
 )
 from scanify.analysis.values.heap import Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.marks import Mark, Marks, Vary, merged
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.sharing import are_apart
 
 
 def is_from_elsewhere(cell: ListCell, group: Group) -> bool:
@@ -109,15 +107,19 @@ def row_of(cell: ListCell, row: Listed, loop: int, via: str) -> Listed:
     around = {number for group in cell.groups for number in group.loops}
     if not row.cell.is_tuple or not around:
         return row
-    return replace(row, cell=replace(row.cell, groups=[_part_of(each, around, loop, via) for each in row.cell.groups]))
+    own = all(group.own for group in cell.groups)
+    parts = [_part_of(each, around, loop, via, own) for each in row.cell.groups]
+    return replace(row, cell=replace(row.cell, groups=parts))
 
 
-def _part_of(group: Group, around: set[int], loop: int, via: str) -> Group:
+def _part_of(group: Group, around: set[int], loop: int, via: str, own: bool) -> Group:
     part = group.element
     found = [mark.how for mark in part.marks if mark.loop in around]
     if isinstance(part, Listed) and part.cell.is_tuple:
-        inner = [_part_of(each, around, loop, via) for each in part.cell.groups]
+        inner = [_part_of(each, around, loop, via, own and group.own) for each in part.cell.groups]
         return replace(group, element=replace(part, cell=replace(part.cell, groups=inner)))
+    if isinstance(part, Instance) and own and group.own:
+        found.append(Vary.KEY)  # made for its tuple
     return replace(group, element=marked(part, (Mark(loop, max(found), via),))) if found else group
 
 
@@ -130,21 +132,8 @@ def own_marks(run: Interpreter, cell: ListCell, element: Instance, loop: int, vi
         return (Mark(loop, Vary.CHOICE if module else Vary.OTHER, via),)
     around = {each for group in cell.groups for each in group.loops}
     inside = [mark.how for value in element.fields.values() for mark in value.marks if mark.loop in around]
-    if module and not _are_made_apart(run, cell):
+    if module and not are_apart(cell):
         return ()
     if module:  # another object in each iteration, though it may be of equal parts
         inside.append(Vary.KEY)
     return (Mark(loop, max(inside), via),) if inside else ()
-
-
-def _are_made_apart(run: Interpreter, cell: ListCell) -> bool:
-    """Whether no object stands in a list twice: each is made where it is added."""
-    seen: set[int] = set()
-    for group in cell.groups:
-        element, loop = group.element, group.loops[-1] if group.loops else 0
-        if cell.repeats is not None or not isinstance(element, Instance) or id(element.fields) in seen:
-            return False
-        seen.add(id(element.fields))
-        if group.repeated and element.born < run.loop_clocks.get(loop, element.born + 1):
-            return False
-    return True

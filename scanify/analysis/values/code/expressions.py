@@ -23,26 +23,26 @@ from scanify.analysis.values.domain import (
     Library,
     Listed,
     Mapped,
-    Marks,
     Number,
     OneOf,
     Text,
     Unknown,
     Value,
-    Vary,
     is_none,
     join,
     marked,
-    merged,
     options,
-    raised,
     sized,
 )
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
+from scanify.analysis.values.held import held_marks
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.likeness import is_layer
+from scanify.analysis.values.marks import Marks, Vary, merged, raised
+from scanify.analysis.values.part import part_of
+from scanify.analysis.values.sharing import made_since
 
 Evaluate = Callable[[Interpreter, Env, ast.expr], Value]
 
@@ -95,7 +95,7 @@ def _display(run: Interpreter, env: Env, node: ast.List | ast.Tuple | ast.Set) -
         if not isinstance(element, ast.Starred):
             value = evaluate(run, env, element)
             keep(run, env, value, element, node)
-            groups.append(Group(value, element, env.module))
+            groups.append(Group(value, element, env.module, own=made_since(run, value, run.turn), part=part_of(value)))
             continue
         spread = elements_of(run, env, evaluate(run, env, element.value), element)
         whole, why = whole and spread.whole, why or spread.why
@@ -113,7 +113,7 @@ def _dict(run: Interpreter, env: Env, node: ast.Dict) -> Value:
             spread_dict(cell, value, part, env)
             continue
         keep(run, env, value, part, node)
-        store_entry(cell, evaluate(run, env, key), value, part, env)
+        store_entry(cell, evaluate(run, env, key), value, part, env, own=made_since(run, value, run.turn))
     return Mapped(cell)
 
 
@@ -144,22 +144,26 @@ def _comprehension(run: Interpreter, env: Env, node: Comprehension) -> Value:
             conditional, count = True, None
     if isinstance(node, ast.DictComp):
         key, value = evaluate(run, inner, node.key), evaluate(run, inner, node.value)
+        own = made_since(run, value, run.regions[-1].turn)
         del run.regions[regions:]
         cell = DictCell(node, env.module, born, function=env.function)
-        store_entry(cell, key, value, node.value, env, tuple(loops), count, conditional)
+        store_entry(cell, key, value, node.value, env, tuple(loops), count, conditional, own)
         return Mapped(cell)
     value = evaluate(run, inner, node.elt)
     keep(run, env, value, node.elt, node)
+    own = made_since(run, value, run.regions[-1].turn)
     del run.regions[regions:]
     listed = ListCell(node, env.module, born, function=env.function)
-    listed.groups.append(Group(value, node.elt, env.module, tuple(loops), count, conditional=conditional))
+    around = tuple(loops)
+    group = Group(value, node.elt, env.module, around, count, conditional=conditional, own=own, part=part_of(value))
+    listed.groups.append(group)
     return Listed(listed, merged(lengths))
 
 
 def _loop_region(run: Interpreter, loop: int, times: int | None):  # type: ignore[no-untyped-def]
     from scanify.analysis.values.interpreter import Region
 
-    return Region(loop, run.tick(), times)
+    return Region(loop, run.tick(), times, run.clock)
 
 
 # -- operators -------------------------------------------------------------------------------------------------------
@@ -319,7 +323,7 @@ def _text(run: Interpreter, env: Env, node: ast.JoinedStr) -> Value:
     values = [evaluate(run, env, part.value) for part in node.values if isinstance(part, ast.FormattedValue)]
     given_away(run, env, node, values, "an f-string", Does.TEXT)
     written(run, env, node, values)
-    return Text(merged(raised(value.marks, Vary.NUMBER) for value in values))
+    return Text(raised(held_marks(*values), Vary.NUMBER))
 
 
 def _starred(run: Interpreter, env: Env, node: ast.Starred) -> Value:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from scanify.analysis.values.code.elements import given_element, is_from_elsewhere, own_marks, row_of, rows_of_numbers
 from scanify.analysis.values.domain import (
-    AN_ELEMENT,
     Array,
     Const,
     Instance,
@@ -13,24 +12,22 @@ from scanify.analysis.values.domain import (
     Library,
     Listed,
     Mapped,
-    Mark,
-    Marks,
     Number,
     OneOf,
     Text,
     Unknown,
     Value,
-    Vary,
     Walked,
     chosen,
     join,
     marked,
-    merged,
     options,
 )
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter, without_marks
+from scanify.analysis.values.marks import AN_ELEMENT, Mark, Marks, Vary, merged
+from scanify.analysis.values.part import Part, taken
 from scanify.analysis.values.replace import replace
 
 
@@ -83,7 +80,7 @@ def elements_of(run: Interpreter, env: Env, value: Value, node: ast.AST) -> Spre
 
 def _spread_of(cell: ListCell, node: ast.AST, env: Env) -> Spread:
     """The elements of a list; of one from elsewhere whose annotation says nothing of them, they are unknown."""
-    groups = list(cell.groups)
+    groups = [group if group.part else replace(group, part=Part(cell, group=group)) for group in cell.groups]
     if cell.given and not groups:
         groups = [Group(Unknown(cell.why, cell.why_at, given=True), node, env.module, (), None, True)]
     return Spread(groups, cell.whole, cell.why, cell.may_lack)
@@ -180,7 +177,7 @@ def _element(run: Interpreter, env: Env, cell: ListCell, loop: int, node: ast.AS
     constants = {repr(group.element.value) for group in cell.groups if isinstance(group.element, Const)}
     if len(constants) == 1 and all(isinstance(group.element, Const) for group in cell.groups):
         return first
-    element = cell.element()
+    element = taken(cell.element(), Part(cell, walked=loop))
     given = [group for group in cell.groups if is_from_elsewhere(cell, group)]
     if given:
         return given_element(run, cell, element, given, loop, via)

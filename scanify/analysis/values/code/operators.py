@@ -14,21 +14,18 @@ from scanify.analysis.values.domain import (
     Key,
     Listed,
     Mapped,
-    Marks,
     Number,
     Text,
     Unknown,
     Value,
-    Vary,
     join,
     marked,
-    merged,
     options,
-    raised,
 )
 from scanify.analysis.values.environment import Env
-from scanify.analysis.values.heap import Does, Group
+from scanify.analysis.values.heap import Does
 from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.marks import Marks, Vary, merged, raised
 from scanify.analysis.values.replace import replace
 
 
@@ -51,7 +48,7 @@ def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.oper
             spread_dict(cell, side, node, env)
         return Mapped(cell)
     if isinstance(left, Array | Key) or isinstance(right, Array | Key):
-        made = of_arrays([left, right], marks)
+        made = replace(of_arrays([left, right], marks), born=run.tick())
         return replace(made, size=None) if isinstance(op, ast.MatMult) else made
     if isinstance(left, Text) or isinstance(right, Text):
         return Text(marks)
@@ -146,6 +143,6 @@ def _repeated(run: Interpreter, env: Env, node: ast.AST, listed: Listed, times: 
     run.use(listed.cell, Does.JOIN, node, env)
     for group in listed.cell.groups:
         total = group.count * count if group.count is not None and count is not None else None
-        cell.groups.append(Group(group.element, group.node, group.module, group.loops, total))
+        cell.groups.append(replace(group, count=total))
     cell.whole, cell.repeats = listed.cell.whole, node
     return Listed(cell, times.marks)

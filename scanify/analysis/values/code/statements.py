@@ -19,7 +19,7 @@ from scanify.analysis.values.code.definitions import (
 )
 from scanify.analysis.values.code.expressions import evaluate, tested
 from scanify.analysis.values.code.generators import generated
-from scanify.analysis.values.code.iteration import iterate, note_length
+from scanify.analysis.values.code.iteration import HOW_IT_VARIES, iterate, note_length
 from scanify.analysis.values.code.operators import combine
 from scanify.analysis.values.code.stores import as_loaded, note_stores
 from scanify.analysis.values.code.targets import bind_target
@@ -34,23 +34,21 @@ from scanify.analysis.values.domain import (
     Library,
     Listed,
     Mapped,
-    Mark,
     Number,
     Unknown,
     Value,
-    Vary,
     Walked,
     is_none,
     join,
     marked,
     options,
-    raised,
 )
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does
 from scanify.analysis.values.identity import is_coarse, kind_of
 from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.marks import Mark, Vary, raised
 from scanify.analysis.values.replace import replace
 
 
@@ -262,8 +260,10 @@ def _repeat(
     before = env.names
     env.begin(before)
     with run.region(loop, count):
+        run.next_turn()
         begin(env)
         execute(run, env, node.body, flow)
+        kept = env.partly - before.keys()  # without them an iteration has those of the one before
         changing = {name for name, value in env.names.items() if name in before and value is not before[name]}
         carried = changing if isinstance(node, ast.While) else changing - names_in([node.target])
         if carried:
@@ -272,9 +272,11 @@ def _repeat(
             for name in carried:
                 among = any(env.names[name] is value for value in swapped)
                 env.bind(name, _carried(before[name], env.names[name], loop, name, among))
-            if not same:  # what acts the same way need not be run again where only effects are asked for
-                begin(env)
-                execute(run, env, node.body, flow)
+            kept = kept if same else carried  # what acts the same way need not be run again for its effects alone
+        if kept:
+            run.next_turn()
+            begin(env)
+            execute(run, env, node.body, flow)
     env.join([before, env.names], before)
 
 
@@ -283,12 +285,8 @@ def _carried(before: Value, after: Value, loop: int, name: str, among: bool) -> 
 
     `among` says that the iteration before leaves it one of the values that names had before the loop.
     """
-    from scanify.analysis.values.domain import Key, Text
-
     value = join([before, after])
-    how = (
-        Vary.KEY if isinstance(value, Key) else Vary.NUMBER if isinstance(value, Number | Text | Array) else Vary.OTHER
-    )
+    how = HOW_IT_VARIES.get(type(value), Vary.OTHER)
     if isinstance(value, Const):
         return value
     if among and how is not Vary.KEY:

@@ -28,7 +28,9 @@ from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does, Group
 from scanify.analysis.values.interpreter import Interpreter, Stored
+from scanify.analysis.values.part import part_of
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.sharing import made_since
 
 
 def note_stores(run: Interpreter, env: Env, node: ast.stmt, target: ast.expr, given: ast.expr, value: Value) -> None:
@@ -145,7 +147,8 @@ def _store_element(run: Interpreter, env: Env, target: ast.Subscript, owner: Val
         for region in loops:
             count = count * region.count if count is not None and region.count is not None else None
         numbers = tuple(region.loop for region in loops)
-        store_entry(cell, key, value, target, env, numbers, None if conditional else count, conditional)
+        own = made_since(run, value, loops[-1].turn if loops else 0)
+        store_entry(cell, key, value, target, env, numbers, None if conditional else count, conditional, own)
         if not any(each is target for each in cell.grown):
             cell.grown.append(target)
         run.use(cell, Does.GROW, target, env)
@@ -173,7 +176,9 @@ def _placed(run: Interpreter, env: Env, target: ast.Subscript, owner: Listed, va
         count = next((group.count for group in cell.groups), None)
         kept = [group for group in cell.groups if not isinstance(group.element, Const) and group.node is not target]
         once = not loops
-        made = Group(value, target, env.module, tuple(region.loop for region in loops), 1 if once else count)
+        own = made_since(run, value, loops[-1].turn if loops else 0)
+        around = tuple(region.loop for region in loops)
+        made = Group(value, target, env.module, around, 1 if once else count, own=own, part=part_of(value))
         cell.groups = [*kept, made]
         cell.repeats = None
         if not any(each is target for each in cell.grown):
@@ -183,4 +188,4 @@ def _placed(run: Interpreter, env: Env, target: ast.Subscript, owner: Listed, va
     run.use(cell, Does.CHANGE, target, env, env.code(target))
     if cell.groups:
         cell.groups = [replace(group, conditional=True) for group in cell.groups]
-        cell.groups.append(Group(value, target, env.module, conditional=True, count=None))
+        cell.groups.append(Group(value, target, env.module, conditional=True, count=None, part=part_of(value)))

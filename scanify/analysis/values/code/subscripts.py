@@ -20,18 +20,16 @@ from scanify.analysis.values.domain import (
     Text,
     Unknown,
     Value,
-    Vary,
-    as_keys,
     chosen,
     join,
     marked,
-    merged,
     options,
-    raised,
 )
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.marks import Vary, as_keys, merged, raised
+from scanify.analysis.values.part import Part, item, taken
 from scanify.analysis.values.replace import replace
 
 
@@ -60,7 +58,8 @@ def _sliced(run: Interpreter, env: Env, node: ast.Subscript, owner: Value) -> Va
         spread = elements_of(run, env, owner, node)
         part = node.slice
         assert isinstance(part, ast.Slice)
-        cell.groups = [_part_of(group) for group in cut(spread.groups, part)]
+        bounds = (_number(part.lower), _number(part.upper)) if part.step is None else (None, None)
+        cell.groups = [_part_of(group, owner.cell, *bounds) for group in cut(spread.groups, part)]
         cell.whole, cell.why, cell.copied, cell.repeats = spread.whole, spread.why, owner.cell, owner.cell.repeats
         return Listed(cell, owner.marks)
     if isinstance(owner, Key):
@@ -105,8 +104,10 @@ def _without(groups: list[Group], first: int) -> list[Group]:
     return [replace(each, conditional=True) for each in groups] if first else groups
 
 
-def _part_of(group: Group) -> Group:
-    return Group(group.element, group.node, group.module, group.loops, None, group.spread, True)
+def _part_of(group: Group, cell: ListCell, first: int | None, last: int | None) -> Group:
+    within = group.part or Part(cell)
+    part = Part(cell, first, last, within.group) if within.of is cell else Part(within.of, None, None, within.group)
+    return replace(group, count=None, conditional=True, part=part)
 
 
 def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: Value) -> Value:
@@ -130,15 +131,16 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
         case Mapped():
             known = owner.cell.entries.get(index.value) if isinstance(index, Const) else None
             if known is not None:
-                return known
+                return taken(known, Part(owner.cell))
             run.use(owner.cell, Does.INDEX, node, env)
-            taken = tuple(replace(mark, how=Vary.CHOICE) for mark in marks)
-            return marked(owner.cell.value(), merged([owner.marks, taken]))
+            picked = tuple(replace(mark, how=Vary.CHOICE) for mark in marks)
+            return marked(owner.cell.value(), merged([owner.marks, picked]))
         case Key():
             return Key(as_keys(index.marks) or owner.marks)
         case Array():
             size = of_subscript(run, env, node, owner)
-            return Array(owner.numpy, merged([owner.marks, index.marks]), owner.shape, size=size)
+            born = owner.born if owner.numpy else run.tick()
+            return Array(owner.numpy, merged([owner.marks, index.marks]), owner.shape, born=born, size=size)
         case Text() | Number() | Const():
             return Text(index.marks) if not isinstance(owner, Number) else Number(index.marks)
         case Instance(cls=Library(), fields={"layers": Listed(cell=cell)}):
@@ -169,6 +171,8 @@ def element_at(cell: ListCell, index: Value) -> Value:
     position = index.value if isinstance(index, Const) and isinstance(index.value, int) else None
     if position is not None and cell.whole and all(group.count == 1 and not group.loops for group in groups):
         if -len(groups) <= position < len(groups):
-            return groups[position].element
+            return taken(groups[position].element, item(cell, position))
         return Unknown("an index beyond the list")
-    return cell.element() if groups else Unknown(cell.why or "an element of an empty list", cell.why_at)
+    if not groups:
+        return Unknown(cell.why or "an element of an empty list", cell.why_at)
+    return cell.element() if position is None else taken(cell.element(), item(cell, position))

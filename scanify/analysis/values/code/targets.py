@@ -8,11 +8,9 @@ from scanify.analysis.values.domain import (
     Key,
     Listed,
     Mapped,
-    Marks,
     OneOf,
     Unknown,
     Value,
-    Vary,
     Walked,
     chosen,
     join,
@@ -22,7 +20,10 @@ from scanify.analysis.values.domain import (
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter, without_marks
+from scanify.analysis.values.marks import Marks, Vary
+from scanify.analysis.values.part import Part, item, part_of, taken
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.sharing import are_apart
 
 
 def bind_target(run: Interpreter, env: Env, target: ast.expr, value: Value) -> None:
@@ -61,13 +62,15 @@ def unpacked(run: Interpreter, env: Env, node: ast.AST, value: Value, targets: l
     star = next((at for at, each in enumerate(targets) if isinstance(each, ast.Starred)), None)
     if isinstance(value, Listed) and value.cell.whole and all(one.count == 1 for one in value.cell.groups):
         parts = [group.element for group in value.cell.groups]
+        if not value.cell.is_tuple:
+            parts = [taken(part, item(value.cell, at)) for at, part in enumerate(parts)]
         if star is None and len(parts) == len(targets):
             return parts
         if star is not None and len(parts) >= len(targets) - 1:
             behind = len(targets) - star - 1
             middle = parts[star : len(parts) - behind]
             rest = ListCell(node, env.module, run.tick(), function=env.function)
-            rest.groups = [Group(each, node, env.module) for each in middle]
+            rest.groups = [Group(each, node, env.module, part=part_of(each)) for each in middle]
             rest.copied = value.cell
             return [*parts[:star], Listed(rest), *parts[len(parts) - behind :]]
     if isinstance(value, OneOf) and star is None:
@@ -78,18 +81,22 @@ def unpacked(run: Interpreter, env: Env, node: ast.AST, value: Value, targets: l
         return [Key(value.marks, many=isinstance(each, ast.Starred)) for each in targets]
     loop = run.new_loop()
     parts = []
-    for each in targets:
+    for at, each in enumerate(targets):
         element, _ = iterate(run, env, value, loop, node, "")
         element = without_marks(element, [loop])
         element = replace(element, part=True) if isinstance(element, Unknown) else element
+        walked = value.parts[0] if isinstance(value, Walked) and value.parts else value
+        source = walked.cell if isinstance(walked, Listed) and walked is value else None
         if isinstance(each, ast.Starred):
+            own = isinstance(walked, Listed | Mapped) and are_apart(walked.cell)
+            part = Part(source, at, at + 1 - len(targets) or None)
             cell = ListCell(node, env.module, run.tick(), function=env.function)
-            cell.groups = [Group(element, node, env.module, (loop,), None)]
-            walked = value.parts[0] if isinstance(value, Walked) and value.parts else value
+            cell.groups = [Group(element, node, env.module, (loop,), None, own=own, part=part)]
             cell.copied = walked.cell if isinstance(walked, Listed | Mapped) else None
             parts.append(Listed(cell))
         else:
-            parts.append(element)
+            number = at if star is None or at < star else at - len(targets)
+            parts.append(taken(element, item(source, number) if source is not None else Part()))
     return parts
 
 
