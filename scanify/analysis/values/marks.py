@@ -10,7 +10,7 @@ from scanify.analysis.values.replace import replace
 class Vary(IntEnum):
     """How a value differs between the iterations of a loop, from the most harmless on.
 
-    KEY: as random keys do. NUMBER: a number or a label. CHOICE: one of a few things that a condition picks. LISTED: what
+    KEY: as random keys do. NUMBER: a number or a label. CHOICE: one of a few that a condition picks. LISTED: what
     a caller lists. SHAPE: the shape of an array. OTHER: in an unknown way. CARRY and CARRY_SHAPE are no differences
     between layers: they mark what goes from one iteration to the next, and what is read of its shape.
     """
