@@ -14,7 +14,8 @@ from scanify.nn.arguments.axes import InAxes, normal_axes, parameter_names, spli
 from scanify.nn.arguments.layer_inputs import Ref, rows_of
 from scanify.nn.layer_sequence import LayerSequence
 from scanify.nn.list_manners import position_of
-from scanify.nn.programs.eager import applied, compiled
+from scanify.nn.programs.build_rows import build_rows
+from scanify.nn.programs.eager import applied
 from scanify.nn.programs.layer_call import Call
 from scanify.nn.scans.checkpoint import RematPolicy, ScanCheckpointPolicy, effective_policy
 from scanify.nn.scans.loop import Unroll, first_of, run_scan
@@ -136,16 +137,13 @@ class ArrayStacked(LayerSequence[M]):
 
             others: list[Any] = []  # what is no array is the same in all layers, which are traced as one
 
-            def one(carry: None, given: Any) -> tuple[None, Any]:
+            def one(given: Any) -> Any:
                 args, kwargs = rebuild(given)
                 arrays, other = eqx.partition(make(*args, **kwargs), is_array)
                 others[:] = [other]
-                return carry, arrays
+                return arrays
 
-            def every(given: Any) -> Any:
-                return jax.lax.scan(one, None, jax.tree.map(jnp.asarray, given), length=count)[1]
-
-            stacked: B = eqx.combine(compiled(every, given), others[0])
+            stacked: B = eqx.combine(build_rows(one, jax.tree.map(jnp.asarray, given), count), others[0])
             return ArrayStacked(stacked, count, gradient_checkpointing)
 
         return build

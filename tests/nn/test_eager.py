@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from scanify.nn import ArrayStacked, BlockSeq
-from scanify.nn.programs.eager import _COMPILED
+from scanify.nn.programs.eager import COMPILED
 
 KINDS = [ArrayStacked, BlockSeq]
 X = jnp.linspace(-1, 1, 3)
@@ -35,7 +35,7 @@ def loop(layers: list[Layer], x: Any, scale: Any) -> Any:
 
 
 def programs() -> int:
-    return len(_COMPILED._known)
+    return len(COMPILED._known)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,4 +1,4 @@
-"""Layers that are built stacked, by one vmapped call, against layers that are built one after another."""
+"""Layers that are built stacked against layers that are built one after another."""
 
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from scanify.nn import ArrayStacked
+from scanify.nn.programs import build_rows
 
 N = 3
 
@@ -150,3 +151,65 @@ class TestAxesThatAreNamed:
     def test_a_word_that_is_no_rule_is_refused(self) -> None:
         with pytest.raises(TypeError, match="expected `in_axes` to be \"by shape\" or axes, got 'shape'"):
             ArrayStacked.init(N, Block, in_axes="shape")(4, key=jr.split(jr.key(0), N))  # type: ignore[arg-type]
+
+
+class TestLargeLayers:
+    """Layers of a MB and more are written into the stack by a program for one of them."""
+
+    class Large(eqx.Module):
+        weight: jax.Array
+        half: jax.Array
+        rate: Any
+        table: np.ndarray
+        near: jax.Array
+        key: Any
+
+        def __init__(self, around: Any, keep: bool, *, key: Any) -> None:
+            self.weight = jr.normal(key, (600, 600))
+            self.half = self.weight[:2].astype(jnp.bfloat16)
+            self.rate, self.table = jnp.asarray(0.5), np.arange(3)  # of a weak type; of numpy
+            self.near, self.key = around + jr.uniform(key), key if keep else None
+
+    @pytest.fixture
+    def built(self, monkeypatch: pytest.MonkeyPatch) -> Any:
+        """What was made of programs: scans, or programs for one layer."""
+        made: list[Any] = []
+        of = build_rows.COMPILED.of
+
+        def noted(program: Any, jitted: Any) -> Any:
+            return made.append((jitted.__name__, program)) or of(program, jitted)
+
+        monkeypatch.setattr(build_rows.COMPILED, "of", noted)
+        return made
+
+    @pytest.mark.parametrize("keep", [False, True])
+    def test_they_are_those_of_a_loop(self, keep: bool, built: Any) -> None:
+        around, keys = jnp.arange(3.0), jr.split(jr.key(0), N)
+        in_axes = ((None, None), {"key": 0})
+        got = ArrayStacked.init(N, self.Large, in_axes=in_axes)(around, keep, key=keys)
+        assert same(got, ArrayStacked.of([self.Large(around, keep, key=key) for key in keys]))
+        assert got.stacked.rate.weak_type
+        # There is no stack of keys to write to.
+        assert [name for name, _ in built] == ["_scanning" if keep else "_putting"]
+
+    def test_the_peak_is_at_most_twice_the_parameters_of_four(self, built: Any) -> None:
+        keys = jr.split(jr.key(0), 4)
+        ArrayStacked.init(4, eqx.nn.MLP, in_axes=((None, None, None, None), {"key": 0}))(512, 512, 1024, 1, key=keys)
+        [(_, program)] = built
+        stack = [jax.ShapeDtypeStruct((4, *out.shape), out.dtype) for out in program.outs]
+        size = sum(out.size * out.dtype.itemsize for out in stack)
+        captured = [program.consts[at] for at in program.captured]
+        used = build_rows._putting(program).lower(stack, np.int32(0), [keys], captured).compile().memory_analysis()
+        assert used.alias_size_in_bytes >= size  # the stack is written where it is
+        assert size + used.temp_size_in_bytes <= 2 * size
+
+    def test_a_device_that_the_constructor_names_is_left_to_jax(self, built: Any) -> None:
+        class Placed(eqx.Module):
+            weight: jax.Array
+
+            def __init__(self, *, key: Any) -> None:
+                self.weight = jax.device_put(jr.normal(key, (600, 600)), jax.devices()[0])
+
+        keys = jr.split(jr.key(0), N)
+        assert same(ArrayStacked.init(N, Placed)(key=keys), ArrayStacked.of([Placed(key=key) for key in keys]))
+        assert [name for name, _ in built] == ["_scanning"]

@@ -16,16 +16,9 @@ from scanify.nn.programs.literals import replay
 from scanify.nn.programs.program import Program, trace
 from scanify.nn.programs.skeleton import without_dead
 from scanify.nn.trees.boxed import Number
+from scanify.nn.trees.is_eager import is_eager
 from scanify.nn.trees.key_order import ordered, plain
 from scanify.nn.trees.leaves import is_array, is_number
-
-try:  # jax says it nowhere in public
-    from jax._src.core import trace_state_clean as _nothing_is_traced
-except ImportError:
-
-    def _nothing_is_traced() -> bool:
-        return False
-
 
 _KEPT = 128  # compiled programs
 
@@ -37,18 +30,19 @@ class _Compiled:
         self._known: OrderedDict[Hashable, Any] = OrderedDict()
         self._lock = Lock()
 
-    def of(self, program: Program) -> Any:
-        """A function of the program's arrays and of those that it closes over."""
-        key = (program.key, program.captured, tuple((one.place, one.bits) for one in program.constants))
+    def of(self, program: Program, jitted: Callable[[Program], Any] | None = None) -> Any:
+        """A function of the program's arrays and of those that it closes over; or what else `jitted` makes of it."""
+        make = jitted or _jitted
+        key = (make, program.key, program.captured, tuple((one.place, one.bits) for one in program.constants))
         with self._lock:
-            found = self._known.setdefault(key, _jitted(program)) if key not in self._known else self._known[key]
+            found = self._known.setdefault(key, make(program)) if key not in self._known else self._known[key]
             self._known.move_to_end(key)
             if len(self._known) > _KEPT:
                 self._known.popitem(last=False)
         return found
 
 
-_COMPILED = _Compiled()
+COMPILED = _Compiled()
 
 
 def applied(
@@ -81,7 +75,7 @@ def compiled(call: Callable[[Any], Any], given: Any) -> Any:
 
     Arrays that `call` closes over are concrete to it in both cases.
     """
-    if not _is_eager():
+    if not is_eager():
         return call(given)
     leaves, treedef = jax.tree.flatten(ordered(given))
     places = [at for at, leaf in enumerate(leaves) if is_array(leaf)]
@@ -97,7 +91,7 @@ def compiled(call: Callable[[Any], Any], given: Any) -> Any:
     arrays = [leaves[at] for at in places]
     program = trace(on_arrays, arrays, derivatives=False)  # nothing here is differentiated
     captured = [program.consts[at] for at in program.captured]
-    done = program.result(_COMPILED.of(program)(arrays, captured))
+    done = program.result(COMPILED.of(program)(arrays, captured))
     return plain(jax.tree.map(_unbox, done))
 
 
@@ -109,11 +103,12 @@ def _unbox(leaf: Any) -> Any:
     return leaf.value if isinstance(leaf, Number) else leaf
 
 
-def _is_eager() -> bool:
-    return bool(_nothing_is_traced()) and not jax.config.jax_disable_jit
-
-
 def _jitted(program: Program) -> Any:
+    return jax.jit(running(program))
+
+
+def running(program: Program) -> Callable[[Any, Any], list[Any]]:
+    """What runs the program on its arrays and on those that it closes over."""
     jaxpr, at = without_dead(program.jaxpr), program.captured
     variables = zip(jaxpr.constvars, program.consts, strict=True)
     # What is no array, as a mutable one, is that very object in every call.
@@ -125,4 +120,4 @@ def _jitted(program: Program) -> Any:
             consts[index] = const
         return replay(jaxpr, consts, arrays, {})
 
-    return jax.jit(run)
+    return run

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from scanify.nn.trees.in_place import can_be_written, on_one_device, stacked_in_place
 from scanify.nn.trees.leaves import has_aval
 
 
@@ -20,6 +21,8 @@ def stack_leaves(column: Sequence[Any]) -> Any:
         )
     if all(isinstance(leaf, np.ndarray | np.generic) for leaf in column):
         return np.stack(column)
+    if on_one_device(column) and all(can_be_written(leaf) and not leaf.weak_type for leaf in column):
+        return stacked_in_place(column)
     stacked = jnp.stack(column)
     sharding = _sharding_of_stack(column)
     return stacked if sharding is None else jax.device_put(stacked, sharding)

@@ -1,0 +1,80 @@
+"""Layers that are built into their stack, one after another."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from scanify.jaxpr.reading.calls import children
+from scanify.nn.programs.eager import COMPILED, running
+from scanify.nn.programs.program import Program, trace
+from scanify.nn.trees.in_place import can_be_written, empty, on_one_device, written
+from scanify.nn.trees.is_eager import is_eager
+from scanify.nn.trees.structs import row_struct
+
+_LARGE = 1 << 20  # bytes of a layer
+
+
+def build_rows(one: Callable[[Any], Any], given: Any, count: int) -> Any:
+    """The arrays that `one` gives for each row of the arrays in `given`, stacked.
+
+    It is a scan. Of a scan over large layers XLA keeps two layers more than of one layer by itself, so that outside of
+    transformations those are written into the stack by a compiled program for one of them.
+    """
+
+    arrays, treedef = jax.tree.flatten(given)
+    if not is_eager() or any(isinstance(array, jax.core.Tracer) for array in arrays):
+        return jax.lax.scan(lambda carry, row: (carry, one(row)), None, given, length=count)[1]
+    program = trace(lambda row: one(jax.tree.unflatten(treedef, row)), list(map(row_struct, arrays)), derivatives=False)
+    captured = [program.consts[at] for at in program.captured]
+    computed = [array for array in (*arrays, *captured) if hasattr(array, "sharding")]  # those of numpy have none
+    if not _is_large(program) or _placed(program.jaxpr) or not on_one_device(computed):
+        return program.result(COMPILED.of(program, _scanning)(count, arrays, captured))
+    stack = [empty(count, out) for out in program.outs]
+    put = COMPILED.of(program, _putting)
+    for at in range(count):
+        stack = put(stack, np.int32(at), arrays, captured)
+    return program.result(stack)
+
+
+def _is_large(program: Program) -> bool:
+    """Whether a layer takes much memory, all of it in arrays that can be written into a stack."""
+    size = sum(out.size * out.dtype.itemsize for out in program.outs)
+    return all(map(can_be_written, program.outs)) and size > _LARGE
+
+
+def _scanning(program: Program) -> Any:
+    run = running(program)
+
+    def scan(count: int, arrays: list[Any], captured: list[Any]) -> list[Any]:
+        return list(jax.lax.scan(lambda carry, row: (carry, run(row, captured)), None, arrays, length=count)[1])
+
+    return jax.jit(scan, static_argnums=0)
+
+
+def _putting(program: Program) -> Any:
+    run = running(program)
+
+    def put(stack: list[Any], at: Any, arrays: list[Any], captured: list[Any]) -> list[Any]:
+        rows = [jax.lax.dynamic_index_in_dim(array, at, keepdims=False) for array in arrays]
+        outs = run(rows, captured)
+        return [written(whole, at, out) for whole, out in zip(stack, outs, strict=True)]
+
+    return jax.jit(put, donate_argnums=0)
+
+
+def _placed(jaxpr: Any) -> bool:
+    """Whether a program says itself where it computes or keeps something."""
+    for equation in jaxpr.eqns:
+        name = equation.primitive.name
+        if "shard" in name or name in _PLACES:
+            return True
+        if name == "device_put" and any(device is not None for device in equation.params["devices"]):
+            return True
+        if any(_placed(getattr(child, "jaxpr", child)) for child in children(equation)):
+            return True
+    return False
+
+
+_PLACES = frozenset(("reshard", "mesh_cast", "pvary"))
