@@ -336,3 +336,32 @@ def test_a_name_that_other_loops_use_too_may_name_a_part() -> None:
         isinstance(found, Plan)
         for found in decide(text.replace("        outs = []\n", f"        outs = []\n    {seen}"))
     )
+
+
+ELSEWHERE = """\
+from layers.embedding import Embed, make
+
+
+class Net(eqx.Module):
+    embeds: list[DECLARED]
+
+    def __init__(self, key):
+        self.embeds = [MADE(260, 8, key=k) for k in jr.split(key, 8)]
+
+    def __call__(self, tokens):
+        return jnp.concatenate([eqx.filter_vmap(embed)(tokens[..., i]) for i, embed in enumerate(self.embeds)])
+"""
+
+
+@pytest.mark.parametrize(
+    ("declared", "made", "listed"),
+    [("Embed", "Embed", True), ("object", "Embed", False), ("make", "make", False), ("Embed", "make", False)],
+)
+def test_independent_layers_of_a_class_of_another_package(declared: str, made: str, listed: bool) -> None:
+    head = PRELUDE[: PRELUDE.index("class Model")]
+    text = head + ELSEWHERE.replace("DECLARED", declared).replace("MADE", made)
+    found = decide(text)
+    assert len(found) == listed
+    for plan in found:
+        assert isinstance(plan, Plan) and not plan.safe and "are Equinox modules" in plan.obligations[0]
+    assert not decide(text.replace("class Net(eqx.Module)", "class Net"))

@@ -8,7 +8,7 @@ from pathlib import Path
 from scanify.analysis.facts import Place, Span
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.fact import LoopFact
-from scanify.analysis.loops.layer_list import Layers
+from scanify.analysis.loops.layer_list import Layers, groups_of
 from scanify.analysis.loops.stack import (
     Refused,
     StackChoice,
@@ -20,6 +20,7 @@ from scanify.analysis.loops.stack import (
     may_be_replaced,
 )
 from scanify.analysis.lower.loop import Form, Loop, Order
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import (
     Body,
     CallStack,
@@ -61,7 +62,8 @@ def decide(run: Interpreter, choices: Choices, fact: LoopFact, stays: Place | No
     if loop.form is Form.SEQUENTIAL:
         return decide_sequential(run, choices, fact)
     if fact.kind is Kind.MAP and loop.element is not None:
-        if layers.few is not None or constructs(loop) or (not layers.known and layers.refusal is None):
+        unknown = not layers.known and layers.refusal is None and not _of_one_declared_class(run, layers)
+        if layers.few is not None or constructs(loop) or unknown:
             return None
         if loop.is_statement and (fact.problems or layers.refusal is not None):
             return None
@@ -75,6 +77,19 @@ def decide(run: Interpreter, choices: Choices, fact: LoopFact, stays: Place | No
     if isinstance(stack, Refused):
         return refuse(fact, stack.rule, stack.reason, stack.place, stack.remedy)
     return _plan(run, fact, stack)
+
+
+def _of_one_declared_class(run: Interpreter, layers: Layers) -> bool:
+    """Whether a module's field is declared to hold a class of another package, of which one call makes all layers."""
+    field = run.classes.fields(layers.owner).get(layers.attribute or "") if layers.owner is not None else None
+    if field is None or layers.owner is None or not run.classes.is_module(layers.owner):
+        return False
+    made = [group.node for cell in layers.cells for group in groups_of(cell) if group.repeated]
+    names = {dotted(node.func) for node in made if isinstance(node, ast.Call)}
+    declared = {dotted(each) for each in nodes_in(field.statement.annotation)}
+    only = next(iter(names), None)
+    made_alike = len(names) == 1 and len(made) == sum(len(groups_of(cell)) for cell in layers.cells)
+    return made_alike and only in declared and (only or "").rpartition(".")[2][:1].isupper()
 
 
 def constructs(loop: Loop) -> bool:
