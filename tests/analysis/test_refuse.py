@@ -417,3 +417,17 @@ def test_a_tuple_that_a_tree_at_replaces_is_stacked_in_the_call_as_a_list_is(whe
     asks = f"def load(model{annotation}, values):\n    return eqx.tree_at(lambda m: {where}, model, values)\n"
     plan = only(model(init=init) + asks)
     assert isinstance(plan, Plan) and isinstance(plan.stack, CallStack)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        (model(), "SCN212"),
+        (model(body("x = layer(x)\nprint(x)")), "SCN212"),
+        (model(init="self.layers = [Block(8, key=key), Block(16, key=key)]"), "SCN203"),
+    ],
+)
+def test_a_package_that_scanify_is_made_with_cannot_import_it(text, rule):
+    files = {"equinox/__init__.py": "", "equinox/nn/__init__.py": ""}
+    found = refused(rule, text, files=files, path="equinox/nn/_mlp.py")
+    assert rule != "SCN212" or "which imports `equinox` itself" in found.reason

@@ -29,6 +29,7 @@ from scanify.analysis.values.likeness import is_layer
 
 _ROUNDS = 3  # of following other names of lists, and the callers of functions
 _BELOW = frozenset({"equinox", "jax", "jaxtyping"})
+_NOTHING_GAINED = ("SCN202", "SCN203", "SCN215")
 
 
 def decisions(index: Index, paths: Iterable[Path], choices: Choices) -> list[Plan | Refusal]:
@@ -256,8 +257,8 @@ def in_line(index: Index, found: Sequence[Plan | Refusal]) -> list[Plan | Refusa
     return list(one_container(_not_below(index, apart)))
 
 
-def refused(plan: Plan, rule: str, reason: str, remedy: str = "") -> Refusal:
-    """The loop of a plan, refused after all."""
+def refused(plan: Plan | Refusal, rule: str, reason: str, remedy: str = "") -> Refusal:
+    """The loop of a plan, refused after all, or for another reason."""
     return Refusal(
         place=plan.place,
         rule=rule,
@@ -322,7 +323,7 @@ def _not_below(index: Index, found: Sequence[Plan | Refusal]) -> Iterator[Plan |
     for each in found:
         module: Module | None = index.module_at(each.place.path)
         package = module.name.partition(".")[0] if module is not None else ""
-        if isinstance(each, Plan) and package in _BELOW:
+        if package in _BELOW and (isinstance(each, Plan) or each.rule not in _NOTHING_GAINED):
             reason = f"the rewrite would import `scanify`, which imports `{package}` itself"
             yield refused(each, "SCN212", reason, "leave this loop as it is")
         else:
