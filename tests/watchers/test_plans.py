@@ -140,3 +140,22 @@ def test_a_rewrite_holds_back_and_names_the_place(
     assert "train.py:3 reads a norm of each leaf" in err and "--stack call" in err
     assert (tmp_path / "model.py").read_text() == MODEL
     assert run(["rewrite", "model.py", "--stack", "call"]) == 1
+
+
+@pytest.mark.parametrize(
+    "built",
+    [
+        "self.layers = self.built(key)\n\n    def built(self, key):\n        return [Block(k) for k in jax.random.split(key, 4)]",
+        "self.layers = Model.built(key)\n\n    @staticmethod\n    def built(key):\n        return [Block(k) for k in jax.random.split(key, 4)]",
+        "made = self.built(key)\n        self.layers = made\n\n    def built(self, key):\n        return [self.one(k) for k in jax.random.split(key, 4)]\n\n    def one(self, key):\n        return Block(key)",
+    ],
+)
+def test_layers_that_methods_build_hold_what_those_methods_name(tmp_path: Path, built: str) -> None:
+    model = MODEL.replace("self.layers = [Block(k) for k in jax.random.split(key, 4)]", built)
+    (tmp_path / "model.py").write_text(model)
+    search = "import equinox as eqx\nimport jax\n\n\ndef f(m):\n    return jax.tree.leaves(m, is_leaf=lambda x: isinstance(x, KIND))\n"
+    for kind, safe in (("eqx.nn.Linear", False), ("eqx.nn.LayerNorm", True)):
+        (tmp_path / "train.py").write_text(search.replace("KIND", kind))
+        (loop,) = Project.load([tmp_path]).analyse().loops
+        assert isinstance(loop, Plan) and isinstance(loop.stack, InitStack)
+        assert loop.safe is safe

@@ -41,7 +41,15 @@ def _held(index: Index, places: Iterable[Place]) -> list[Definition | External |
     seen: set[int] = set()
     while waiting and len(found) < _MAX_CLASSES:
         module, node = waiting.pop()
+        given = _parameters(node)
         for each in nodes_in(node):
+            if isinstance(each, ast.Call):
+                if isinstance(each.func, ast.Name) and each.func.id in given:
+                    return [None]  # whoever calls the function says what is made there
+                for one in _methods(index, each.func.attr) if isinstance(each.func, ast.Attribute) else ():
+                    if id(one[1]) not in seen:
+                        seen.add(id(one[1]))
+                        waiting.append(one)
             name = dotted(each) if isinstance(each, ast.Name | ast.Attribute) else None
             meaning = index.resolve(module, name) if name is not None else None
             if isinstance(meaning, External):
@@ -51,6 +59,27 @@ def _held(index: Index, places: Iterable[Place]) -> list[Definition | External |
                 found.append(meaning)
                 waiting.append((meaning.module, meaning.node))
     return found
+
+
+def _parameters(node: ast.AST) -> set[str]:
+    """The names of what a function is given."""
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return set()
+    args = node.args
+    return {each.arg for each in (*args.posonlyargs, *args.args, *args.kwonlyargs)} - {"self", "cls"}
+
+
+def _methods(index: Index, name: str) -> list[tuple[Module, ast.AST]]:
+    """The methods of a name that the classes of the project have: `self.make_blocks(...)` may call any of them."""
+    return [
+        (module, method)
+        for module in index.modules_with(name)
+        for statements in module.definitions.values()
+        for owner in statements
+        if isinstance(owner, ast.ClassDef)
+        for method in owner.body
+        if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and method.name == name
+    ]
 
 
 def _around(module: Module, place: Place) -> ast.AST | None:

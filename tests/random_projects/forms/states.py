@@ -39,7 +39,7 @@ STATES = (
             "@before\nhidden = [] if keep else None\nfor b in self.BLOCKS:#@\n    @first\n    x = BODY\n    if keep:\n"
             "        hidden.append(x)\n    @last\n@after\nreturn (x, hidden) if keep else x"
         ),
-        _ALL,
+        tags("elastic method"),
         arguments=(("keep", "True"),),
     ),
     Form(
