@@ -126,3 +126,26 @@ def test_a_part_of_each_that_the_loop_applies_may_be_of_any_class(kind, apply, m
         if found.container == "self.held":
             assert isinstance(found, Plan) != mixed, found
             assert not mixed or (found.rule == "SCN215" and "`part`" in found.reason)
+
+
+def test_a_layer_that_a_condition_makes_in_one_of_two_ways_is_one_layer():
+    init = "Chain(Counts(key) if x else Counts(others), Stops(), *callback)"
+    text = CLASSES + CHAIN + RUN.replace("CALL", init)
+    found = [each for each in decide(text) if each.container == "self.parts"]
+    assert found and all(isinstance(each, Refusal) and each.rule in ("SCN202", "SCN203") for each in found), found
+
+
+CHAIN = """\
+class Chain(eqx.Module):
+    parts: tuple
+
+    def __init__(self, *parts):
+        self.parts = tuple(parts)
+
+    def step(self, x, key):
+        for part in self.parts:
+            x = part.step(x, key)
+        return x
+
+
+"""

@@ -149,9 +149,9 @@ def _built_alike(one: Group, other: Group) -> bool:
 def _no_three(groups: Sequence[Group]) -> bool:
     names: dict[str, int] = {}
     for group in groups:
-        for option in options(group.element):
-            if isinstance(option, Instance) and isinstance(option.cls, Definition):
-                names[option.name] = names.get(option.name, 0) + 1
+        made = [option for option in options(group.element) if isinstance(option, Instance)]
+        for name in {each.name for each in made if isinstance(each.cls, Definition)}:  # each of them makes one layer
+            names[name] = names.get(name, 0) + 1
     return not any(count > 1 for count in names.values()) or sum(names.values()) < FEW
 
 
