@@ -25,7 +25,7 @@ from scanify.analysis.values.domain import (
     options,
 )
 from scanify.analysis.values.heap import Group
-from scanify.analysis.values.held import held
+from scanify.analysis.values.held import held, held_marks
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Mark, Marks, Vary
 from scanify.analysis.values.sharing import is_walked
@@ -98,31 +98,7 @@ def _differences(
             if worst is not None and worst.how > Vary.KEY:
                 yield Difference(max(worst.how, Vary.CHOICE), worst.via, path, sized=True)
         case Instance():
-            if id(value.fields) in seen or depth > _MAX_DEPTH:
-                return
-            seen.add(id(value.fields))
-            start = _entered(run, group)
-            whole = group.element.born if isinstance(group.element, Instance) else 0
-            walked = is_walked(value.marks, group)  # else it was made before, or is one of a few
-            before = depth and 0 < value.born < start <= whole and not walked
-            if before and is_layer(run, value) and not _holds_settings(run, value):
-                yield Difference(Vary.OTHER, value.name, path, shared=True, taken=mark is not None)
-            if mark is not None and mark.how > Vary.KEY:
-                yield Difference(mark.how, mark.via, path)
-            inner_path = f"{path}." if path else ""
-            within = [
-                each
-                for name, inner in list(value.fields.items())
-                for each in (
-                    *_differences(run, inner, group, f"{inner_path}{name}", depth + 1, seen),
-                    *_same_array(run, value, name, group, f"{inner_path}{name}"),
-                )
-            ]
-            yield from within
-            own = isinstance(value.cls, Definition) and run.classes.method(value.cls, "__eq__") is not None
-            via = _held_by(run, value, group, within) if own else None
-            if via is not None:
-                yield Difference(Vary.OTHER, via, path, odd=value.name)
+            yield from _of_object(run, value, group, path, depth, seen)
         case OneOf():
             chosen = worst_mark(value.chosen, group)
             if chosen is not None:
@@ -147,6 +123,38 @@ def _differences(
                 yield Difference(mark.how, mark.via, path)
 
 
+def _of_object(
+    run: Interpreter, value: Instance, group: Group, path: str, depth: int, seen: set[int]
+) -> Iterator[Difference]:
+    mark = worst_mark(value.marks, group)
+    if id(value.fields) in seen or depth > _MAX_DEPTH:
+        return
+    seen.add(id(value.fields))
+    start = _entered(run, group)
+    whole = group.element.born if isinstance(group.element, Instance) else 0
+    walked = is_walked(value.marks, group)  # else it was made before, or is one of a few
+    before = depth and 0 < value.born < start <= whole and not walked
+    if before and is_layer(run, value) and not _holds_settings(run, value):
+        yield Difference(Vary.OTHER, value.name, path, shared=True, taken=mark is not None)
+    if mark is not None and mark.how > Vary.KEY:
+        yield Difference(mark.how, mark.via, path)
+    inner_path = f"{path}." if path else ""
+    within = [
+        each
+        for name, inner in list(value.fields.items())
+        for each in (
+            *_differences(run, inner, group, f"{inner_path}{name}", depth + 1, seen),
+            *_static(run, value, name, group, f"{inner_path}{name}"),
+            *_same_array(run, value, name, group, f"{inner_path}{name}"),
+        )
+    ]
+    yield from within
+    own = isinstance(value.cls, Definition) and run.classes.method(value.cls, "__eq__") is not None
+    via = _held_by(run, value, group, within) if own else None
+    if via is not None:
+        yield Difference(Vary.OTHER, via, path, odd=value.name)
+
+
 def _holds_settings(run: Interpreter, value: Instance) -> bool:
     """Whether a module holds no array and no module, whoever makes it: each of its fields is static."""
     if not isinstance(value.cls, Definition) or run.classes.heirs(value.cls) or not run.classes.known_bases(value.cls):
@@ -160,6 +168,14 @@ def _is_static(field: Field) -> bool:
     return any(
         each.arg == "static" and isinstance(each.value, ast.Constant) and each.value.value is True for each in given
     )
+
+
+def _static(run: Interpreter, owner: Instance, name: str, group: Group, path: str) -> Iterator[Difference]:
+    """A static field that differs as keys do: it holds no array, so what it holds is another value in each layer."""
+    field = run.classes.fields(owner.cls).get(name) if isinstance(owner.cls, Definition) else None
+    mark = worst_mark(held_marks(owner.fields[name]), group) if field is not None and _is_static(field) else None
+    if mark is not None:
+        yield Difference(max(mark.how, Vary.NUMBER), mark.via, path)
 
 
 def _same_array(run: Interpreter, owner: Instance, name: str, group: Group, path: str) -> Iterator[Difference]:

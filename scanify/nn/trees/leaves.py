@@ -1,7 +1,8 @@
 """Which leaves are arrays, when two values are the same, and how values and their places read in a message."""
 
-import dataclasses
+import builtins
 import functools
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -67,11 +68,12 @@ def path_text(path: Any) -> str:
 def same_value(one: Any, other: Any) -> bool:
     """Whether two values that are no array leaves are the same for every program: 1, 1.0 and True are three values.
 
-    Containers, dataclasses and `functools.partial` are looked into; what cannot be compared is not the same.
+    Containers, `functools.partial` and objects are looked into: an `__eq__` may leave out what a layer computes with,
+    as that of a dataclass does with `field(compare=False)`. What cannot be compared is not the same.
     """
     if one is other:
         return True
-    if type(one) is not type(other):
+    if type(one) is not type(other) or isinstance(one, type):
         return False
     if type(one).__name__ == "SharedNode" and type(one).__module__.startswith("equinox."):
         return True  # stands in an `equinox.nn.Shared` for what is shared, and says nothing else
@@ -84,11 +86,35 @@ def same_value(one: Any, other: Any) -> bool:
 def _same(one: Any, other: Any) -> bool:
     for kind, compare in _COMPARE:
         if isinstance(one, kind):
-            return compare(one, other)
-    if dataclasses.is_dataclass(one):
-        compared = [field.name for field in dataclasses.fields(one) if field.compare]
-        return bool(one == other) and all(same_value(getattr(one, name), getattr(other, name)) for name in compared)
-    return bool(one == other)
+            return compare(one, other) and _same_state(one, other)
+    return bool(one == other) and _same_state(one, other)
+
+
+# Packages whose classes say all there is in their `__eq__`.
+_KNOWN = frozenset(sys.stdlib_module_names) - {"builtins"} | {"jax", "jaxlib", "numpy", "ml_dtypes"}
+
+
+_BUILTINS = frozenset(each for each in vars(builtins).values() if isinstance(each, type))
+
+
+def _same_state(one: Any, other: Any) -> bool:
+    """Whether two objects of one class have the same attributes, whatever their class says of them."""
+    mine, theirs = _state(one), _state(other)
+    return mine.keys() == theirs.keys() and all(same_value(mine[name], theirs[name]) for name in mine)
+
+
+def _state(value: Any) -> dict[str, Any]:
+    """The attributes of an object of a class that is written in Python; none of one that a known library compares."""
+    found: dict[str, Any] = {}
+    for cls in type(value).__mro__:
+        if cls.__module__.partition(".")[0] in _KNOWN or cls in _BUILTINS:
+            continue
+        slots = cls.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__dict__", "__weakref__") and hasattr(value, name):
+                found[name] = getattr(value, name)
+        found |= getattr(value, "__dict__", {})
+    return found
 
 
 def _same_items(one: Any, other: Any) -> bool:
@@ -116,6 +142,9 @@ def _same_partials(one: Any, other: Any) -> bool:
 
 _COMPARE: tuple[tuple[Any, Callable[[Any, Any], bool]], ...] = (
     ((float, complex), lambda one, other: repr(one) == repr(other)),  # -0.0 is not 0.0, a NaN is a NaN
+    (str, str.__eq__),
+    (bytes, bytes.__eq__),
+    (int, int.__eq__),
     ((tuple, list), _same_items),
     (dict, _same_dicts),
     ((set, frozenset), _same_sets),

@@ -24,6 +24,7 @@ from scanify.analysis.values.domain import (
 )
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Group
+from scanify.analysis.values.held import held_marks
 from scanify.analysis.values.identity import identity, is_coarse, kind_of, with_loops
 from scanify.analysis.values.interpreter import Interpreter, Made, Stored
 from scanify.analysis.values.replace import replace
@@ -101,10 +102,13 @@ def _constructed(
             _class_defaults(run, instance)
         elif (library := run.classes.library_base(cls, "__init__")) is not None and not run.classes.fields(cls):
             instance.fields.update(library_fields(library, positional, named))
+            instance.marks = () if run.classes.is_module(cls) else held_marks(*positional, *named.values())
         elif run.classes.fields(cls) and (run.classes.is_module(cls) or _is_dataclass(run, cls)):
             _dataclass_init(run, env, node, instance, positional, named)
-        elif not run.classes.known_bases(cls):
-            unknown_call(run, env, node, Unknown(cls.name), positional, named)
+        else:
+            if not run.classes.known_bases(cls):
+                unknown_call(run, env, node, Unknown(cls.name), positional, named)
+            instance.marks = held_marks(*positional, *named.values())  # it may keep what it is given
         for name in ("__post_init__", "__check_init__"):
             if name == "__post_init__" and found is not None:
                 continue
