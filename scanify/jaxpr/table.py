@@ -8,7 +8,7 @@ what reads it.
 """
 
 import hashlib
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,12 +47,27 @@ class Table:
         self.kept_alive: list[Any] = []
         self._number: dict[Hashable, int] = {}
         self.fresh_count = 0
-        # Neighbours that were found not to be rows of one value (`scanify.jaxpr.rules.elements`).
-        self.apart: set[tuple[int, int, int]] = set()
-        self.cuts: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}  # what `views.cut` has answered
+        self._answers: dict[Hashable, tuple[int | None, bool]] = {}
         # Zeros that were left out of sums of derivatives so far, and whether none may be (`scanify.jaxpr.rules.signs`).
         self.zeros_left_out = 0
         self.exact = False
+
+    def once(self, find: Callable[..., int | None], *given: Hashable) -> int | None:
+        """What `find` says of values of the table, found once: what operations share would be looked at again on every
+        path to it, of which there may be as many as two to the number of operations.
+
+        Where zeros may be left out of sums it is another answer than where not, and those that are left out on the way
+        are counted for everyone who asks.
+        """
+        key = (find, given, self.exact)
+        known = self._answers.get(key)
+        if known is None:
+            since = self.zeros_left_out
+            answer = find(self, *given)
+            self._answers[key] = answer, self.zeros_left_out != since
+            return answer
+        self.zeros_left_out += known[1]
+        return known[0]
 
     def node(self, op: str, params: Hashable, inputs: Iterable[int], shape: Shape, dtype: Any) -> int:
         """The number of this expression, the same for every equal expression."""

@@ -6,6 +6,8 @@ import time
 
 from tests.soundness.pairs import Found, run
 
+EVERY = 250  # pairs between two lines that say how far a run has come
+
 
 def text(found: Found) -> str:
     lines = [
@@ -32,7 +34,14 @@ def main() -> int:
     parser.add_argument("--verbose", action="store_true", help="what jax cannot trace, and seeds that are not proved")
     asked = parser.parse_args()
     start = time.perf_counter()
-    found = run(asked.seed, asked.pairs)
+
+    def tell(seed: int, found: Found) -> None:
+        if found.pairs % EVERY == 0:
+            seconds = time.perf_counter() - start
+            equal = f"{found.proved} of {found.equal} equal ones PROVED, {len(found.wrong)} wrong"
+            print(f"{found.pairs} pairs in {seconds:.0f} s, to seed {seed}: {equal}", file=sys.stderr, flush=True)
+
+    found = run(asked.seed, asked.pairs, tell)
     print(text(found))
     print(f"seconds                      {time.perf_counter() - start:.0f}")
     if asked.verbose:

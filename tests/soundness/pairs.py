@@ -3,7 +3,7 @@
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -211,10 +211,12 @@ def _short(text: str) -> str:
     return re.sub(r"\d+", "#", text.strip().splitlines()[0] if text.strip() else "")[:90]
 
 
-def run(first: int, pairs: int) -> Found:
+def run(first: int, pairs: int, tell: Callable[[int, Found], None] = lambda seed, found: None) -> Found:
+    """Examine so many pairs; `tell` is called after each with its seed and what was found until then."""
     found = Found()
     for seed in range(first, first + pairs):
         examine(pair(seed), found)
+        tell(seed, found)
         if seed % 2500 == 2499:  # traces of jitted functions add up
             jax.clear_caches()
     return found

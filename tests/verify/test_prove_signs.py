@@ -53,6 +53,19 @@ def pieces(x: Any) -> Any:
     return y[:2], y[2:]
 
 
+second_inverted = ruled(double, lambda ct: jnp.concatenate([jnp.zeros(1), 1 / ct[1:2], jnp.zeros(2)]))
+left_column = ruled(
+    lambda y: (double(y), double(y).reshape(2, 2)[:, :1]),
+    lambda cts: jnp.concatenate([jnp.zeros(1), 1 / cts[0][1:2], jnp.zeros(2)]),
+)
+
+
+def columns(x: Any) -> Any:
+    """The cotangent is a sum that is no concatenation of pieces; the part that is asked of it has a zero in it."""
+    y = second_inverted(x)
+    return y, y.reshape(2, 2)[:, :1]
+
+
 def constants(x: Any) -> Any:
     y = inverted(x)
     return with_start(-0.0)(y), with_start(0.0)(y)
@@ -82,6 +95,7 @@ def _with_zeros(t: Any) -> Any:
 # Two functions, whether their gradients or themselves are compared, and a number for which they differ.
 PAIRS: dict[str, tuple[Function, Function, bool, float]] = {
     "pieces of a sum": (pieces, lambda x: cut_apart(inverted(x)), True, -0.0),
+    "a part of a sum that is no row of pieces": (columns, left_column, True, -0.0),
     "a constant beside a cotangent": (constants, lambda x: both_at_once(inverted(x)), True, -0.0),
     "a constant beside a sum": (constants, lambda x: added_in_a_rule(inverted(x)), True, -0.0),
     "a derivative of its own": (lambda x: 1 / _scanned(x[0]), lambda x: 1 / _looped(x[0]), False, -0.0),

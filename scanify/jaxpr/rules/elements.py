@@ -34,8 +34,6 @@ def _cut(table: Table, value: int, box: Bounds) -> int:
 
 def _join(table: Table, left: int, right: int, axis: int) -> int | None:
     """Neighbouring rows of results are the results of neighbouring rows."""
-    if (left, right, axis) in table.apart:  # each layer's row reads that of the layer before
-        return None
     shapes = table.shape[left], table.shape[right]
     a, b = peel(table, left), peel(table, right)
     if table.params[a] != table.params[b] or table.dtype[a] != table.dtype[b]:
@@ -47,7 +45,6 @@ def _join(table: Table, left: int, right: int, axis: int) -> int | None:
         joined = _joined(table, left_rows, rows, axis)
         if joined is not None:
             return each(table, table.op[a], table.params[a], joined, table.dtype[a])
-    table.apart.add((left, right, axis))
     return None
 
 

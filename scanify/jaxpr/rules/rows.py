@@ -130,15 +130,6 @@ def _cut(table: Table, value: int, box: Bounds) -> int | None:
 
 def _join(table: Table, left: int, right: int, axis: int) -> int | None:
     """Neighbouring rows of results are the results of neighbouring rows."""
-    if (left, right, axis) in table.apart:
-        return None
-    found = _joined(table, left, right, axis)
-    if found is None:
-        table.apart.add((left, right, axis))
-    return found
-
-
-def _joined(table: Table, left: int, right: int, axis: int) -> int | None:
     shapes = table.shape[left], table.shape[right]
     place = len(solid(shapes[0][:axis]))
     (index, a), (other, b) = (_which(table, peel(table, value)) for value in (left, right))

@@ -211,7 +211,11 @@ def axis_of(table: Table, value: int) -> int:
 
 
 def join(table: Table, left: int, right: int, axis: int) -> int | None:
-    """Two neighbours as one value: next slices of one array, equal fills, repeats of one row."""
+    """Two neighbours as one value: next slices of one array, equal fills, repeats of one row, and what is of such."""
+    return table.once(_joined, left, right, axis)
+
+
+def _joined(table: Table, left: int, right: int, axis: int) -> int | None:
     shape, other = table.shape[left], table.shape[right]
     joined = (*shape[:axis], shape[axis] + other[axis], *shape[axis + 1 :])
     if table.op[left] == "fill" and table.op[right] == "fill":
@@ -271,18 +275,19 @@ def cut(table: Table, value: int, bounds: Bounds) -> int:
         return value
     if 0 in shape:
         return table.zeros(shape, table.dtype[value])
-    # Once for each: operands that operations share would be cut again on every path to them.
-    known = table.cuts.get((value, bounds))
-    if known is not None:
-        return known
+    answer = table.once(_part, value, bounds)
+    assert answer is not None
+    return answer
+
+
+def _part(table: Table, value: int, bounds: Bounds) -> int:
     inner = peel(table, value)
-    box = carry_bounds(bounds, old, table.shape[inner])
+    box = carry_bounds(bounds, table.shape[value], table.shape[inner])
     rule = SLICE_THROUGH.get(table.op[inner])
     answer = rule(table, inner, box) if rule else None
     if answer is None:
         answer = table.node("slice", box, (inner,), sizes(box), table.dtype[inner])
-    answer = table.cuts[value, bounds] = reshape(table, answer, shape)
-    return answer
+    return reshape(table, answer, sizes(bounds))
 
 
 def _cut_fill(table: Table, value: int, box: Bounds) -> int:
