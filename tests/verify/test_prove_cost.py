@@ -94,3 +94,30 @@ def test_a_scan_that_indexes_its_stack_costs_the_square_of_what_it_scatters_and_
     counts = [spent(layers, indexed, monkeypatch) for layers in (6, 12, 24)]
     for less, more in pairwise(counts):
         assert more["made"] <= 2.6 * less["made"], counts
+
+
+def test_operands_that_operations_share_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a square of a square the operand stands on as many paths as two to the number of squares."""
+    asked: Counter[int] = Counter()
+    node = tables.Table.node
+
+    def squares(count: int) -> Callable[[Any], Any]:
+        def of(x: Any) -> Any:
+            for _ in range(count):
+                x = x * x
+            return x
+
+        return of
+
+    for count in (4, 8):
+
+        def counted_node(self: Any, *rest: Any, count: int = count) -> int:
+            asked[count] += 1
+            return node(self, *rest)
+
+        of = squares(count)
+        halves = jax.make_jaxpr(lambda x, of=of: jnp.concatenate([of(x[:2]), of(x[2:])]))
+        with monkeypatch.context() as patch:
+            patch.setattr(tables.Table, "node", counted_node)
+            assert prove(halves(jnp.ones(4)), jax.make_jaxpr(of)(jnp.ones(4))).proved
+    assert asked[8] <= 2 * asked[4]

@@ -132,6 +132,21 @@ class Number(int):
         return 0
 
 
+@jax.tree_util.register_pytree_node_class
+class Kept:
+    """Tells jax of one of two attributes."""
+
+    def __init__(self, told: Any, kept: Any) -> None:
+        self.told, self.kept = told, kept
+
+    def tree_flatten(self) -> tuple[tuple[Any], None]:
+        return (self.told,), None
+
+    @classmethod
+    def tree_unflatten(cls, aux: None, children: tuple[Any]) -> "Kept":
+        return cls(children[0], None)
+
+
 PAIRS: dict[str, tuple[Any, Any]] = {
     "dtypes of NumPy": (np.array([0.1]), np.array([0.1], np.float32)),
     "what float32 does not hold": (np.array([1.0]), np.array([1.0 + 1e-12])),
@@ -141,6 +156,8 @@ PAIRS: dict[str, tuple[Any, Any]] = {
     "a number that equals all": (Number(1), Number(2)),
     "the factory of a defaultdict": (collections.defaultdict(list), collections.defaultdict(int)),
     "what a deque holds": (collections.deque([1]), collections.deque([2])),
+    "a mask": (np.ma.array([1, 2], mask=[0, 1]), np.ma.array([1, 2], mask=[1, 0])),
+    "what a node keeps from jax": (Kept(1, 2), Kept(1, 3)),
     "equality inside of a set in a list": ([{1: Alike(1)}], [{1: Alike(3)}]),
 }
 
@@ -150,6 +167,12 @@ def test_what_is_no_array_of_jax_is_compared_as_it_is(name: str) -> None:
     one, other = PAIRS[name]
     assert proved(compared(lambda p, x: (p * x, one), lambda p, x: (p * x, one), W, X))
     assert verdicts(compared(lambda p, x: (p * x, one), lambda p, x: (p * x, other), W, X))["outputs"] is Status.FAILED
+
+
+def test_an_array_that_a_node_keeps_from_jax_is_an_output() -> None:
+    one, again, other = (lambda p, x, scale=scale: Kept(p * x, p * scale) for scale in (2.0, 2.0, 3.0))
+    assert proved(compared(one, again, W, X))
+    assert verdicts(compared(one, other, W, X))["outputs"] is Status.FAILED
 
 
 def test_an_array_of_numpy_is_none_of_jax() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from jax import lax
 
+from scanify.verify.objects.meaning import same_meaning
 from scanify.verify.proof.prove import prove
 from scanify.verify.verdict import Status
 from tests.verify.functions import Function, compared, proved, verdicts
@@ -81,6 +82,58 @@ def load(scale: str) -> Any:
 
 
 ONE, AGAIN, OTHER = load("1.0"), load("1.0"), load("2.0")
+
+
+# What a function does that its text, and what it finds under the names in it, do not say, or not at first sight.
+BEHIND: dict[str, str] = {
+    "a metaclass": "class M(type):\n    g = SCALE\nclass K(metaclass=M): pass\ndef f(v): return v * K.g",
+    "all globals": "G = SCALE\ndef f(v): return v * globals()['G']",
+    "a text that is run": "G = SCALE\ndef f(v): return v * eval('G')",
+    "a frame": "G = SCALE\ndef f(v): return v * sys._getframe().f_globals['G']",
+    "a result that was kept": "S = [SCALE]\n@functools.lru_cache\ndef h(): return S[0]\nh()\nS[0] = 3\n"
+    "def f(v): return v * h()",
+    "names of one module in two functions": "M = types.ModuleType('m')\nM.a, M.b = 1.0, SCALE\n"
+    "def f(v): return h(v * M.a)\ndef h(v): return v * M.b",
+    "an attribute of a module by its text": "M = types.ModuleType('m')\nM.ab = SCALE\n"
+    "def f(v): return v * getattr(M, 'a' + 'b')",
+    "a module that makes up attributes": "M = types.ModuleType('m')\nM.__getattr__ = lambda name: SCALE\n"
+    "def f(v): return v * M.ab",
+    "a method of a member": "class E(enum.Enum):\n    A = 1\n    def g(self): return SCALE\nD = [E.A]\n"
+    "def f(v): return v * D[0].g()",
+    "a method of a number": "class F(float):\n    def g(self): return SCALE\nD = [F(1)]\ndef f(v): return v * D[0].g()",
+    "what a dict gives for others": "class K(dict):\n    def __missing__(self, k): return SCALE\nD = K()\n"
+    "def f(v): return v * D[0]",
+    "what a default is made by": "D = collections.defaultdict(lambda: SCALE)\ndef f(v): return v * D[0]",
+    "a generator of random numbers": "class R(random.Random): pass\nD = R(SCALE)\nD.x = 1\ndef f(v): return v * D.random()",
+    "an import of a module that is not there yet": "def f(v):\n    import of_the_project as m\n    return v * m.g",
+}
+PLAIN: dict[str, str] = {
+    "a member": "class E(enum.Enum):\n    A = SCALE\nD = [E.A]\ndef f(v): return v * D[0].value",
+    "a library's module in the function": "def f(v):\n    import math\n    return v * math.sqrt(SCALE)",
+    "an attribute by its text": "class K:\n    g = SCALE\ndef f(v): return v * getattr(K(), 'g')",
+    "nothing kept yet": "@functools.lru_cache\ndef h(): return SCALE\ndef f(v): return v * h()",
+    "a default": "D = collections.defaultdict(float, a=SCALE)\ndef f(v): return v * D['a']",
+    "two names of one module": "M = types.ModuleType('m')\nM.a, M.b = 1.0, SCALE\ndef f(v): return h(v * M.a)\n"
+    "def h(v): return v * M.b",
+}
+
+
+def host_of(text: str, scale: str) -> Any:
+    head = "import collections, enum, functools, random, sys, types\n"
+    held: dict[str, Any] = {"__name__": "calling"}
+    exec(compile(head + text.replace("SCALE", scale), "calling.py", "exec"), held)
+    return held["f"]
+
+
+@pytest.mark.parametrize("name", BEHIND)
+def test_what_the_text_does_not_say_is_not_taken_for_the_same(name: str) -> None:
+    assert not same_meaning(host_of(BEHIND[name], "1"), host_of(BEHIND[name], "2"))
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_what_the_text_says_is_the_same_where_it_is(name: str) -> None:
+    assert same_meaning(host_of(PLAIN[name], "1"), host_of(PLAIN[name], "1"))
+    assert not same_meaning(host_of(PLAIN[name], "1"), host_of(PLAIN[name], "2"))
 
 
 def outputs(before: Function, after: Function) -> Status:

@@ -1,18 +1,21 @@
 """Arrays inside of what is no pytree, as pytrees: in a function that is returned, in an object with attributes.
 
 A call may return a closure over what it computed, or a dataclass that jax does not know. Both are opened here, so that
-what they hold is compared as any other output is.
+what they hold is compared as any other output is. So is what a node of a pytree has beside what it says of itself to
+jax, which whoever calls the model can read.
 """
 
 from __future__ import annotations
 
 import functools
 import types
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 
+from scanify.verify.leaves.correspond import one_level
 from scanify.verify.objects.mutable import attributes
 from scanify.verify.objects.statics import Code, cell_contents
 from scanify.verify.values.arrays import is_traced
@@ -36,21 +39,47 @@ class Held:
 
 
 def opened(tree: Any) -> Any:
-    """The same pytree, where leaves that hold arrays are `Held`. All others stay what they are."""
-    return jax.tree.map(lambda leaf: _opened(leaf, ()), tree)
+    """The same pytree, where leaves that hold arrays, and nodes that hold more than their pytree, are `Held`."""
+    return _mapped(tree, ())
+
+
+def _mapped(tree: Any, around: tuple[int, ...]) -> Any:
+    return jax.tree.map(lambda leaf: _opened(leaf, around), tree, is_leaf=lambda node: bool(_beside(node)))
 
 
 def _opened(value: Any, around: tuple[int, ...]) -> Any:
     if is_traced(value) or id(value) in around:
         return value
-    parts = _parts(value)
+    beside = _beside(value)
+    parts = beside or _parts(value)
     if not parts:
         return value
     inner = (*around, id(value))
-    found = {name: jax.tree.map(lambda leaf: _opened(leaf, inner), part) for name, part in parts.items()}
-    if not any(map(is_traced, jax.tree.leaves(found))):
+    found = {name: _mapped(part, inner) for name, part in parts.items()}
+    if not beside and not any(map(is_traced, jax.tree.leaves(found))):
         return value
     return Held(type(value).__qualname__, found)
+
+
+def _beside(value: Any) -> dict[str, Any] | None:
+    """The parts of a node of a pytree that has attributes which are not in its pytree; None where it has none."""
+    kept = None if isinstance(value, dict | list | tuple) else attributes(value)
+    node = one_level(value) if kept else None
+    if not kept or node is None:
+        return None
+    children, aux = [child for _, child in node[0]], node[1]
+    shown = set(map(id, _elements([*children, aux])))
+    beside = {name: held for name, held in kept.items() if id(held) not in shown and held is not None}
+    if not beside:
+        return None
+    return {"class": type(value), "children": children, "aux": aux, **{f".{name}": v for name, v in beside.items()}}
+
+
+def _elements(value: Any, depth: int = 4) -> Iterator[Any]:
+    yield value
+    if depth and isinstance(value, list | tuple | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _elements(each, depth - 1)
 
 
 def _parts(value: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
+import sys
 import types
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -17,10 +18,15 @@ import jax
 
 from scanify.verify.leaves.correspond import Slot, one_level
 from scanify.verify.objects.mutable import unwrapped
+from scanify.verify.objects.reaches import names, reads_unnamed, takes_by_text
 from scanify.verify.objects.statics import Code, attributes, qualified, same_array, same_code
 from scanify.verify.values.arrays import is_array
 
 _MISSING = object()
+_PLAIN = (float, complex, int, bool, str, bytes, type(None), types.EllipsisType)
+_CONTAINERS = (dict, list, tuple, set, frozenset, types.MappingProxyType)
+# Where classes of extensions come from. Those of them that are written in Python have functions of it.
+_EXTENSIONS = frozenset({*sys.stdlib_module_names, "numpy", "jaxlib", "ml_dtypes"})
 # What Python keeps in a class, and in an object of one.
 _KEPT = frozenset(
     "__dict__ __weakref__ __doc__ __module__ __firstlineno__ __static_attributes__ __abstractmethods__ _abc_impl "
@@ -77,6 +83,7 @@ class _Meaning:
 
     def __init__(self) -> None:
         self.seen: set[tuple[int, int]] = set()
+        self.modules: set[tuple[int, int, frozenset[str]]] = set()
         self.alive: list[Any] = []
 
     def same(self, a: Any, b: Any) -> bool:
@@ -94,8 +101,12 @@ class _Meaning:
             return False
         if isinstance(a, Code):
             return self._code(a.function, b.function)
-        if isinstance(a, float | complex | int | str | bytes | enum.Enum | type(None) | types.EllipsisType):
+        if type(a) in _PLAIN:
             return repr(a) == repr(b)
+        if isinstance(a, (*_PLAIN, enum.Enum)):
+            plain = next((kind for kind in _PLAIN if isinstance(a, kind)), object)
+            alike = plain is object or plain.__repr__(a) == plain.__repr__(b)
+            return alike and self.same(*(_own(attributes(each)) for each in (a, b))) and self.same(type(a), type(b))
         return self._compound(a, b)
 
     def _compound(self, a: Any, b: Any) -> bool:
@@ -116,13 +127,24 @@ class _Meaning:
             return self.same((a.fget, a.fset), (b.fget, b.fset))
         if isinstance(a, staticmethod | classmethod):
             return self.same(a.__func__, b.__func__)
+        if isinstance(a, functools._lru_cache_wrapper):  # what it has kept is not seen
+            kept = [(each.cache_parameters(), each.__wrapped__) for each in (a, b)]
+            return not a.cache_info().currsize and not b.cache_info().currsize and self.same(*kept)
+        if isinstance(a, _CONTAINERS):
+            return self._contents(a, b) and (type(a) in _CONTAINERS or self._beside_contents(a, b))
+        return self._object(a, b)
+
+    def _contents(self, a: Any, b: Any) -> bool:
         if isinstance(a, Mapping):
-            return self.same(list(a), list(b)) and self.same(list(a.values()), list(b.values()))
+            return self.same(list(a), list(b)) and self.same([a[key] for key in list(a)], [b[key] for key in list(b)])
         if isinstance(a, list | tuple):
             return len(a) == len(b) and all(self.same(x, y) for x, y in zip(a, b, strict=True))
-        if isinstance(a, set | frozenset):
-            return self.same(sorted(a, key=repr), sorted(b, key=repr))
-        return self._object(a, b)
+        return self.same(sorted(a, key=repr), sorted(b, key=repr))
+
+    def _beside_contents(self, a: Any, b: Any) -> bool:
+        """What an object of a class that is made of a container has beside what it contains."""
+        made = [getattr(each, "default_factory", None) for each in (a, b)]
+        return self.same(*made) and self.same(*(_own(attributes(x)) for x in (a, b))) and self.same(type(a), type(b))
 
     def _object(self, a: Any, b: Any) -> bool:
         if isinstance(a, jax.tree_util.PyTreeDef):
@@ -134,34 +156,50 @@ class _Meaning:
         if not held[0] and not held[1]:
             # A function of a library around the one that was compared, as jit makes it; anything else is not known.
             return around[0] is not None and around[1] is not None
+        if not _shows_all(type(a)):
+            return False
         return self.same(*map(_own, held)) and self.same(type(a), type(b))
 
     def _class(self, a: type, b: type) -> bool:
         if qualified(a) != qualified(b) or len(a.__bases__) != len(b.__bases__):
             return False
-        if not all(map(self.same, a.__bases__, b.__bases__)):
+        if not all(map(self.same, a.__bases__, b.__bases__)) or not self.same(type(a), type(b)):
             return False
         return self.same(*(_own(_without_init(each)) for each in (a, b))) and self.same(*map(_fields, (a, b)))
 
     def _code(self, a: types.FunctionType, b: types.FunctionType) -> bool:
-        if not same_code(a.__code__, b.__code__):
+        if not same_code(a.__code__, b.__code__) or reads_unnamed(a.__code__):
             return False
-        return self._names(a.__globals__, b.__globals__, set(_names(a.__code__)))
+        return self._names(a.__globals__, b.__globals__, frozenset(names(a.__code__)))
 
-    def _names(self, a: Mapping[str, Any], b: Mapping[str, Any], names: set[str]) -> bool:
+    def _names(self, a: Mapping[str, Any], b: Mapping[str, Any], named: frozenset[str]) -> bool:
         """The values that code finds under these names; of modules, those that they have under these names."""
-        for name in names:
-            first, second = a.get(name, _MISSING), b.get(name, _MISSING)
-            if isinstance(first, types.ModuleType) and isinstance(second, types.ModuleType):
-                pair = (id(first), id(second))
-                if first is second or pair in self.seen:
-                    continue
-                self.seen.add(pair)
-                if not self._names(vars(first), vars(second), names):
-                    return False
-            elif not self.same(first, second):
-                return False
-        return True
+        return all(self._under_name(a.get(name, _MISSING), b.get(name, _MISSING), named) for name in named)
+
+    def _under_name(self, a: Any, b: Any, named: frozenset[str]) -> bool:
+        if not (isinstance(a, types.ModuleType) and isinstance(b, types.ModuleType)):
+            return self.same(a, b)
+        pair = (id(a), id(b), named)
+        if a is b or pair in self.modules:
+            return True
+        self.modules.add(pair)
+        if takes_by_text(named) or type(a) is not types.ModuleType or type(b) is not types.ModuleType:
+            return False
+        return self._names(vars(a), vars(b), named | {"__getattr__"})
+
+
+def _shows_all(kind: type) -> bool:
+    """Whether all that an object of the class holds are its attributes. One that an extension makes may hold more, as
+    generators of random numbers do.
+    """
+    return all(base is object or _is_written_in_python(base) for base in kind.__mro__)
+
+
+def _is_written_in_python(kind: type) -> bool:
+    by_statement = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, or by an extension
+    root, functions = kind.__module__.partition(".")[0], (types.FunctionType, classmethod, staticmethod, property)
+    written = root not in _EXTENSIONS or any(isinstance(each, functions) for each in vars(kind).values())
+    return bool(kind.__flags__ & by_statement) and written
 
 
 def _without_init(kind: type) -> dict[str, Any]:
@@ -195,10 +233,3 @@ def _contents(cell: types.CellType) -> Any:
         return cell.cell_contents
     except ValueError:
         return _MISSING
-
-
-def _names(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for const in code.co_consts:
-        if isinstance(const, types.CodeType):
-            yield from _names(const)

@@ -62,6 +62,10 @@ def _module(value: Any) -> str:
 
 
 _PLAIN: tuple[type, ...] = (bool, int, str, bytes, float, complex)
+_PARTS_OF_CODE = (
+    *("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_flags", "co_exceptiontable"),
+    *("co_argcount", "co_kwonlyargcount", "co_posonlyargcount"),
+)
 _TRUSTED = frozenset({"builtins", "jax", "jaxlib", "numpy", "ml_dtypes", "collections", "functools", "pathlib"})
 
 
@@ -123,7 +127,10 @@ def _same(a: Any, b: Any, seen: _Seen) -> bool:
 def same_array(a: Any, b: Any) -> bool:
     if any(isinstance(x, jax.core.Tracer | jax.ShapeDtypeStruct) for x in (a, b)):
         return False
-    return type(a) is type(b) and same_bits(a, b)
+    if type(a) is not type(b) or not same_bits(a, b):
+        return False
+    # One of a class of its own may hold more, as the mask of a masked array.
+    return not isinstance(a, np.ndarray) or type(a) is np.ndarray or _same_attributes(a, b, set())
 
 
 def _same_function(a: types.FunctionType, b: types.FunctionType, seen: _Seen) -> bool:
@@ -146,8 +153,7 @@ def cell_contents(cell: types.CellType) -> Any:
 
 def same_code(a: types.CodeType, b: types.CodeType) -> bool:
     """Same instructions on the same names and constants; line numbers do not count."""
-    parts = ("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_argcount", "co_kwonlyargcount")
-    if any(getattr(a, part) != getattr(b, part) for part in parts):
+    if any(getattr(a, part) != getattr(b, part) for part in _PARTS_OF_CODE):
         return False
     return _all(a.co_consts, b.co_consts, set())
 
