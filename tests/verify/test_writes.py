@@ -1,7 +1,9 @@
 """What a call writes to the lists, dicts and objects that it is given is part of what it does."""
 
 import functools
+import random
 import types
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -167,6 +169,8 @@ class Deep:
 
 
 WRITTEN = types.SimpleNamespace(value=0)
+NUMBER = 0.0
+TABLE: dict[str, float] = {}
 
 
 def to_an_attribute(w: Any, x: Any, given: Any, *, scale: float) -> Any:
@@ -194,6 +198,44 @@ def to_a_global(w: Any, x: Any, given: Any, *, scale: float) -> Any:
     return x
 
 
+def to_a_name(w: Any, x: Any, given: Any, *, scale: float) -> Any:
+    global NUMBER
+    NUMBER = scale
+    return x
+
+
+class Calls:
+    """Writes to a global dict where it is called."""
+
+    def __call__(self, scale: float) -> None:
+        TABLE["scale"] = scale
+
+
+def through_an_operator(w: Any, x: Any, given: Any, *, scale: float) -> Any:
+    given(scale)
+    return x
+
+
+def to_random(w: Any, x: Any, given: Any, *, scale: float) -> Any:
+    random.seed(scale)
+    return x
+
+
+def to_numpys_random(w: Any, x: Any, given: Any, *, scale: float) -> Any:
+    np.random.seed(int(scale))
+    return x
+
+
+def to_the_filters(w: Any, x: Any, given: Any, *, scale: float) -> Any:
+    warnings.filterwarnings("error", message=str(scale))
+    return x
+
+
+def to_numpys_errors(w: Any, x: Any, given: Any, *, scale: float) -> Any:
+    np.seterr(all="call" if scale == 1 else "raise")
+    return x
+
+
 def to_a_class(w: Any, x: Any, given: Any, *, scale: float) -> Any:
     type(given).scale = scale  # type: ignore[attr-defined]
     return x
@@ -212,6 +254,12 @@ PLACES: dict[str, tuple[Any, Any]] = {
     "a set": (set, to_a_set),
     "an array of NumPy": (lambda: Arrays(), to_an_array),
     "a global object": (None, to_a_global),
+    "a global name": (None, to_a_name),
+    "a global dict, by an operator": (Calls, through_an_operator),
+    "the generator of random": (None, to_random),
+    "the generator of NumPy": (None, to_numpys_random),
+    "the filters of warnings": (None, to_the_filters),
+    "what NumPy does about errors": (None, to_numpys_errors),
     "a class": (Held, to_a_class),
     "a list and a slot": (Deep, both),
 }
@@ -231,7 +279,7 @@ def test_what_is_written_is_compared_wherever_it_is(name: str) -> None:
     assert outputs(one, again, given).status is Status.PROVED
     assert outputs(one, other, given).status is Status.FAILED
     assert outputs(one, nothing, given).status is Status.FAILED
-    assert WRITTEN.value == 0 and not hasattr(Held, "scale")
+    assert WRITTEN.value == NUMBER == 0 and not hasattr(Held, "scale") and not TABLE
 
 
 def test_a_property_that_remembers_is_not_written_to() -> None:

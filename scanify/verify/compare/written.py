@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scanify.verify.objects.mutable import Contents, containers, contents, put_back
+from scanify.verify.objects.process_state import ProcessState
 
 
 class Written(NamedTuple):
@@ -24,10 +25,11 @@ class Watch:
 
     def __init__(self, model: Any, args: Any, kwargs: Any) -> None:
         self._seen = containers({"model": model, "args": args, "kwargs": kwargs})
+        self._process = ProcessState()
 
     def result(self, returned: Any) -> Any:
         """What the call returned; `Written` where it wrote, too."""
-        found: dict[str, Any] = {}
+        found: dict[str, Any] = dict(self._process.changed())
         for place, container, old in self._seen:
             now = _changed(container, old)
             if now is not None:
@@ -36,6 +38,7 @@ class Watch:
 
     def undo(self) -> None:
         """Put back what was there before."""
+        self._process.put_back()
         for _, container, old in self._seen:
             if _changed(container, old) is not None:
                 put_back(container, old)
@@ -49,7 +52,8 @@ def differently_written(before: Any, after: Any) -> str | None:
         return None
     names = ["the original", "the rewritten version"]
     writes, other = names if odd[0] in places[0] else names[::-1]
-    return f"{writes} writes to {odd[0]}, which it is given, and {other} does not"
+    given = ", which it is given" if odd[0].startswith(("model", "args", "kwargs")) else ""
+    return f"{writes} writes to {odd[0]}{given}, and {other} does not"
 
 
 def _changed(container: Any, old: Contents) -> Any:

@@ -7,6 +7,7 @@ the global variables of the user's modules that hold these.
 
 from __future__ import annotations
 
+import dis
 import functools
 import os
 import sys
@@ -14,6 +15,7 @@ import sysconfig
 import types
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +25,22 @@ import numpy as np
 
 from scanify.verify.objects.statics import cell_contents
 
+
+@dataclass(frozen=True, eq=False)
+class Rebound:
+    """The global variables of a module of the user's that a function binds anew."""
+
+    variables: dict[str, Any]
+    names: tuple[str, ...]
+
+
 Contents = list[Any] | dict[Any, Any] | set[Any] | bytes
 
 _LEAVES = (str, bytes, int, float, complex, type(None), jax.Array, types.ModuleType, types.CodeType, np.generic)
 # Their objects keep what they like, as the programs that they have traced.
 _OWN_BUSINESS = frozenset({"jax", "jaxlib", "equinox", "numpy", "scanify", "functools", "typing", "abc", "inspect"})
+_BIND = ("STORE_GLOBAL", "DELETE_GLOBAL")
+_BIND_GLOBALS = tuple(dis.opmap[name] for name in _BIND)
 _SLOTS_OF_NONE = frozenset({"__dict__", "__weakref__"})
 _HERE = str(Path(__file__).resolve().parents[2]) + os.sep
 _STANDARD = tuple(f"{os.path.realpath(sysconfig.get_path(name))}{os.sep}" for name in ("stdlib", "platstdlib"))
@@ -43,6 +56,8 @@ def contents(value: Any) -> Contents | None:
         return set(value)
     if isinstance(value, bytearray):
         return bytes(value)
+    if isinstance(value, Rebound):
+        return {name: value.variables[name] for name in value.names if name in value.variables}
     if isinstance(value, np.ndarray):
         return None if value.dtype.hasobject else value.tobytes()
     if isinstance(value, (*_LEAVES, functools.partial, types.MethodType, eqx.Module)):
@@ -75,6 +90,11 @@ def put_back(value: Any, old: Contents) -> None:
         value[...] = np.frombuffer(old, value.dtype).reshape(value.shape)
     elif isinstance(value, list | bytearray):
         value[:] = old
+    elif isinstance(value, Rebound):
+        assert isinstance(old, dict)
+        for name in set(value.names) - old.keys():
+            value.variables.pop(name, None)
+        value.variables.update(old)
     elif isinstance(value, deque | dict | set):
         value.clear()
         getattr(value, "extend" if isinstance(value, deque) else "update")(old)
@@ -140,6 +160,9 @@ def _of_function(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
     yield ".__defaults__", function.__defaults__
     yield ".__kwdefaults__", function.__kwdefaults__
     if is_users(function.__globals__):
+        bound = tuple(sorted(set(_bound_globals(code))))
+        if bound:
+            yield " (globals)", Rebound(function.__globals__, bound)
         for name in _names(code):
             held = function.__globals__.get(name)
             if held is not None and not isinstance(held, types.ModuleType):
@@ -153,12 +176,32 @@ def _names(code: types.CodeType) -> Iterator[str]:
             yield from _names(const)
 
 
+def _bound_globals(code: types.CodeType) -> Iterator[str]:
+    if any(flag in code.co_code for flag in _BIND_GLOBALS):  # a byte that may be such an instruction
+        yield from (str(each.argval) for each in dis.get_instructions(code) if each.opname in _BIND)
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            yield from _bound_globals(const)
+
+
 def _of_class(value: type) -> dict[Any, Any] | None:
     """What a class of the user's has, without what Python keeps there."""
     functions = [each for each in map(unwrapped, vars(value).values()) if each is not None]
     if not any(is_users(each.__globals__) for each in functions) and not _is_in_users_module(value):
         return None
-    return {name: held for name, held in vars(value).items() if not name.startswith(("__", "_abc"))}
+    return {name: held for name, held in vars(value).items() if _is_written(name, held)}
+
+
+def _is_written(name: str, held: Any) -> bool:
+    """Whether somebody wrote what a class has under a name: Python and `dataclasses` put more there."""
+    if not name.startswith(("__", "_abc")):
+        return True
+    function = unwrapped(held)
+    return (
+        function is not None
+        and is_users(function.__globals__)
+        and not function.__qualname__.startswith("__create_fn__")
+    )
 
 
 def unwrapped(value: Any) -> types.FunctionType | None:
