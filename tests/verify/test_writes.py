@@ -292,3 +292,24 @@ def test_a_property_that_remembers_is_not_written_to() -> None:
         return w * x * given.size
 
     assert outputs(reads, lambda w, x, given: w * x * 3, Remembers).status is Status.PROVED
+
+
+def _appends(to: int, count: int) -> Any:
+    """Appends to one of two arguments, and gives the length of one of them times the input."""
+
+    def body(w: Any, x: Any, given: Any) -> Any:
+        given[to].append(w)
+        return x * len(given[count])
+
+    return body
+
+
+def test_a_list_that_is_given_twice_is_one_list() -> None:
+    def twice() -> Any:
+        held: list[Any] = []
+        return (held, held)
+
+    assert outputs(_appends(0, 1), _appends(1, 0), twice).status is Status.PROVED
+    first = lambda w, x, given: (x * len(given[1]), given[0].append(w))[0]  # noqa: E731
+    assert outputs(_appends(0, 1), first, twice).status is Status.FAILED
+    assert outputs(_appends(0, 1), first, lambda: ([], [])).status is Status.PROVED

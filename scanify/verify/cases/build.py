@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from scanify.errors import ScanifyError
+from scanify.verify.leaves.aliases import rebuilt
 from scanify.verify.objects.statics import cell_contents
 from scanify.verify.values.arrays import is_traced, struct
 
@@ -62,16 +63,17 @@ def build(case: Case, *, abstract: bool) -> Built:
     def construct() -> list[Any]:
         returned = case()
         numpy[:] = _numpy(returned)
-        leaves, treedef = jax.tree.flatten(_normal(returned))
+        tree = _normal(returned)
+        leaves = jax.tree.leaves(tree)
         leaves = [jnp.zeros(x.shape, x.dtype) if isinstance(x, jax.ShapeDtypeStruct) else x for x in leaves]
-        rest[:] = [treedef, [None if is_traced(x) else x for x in leaves], [is_traced(x) for x in leaves]]
+        rest[:] = [tree, [None if is_traced(x) else x for x in leaves], [is_traced(x) for x in leaves]]
         return [x for x in leaves if is_traced(x)]
 
     constructor = jax.make_jaxpr(construct)()
-    treedef, others, traced = rest
+    tree, others, traced = rest
     structs = iter([struct(aval) for aval in constructor.out_avals])
     leaves = [next(structs) if array else other for array, other in zip(traced, others, strict=True)]
-    return Built(jax.tree.unflatten(treedef, leaves), constructor, getattr(case, "mapping", None), tuple(numpy))
+    return Built(rebuilt(tree, leaves), constructor, getattr(case, "mapping", None), tuple(numpy))
 
 
 def _numpy(returned: Any) -> tuple[bool, ...]:
@@ -92,7 +94,8 @@ def _normal(returned: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
             f"expected a callable model, a tuple of arguments and a dict of keyword arguments, got {came}"
         )
     tree: tuple[Any, tuple[Any, ...], dict[str, Any]]
-    tree = jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, np.ndarray) else x, (model, tuple(args), kwargs))
+    given = model, tuple(args), kwargs
+    tree = rebuilt(given, [jnp.asarray(x) if isinstance(x, np.ndarray) else x for x in jax.tree.leaves(given)])
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         if holds_arrays(leaf):
             part = "the model" if path == (jax.tree_util.SequenceKey(0),) else jax.tree_util.keystr(path)

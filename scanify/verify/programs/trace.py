@@ -24,6 +24,7 @@ from scanify.nn import remat_policy_override
 from scanify.nn.programs.apply_cover import MAPPED
 from scanify.verify.cases.build import Built
 from scanify.verify.compare.written import Watch
+from scanify.verify.leaves.aliases import has_aliases, rebuilt
 from scanify.verify.leaves.correspond import Recipe, Slot
 from scanify.verify.programs.apart import traced_apart
 from scanify.verify.programs.flat import flat_outputs
@@ -38,12 +39,14 @@ _COUNT = itertools.count()
 class Version:
     """One version as a function. `recipes` says how its own array leaves come from the leaves of the original.
 
-    `name` is its own, and no other version's in this process.
+    `shared` is what was built, where the same list or dict stands in it more than once. `name` is its own, and no other
+    version's in this process.
     """
 
     treedef: Any
     others: tuple[Any, ...]
     recipes: tuple[Recipe, ...]
+    shared: Any = None
     name: str = field(default_factory=lambda: f"version {next(_COUNT)}")
 
     def own(self, leaves: Sequence[Any]) -> list[Any]:
@@ -62,7 +65,8 @@ class Version:
         """Call the model on its own array leaves. What it writes to its arguments is part of the result (`Written`)."""
         arrays = iter(own)
         leaves = [next(arrays) if other is _ARRAY else other for other in self.others]
-        model, args, kwargs = jax.tree.unflatten(self.treedef, leaves)
+        built = jax.tree.unflatten(self.treedef, leaves) if self.shared is None else rebuilt(self.shared, leaves)
+        model, args, kwargs = built
         watch = Watch(model, args, kwargs)
         try:
             return watch.result(model(*args, **kwargs))
@@ -79,7 +83,7 @@ def version(built: Built, recipes: Sequence[Recipe] | None = None) -> Version:
     others = tuple(_ARRAY if is_traced(leaf) else leaf for leaf in leaves)
     if recipes is None:
         recipes = [Recipe((i,)) for i in range(sum(other is _ARRAY for other in others))]
-    return Version(treedef, others, tuple(recipes))
+    return Version(treedef, others, tuple(recipes), built.tree if has_aliases(built.tree) else None)
 
 
 def _assemble(parts: Sequence[Any], lead: tuple[int, ...]) -> Any:
