@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 
 _OPTIONS = (
     click.option("--abstract", is_flag=True, help="Build the model under jax.eval_shape: shapes only, no weights."),
+    click.option(
+        "--execute",
+        is_flag=True,
+        help="Compile and run what is proved, too, on jax's default device: a compiler may be wrong where programs are "
+        "right.",
+    ),
     click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="For each case."),
     click.option("--memory-limit", metavar="SIZE", help="For each case, such as 8GiB."),
 )
@@ -35,7 +41,7 @@ _OPTIONS = (
 class CaseRun:
     """The cases to run, the limits of each, whether models are built without weights, and where results are kept.
 
-    What is proved is written into the folder `certificates`.
+    What is proved is written into the folder `certificates`, and with `execute` run, too.
     """
 
     cases: "tuple[CaseSpec, ...]"
@@ -43,6 +49,7 @@ class CaseRun:
     abstract: bool
     cache: "Cache | None" = None
     certificates: Path | None = None
+    execute: bool = False
 
 
 def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -78,12 +85,15 @@ def choose_run(
     *,
     abstract: bool,
     cache: bool = False,
+    execute: bool = False,
 ) -> CaseRun | None:
     """The cases and limits that options and configuration ask for, None where there is no case.
 
     With `cache`, results are kept in the folder of the configuration. Raises ScanifyError where there is no such case,
-    or where the memory is not a size.
+    or where the memory is not a size, or where models without weights were to be executed.
     """
+    if abstract and execute:
+        raise ScanifyError("--execute runs the model, and --abstract builds it without weights; give one of them")
     cases = _choose_cases(named, config)
     if not cases:
         return None
@@ -95,10 +105,10 @@ def choose_run(
     if memory is not None:
         limits = replace(limits, memory=parse_memory(memory))
     if not cache:
-        return CaseRun(cases, limits, abstract)
+        return CaseRun(cases, limits, abstract, execute=execute)
     from scanify.verify.cache.cache import Cache
 
-    return CaseRun(cases, limits, abstract, Cache.of(config.root))
+    return CaseRun(cases, limits, abstract, Cache.of(config.root), execute=execute)
 
 
 def verifiable(outcome: Outcome) -> dict[Path, tuple[bytes, bytes]]:
@@ -174,6 +184,7 @@ def verify_outcome(
             comparer=comparer,
             cache=run.cache,
             certificates=run.certificates,
+            execute=run.execute,
         )
 
 
@@ -206,6 +217,7 @@ def verify_by_hand(
             tree=change.tree,
             cache=run.cache,
             certificates=run.certificates,
+            execute=run.execute,
             notify=notify,
             comparer=comparer,
         )

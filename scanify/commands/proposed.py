@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def proposed_run(given: Given, seconds: float | None, memory: str | None, *, abstract: bool) -> Iterator[CaseRun]:
+def proposed_run(
+    given: Given, seconds: float | None, memory: str | None, *, abstract: bool, execute: bool = False
+) -> Iterator[CaseRun]:
     """A run on the cases that are proposed for the one file that was given, which exist inside the `with`.
 
     What was proposed is said on standard error: a verdict holds for the sizes that it was found with.
@@ -43,7 +45,7 @@ def proposed_run(given: Given, seconds: float | None, memory: str | None, *, abs
             err=True,
         )
     with written(proposals) as cases:
-        yield CaseRun(cases, limits, abstract)
+        yield CaseRun(cases, limits, abstract, execute=execute)
 
 
 def _proposals(given: Given) -> "Proposals":

@@ -77,6 +77,7 @@ def command(
     measure: bool,
     advise: bool,
     abstract: bool,
+    execute: bool,
     time_limit: float | None,
     memory_limit: str | None,
     stdin_filename: str | None,
@@ -92,7 +93,11 @@ def command(
     if cases and no_verify:
         raise ScanifyError("--case and --no-verify contradict each other; give one of them")
     given = load_project(paths, stack, stdin_filename, no_exclude=no_exclude, no_gitignore=no_gitignore)
-    run = None if no_verify else choose_run(cases, given.config, time_limit, memory_limit, abstract=abstract)
+    run = (
+        None
+        if no_verify
+        else choose_run(cases, given.config, time_limit, memory_limit, abstract=abstract, execute=execute)
+    )
     if run is not None and given.stdin is not None:
         raise ScanifyError("standard input cannot be verified; name a file, or give --no-verify")
     policy = remat or given.config.remat

@@ -103,6 +103,7 @@ def command(
     replay: str | None,
     advise: bool,
     abstract: bool,
+    execute: bool,
     time_limit: float | None,
     memory_limit: str | None,
 ) -> int:
@@ -124,7 +125,7 @@ def command(
     given = load_project((file,), stack) if file is not None and against is None else None
     named = [Path(each) for each in (file, before, after) if each is not None]
     config = load_config(named) if given is None else given.config
-    run = choose_run(cases, config, time_limit, memory_limit, abstract=abstract, cache=not no_cache)
+    run = choose_run(cases, config, time_limit, memory_limit, abstract=abstract, cache=not no_cache, execute=execute)
     policies = tuple(SYNONYMS.get(each, each) for each in remats)
     if run is None and given is None:
         raise ScanifyError("expected a case: give --case FILE:FUNCTION, or name one in [tool.scanify.cases]")
@@ -132,7 +133,7 @@ def command(
         if run is None:
             assert given is not None
             _demand_changes(_rewrite(given, policies), given)
-            with proposed_run(given, time_limit, memory_limit, abstract=abstract) as run:
+            with proposed_run(given, time_limit, memory_limit, abstract=abstract, execute=execute) as run:
                 result = _rewritten(given, keep(run), policies, measure=measure, advise=advise)
         elif given is not None:
             result = _rewritten(given, keep(run), policies, measure=measure, advise=advise)

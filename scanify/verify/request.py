@@ -41,6 +41,7 @@ class Request:
     two versions (the signature of `scanify.verify.compare.compare.compare_case`). Where the original comes from another
     state of the whole project, that is in `tree`, and `data` are the files beside Python's that differ: the original
     must not look at those of here. Into the folder `certificates` what is proved is written, a file for each variant.
+    With `execute` what is proved is compiled and run, too.
     """
 
     case: CaseSpec
@@ -56,6 +57,7 @@ class Request:
     data: tuple[Path, ...] = ()
     tree: Tree | None = None
     certificates: Path | None = None
+    execute: bool = False
 
 
 @dataclass(frozen=True)

@@ -43,17 +43,15 @@ def verify(
     data: Sequence[Path] = (),
     tree: Callable[[], AbstractContextManager[Tree]] | None = None,
     certificates: Path | None = None,
+    execute: bool = False,
 ) -> Verification:
     """Compare the original and the rewritten files on every case, each case in a process of its own.
 
     `changes` gives each file's original and rewritten bytes, None where it does not exist; nothing is written. The
-    cases are called with the module of the file `target`, by default the first of `changes`; in a version that was
-    written by hand with that of `rewritten_target`. `policies` are the remat policies to verify under, by their names
-    on the command line (None: as written), and `requested` the one that the rewrite was asked for. With a `cache`, a
-    case whose results are in it is not run. `notify` is told what is done. `data` are files beside
-    Python's that differ for the original: a case whose code looks at one of them is run with the original in the `tree`
-    that this gives, which has them as they were; without one, it has no verdict. Into the folder `certificates` what is
-    proved is written.
+    cases are called with the module of the file `target`, by default the first of `changes`. What is not said here is
+    as in `Request`. With a `cache`, a case whose results are in it is not run. `notify` is told what is done. A case
+    whose code looks at one of the `data` is run with the original in the `tree` that this gives, which has them as they
+    were; without one, it has no verdict.
 
     Raises ScanifyError where jax or equinox is missing, or where there is nothing to verify or no case to do it with.
     """
@@ -71,6 +69,7 @@ def verify(
         comparer=comparer,
         data=tuple(_absolute(path) for path in data),
         certificates=certificates,
+        execute=execute,
     )
     results: list[CaseResult] = []
     with ExitStack() as stack:

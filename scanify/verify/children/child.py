@@ -345,6 +345,7 @@ class _Run:
                 measure=request.measure,
                 files=self.overlay.files,
                 **({} if self.alone is None else {"witness": self.alone}),
+                **({"execute": True} if request.execute else {}),
                 **more,
             )
         except (CaseError, ScanifyError):

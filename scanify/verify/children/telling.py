@@ -17,6 +17,7 @@ _WORDS = {
     "trace": "tracing",
     "prove": "proving",
     "test": "testing numerically",
+    "execute": "executing what is proved",
     "measure": "compiling",
 }
 

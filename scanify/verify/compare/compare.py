@@ -49,6 +49,7 @@ def compare_case(
     files: Files | None = None,
     witness: Witness | None = None,
     certificate: Certificate | None = None,
+    execute: bool = False,
 ) -> CaseResult:
     """Compare two versions of a case: `before()` and `after()` build `(model, args)` or `(model, args, kwargs)`.
 
@@ -57,12 +58,12 @@ def compare_case(
     what is not proved then stays NOT RUN. With `measure` each version is also compiled, for which shapes are enough;
     with `abstract` only the rewritten one. `files` gives the name to show of a file of the user's code, and None for
     any other. `witness` is told what each version gives, and may say that the version alone gives something else.
-    `certificate` is given what is proved.
+    `certificate` is given what is proved. With `execute` that is compiled and run, too.
 
     Raises ScanifyError where a case returns something else or calls the versions with different arguments, and
     whatever the user's code raises in the original version. What only the rewritten version raises makes it FAILED.
     """
-    return _Case(name, policies, requested, abstract, measure, files, witness, certificate).run(before, after)
+    return _Case(name, policies, requested, abstract, measure, files, witness, certificate, execute).run(before, after)
 
 
 @dataclass(eq=False)
@@ -77,6 +78,7 @@ class _Case:
     files: Files | None
     witness: Witness | None
     certificate: Certificate | None
+    execute: bool
     steps: Steps = field(default_factory=Steps)
     executables: Executables = field(default_factory=Executables)
 
@@ -125,6 +127,7 @@ class _Case:
             self.steps,
             witness=self.witness,
             certificate=self.certificate,
+            execute=self.execute,
         )
         result = self.compared(subject, parameters, traces)
         odd = None if self.witness is None else self.witness.difference() or self.changed(both, original, result)

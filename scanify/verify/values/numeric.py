@@ -56,7 +56,7 @@ class Comparison:
 
     `outputs` are the key paths of the arrays that a call returns, `inexact` which of them can be differentiated.
     `memo` keeps what the original computed, which is the same under every policy. `inputs` says which leaves are
-    arguments of the call.
+    arguments of the call. `narrow`: nothing is run in float64, but in the dtypes of the leaves alone.
     """
 
     before: Version
@@ -68,6 +68,7 @@ class Comparison:
     policy: Policy
     memo: dict[Any, Any] = field(default_factory=dict)
     inputs: tuple[int, ...] = ()
+    narrow: bool = False
 
     def once(self, key: Any, compute: Callable[[], Any]) -> Any:
         if key not in self.memo:
@@ -134,6 +135,9 @@ def _test(case: Comparison, check: Check) -> Outcome:
 
 
 def _one(case: Comparison, point: Point, check: Check) -> Outcome:
+    if case.narrow:
+        narrow = _Runner(case, check, wide=False)
+        return _native_only(narrow, narrow.both(point), point, None, "as it is compiled")
     runner = _Runner(case, check, wide=True)
     wide = runner.both(point)
     limit = case.once("limit", lambda: _limit(case, point.leaves)) if wide.ran else None
