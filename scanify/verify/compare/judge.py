@@ -26,6 +26,10 @@ from scanify.verify.verdict import Status, Verdict
 Files = Callable[[str], str | None]
 
 
+# What `Subject.execute` runs, as it was asked for by words.
+EXECUTED = ("outputs", "gradients")
+
+
 @dataclass(frozen=True, eq=False)
 class Subject:
     """What is compared, the same for every check and under every policy.
@@ -105,7 +109,8 @@ def judge(
             under = "" if policy is None else f" under {policy_name(policy)}"
             subject.certificate.add(Proved(f"{what}{under}", before, after, cotangents, tangents))
         weak = "" if all(proof.avals_equal) else "equal in value, shape and dtype, but not in weak type"
-        return _executed(subject, test, policy) or Verdict(Status.PROVED, weak)
+        run = _executed(subject, test, policy) if what in EXECUTED else None
+        return run or Verdict(Status.PROVED, weak)
     why = unproved(proof)
     if subject.abstract:
         reason = f"not proved, and abstract weights have no values to test with: {why}"

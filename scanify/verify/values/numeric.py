@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -136,7 +136,7 @@ def _test(case: Comparison, check: Check) -> Outcome:
 
 def _one(case: Comparison, point: Point, check: Check) -> Outcome:
     if case.narrow:
-        narrow = _Runner(case, check, wide=False)
+        narrow = _Runner(case, replace(check, far=False), wide=False)
         return _native_only(narrow, narrow.both(point), point, None, "as it is compiled")
     runner = _Runner(case, check, wide=True)
     wide = runner.both(point)
