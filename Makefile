@@ -43,9 +43,10 @@ check: $(VENV)/$(STAMP) ## lint, types and the rule catalogue
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_rules.py
 
-pyright: $(VENV)/$(STAMP) ## what pyright finds in rewritten programs and not in the originals
+pyright: $(VENV)/$(STAMP) ## what pyright finds in rewritten programs and not in the originals, and what it knows of stacks
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pyright
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m tests.emit.typechecked
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest -q tests/nn/test_types.py
 
 bench: $(VENV)/bench ## what is timed: the command's start, stacks of layers against loops (ARGS="--layers 4,12"), verification
 	$(BIN)/python tests/benchmarks/start.py

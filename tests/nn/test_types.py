@@ -1,6 +1,10 @@
 """What type checkers know of stacks: the layer, the carry and the ys; and what they find."""
 
+import json
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -73,6 +77,24 @@ def test_mypy_knows_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reques
         found = re.match(r'program\.py:(\d+): (error|note: Revealed type is "(.*)")', line)
         if found:
             lines[int(found[1])] = found[3] or "error"
+    compare(lines, told)
+
+
+@pytest.mark.skipif(shutil.which("pyright") is None, reason="pyright is not installed (`make pyright` installs it)")
+def test_pyright_knows_them(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [str(ROOT)]}))
+    command = ["pyright", "--outputjson", "--pythonpath", sys.executable, "program.py"]
+    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+    lines: dict[int, str] = {}
+    for one in json.loads(told)["generalDiagnostics"]:
+        revealed = re.match(r'Type of ".*" is "(.*)"', one["message"])
+        lines[one["range"]["start"]["line"] + 1] = revealed[1] if revealed else one["severity"]
+    compare(lines, told)
+
+
+def compare(lines: dict[int, str], told: str) -> None:
+    """What was told of each line of the program against what stands behind it."""
     for number, line in enumerate(PROGRAM.splitlines(), 1):
         wanted = line.partition("  # ")[2]
         got = re.sub(r"(\w+\.)+(?=\w)", "", lines.get(number, ""))
