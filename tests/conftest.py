@@ -29,12 +29,20 @@ _GRIDS = {
 # What is measured, or compared to the last digits of float32, is compiled as users' programs are; elsewhere a program
 # runs once, and most of the time would go to optimising it.
 _OPTIMISED = (
-    "tests/emit/",
     "tests/notebooks/",
     "tests/nn/test_as_sequential.py",
     "tests/nn/test_haliax_conformance.py",
     "tests/nn/test_key_order.py",
     "tests/nn/test_memory.py",
+)
+# Where programs are evaluated equation by equation (`tests/evaluated.py`), and in which of those files they are compiled
+# all the same: what is asked about is the compiled program, or each policy has to be run as users run it.
+_EVALUATED = ("tests/emit/", "tests/jaxpr/", "tests/nn/")
+_COMPILED = (
+    "tests/nn/test_costs.py",
+    "tests/nn/test_memory.py",
+    "tests/nn/test_residuals.py",
+    "tests/nn/test_stack_against_loop.py",
 )
 _PROGRAMS = "programs"  # a folder of pytest's cache
 _MOST = 400 * 2**20  # bytes of compiled programs, after which they are begun anew
@@ -104,6 +112,17 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
         jax.config.update(_QUICK.lower(), quick)
         jax.clear_caches()  # both versions of a model are to be compiled alike
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Evaluate the programs of a test where nothing is asked about compiled ones."""
+    if item.config.getoption("--whole") or not item.nodeid.startswith(_EVALUATED) or item.nodeid.startswith(_COMPILED):
+        return (yield)
+    from tests.evaluated import evaluated
+
+    with evaluated():
+        return (yield)
 
 
 def pytest_unconfigure() -> None:

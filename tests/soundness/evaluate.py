@@ -16,7 +16,7 @@ Array = Any
 
 def evaluate(jaxpr: Any, consts: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
     """The outputs of an open jaxpr; arrays of numpy, keys of jax."""
-    values: dict[Any, Any] = dict(zip(jaxpr.constvars, map(_plain, consts), strict=True))
+    values: dict[Any, Any] = dict(zip(jaxpr.constvars, map(plain, consts), strict=True))
     values.update(zip(jaxpr.invars, inputs, strict=True))
 
     def read(atom: Any) -> Any:
@@ -32,14 +32,14 @@ def evaluate(jaxpr: Any, consts: Sequence[Any], inputs: Sequence[Any]) -> list[A
 
 def of(closed: Any, inputs: Sequence[Any]) -> list[Any]:
     """The outputs of a traced program on these inputs."""
-    return evaluate(*_opened(closed), [_plain(x) for x in inputs])
+    return evaluate(*_opened(closed), [plain(x) for x in inputs])
 
 
 def _opened(closed: Any) -> tuple[Any, Sequence[Any]]:
     return closed.jaxpr, closed.consts
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """An array of numpy, row-major; keys stay what they are."""
     if jax.dtypes.issubdtype(getattr(value, "dtype", np.float32), jax.dtypes.extended):
         return value
@@ -64,7 +64,7 @@ def _equation(equation: Any, inputs: list[Any]) -> list[Any]:
                 else evaluate(called, (), inputs)
             )
     own = NUMPY.get(name)
-    if own is not None and all(isinstance(x, np.ndarray) for x in inputs):
+    if own is not None and all(isinstance(x, np.ndarray) and x.dtype.kind != "c" for x in inputs):
         with np.errstate(all="ignore"):
             answer = own(equation.params, *inputs)
         if answer is not None:
@@ -82,7 +82,7 @@ def _by_jax(equation: Any, inputs: list[Any]) -> list[Any]:
     threefry = getattr(equation.ctx, "threefry_partitionable", True)
     with jax.threefry_partitionable(threefry):
         answer = primitive.bind(*map(jnp.asarray, inputs), **primitive.get_bind_params(params))
-    return [_plain(x) for x in answer] if primitive.multiple_results else [_plain(answer)]
+    return [plain(x) for x in answer] if primitive.multiple_results else [plain(answer)]
 
 
 # Control flow -----------------------------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ def _scan(params: dict[str, Any], inputs: list[Any]) -> list[Any]:
     body = params["jaxpr"]
     rows: list[list[Any]] = []
     for index in reversed(order) if params["reverse"] else order:
-        outputs = evaluate(*_opened(body), [*fixed, *state, *(_plain(x[index]) for x in xs)])
+        outputs = evaluate(*_opened(body), [*fixed, *state, *(plain(x[index]) for x in xs)])
         state = outputs[:carry]
         rows.append(outputs[carry:])
     if params["reverse"]:
@@ -130,9 +130,16 @@ def _stacked(rows: list[Any], aval: Any) -> Any:
 def _while(params: dict[str, Any], inputs: list[Any]) -> list[Any]:
     first, second = params["cond_nconsts"], params["body_nconsts"]
     tests, fixed, state = inputs[:first], inputs[first : first + second], inputs[first + second :]
-    while bool(evaluate(*_opened(params["cond_jaxpr"]), [*tests, *state])[0]):
-        state = evaluate(*_opened(params["body_jaxpr"]), [*fixed, *state])
+    while np.any(going := evaluate(*_opened(params["cond_jaxpr"]), [*tests, *state])[0]):
+        new = evaluate(*_opened(params["body_jaxpr"]), [*fixed, *state])
+        state = new if not going.ndim else [_where(going, *both) for both in zip(new, state, strict=True)]
     return state
+
+
+def _where(going: Array, new: Array, old: Array) -> Array:
+    """Of a batch of loops those that have ended stay as they are."""
+    wide = going.reshape(*going.shape, *[1] * (new.ndim - going.ndim))
+    return np.where(wide, new, old) if isinstance(new, np.ndarray) else jnp.where(wide, new, old)
 
 
 def _cond(params: dict[str, Any], inputs: list[Any]) -> list[Any]:
