@@ -37,7 +37,13 @@ _OPTIMISED = (
 )
 # Where programs are evaluated equation by equation (`tests/evaluated.py`), and in which of those files they are compiled
 # all the same: what is asked about is the compiled program, or each policy has to be run as users run it.
-_EVALUATED = ("tests/emit/", "tests/jaxpr/", "tests/nn/")
+_EVALUATED = (
+    "tests/emit/",
+    "tests/jaxpr/",
+    "tests/nn/",
+    "tests/test_random_models.py",
+    "tests/test_random_projects.py",
+)
 _COMPILED = (
     "tests/nn/test_costs.py",
     "tests/nn/test_memory.py",
