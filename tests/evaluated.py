@@ -44,7 +44,7 @@ def _eager(primitive: Any) -> Any:
     control, compiled = evaluate.CONTROL[primitive.name], primitive.impl
 
     def run(*args: Any, **params: Any) -> list[Any]:
-        if _written(args):
+        if _left_to_jax(args):
             return compiled(*args, **params)
         avals = jax.tree.leaves(jax.eval_shape(lambda *given: primitive.bind(*given, **params), *args))
         return _arrays(control(params, [evaluate.plain(each) for each in args]), avals)
@@ -69,7 +69,7 @@ class _Jit:
     def run(self, *args: Any, jaxpr: Any, **params: Any) -> tuple[list[Any], Any, Any, Sequence[Any]]:
         if (
             self._compiling
-            or _written((*args, *getattr(jaxpr, "consts", ())))
+            or _left_to_jax((*args, *getattr(jaxpr, "consts", ())))
             or (_of_jax(jaxpr) and not _of_numpy(jaxpr))
         ):
             return self._compiled(*args, jaxpr=jaxpr, **params)
@@ -77,9 +77,9 @@ class _Jit:
         return _arrays(evaluate.of(jaxpr, args), avals), None, None, []
 
 
-def _written(values: Sequence[Any]) -> bool:
-    """Whether there are mutable arrays, which only jax writes to."""
-    return any(isinstance(jax.typeof(each), AbstractRef) for each in values)
+def _left_to_jax(values: Sequence[Any]) -> bool:
+    """Whether there are mutable arrays, which only jax writes to, or such as were put on a device, where they stay."""
+    return any(isinstance(jax.typeof(each), AbstractRef) or getattr(each, "committed", False) for each in values)
 
 
 def _of_jax(jaxpr: Any) -> bool:

@@ -96,3 +96,14 @@ def test_an_evaluation_that_errs_is_seen(monkeypatch: pytest.MonkeyPatch) -> Non
     with evaluated():
         (got, _) = jax.lax.scan(lambda c, x: (c * x, None), jnp.ones(()), jnp.full(3, 2.0))
     assert float(got) == 7.0
+
+
+def test_arrays_stay_on_their_device() -> None:
+    placed = jax.device_put(jnp.ones(2), jax.devices()[0])
+    with evaluated():
+        for program in (
+            lambda x: x + 1,
+            jax.jit(lambda x: x * 2),
+            lambda x: jax.lax.scan(lambda c, y: (c, y), 0, x)[1],
+        ):
+            assert program(placed).committed and not program(jnp.ones(2)).committed
