@@ -46,6 +46,8 @@ _EVALUATED = (
 )
 _COMPILED = (
     "tests/nn/test_costs.py",
+    "tests/nn/test_in_place.py",
+    "tests/nn/test_init.py",
     "tests/nn/test_memory.py",
     "tests/nn/test_residuals.py",
     "tests/nn/test_stack_against_loop.py",

@@ -28,7 +28,7 @@ def test_weak_types_keys_and_devices_are_kept(count: int) -> None:
     assert not stack_leaves([jnp.asarray(0.5), *[jnp.ones(())] * count]).weak_type
     keys = jr.split(jr.key(0), count)
     np.testing.assert_array_equal(jr.key_data(stack_leaves(list(keys))), jr.key_data(keys))
-    placed = [jax.device_put(jnp.full(2, at), jax.devices()[0]) for at in range(count)]
+    placed = [jax.device_put(jnp.full(2, at, "float32"), jax.devices()[0]) for at in range(count)]
     assert stack_leaves(placed).committed and not stack_leaves([jnp.ones(2)] * count).committed
 
 
