@@ -31,6 +31,23 @@ class Slotted(Always):
     __slots__ = ("v",)
 
 
+class Private:
+    __slots__ = ("__v",)
+
+    def __init__(self, v: float) -> None:
+        self.__v = v
+
+    @property
+    def v(self) -> float:
+        return self.__v
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Private)
+
+    def __hash__(self) -> int:
+        return 1
+
+
 class Written(str):
     def __eq__(self, other: object) -> bool:
         return True
@@ -79,7 +96,7 @@ class Layer(eqx.Module):
         return x * self.tag.v + jnp.tanh(self.w * x)
 
 
-KINDS = [Uncompared, Always, Slotted, Written, Row, Named, as_class]
+KINDS = [Uncompared, Always, Slotted, Private, Written, Row, Named, as_class]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)

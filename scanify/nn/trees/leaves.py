@@ -110,7 +110,9 @@ def _state(value: Any) -> dict[str, Any]:
         if cls.__module__.partition(".")[0] in _KNOWN or cls in _BUILTINS:
             continue
         slots = cls.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
+        for written in (slots,) if isinstance(slots, str) else slots:
+            private = written.startswith("__") and not written.endswith("__")
+            name = f"_{cls.__name__.lstrip('_')}{written}" if private else written
             if name not in ("__dict__", "__weakref__") and hasattr(value, name):
                 found[name] = getattr(value, name)
         found |= getattr(value, "__dict__", {})
