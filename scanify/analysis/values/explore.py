@@ -8,6 +8,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
@@ -19,10 +20,9 @@ from scanify.analysis.values.code.statements import Flow, execute
 from scanify.analysis.values.domain import Class, Function, Instance, Unknown, Value
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.mentions import mentioned_in
 from scanify.analysis.values.probe import Probe
 
-_DEFAULT = re.compile(r"=\s*(?:[\w.]*\.)?\Z")  # what stands in front of the default of a parameter
-_CLASS_OF = re.compile(r"\btype\(|__class__")
 _CONSTRUCTORS = frozenset({"__init__", "__post_init__", "__check_init__"})
 
 
@@ -34,28 +34,10 @@ class Code:
     node: FunctionNode
     owner: Definition | None = None
 
-    def mentions(self, words: re.Pattern[str]) -> bool:
-        """Whether one of some identifiers stands in its code.
-
-        The docstring does not count, nor the annotation of a parameter, unless the code asks objects for their class.
-        """
-        text, node = self.module.text, self.node
-        start = self.module.line_start(min([node.lineno, *(each.lineno for each in node.decorator_list)]))
-        head = self.module.line_start(node.lineno)
-        body = _behind_docstring(node)
-        inside = self.module.offset(body.lineno, body.col_offset) if body is not None else self.module.span(node).end
-        end = self.module.line_start((node.end_lineno or node.lineno) + 1)
-        if words.search(text, inside, end) is not None or words.search(text, start, head) is not None:
-            return True
-        asks = _CLASS_OF.search(text, inside, end) is not None
-        return any(asks or _DEFAULT.search(text, head, each.start()) for each in words.finditer(text, head, inside))
-
-
-def _behind_docstring(node: FunctionNode) -> ast.stmt | None:
-    first = node.body[0]
-    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
-        return node.body[1] if len(node.body) > 1 else None
-    return first
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The identifiers that its code mentions."""
+        return mentioned_in(self.node)
 
 
 def _whole(word: str) -> re.Pattern[str]:
@@ -110,9 +92,8 @@ class Explorer:
 
     def mentioning(self, word: str) -> Iterator[Code]:
         """The functions of the project that mention an identifier."""
-        pattern = _whole(word)
         for module in self.run.index.modules_with(word):
-            yield from (code for code in self.functions(module) if code.mentions(pattern))
+            yield from (code for code in self.functions(module) if word in code.words)
 
     def explore(self, words: Iterable[str]) -> None:
         """Run every function of the project that mentions one of some identifiers."""
@@ -120,17 +101,16 @@ class Explorer:
             pattern = _whole(word)
             for module in self.run.index.modules_with(word):
                 for code in self.functions(module):
-                    if code.node not in self._done and code.mentions(pattern):
+                    if code.node not in self._done and word in code.words:
                         self.run_code(code)
                 self._top_level(module, pattern)
 
     def explore_again(self, words: Iterable[str]) -> None:
         """Run every function that mentions one of some identifiers once more: what they stand for is known better."""
         for word in words:
-            pattern = _whole(word)
             for module in self.run.index.modules_with(word):
                 self._modules.discard(module.path)
-                self._done -= {code.node for code in self.functions(module) if code.mentions(pattern)}
+                self._done -= {code.node for code in self.functions(module) if word in code.words}
         self.explore(words)
 
     def classes_with(self, word: str) -> Iterator[Definition]:
