@@ -1,7 +1,6 @@
 """The first, shallow run: loops that are surely not over modules are left out, and nothing else."""
 
 import ast
-import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from scanify.analysis.loops.used_as_data import used_as_data
 from scanify.analysis.loops.vocabulary import Vocabulary
 from scanify.analysis.lower.loops import loops_in
 from scanify.analysis.planning.project import _that_may_walk_modules, facts_of
-from scanify.analysis.values.explore import functions_of
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.source.file import Source
 
@@ -182,27 +180,3 @@ class Filled(eqx.Module):
     walks = [(loop, walk) for loop in loops for walk in loop.walks if ast.unparse(loop.node).startswith("for b in")]
     assert [used_as_data(*each, words) for each in walks] == [ASKED[body]] * len(walks)
     assert walks or ASKED[body]
-
-
-MENTIONS = {
-    "def f(m: Block): return m": False,
-    "def f(m) -> Block: return m": False,
-    "def f(m: Block): return type(m)(3)": True,
-    "def f(m):\n    'A Block.'\n    return m": False,
-    "def f(m):\n    return Block(m)": True,
-    "def f(m): return Block(m)": True,
-    "def f(m=Block): return m": True,
-    "def f(m: type = nn.Block): return m": True,
-    "@wraps(Block)\ndef f(m): return m": True,
-    "def f(m: 'list[Block]', n=1): return m": False,
-    "def f(m):\n    'Blocks.'": False,
-}
-
-
-@pytest.mark.parametrize("text", MENTIONS)
-def test_what_a_function_mentions_is_what_it_may_use(text: str) -> None:
-    path = Path("/project/model.py")
-    module = Index(path.parent, [Source(path, text)]).module_at(path)
-    assert module is not None
-    (code,) = functions_of(module)
-    assert code.mentions(re.compile(r"(?<!\w)Block(?!\w)")) == MENTIONS[text]

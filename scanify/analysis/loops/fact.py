@@ -13,6 +13,7 @@ from scanify.analysis.loops.body import Body, body_of
 from scanify.analysis.loops.gain import no_gain
 from scanify.analysis.loops.layer_list import Layers, Reason, groups_of
 from scanify.analysis.loops.layers import layers_of, walked_values
+from scanify.analysis.loops.lengths import other_lengths
 from scanify.analysis.lower.loop import Form, Loop, Order, Problem
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors
@@ -78,7 +79,7 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop) -> LoopFact | None
     if not _applies(run, loop, layers, body):
         return None
     starts = {name: _starts(envs, name) for name in shape.carry}
-    body.obligations += _drawn(run, layers, shape, envs)
+    body.obligations += other_lengths(run, loop, layers, shape, envs)
     if loop.carry is not None and loop.start is not None:
         clock = run.tick()
         with run.question(), run.recording() as effects:
@@ -142,17 +143,6 @@ def _said_of(loop: Loop, layers: Layers, problem: Problem) -> str:
         return problem.reason
     what = f"`{loop.module.code(problem.node)}` may be missing in some iterations"
     return f"the layers are taken from a dict by name, and {what}"
-
-
-def _drawn(run: Interpreter, layers: Layers, shape: LoopShape, envs: Sequence[Env]) -> Iterator[str]:
-    """What is drawn from an iterator over a list that is shown to hold another number of things than of layers."""
-    count = layers.cells[0].length() if len(layers.cells) == 1 and isinstance(layers.cells[0], ListCell) else None
-    for walk in (each for each in shape.beside if each.beside.startswith("list(")):
-        for value in walked_values(run, walk, envs):
-            inner = value.parts[0] if isinstance(value, Walked) and value.parts else value
-            known = inner.cell.length() if isinstance(inner, Listed) else None
-            if known is not None and known != count:
-                yield f"`{ast.unparse(walk.base)}` gives as many as there are layers, of the {known} that it has"
 
 
 _ITERATORS = ("reversed", "iter", "zip", "map", "filter", "enumerate", "product")

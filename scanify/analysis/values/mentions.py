@@ -1,7 +1,7 @@
 """Mentions: the identifiers that the code of a function uses for what lies outside of it.
 
-Words of comments and of texts that are no identifiers mention nothing, nor do names that a function binds for itself: a
-local `layers` is not the field of that name. Annotations of parameters count where the code asks objects for their class.
+Words of comments and of texts that are no identifiers mention nothing, nor do names that a function binds for itself:
+a local `layers` is not the field of that name. Annotations of parameters count where the code asks for classes.
 """
 
 import ast
@@ -66,7 +66,7 @@ class _Words:
 
 
 def _identifiers(text: str) -> set[str]:
-    """The identifiers of a text that is one, or a path of them: `"encoder.layers"`, `"list[Block]"` in an annotation."""
+    """The identifiers of a text that is one, a path of them (`"encoder.layers"`) or a type (`"list[Block]"`)."""
     if len(text) > _LONG or not text.replace(".", "").replace("[", "").replace("]", "").isidentifier():
         return set()
     return set(text.replace("[", ".").replace("]", "").split("."))

@@ -1,0 +1,49 @@
+"""What is walked beside the layers, of a length that is shown: a loop ends with the shortest, a scan takes them all."""
+
+import pytest
+from helpers import MANY, model, only
+
+from scanify.analysis.plan import Plan
+
+MADE_OF_THREE = "self.layers = [Block(8, key=k) for k in (key, key, key)]\n"
+
+
+def said(beside: str, init: str = "", layers: str = f"self.layers = {MANY}\n") -> Plan:
+    loop = f"for layer, gain in {beside}:\n    x = layer(x) * gain"
+    decision = only(model(loop, init=layers + init, parameters="x, gains"))
+    assert isinstance(decision, Plan), decision
+    return decision
+
+
+OF_ANOTHER_LENGTH = {
+    "numbers in the head": ("zip(self.layers, [0.5, 1.0])", "", "has 2 elements"),
+    "one list, repeated": ("zip(self.layers, [jnp.ones(8)] * 2)", "", "has 2 elements"),
+    "a range": ("zip(self.layers, range(20))", "", "has 20 elements"),
+    "a field of the model": ("zip(self.layers, self.gains)", "self.gains = (0.5, 1.0, 2.0)", "has 3 elements"),
+    "a part of the list": ("zip(self.layers, self.layers[1:])", "", "another part of it"),
+    "two parts of the list": ("zip(self.layers[:-1], self.layers[1:])", "", "another part of it"),
+}
+
+
+@pytest.mark.parametrize(("beside", "init", "reason"), OF_ANOTHER_LENGTH.values(), ids=OF_ANOTHER_LENGTH)
+def test_a_length_that_is_shown_has_to_be_that_of_the_layers(beside, init, reason):
+    decision = said(beside, init)
+    assert any(reason in each for each in decision.obligations), decision.obligations
+
+
+AS_LONG = {
+    "as many in the head": ("zip(self.layers, [0.5, 1.0, 2.0])", "", MADE_OF_THREE),
+    "a field of as many": ("zip(self.layers, self.gains)", "self.gains = (0.5, 1.0, 2.0)", MADE_OF_THREE),
+    "the caller's, of which nothing is shown": ("zip(self.layers, gains)", "", f"self.layers = {MANY}\n"),
+    "made as the layers are": (
+        "zip(self.layers, self.gains)",
+        "self.gains = [0.1 * i for i in range(depth)]",
+        f"self.layers = {MANY}\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("beside", "init", "layers"), AS_LONG.values(), ids=AS_LONG)
+def test_lengths_that_may_be_equal_are_not_asked_about(beside, init, layers):
+    decision = said(beside, init, layers)
+    assert not any("element" in each for each in decision.obligations), decision.obligations
