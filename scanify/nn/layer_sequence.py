@@ -11,7 +11,7 @@ import jax
 from scanify.nn.arguments.axes import InAxes, parameter_names
 from scanify.nn.list_manners import L, ListManners
 from scanify.nn.programs.eager import applied
-from scanify.nn.programs.layer_call import Call, as_boxed_pair, as_pair, as_scan, trace_call
+from scanify.nn.programs.layer_call import Call, as_boxed_pair, as_ending_pair, as_pair, as_scan, trace_call
 from scanify.nn.programs.mapped import map_via
 from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
 from scanify.nn.scans.loop import Unroll
@@ -238,11 +238,36 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
         def once(layers: LayerSequence[L], init: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
             refs = type(layers)._refs(layers)
             traced = trace_call(
-                as_boxed_pair(fn), init, args, kwargs, layers=refs, in_axes=in_axes, names=names, until=True
+                as_boxed_pair(fn), init, args, kwargs, layers=refs, in_axes=in_axes, names=names, until=_is_given
             )
             carry, pieces = traced.apply(type(self)._remat(self), unroll)
             ys = traced.collected(pieces)
             return carry, unboxed(ys[-1]) if ys else None
+
+        def run(init: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+            done: tuple[Any, Any] = applied(once, self, init, args, kwargs, in_axes)
+            return done
+
+        return run
+
+    def collect_until_via(
+        self, fn: Callable[..., tuple[C, Y, bool]], *, in_axes: InAxes = None, unroll: Unroll = None
+    ) -> Callable[..., tuple[C, list[Y]]]:
+        """`for layer in layers: carry, y, last = fn(layer, carry, *args, **kwargs); ys.append(y)`, `if last: break`.
+
+        It gives the carry and a list with the y of each layer up to the last one, as `collect_via` does. Which layer is
+        the last must be known when it is traced, as from its index or a static field: no layer after it is traced.
+        `in_axes` is that of `BlockSeq.fold_via`.
+        """
+        names = parameter_names(fn, 2)
+
+        def once(layers: LayerSequence[L], init: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+            refs = type(layers)._refs(layers)
+            traced = trace_call(
+                as_ending_pair(fn), init, args, kwargs, layers=refs, in_axes=in_axes, names=names, until=_is_last
+            )
+            carry, pieces = traced.apply(type(self)._remat(self), unroll)
+            return carry, [unboxed(y)[0] for y in traced.collected(pieces)]
 
         def run(init: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
             done: tuple[Any, Any] = applied(once, self, init, args, kwargs, in_axes)
@@ -264,6 +289,15 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
     ) -> tuple[Any, Any]:
         """Like `fold` for layers that give `(carry, y)`: the last carry, and the ys stacked along a leading axis."""
         return type(self).scan_via(self, _call, in_axes=in_axes, unroll=unroll)(init, *args, **kwargs)
+
+
+def _is_given(y: Any) -> bool:
+    return y is not None
+
+
+def _is_last(y: Any) -> bool:
+    last: bool = unboxed(y)[1]
+    return last
 
 
 def _is_stateful(layer: Any) -> bool:

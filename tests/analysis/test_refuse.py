@@ -19,7 +19,7 @@ def body(text: str) -> str:
         ("SCN205", "h = layer(x)\nstop = h[0] > 0\nif mask and stop:\n    return x\nx = h"),
         ("SCN205", "x = layer(x)\nif layer.attend(mask):\n    break"),
         ("SCN205", "x = layer(x)\nif (n := len(x) * x) is mask:\n    break"),
-        ("SCN205", "x = layer(x)\nouts.append(x)\nif mask:\n    break"),
+        ("SCN205", "x = layer(x)\nouts.append(x)\nif mask:\n    return x"),
         ("SCN205", "for y in x:\n    if y > 0:\n        return y\nx = layer(x)"),
         ("SCN205", "x = layer(x)\nyield x"),
         ("SCN206", "x = layer(x)\nouts.append(outs[-1])"),

@@ -57,6 +57,33 @@ def test_a_turn_that_ends_early(body):
     assert "until_via" not in new
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x = layer(x)\nouts.append(x)\nif i == stop:\n    break",
+        "if i == stop:\n    break\nx = layer(x)\nouts.append(x * i)",
+        "x = layer(x)\nif i == stop:\n    outs.append('stopped')\n    break\nouts.append(x)",
+        "x = layer(x)\nif i == 0:\n    continue\nouts.append((x, i))\nif stop is not None and i >= stop:\n    break",
+        "x = layer(x)\nouts.append(x)\nif i % 2:\n    more[i] = x\nif i == stop:\n    break",
+        "outs.append(x)\nfor u in range(2):\n    x = layer(x)\n    if u == 1:\n        break\nif i == stop:\n    break",
+        "x = layer(x)\nouts += [x, x * 2]\nif i == stop:\n    break\nx = x * 2",
+    ],
+)
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_a_break_keeps_what_was_collected(body, count):
+    init = INIT.replace("5)]", f"5)[:{count}]]")
+    call = f"outs, more = [x], {{}}\n{loop(body)}\nreturn x, outs, more"
+    stops = (1, None, -1, 7, 0, 4) if count == 5 else (0,)
+    new = same(model(call, init, parameters="x, stop"), *((X, stop) for stop in stops))
+    assert "collect_until_via" in new
+
+
+def test_a_break_where_the_end_of_the_list_is_carried():
+    body = "outs.append(layer(outs[-1]))\nif i == stop:\n    break"
+    call = f"outs = [x]\n{loop(body)}\nreturn outs"
+    same(model(call, parameters="x, stop"), *((X, stop) for stop in (1, None, 0)))
+
+
 def test_both_kinds_of_end_in_one_loop():
     body = "if i == stop:\n    break\nif i == 3:\n    return x\nx = layer(x)"
     same(model(f"{loop(body)}\nreturn x * 2", parameters="x, stop"), (X, 2), (X, 4))

@@ -115,3 +115,70 @@ def test_of_no_layers_it_is_the_identity() -> None:
     assert eqx.filter_jit(lambda model, x: model.fold(x))(model, X).shape == X.shape
     with pytest.raises(ValueError, match="expected at least one layer, whose result says what is stacked"):
         model.scan_via(lambda layer, x: (x, x))(X)
+
+
+def collecting(layer: Any, x: Any, i: int, stop: int) -> tuple[Any, Any, bool]:
+    CALLS.append(i)
+    x = layer(x)
+    return x, ({"z": x * i, "a": "stopped"} if i == stop else x), i == stop
+
+
+def collected(model: Any, x: Any, stop: int) -> tuple[Any, list[Any]]:
+    ys = []
+    for i, layer in enumerate(model):
+        x, y, last = collecting(layer, x, i, stop)
+        ys.append(y)
+        if last:
+            break
+    return x, ys
+
+
+@pytest.mark.parametrize("kind", [ArrayStacked, BlockSeq])
+@pytest.mark.parametrize(("stop", "remat"), [(-1, True), (0, True), (3, False), (3, "nested"), (DEPTH - 1, True)])
+def test_what_is_collected_ends_with_the_last_layer(kind: Any, stop: int, remat: Any) -> None:
+    model = kind.of(layers(), gradient_checkpointing=remat)
+
+    def scanned(model: Any, x: Any) -> tuple[Any, Any]:
+        return model.collect_until_via(collecting, in_axes=(0, None))(x, range(DEPTH), stop)
+
+    (x, ys), (want, wanted) = scanned(model, X), collected(layers(), X, stop)
+    np.testing.assert_allclose(x, want, rtol=1e-6)
+    assert len(ys) == len(wanted)
+    assert [list(y) if isinstance(y, dict) else None for y in ys] == [
+        list(y) if isinstance(y, dict) else None for y in wanted
+    ]
+    for mine, theirs in zip(jax.tree.leaves(ys), jax.tree.leaves(wanted), strict=True):
+        if isinstance(theirs, str):
+            assert mine == theirs
+        else:
+            np.testing.assert_allclose(mine, theirs, rtol=1e-6)
+
+    def total(run: Any) -> Any:
+        return lambda model, x: sum(jnp.sum(one) for one in jax.tree.leaves(run(model, x)) if eqx.is_array(one))
+
+    got = eqx.filter_jit(eqx.filter_grad(total(scanned)))(model, X)
+    grads = eqx.filter_grad(total(lambda model, x: collected(model, x, stop)))(layers(), X)
+    for mine, theirs in zip(list(got), grads, strict=True):
+        np.testing.assert_allclose(mine.weight, theirs.weight, rtol=1e-5, atol=1e-6)
+
+
+def test_no_layer_is_looked_at_behind_the_last_one() -> None:
+    unlike = [*layers()[:3], Layer(jnp.ones((9, 9)))]
+    CALLS.clear()
+    _, ys = BlockSeq.of(unlike).collect_until_via(collecting, in_axes=(0, None))(X, range(4), 2)
+    assert CALLS == [0, 1, 2]
+    assert len(ys) == 3
+
+
+def test_whether_a_layer_is_the_last_is_a_bool_of_python() -> None:
+    model = BlockSeq.of(layers())
+    with pytest.raises(jax.errors.TracerBoolConversionError):
+        model.collect_until_via(lambda layer, x: (layer(x), x, x[0] > 0))(X)
+    with pytest.raises(TypeError, match="says whether it is the last one"):
+        model.collect_until_via(lambda layer, x: (layer(x), x))(X)  # type: ignore[arg-type, return-value]
+
+
+def test_nothing_is_collected_where_there_is_no_layer() -> None:
+    x, ys = BlockSeq.of([]).collect_until_via(collecting, in_axes=(0, None))(X, [], 2)
+    assert ys == []
+    np.testing.assert_array_equal(x, X)

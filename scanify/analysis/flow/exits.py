@@ -127,12 +127,9 @@ def exit_problems(loop: Loop, exits: Sequence[Exit], traced: Traced, collects: b
         if name is not None:
             reason = f"`{each.word}` depends on `{name}`, which is computed in the loop; a scan cannot stop early"
             yield Problem("SCN205", reason, each.node)
-        elif collects:
-            yield Problem(
-                "SCN205",
-                f"`{each.word}` ends a loop that also collects values; a scan collects one of every layer",
-                each.node,
-            )
+        elif collects and each.word == "return":
+            reason = "`return` ends a loop that also collects values, which is gone with what it returns"
+            yield Problem("SCN205", reason, each.node, "end the loop with `break`, and return after it")
 
 
 def _is_identity(operator: ast.cmpop) -> bool:

@@ -32,7 +32,7 @@ def _exit(module: cst.Module, node: Leaving, outputs: Outputs, state: str) -> st
         case cst.Continue():
             return f"return {outputs.returned}"
         case cst.Break():
-            return f"return {state}, ()"
+            return f"return {outputs.ended}"
         case cst.Return():
             value = "None" if node.value is None else layout.as_argument(module.code_for_node(node.value), alone=False)
             return f"return {state}, ({value},)"

@@ -14,7 +14,8 @@ _EMPTY = {Adds.LIST: "[]", Adds.TUPLE: "()", Adds.ENTRIES: "{}", Adds.DICT: "{}"
 @dataclass(frozen=True)
 class Outputs:
     """The lines at the function's beginning, what it returns, the call's method and what its result is assigned to,
-    the lines below the call, each with its depth of indentation, and what stands right behind the call.
+    the lines below the call, each with its depth of indentation, and what stands right behind the call. `ended` is what
+    the function returns where the loop ends with that layer.
     """
 
     begin: tuple[str, ...]
@@ -23,6 +24,7 @@ class Outputs:
     assigned: str
     after: tuple[tuple[int, str], ...] = ()
     behind: str = ""
+    ended: str = ""
 
 
 def outputs_of_appended(
@@ -55,9 +57,9 @@ def outputs_of(
     if "return" in exits:
         result = fresh("returned", taken)
         after = ((0, f"if {result}:"), (1, f"return {result}[0]"))
-        return Outputs((), f"{state}, None", "until_via", f"{state}, {result}", after)
-    if "break" in exits:
-        return Outputs((), f"{state}, None", "until_via", carry, behind="[0]")
+        return Outputs((), f"{state}, None", "until_via", f"{state}, {result}", after, ended=f"{state}, ()")
+    if "break" in exits and not collections:
+        return Outputs((), f"{state}, None", "until_via", carry, behind="[0]", ended=f"{state}, ()")
     if not collections:
         return Outputs((), carry, "fold_via", carry)
     each = layout.pattern([inner.get(one.name, one.name) for one in collections])
@@ -72,10 +74,11 @@ def outputs_of(
         lines += [(depth + 1, line) for depth, line in _added(one, name, taken | set(names))]
     return Outputs(
         begin=tuple(f"{inner.get(one.name, one.name)} = {_EMPTY[one.adds]}" for one in collections),
-        returned=f"{state}, {given}",
-        method="collect_via",
+        returned=f"{state}, {given}, False" if "break" in exits else f"{state}, {given}",
+        method="collect_until_via" if "break" in exits else "collect_via",
         assigned=f"{state}, {collected}",
         after=tuple(lines),
+        ended=f"{state}, {given}, True",
     )
 
 

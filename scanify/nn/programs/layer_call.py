@@ -126,10 +126,10 @@ def trace_call(
     in_axes: InAxes,
     names: Sequence[str],
     reverse: bool = False,
-    until: bool = False,
+    until: Callable[[Any], bool] | None = None,
 ) -> TracedCall:
-    """Trace `call(layer, carry, *args, **kwargs)`, which gives `(carry, y)`, for each of `layers`; with `until` for no
-    layer after one whose y is not None.
+    """Trace `call(layer, carry, *args, **kwargs)`, which gives `(carry, y)`, for each of `layers`; for no layer after
+    one whose y is one to end `until`.
 
     Raises as `per_layer_arguments` and as the layers do.
     """
@@ -204,3 +204,22 @@ def as_boxed_pair(fn: Callable[..., Any]) -> Call:
         return carry, boxed(y)
 
     return boxed_pair
+
+
+def as_ending_pair(fn: Callable[..., Any]) -> Call:
+    """A layer that gives `(carry, y, last)`, as one that gives `(carry, (y, last))`; `last` is a bool of Python.
+
+    Raises TypeError where it gives anything else, and as jax does where whether it is the last is computed.
+    """
+
+    def pair(layer: Any, carry: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        out = fn(layer, carry, *args, **kwargs)
+        if not isinstance(out, tuple) or len(out) != 3:
+            raise TypeError(
+                "expected a layer to give (carry, y, last) to `collect_until_via`, with a bool that says whether it is "
+                f"the last one, got {type(out).__qualname__}"
+            )
+        carry, y, last = out
+        return carry, boxed((y, bool(last)))
+
+    return pair

@@ -85,9 +85,9 @@ def trace_layers(
     order: Sequence[int],
     parts: StateParts | None,
     *,
-    until: bool = False,
+    until: Callable[[Any], bool] | None = None,
 ) -> list[Step]:
-    """The steps, in the order of the sequence; with `until` no further than to the first layer whose y is not None.
+    """The steps, in the order of the sequence; no further than to the first layer whose y is one to end `until`.
 
     `call(layer, carry, arguments)` gives `(carry, y)`; `layers` has, for each position, the layer and its own
     arguments, with a `Ref` for each array; `order` is the order in which the layers are applied.
@@ -116,7 +116,7 @@ def trace_layers(
         carried = sum(map(has_aval, jax.tree.leaves(new)))
         steps[position] = Step(program, one.refs, number, carried, tuple(state), known.refs(program))
         current, given = new, gives
-        if until and y is not None:
+        if until is not None and until(y):
             break
     return [step for step in steps if step is not None]
 
