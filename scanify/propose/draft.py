@@ -6,10 +6,10 @@ import ast
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from scanify.propose.arguments import Argument, Arguments
-from scanify.propose.expression import Call, Text, show
-from scanify.propose.roles import ROLES
-from scanify.propose.sizes import RESERVED, Size, Sizes
+from scanify.propose.values.arguments import Argument, Arguments
+from scanify.propose.values.expression import Call, Text, show
+from scanify.propose.values.roles import ROLES
+from scanify.propose.values.sizes import RESERVED, Size, Sizes
 
 # Sizes that say how much of something there is, and that no array of the model bounds.
 _NO_WIDTHS = frozenset(("key", "depth", "heads", "kv_heads", "length", "batch", "size", "experts", "chosen"))

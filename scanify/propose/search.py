@@ -11,15 +11,15 @@ from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
-from scanify.propose.arguments import Arguments, candidates, is_state
-from scanify.propose.choose import Chooser, Style, is_layer
 from scanify.propose.draft import Draft
-from scanify.propose.expression import Text
-from scanify.propose.names import GiveUp, function_name
 from scanify.propose.request import Answer, Ask, Proposed
-from scanify.propose.roles import ROLES
-from scanify.propose.signature import method_parameters
 from scanify.propose.trial import Trial, Unsuitable, Wanted
+from scanify.propose.values.arguments import Arguments, candidates, is_state
+from scanify.propose.values.choose import Chooser, Style, is_layer
+from scanify.propose.values.expression import Text
+from scanify.propose.values.names import GiveUp, function_name
+from scanify.propose.values.roles import ROLES
+from scanify.propose.values.signature import method_parameters
 from scanify.verify.cases.case import CaseSpec
 from scanify.verify.proof.words import raised
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import pytest
 from jaxtyping import Array, Bool, Float, Inexact, Int, Key, PRNGKeyArray, Shaped
 
-from scanify.propose.annotations import (
+from scanify.propose.values.annotations import (
     Shape,
     array_shape,
     is_callable,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from scanify.propose.names import function_name
-from scanify.propose.roles import DIMENSIONS, ROLES, role_of, stem
+from scanify.propose.values.names import function_name
+from scanify.propose.values.roles import DIMENSIONS, ROLES, role_of, stem
 
 NAMES = {
     "depth": "depth num_layers n_layer n_layers layers num_blocks nlayers num_hidden_layers encoder_layers n_block",

@@ -15,9 +15,9 @@ from scanify.analysis.values.code.targets import bind_target
 from scanify.analysis.values.domain import Array, Instance, Number, Unknown, Value, join, marked, options, unknown_once
 from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.environment import Env
-from scanify.analysis.values.identity import kind_of
 from scanify.analysis.values.interpreter import CARRIED, Interpreter, holder_of
 from scanify.analysis.values.marks import Mark, Vary
+from scanify.analysis.values.objects.identity import kind_of
 from scanify.analysis.values.size import Size
 
 _MOST_LAYERS = 32  # kinds of layers that are run one by one

@@ -42,7 +42,7 @@ from scanify.analysis.values.environment import Env
 from scanify.analysis.values.explore import Explorer
 from scanify.analysis.values.heap import DictCell, ListCell
 from scanify.analysis.values.interpreter import Interpreter
-from scanify.analysis.values.likeness import difference, is_layer
+from scanify.analysis.values.objects.likeness import difference, is_layer
 from scanify.analysis.values.probe import again
 
 

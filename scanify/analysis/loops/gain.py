@@ -6,8 +6,8 @@ from scanify.analysis.loops.layer_list import FEW, Reason
 from scanify.analysis.values.domain import Function, Instance, Library, Listed, OneOf, Partial, Unknown, Value, options
 from scanify.analysis.values.heap import Group
 from scanify.analysis.values.interpreter import Interpreter
-from scanify.analysis.values.likeness import Difference, is_layer, same_class
 from scanify.analysis.values.marks import AN_ELEMENT, Mark, Vary
+from scanify.analysis.values.objects.likeness import Difference, is_layer, same_class
 
 Differences = Sequence[tuple[Group, Difference]]
 

@@ -17,7 +17,8 @@ from scanify.analysis.values.code.iteration import entries
 from scanify.analysis.values.domain import Instance, OneOf, Unknown, options
 from scanify.analysis.values.heap import DictCell, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
-from scanify.analysis.values.likeness import (
+from scanify.analysis.values.marks import Vary
+from scanify.analysis.values.objects.likeness import (
     Difference,
     difference,
     distinct,
@@ -26,8 +27,7 @@ from scanify.analysis.values.likeness import (
     unlike_pair,
     worst_mark,
 )
-from scanify.analysis.values.marks import Vary
-from scanify.analysis.values.sharing import held_twice
+from scanify.analysis.values.objects.sharing import held_twice
 
 _NO_GAIN = ("SCN202", "SCN203")
 

@@ -35,7 +35,7 @@ from scanify.analysis.values.domain import (
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Group, ListCell
 from scanify.analysis.values.interpreter import Handed, Interpreter
-from scanify.analysis.values.likeness import distinct, is_layer
+from scanify.analysis.values.objects.likeness import distinct, is_layer
 from scanify.analysis.values.probe import again
 
 _DEEPEST = 3  # tuples in tuples

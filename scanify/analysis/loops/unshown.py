@@ -17,8 +17,8 @@ from scanify.analysis.values.domain import Instance, Listed, Mapped, Unknown, op
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
-from scanify.analysis.values.likeness import is_layer, unlike_pair
 from scanify.analysis.values.marks import Vary
+from scanify.analysis.values.objects.likeness import is_layer, unlike_pair
 
 _CANNOT = "cannot tell which class the layers have"
 

@@ -14,16 +14,16 @@ from dataclasses import replace
 from scanify.analysis.facts import Replacement, Span
 from scanify.analysis.flow.names import flow, reads, target_names
 from scanify.analysis.index.module import Module
-from scanify.analysis.lower.by_number import taken_by_number
-from scanify.analysis.lower.calls import call_lowered
 from scanify.analysis.lower.candidates import Candidate, candidates
-from scanify.analysis.lower.counters import Counter, counter_of, numbers_counted
+from scanify.analysis.lower.forms.by_number import taken_by_number
+from scanify.analysis.lower.forms.calls import call_lowered
+from scanify.analysis.lower.forms.counters import Counter, counter_of, numbers_counted
+from scanify.analysis.lower.forms.iterators import is_own_list, taking_next, walked_at_once
+from scanify.analysis.lower.forms.last_element import carrying_ends
+from scanify.analysis.lower.forms.named_parts import in_one_expression
+from scanify.analysis.lower.forms.rebuild import Change, rebuilt
 from scanify.analysis.lower.head import HeadReader
-from scanify.analysis.lower.iterators import is_own_list, taking_next, walked_at_once
-from scanify.analysis.lower.last_element import carrying_ends
 from scanify.analysis.lower.loop import Form, Index, Loop, Problem
-from scanify.analysis.lower.named_parts import in_one_expression
-from scanify.analysis.lower.rebuild import Change, rebuilt
 from scanify.analysis.lower.scope import Scope, adopt, ancestors, parent_of, scope_of
 from scanify.analysis.lower.text import made
 

@@ -25,7 +25,7 @@ from scanify.analysis.planning.together import Decided, left_behind
 from scanify.analysis.values.domain import Instance, Listed, Mapped, Unknown, Value, join, options
 from scanify.analysis.values.explore import Code, Explorer, model_list
 from scanify.analysis.values.interpreter import Interpreter
-from scanify.analysis.values.likeness import is_layer
+from scanify.analysis.values.objects.likeness import is_layer
 
 _ROUNDS = 3  # of following other names of lists, and the callers of functions
 _BELOW = frozenset({"equinox", "jax", "jaxtyping"})

@@ -28,7 +28,7 @@ from scanify.analysis.values.domain import (
 from scanify.analysis.values.explore import Explorer
 from scanify.analysis.values.heap import DictCell, ListCell
 from scanify.analysis.values.interpreter import Interpreter
-from scanify.analysis.values.likeness import is_layer
+from scanify.analysis.values.objects.likeness import is_layer
 
 _DEPTH = 4  # lists in lists
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scanify.analysis.facts import Place
 from scanify.analysis.values.domain import Value, join
-from scanify.analysis.values.part import Part, taken
+from scanify.analysis.values.objects.part import Part, taken
 
 if TYPE_CHECKING:
     from scanify.analysis.index.module import Module

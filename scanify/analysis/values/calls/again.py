@@ -9,9 +9,9 @@ from scanify.analysis.values.domain import Array, Instance, Listed, Mapped, Meth
 from scanify.analysis.values.effects import Effect
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Group, ListCell
-from scanify.analysis.values.identity import is_coarse, with_loops
 from scanify.analysis.values.interpreter import Interpreter, holder_of
 from scanify.analysis.values.marks import Mark, Marks
+from scanify.analysis.values.objects.identity import is_coarse, with_loops
 from scanify.analysis.values.replace import replace
 
 _DEEP = 10  # objects in objects that are looked into

@@ -7,7 +7,7 @@ from scanify.analysis.values.domain import Const, Listed, Mapped, Unknown, Value
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
-from scanify.analysis.values.part import part_of
+from scanify.analysis.values.objects.part import part_of
 
 
 def new_list(run: Interpreter, env: Env, node: ast.AST, *, is_tuple: bool = False) -> ListCell:

@@ -30,9 +30,9 @@ from scanify.analysis.values.domain import (
 )
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does, Use
-from scanify.analysis.values.held import held_marks
 from scanify.analysis.values.interpreter import GUESSED, Interpreter
 from scanify.analysis.values.marks import Vary
+from scanify.analysis.values.objects.held import held_marks
 from scanify.analysis.values.replace import replace
 
 _MOST_HEIRS = 6  # overriding methods that are looked into

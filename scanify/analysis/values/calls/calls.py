@@ -33,10 +33,10 @@ from scanify.analysis.values.domain import (
 from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does, Group, ListCell
-from scanify.analysis.values.held import held_marks
-from scanify.analysis.values.identity import generalized, is_coarse, memo_key
 from scanify.analysis.values.interpreter import MAX_DEPTH, Interpreter
 from scanify.analysis.values.marks import Marks, Vary, merged, raised
+from scanify.analysis.values.objects.held import held_marks
+from scanify.analysis.values.objects.identity import generalized, is_coarse, memo_key
 from scanify.analysis.values.replace import replace
 
 Named = Mapping[str, Value]

@@ -24,9 +24,9 @@ from scanify.analysis.values.domain import (
 )
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Group
-from scanify.analysis.values.held import held_marks
-from scanify.analysis.values.identity import identity, is_coarse, kind_of, with_loops
 from scanify.analysis.values.interpreter import Interpreter, Made, Stored
+from scanify.analysis.values.objects.held import held_marks
+from scanify.analysis.values.objects.identity import identity, is_coarse, kind_of, with_loops
 from scanify.analysis.values.replace import replace
 
 Named = Mapping[str, Value]

@@ -35,9 +35,9 @@ from scanify.analysis.values.domain import (
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does
-from scanify.analysis.values.held import held_marks
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import AN_ELEMENT, Marks, Vary, as_keys, merged, raised
+from scanify.analysis.values.objects.held import held_marks
 from scanify.analysis.values.replace import replace
 
 Named = Mapping[str, Value]

@@ -26,12 +26,12 @@ from scanify.analysis.values.domain import (
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
-from scanify.analysis.values.held import held_marks
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Vary, merged, raised
-from scanify.analysis.values.part import part_of
+from scanify.analysis.values.objects.held import held_marks
+from scanify.analysis.values.objects.part import part_of
+from scanify.analysis.values.objects.sharing import made_since
 from scanify.analysis.values.replace import replace
-from scanify.analysis.values.sharing import made_since
 
 Named = Mapping[str, Value]
 

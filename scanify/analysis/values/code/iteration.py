@@ -27,7 +27,7 @@ from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter, without_marks
 from scanify.analysis.values.marks import AN_ELEMENT, Mark, Marks, Vary, merged
-from scanify.analysis.values.part import Part, taken
+from scanify.analysis.values.objects.part import Part, taken
 from scanify.analysis.values.replace import replace
 
 

@@ -46,9 +46,9 @@ from scanify.analysis.values.domain import (
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does
-from scanify.analysis.values.identity import is_coarse, kind_of
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Mark, Vary, raised
+from scanify.analysis.values.objects.identity import is_coarse, kind_of
 from scanify.analysis.values.replace import replace
 
 

@@ -28,9 +28,9 @@ from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does, Group
 from scanify.analysis.values.interpreter import Interpreter, Stored
-from scanify.analysis.values.part import part_of
+from scanify.analysis.values.objects.part import part_of
+from scanify.analysis.values.objects.sharing import made_since
 from scanify.analysis.values.replace import replace
-from scanify.analysis.values.sharing import made_since
 
 
 def note_stores(run: Interpreter, env: Env, node: ast.stmt, target: ast.expr, given: ast.expr, value: Value) -> None:

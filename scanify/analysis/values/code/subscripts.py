@@ -29,7 +29,7 @@ from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Vary, as_keys, merged, raised
-from scanify.analysis.values.part import Part, item, taken
+from scanify.analysis.values.objects.part import Part, item, taken
 from scanify.analysis.values.replace import replace
 
 

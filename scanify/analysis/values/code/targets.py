@@ -21,9 +21,9 @@ from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter, without_marks
 from scanify.analysis.values.marks import Marks, Vary
-from scanify.analysis.values.part import Part, item, part_of, taken
+from scanify.analysis.values.objects.part import Part, item, part_of, taken
+from scanify.analysis.values.objects.sharing import are_apart
 from scanify.analysis.values.replace import replace
-from scanify.analysis.values.sharing import are_apart
 
 
 def bind_target(run: Interpreter, env: Env, target: ast.expr, value: Value) -> None:

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 from scanify.analysis.flow.around import read_after
 from scanify.analysis.flow.names import flow, reads
+from scanify.analysis.lower.forms.rebuild import above_in_block
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.nodes import children, nodes_in
-from scanify.analysis.lower.rebuild import above_in_block
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors
 from scanify.analysis.lower.text import dotted, pure
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from scanify.analysis.flow.growth import LISTS_OF_PARTS, Growth, How, growths
 from scanify.analysis.flow.names import flow
 from scanify.analysis.flow.starts import last_of
+from scanify.analysis.lower.forms.rebuild import Change, rebuilt
 from scanify.analysis.lower.loop import Form, Loop
 from scanify.analysis.lower.nodes import children, names_in, nodes_in
-from scanify.analysis.lower.rebuild import Change, rebuilt
 from scanify.analysis.lower.scope import COMPREHENSIONS, FUNCTIONS, adopt, ancestors, parameters, parent_of
 from scanify.analysis.lower.text import made, singular, unused
 

@@ -25,10 +25,10 @@ from scanify.analysis.values.domain import (
     options,
 )
 from scanify.analysis.values.heap import Group
-from scanify.analysis.values.held import held, held_marks
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Mark, Marks, Vary
-from scanify.analysis.values.sharing import is_walked
+from scanify.analysis.values.objects.held import held, held_marks
+from scanify.analysis.values.objects.sharing import is_walked
 
 _MAX_DEPTH = 10
 

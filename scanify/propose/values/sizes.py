@@ -3,7 +3,7 @@
 import keyword
 from dataclasses import dataclass, field
 
-from scanify.propose.roles import DIMENSIONS, ROLES, is_head_dim, role_of, stem
+from scanify.propose.values.roles import DIMENSIONS, ROLES, is_head_dim, role_of, stem
 
 # What the text of a case uses itself.
 RESERVED = frozenset(("module", "model", "state", "key", "jax", "jnp", "eqx"))

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from scanify.analysis.flow.around import read_after
 from scanify.analysis.flow.definite import definitely_evaluated
+from scanify.analysis.lower.forms.rebuild import Change, rebuilt
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.nodes import children, mentions, nodes_in
-from scanify.analysis.lower.rebuild import Change, rebuilt
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
 
 _MOST = 4  # parts that become one expression: more read better as statements

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from scanify.analysis.flow.definite import bound_once, definitely_evaluated, reads_before_stores
 from scanify.analysis.flow.names import flow, reads, target_names
 from scanify.analysis.flow.statements import given_to
+from scanify.analysis.lower.forms.numbers import Numbers, numbers_of
+from scanify.analysis.lower.forms.places import Places, collect
+from scanify.analysis.lower.forms.rebuild import Change, rebuilt
 from scanify.analysis.lower.head import Head, HeadReader
 from scanify.analysis.lower.loop import Index, Loop, Order, Problem, Walk
 from scanify.analysis.lower.nodes import mentions, names_in, nodes_in
-from scanify.analysis.lower.numbers import Numbers, numbers_of
-from scanify.analysis.lower.places import Places, collect
-from scanify.analysis.lower.rebuild import Change, rebuilt
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parameters, parent_of
 from scanify.analysis.lower.text import called, code, container_text, dotted, made, singular, unused
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 from scanify.analysis.flow.names import flow
 from scanify.analysis.index.module import Module
+from scanify.analysis.lower.forms.iterators import walked_at_once
+from scanify.analysis.lower.forms.rebuild import Change, rebuilt
 from scanify.analysis.lower.head import HeadReader
-from scanify.analysis.lower.iterators import walked_at_once
 from scanify.analysis.lower.loop import Form, Index, Loop, Problem
 from scanify.analysis.lower.nodes import mentions, names_in, nodes_in
-from scanify.analysis.lower.rebuild import Change, rebuilt
 from scanify.analysis.lower.scope import FUNCTIONS, Scope, adopt, parameters, parent_of
 from scanify.analysis.lower.text import dotted, made, root, singular, unused
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from scanify.propose.annotations import (
+from scanify.propose.values.annotations import (
     Shape,
     array_shape,
     is_callable,
@@ -20,12 +20,12 @@ from scanify.propose.annotations import (
     shown,
     union,
 )
-from scanify.propose.arrays import array_text
-from scanify.propose.expression import Call, Expression, Text
-from scanify.propose.names import GiveUp, References
-from scanify.propose.roles import role_of
-from scanify.propose.signature import Parameter, constructor_parameters
-from scanify.propose.sizes import Sizes
+from scanify.propose.values.arrays import array_text
+from scanify.propose.values.expression import Call, Expression, Text
+from scanify.propose.values.names import GiveUp, References
+from scanify.propose.values.roles import role_of
+from scanify.propose.values.signature import Parameter, constructor_parameters
+from scanify.propose.values.sizes import Sizes
 
 _DEPTH = 5
 # Sizes whose defaults are left alone: they say how a layer works, not how much there is of it.
@@ -200,7 +200,7 @@ class Chooser:
             fresh = tuple((n, Text("k") if _is_key_text(v) else v) for n, v in call.arguments)
             keyed = fresh != call.arguments
             over = f"k in jax.random.split({self.key().text}, {depth})" if keyed else f"_ in range({depth})"
-            from scanify.propose.expression import show
+            from scanify.propose.values.expression import show
 
             text = f"{show(Call(call.callee, fresh), 0)} for {over}"
             return Text(f"[{text}]" if made is list else f"tuple({text})")

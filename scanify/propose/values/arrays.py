@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from scanify.propose.expression import Text
-from scanify.propose.sizes import Sizes
+from scanify.propose.values.expression import Text
+from scanify.propose.values.sizes import Sizes
 
 TOKENS = re.compile(r"(\w+_)?(tokens?|ids?|idx|indices|index|inputs_ids|labels?|words?|toks?|codes?|positions?)")
 MASK = re.compile(r"(\w+_)?(mask|padding|padding_mask)")

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scanify.propose.annotations import array_shape, is_key, plain, union
-from scanify.propose.arrays import MASK, TOKENS, array_text, shaped_text
-from scanify.propose.choose import Chooser, is_config
-from scanify.propose.expression import Expression, Text
-from scanify.propose.names import GiveUp
-from scanify.propose.signature import Parameter
+from scanify.propose.values.annotations import array_shape, is_key, plain, union
+from scanify.propose.values.arrays import MASK, TOKENS, array_text, shaped_text
+from scanify.propose.values.choose import Chooser, is_config
+from scanify.propose.values.expression import Expression, Text
+from scanify.propose.values.names import GiveUp
+from scanify.propose.values.signature import Parameter
 
 _MOST = 48
 

@@ -12,7 +12,7 @@ from scanify.analysis.values.domain import Instance, Listed, Mapped, Value, opti
 from scanify.analysis.values.heap import DictCell, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Marks, Vary
-from scanify.analysis.values.part import Part
+from scanify.analysis.values.objects.part import Part
 
 
 @dataclass(frozen=True, eq=False)

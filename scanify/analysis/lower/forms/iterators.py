@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from scanify.analysis.flow.definite import definitely_evaluated
 from scanify.analysis.index.module import Module
+from scanify.analysis.lower.forms.rebuild import Change, rebuilt
 from scanify.analysis.lower.head import HeadReader
 from scanify.analysis.lower.loop import Form, Loop, Walk
 from scanify.analysis.lower.nodes import mentions, names_in, nodes_in
-from scanify.analysis.lower.rebuild import Change, rebuilt
 from scanify.analysis.lower.scope import FUNCTIONS, Scope, ancestors, parent_of
 from scanify.analysis.lower.text import made, only_argument, singular, unused
 
