@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from scanify.jaxpr.rules import elements, rows
+from scanify.jaxpr.rules import elements, rows, views
 from scanify.jaxpr.table import Table
 from tests.jaxpr.meaning import as_written, numbered, same
 
@@ -104,6 +104,31 @@ def _turned(rng: random.Random, pool: Pool) -> Any:
     )(x)
 
 
+def _permuted(rng: random.Random, pool: Pool) -> Any:
+    """Operations of what was permuted, elements and rows, and permuted back or not."""
+    x, y = cube(rng, pool) % 5, matrix(rng, pool) % 5
+    order = rng.sample(range(3), 3)
+    turned = jnp.transpose(x, order)
+    mixed = rng.choice([lambda v: v + v, lambda v: jnp.maximum(v, 1), lambda v: v - jnp.transpose(x, order), jnp.abs])(
+        turned
+    )
+    axis = rng.randrange(3)
+    mixed = rng.choice(
+        [
+            lambda v: v,
+            lambda v: lax.cumsum(v, axis) % 5,
+            lambda v: lax.sort((v, -v), axis, num_keys=1)[0],
+            lambda v: v + jnp.sum(v, axis, keepdims=True) % 7,
+            lambda v: v - jnp.sum(v, [i for i in range(3) if i != axis], keepdims=True) % 7,
+        ]
+    )(mixed)
+    found = jnp.transpose(mixed, sorted(range(3), key=order.__getitem__))
+    forms = ["nij,jk->nik", "nij,jk->kni", "nij,kj->ikn", "nji,jk->nik"]
+    form = rng.choice(forms)
+    product = jnp.einsum(form, found, y.T if rng.random() < 0.5 else y)
+    return jnp.moveaxis(product, form.index("n", 4) - form.index(">") - 1, 0)
+
+
 STEPS: dict[str, Step] = {
     name: value
     for name, value in list(globals().items())
@@ -163,6 +188,21 @@ def _as_it_is(lines: Any, place: int, new: Any) -> Any:
     return (*lines[:place], new, *lines[place:])
 
 
+def _turned_back(table: Table, cores: Any) -> Any:
+    found, order = ORIENTED(table, cores)
+    return found, tuple(sorted(range(len(order)), key=order.__getitem__))
+
+
+def _unsorted(lines: Any) -> Any:
+    found, order = IN_ORDER(lines)
+    return found, tuple(sorted(range(len(order)), key=order.__getitem__))
+
+
+def _backwards(line: Any, index: int, order: Any) -> Any:
+    return tuple(order.index(axis) if at == index and axis >= 0 else axis for at, axis in enumerate(line))
+
+
+ORIENTED, IN_ORDER = views.oriented, rows._in_order
 PART = rows.part
 MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "rows are the rows before": lambda patch: patch.setattr(rows, "part", _first_half),
@@ -172,6 +212,14 @@ MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     ),
     "what is beside is not asked": lambda patch: patch.setattr(
         elements, "_joined", lambda table, a, b, axis: JOINED(table, [a[0], *a[1:]], [b[0], *a[1:]], axis)
+    ),
+    "results are permuted the other way": lambda patch: patch.setattr(elements, "oriented", _turned_back),
+    "rows are permuted the other way": lambda patch: patch.setattr(rows, "_in_order", _unsorted),
+    "lines follow the permuted axes": lambda patch: patch.setattr(rows, "_before", _backwards),
+    "only the first operand is permuted back": lambda patch: patch.setattr(
+        elements,
+        "oriented",
+        lambda table, cores: ([ORIENTED(table, cores)[0][0], *cores[1:]], ORIENTED(table, cores)[1]),
     ),
 }
 CUT, JOINED = elements.cut, elements._joined

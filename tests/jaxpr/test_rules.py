@@ -18,6 +18,7 @@ from jax import lax
 
 from scanify.jaxpr.rules import fold, views
 from scanify.jaxpr.rules import index as rules_index
+from scanify.jaxpr.rules.reverse import reverse
 from tests.jaxpr.meaning import as_written, numbered, same
 
 Random = random.Random
@@ -353,7 +354,7 @@ def test_a_clamp_that_is_not_surely_the_one_of_numpy_is_not_folded(low: Any, hig
 
 
 def _turned_twice(table: Any, value: int, box: Any) -> int:
-    return views.reverse(table, views.cut(table, table.inputs[value][0], box), table.params[value])
+    return reverse(table, views.cut(table, table.inputs[value][0], box), table.params[value])
 
 
 def _saturated(x: Any, y: Any) -> Any:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scanify.jaxpr.rules import views
 from scanify.jaxpr.rules.combine import add_any, choose
 from scanify.jaxpr.rules.move import put, row
+from scanify.jaxpr.rules.reverse import reverse
 from scanify.jaxpr.rules.shapes import full, unreshape
 from scanify.jaxpr.table import Table
 
@@ -115,7 +116,7 @@ def moved(data: Any, table: Table, pool: list[tuple[int, Array]]) -> tuple[int, 
         return views.concat(table, pieces, axis), np.stack([a for _, a in parts], axis)
     if move == "rev" and array.ndim:
         axis = data.draw(st.integers(0, array.ndim - 1))
-        return views.reverse(table, node, (axis,)), np.flip(array, axis)
+        return reverse(table, node, (axis,)), np.flip(array, axis)
     if move == "broadcast" and array.size <= 32:
         axis = data.draw(st.integers(0, array.ndim))
         wide = (*shape[:axis], 2, *shape[axis:])

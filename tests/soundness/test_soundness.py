@@ -14,6 +14,7 @@ from scanify.jaxpr.rules import combine, fold, views
 from scanify.jaxpr.rules import control as rules_control
 from scanify.jaxpr.rules import index as rules_index
 from scanify.jaxpr.rules import move as rules_move
+from scanify.jaxpr.rules import value as rules_value
 from tests.soundness import evaluate
 from tests.soundness.kinds import KINDS, function
 from tests.soundness.pairs import INPUTS, Found, examine, inputs, near, pair, run
@@ -122,7 +123,7 @@ MUTANTS: dict[str, tuple[Patch, tuple[str, ...]]] = {
         ("branched", "integer", *BOTH),
     ),
     "conversions change nothing": (
-        entry(views.__dict__, "convert", lambda table, value, dtype: value),
+        entry(rules_value.__dict__, "as_dtype", lambda table, value, dtype: value),
         ("rounded", "binary"),
     ),
     "precision is not reduced": (rule("reduce_precision", lambda n, e, i: i), ("precision", "binary")),

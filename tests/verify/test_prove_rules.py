@@ -21,6 +21,7 @@ from scanify.jaxpr.rules import control as rules_control
 from scanify.jaxpr.rules import index as rules_index
 from scanify.jaxpr.rules import move as rules_move
 from scanify.jaxpr.rules import views
+from scanify.jaxpr.rules.reverse import reverse
 from scanify.verify.proof.prove import prove
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -64,7 +65,7 @@ EVERY, COND, SCATTER = rules_move._every, rules_control._cond, rules_index._scat
 
 
 def _last_of_group(table: Any, value: int, axis: int, stride: int) -> int:
-    return EVERY(table, views.reverse(table, value, (axis,)), axis, stride) if stride > 1 else value
+    return EVERY(table, reverse(table, value, (axis,)), axis, stride) if stride > 1 else value
 
 
 def _constants_last(table: Any, value: int, axis: int, between: int, scalar: Any) -> int:

@@ -6,7 +6,19 @@ Both go into concatenations piece by piece, so that what is computed for one lay
 from collections.abc import Callable, Sequence
 
 from scanify.jaxpr.rules.shapes import Bounds, full, solid
-from scanify.jaxpr.rules.views import JOIN_THROUGH, SLICE_THROUGH, axis_of, concat, cut, join, peel, reshape
+from scanify.jaxpr.rules.views import (
+    JOIN_THROUGH,
+    SLICE_THROUGH,
+    axis_of,
+    concat,
+    cut,
+    join,
+    oriented,
+    peel,
+    reshape,
+    transpose,
+    turned,
+)
 from scanify.jaxpr.table import Table
 
 
@@ -23,7 +35,7 @@ def add_any(table: Table, values: Sequence[int]) -> int:
     terms: list[int] = []
     for value in values:
         core = reshape(table, value, solid(shape))
-        terms += table.inputs[core] if table.op[core] == "add_any" else (core,)
+        terms += _terms(table, core)
     zeros = [term for term in terms if table.is_zero(term)]
     terms = sorted(term for term in terms if not table.is_zero(term))
     if not terms:
@@ -36,8 +48,21 @@ def add_any(table: Table, values: Sequence[int]) -> int:
         return reshape(table, terms[0], shape)
     answer = by_pieces(table, terms, lambda parts: add_any(table, parts))
     if answer is None:
-        answer = table.node("add_any", (), terms, solid(shape), dtype)
+        terms, order = oriented(table, terms)
+        answer = turned(table, table.node("add_any", (), sorted(terms), table.shape[terms[0]], dtype), order)
     return reshape(table, answer, shape)
+
+
+def _terms(table: Table, core: int) -> list[int]:
+    """What a sum adds up, also where the axes of the sum are permuted; a value that is no sum is its one term."""
+    if table.op[core] == "add_any":
+        return list(table.inputs[core])
+    inner = table.inputs[core][0] if table.op[core] == "transpose" else core
+    if table.op[inner] != "add_any":
+        return [core]
+    order = table.params[core]
+    assert isinstance(order, tuple)
+    return [transpose(table, term, order) for term in table.inputs[inner]]
 
 
 def plain_sum(table: Table, first: int, second: int) -> int:
@@ -46,7 +71,8 @@ def plain_sum(table: Table, first: int, second: int) -> int:
     terms = sorted(reshape(table, value, solid(shape)) for value in (first, second))
     answer = by_pieces(table, terms, lambda parts: plain_sum(table, *parts))
     if answer is None:
-        answer = table.node("plain_sum", (), terms, solid(shape), dtype)
+        terms, order = oriented(table, terms)
+        answer = turned(table, table.node("plain_sum", (), sorted(terms), table.shape[terms[0]], dtype), order)
     return reshape(table, answer, shape)
 
 
@@ -58,7 +84,8 @@ def choose(table: Table, index: int, values: Sequence[int]) -> int:
     cores = [reshape(table, value, solid(shape)) for value in values]
     answer = by_pieces(table, cores, lambda parts: choose(table, index, parts))
     if answer is None:
-        answer = table.node("cond", (), (index, *cores), solid(shape), dtype)
+        cores, order = oriented(table, cores)
+        answer = turned(table, table.node("cond", (), (index, *cores), table.shape[cores[0]], dtype), order)
     return reshape(table, answer, shape)
 
 

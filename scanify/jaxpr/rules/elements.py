@@ -10,7 +10,7 @@ from typing import Any
 from scanify.jaxpr.primitives import COMMUTE, EACH
 from scanify.jaxpr.rules.combine import by_pieces
 from scanify.jaxpr.rules.shapes import Bounds, solid
-from scanify.jaxpr.rules.views import JOIN_THROUGH, SLICE_THROUGH, cut, join, peel, reshape
+from scanify.jaxpr.rules.views import JOIN_THROUGH, SLICE_THROUGH, cut, join, oriented, peel, reshape, turned
 from scanify.jaxpr.table import Table
 
 # Concatenations of more pieces are not taken apart: no stack of layers is that long.
@@ -23,7 +23,8 @@ def each(table: Table, op: str, key: Hashable, values: Sequence[int], dtype: Any
     cores = [reshape(table, value, solid(shape)) for value in values]
     answer = by_pieces(table, cores, lambda parts: each(table, op, key, parts, dtype), PIECES)
     if answer is None:
-        answer = table.node(op, key, cores, solid(shape), dtype)
+        cores, order = oriented(table, cores)
+        answer = turned(table, table.node(op, key, cores, table.shape[cores[0]], dtype), order)
     return reshape(table, answer, shape)
 
 

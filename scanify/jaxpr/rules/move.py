@@ -8,6 +8,7 @@ import numpy as np
 
 from scanify.jaxpr.rules import neighbours as _neighbours  # noqa: F401  (its rules are registered)
 from scanify.jaxpr.rules import views
+from scanify.jaxpr.rules.reverse import reverse
 from scanify.jaxpr.rules.shapes import Bounds, full
 from scanify.jaxpr.table import Table
 
@@ -106,7 +107,7 @@ def _split(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int
 
 
 def _rev(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
-    return [views.reverse(numbering.table, inputs[0], tuple(int(axis) for axis in equation.params["dimensions"]))]
+    return [reverse(numbering.table, inputs[0], tuple(int(axis) for axis in equation.params["dimensions"]))]
 
 
 def _pad(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:

@@ -1,7 +1,8 @@
 """Neighbouring rows of one operation as one value, where what they are of is: for operations that move elements."""
 
+from scanify.jaxpr.rules.convert import convert
 from scanify.jaxpr.rules.shapes import full, solid, solid_axes
-from scanify.jaxpr.rules.views import JOIN_THROUGH, axis_of, broadcast, concat, convert, cut, join, peel, reshape
+from scanify.jaxpr.rules.views import JOIN_THROUGH, axis_of, broadcast, concat, cut, join, peel, reshape, transpose
 from scanify.jaxpr.table import Table
 
 
@@ -83,6 +84,43 @@ def _join_reshape(table: Table, left: int, right: int, axis: int) -> int | None:
     return None if joined is None else reshape(table, joined, (*shape[:axis], rows, *shape[axis + 1 :]))
 
 
+def _join_transpose(table: Table, left: int, right: int, axis: int) -> int | None:
+    """Rows whose axes were permuted alike are the permuted rows. A row of size 1 may have stood at any place before."""
+    shapes, place = (table.shape[left], table.shape[right]), len(solid(table.shape[left][:axis]))
+    cores = [peel(table, value) for value in (left, right)]
+    orders = [_order_of(table, core) for core in cores]
+    single = [shape[axis] == 1 for shape in shapes]
+    known = next((order[place] for order, one in zip(orders, single, strict=True) if not one), None)
+    for at in range(len(orders[0]) + 1) if known is None else (known,):
+        given = [_with_row(order, place, at) if one else order for order, one in zip(orders, single, strict=True)]
+        if given[0] != given[1]:
+            continue
+        parts = []
+        for core, one in zip(cores, single, strict=True):
+            inner = table.inputs[core][0]
+            shape = table.shape[inner]
+            parts.append(reshape(table, inner, (*shape[:at], 1, *shape[at:])) if one else inner)
+        joined = join(table, parts[0], parts[1], at)
+        if joined is not None:
+            shape = shapes[0]
+            whole = (*shape[:axis], shape[axis] + shapes[1][axis], *shape[axis + 1 :])
+            return reshape(table, transpose(table, joined, given[0]), whole)
+    return None
+
+
+def _order_of(table: Table, core: int) -> tuple[int, ...]:
+    order = table.params[core]
+    assert isinstance(order, tuple)
+    return order
+
+
+def _with_row(order: tuple[int, ...], place: int, at: int) -> tuple[int, ...]:
+    """The order where an axis of size 1 comes to `place` that stood at `at` before."""
+    moved = [axis + (axis >= at) for axis in order]
+    return (*moved[:place], at, *moved[place:])
+
+
+JOIN_THROUGH["transpose"] = _join_transpose
 JOIN_THROUGH["convert_element_type"] = _join_converted
 JOIN_THROUGH["concat"] = _join_across
 JOIN_THROUGH["broadcast"] = _join_broadcast

@@ -12,7 +12,7 @@ from typing import Any
 
 from scanify.jaxpr.rules.elements import PIECES
 from scanify.jaxpr.rules.shapes import Bounds, Shape, full, sizes, solid, solid_axes
-from scanify.jaxpr.rules.views import JOIN_THROUGH, SLICE_THROUGH, axis_of, concat, cut, join, peel, reshape
+from scanify.jaxpr.rules.views import JOIN_THROUGH, SLICE_THROUGH, axis_of, concat, cut, join, peel, reshape, transpose
 from scanify.jaxpr.table import Table
 
 # For each axis of the result the axis of each operand that it runs along, -1 where an operand is whole for every part;
@@ -29,14 +29,17 @@ def rows(
     if 0 in shape:
         return [table.zeros(shape, dtype) for dtype in dtypes]
     values, lines = _without_units(table, values, lines)
+    values, lines = _without_transposes(table, values, lines)
     found = _by_pieces(table, op, key, values, lines, dtypes)
     if found is None:
+        lines, order = _in_order(lines)
         core, params = _shape(table, values, lines), (lines, key, dtypes)
         if len(dtypes) == 1:
             found = [table.node(op, params, values, core, dtypes[0])]
         else:
             whole = table.node(op, params, values, (), None)
             found = [table.node("out", index, (whole,), core, dtype) for index, dtype in enumerate(dtypes)]
+        found = [transpose(table, value, order) for value in found]
     return [reshape(table, value, shape) for value in found]
 
 
@@ -69,6 +72,46 @@ def _without_units(table: Table, values: Sequence[int], lines: Lines) -> tuple[l
     # An axis of the result that is no line stays, whatever its size.
     kept = [line for line, size in zip(lines, sizes_of, strict=True) if isinstance(line, int) or size != 1]
     return values, tuple(line if isinstance(line, int) else renumbered(line) for line in kept)
+
+
+def _without_transposes(table: Table, values: Sequence[int], lines: Lines) -> tuple[list[int], Lines]:
+    """Operands before their axes were permuted, and lines along the axes that these were.
+
+    Along the axes that are in no line an operation works in their order (it sums over the first, then the second), so
+    where that is another in the operand before, it stays permuted.
+    """
+    values = list(values)
+    for index, value in enumerate(values):
+        if table.op[value] != "transpose":
+            continue
+        order = table.params[value]
+        assert isinstance(order, tuple)
+        along = {line[index] for line in lines if not isinstance(line, int)}
+        whole = [order[axis] for axis in range(len(order)) if axis not in along]
+        if whole == sorted(whole):
+            values[index] = table.inputs[value][0]
+            lines = tuple(line if isinstance(line, int) else _before(line, index, order) for line in lines)
+    return values, lines
+
+
+def _before(line: Line, index: int, order: tuple[int, ...]) -> Line:
+    """The line, along the axis that that of one operand was before it was permuted."""
+    return tuple(order[axis] if at == index and axis >= 0 else axis for at, axis in enumerate(line))
+
+
+def _in_order(lines: Lines) -> tuple[Lines, tuple[int, ...]]:
+    """The lines in one order, that of the axes of the first operand, then of the second, and behind them the axes that
+    are no lines, in theirs; and how the axes of the result are permuted then."""
+
+    def place(axis: int) -> tuple[int, ...]:
+        line = lines[axis]
+        if isinstance(line, int):
+            return len(lines), axis
+        first = next(index for index, along in enumerate(line) if along >= 0)
+        return first, line[first]
+
+    found = sorted(range(len(lines)), key=place)
+    return tuple(lines[axis] for axis in found), tuple(sorted(range(len(found)), key=found.__getitem__))
 
 
 def _by_pieces(

@@ -13,6 +13,7 @@ import numpy as np
 from scanify.jaxpr.primitives import EACH, SPREAD
 from scanify.jaxpr.rules import views
 from scanify.jaxpr.rules.combine import add_any, plain_sum
+from scanify.jaxpr.rules.convert import convert as as_dtype
 from scanify.jaxpr.rules.elements import each
 from scanify.jaxpr.rules.fold import ELEMENTWISE, FOLDED_ELEMENTS, convert, fold
 from scanify.jaxpr.rules.rowwise import ROWWISE
@@ -104,7 +105,7 @@ def _convert(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[i
     answer = None if known is None else convert(known, dtype)
     if answer is not None:
         return [table.const(answer)]
-    return [views.convert(table, value, dtype)]
+    return [as_dtype(table, value, dtype)]
 
 
 def _reduce_precision(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:

@@ -2,13 +2,13 @@
 
 A loop reads `weights[3]`; a scan reads row 3 of `jnp.stack(weights)`, of a reshape of it into chunks, or of a sum.
 These constructors see through: slices are pushed towards the inputs, concatenations are flat lists of pieces in which
-neighbours that belong together are joined, dimensions of size 1 are spelled by one outer reshape. Every rule moves
+neighbours that belong together are joined, dimensions of size 1 are spelled by one outer reshape, and a permutation of
+axes stands around what is computed (`oriented`). Every rule moves
 elements and computes none, so it is exact.
 """
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 
@@ -120,6 +120,31 @@ def transpose(table: Table, value: int, order: Sequence[int]) -> int:
         row = transpose(table, table.inputs[core][0], row_order)
         return reshape(table, broadcast(table, row, core_shape, sorted(moved)), shape)
     return reshape(table, table.node("transpose", core_order, (core,), core_shape, table.dtype[core]), shape)
+
+
+def oriented(table: Table, cores: Sequence[int]) -> tuple[list[int], tuple[int, ...]]:
+    """Values of one shape with their axes permuted alike, and how what is computed of their elements is permuted then.
+
+    The axes are as they were before the first of them was permuted, first by number, which the table gives to equal
+    values once. What is one element everywhere, or a row that is repeated, has its axes in any order.
+    """
+    bases = []
+    for core in cores:
+        if table.op[core] == "transpose":
+            bases.append((table.inputs[core][0], table.params[core]))
+        elif table.op[core] not in ("fill", "broadcast") and core not in table.arrays:
+            bases.append((core, tuple(range(len(table.shape[core])))))
+    order = min(bases, default=(0, ()))[1]
+    assert isinstance(order, tuple)
+    if order == tuple(range(len(order))):
+        return list(cores), ()
+    back = sorted(range(len(order)), key=order.__getitem__)
+    return [transpose(table, core, back) for core in cores], order
+
+
+def turned(table: Table, value: int, order: tuple[int, ...]) -> int:
+    """What was computed of values that were `oriented`, as the values were."""
+    return transpose(table, value, order) if order else value
 
 
 def broadcast(table: Table, value: int, shape: Shape, axes: Sequence[int]) -> int:
@@ -339,21 +364,6 @@ def _cut_reshape(table: Table, value: int, box: Bounds) -> int | None:
     return None if bounds is None else reshape(table, cut(table, inner, bounds), sizes(box))
 
 
-def _cut_rev(table: Table, value: int, box: Bounds) -> int:
-    axes = table.params[value]
-    assert isinstance(axes, tuple)
-    shape = table.shape[value]
-    turned = tuple(
-        (shape[axis] - stop, shape[axis] - start) if axis in axes else (start, stop)
-        for axis, (start, stop) in enumerate(box)
-    )
-    return reverse(table, cut(table, table.inputs[value][0], turned), axes)
-
-
-def _cut_convert(table: Table, value: int, box: Bounds) -> int:
-    return convert(table, cut(table, table.inputs[value][0], box), table.dtype[value])
-
-
 SLICE_THROUGH: dict[str, Callable[[Table, int, Bounds], int | None]] = {
     "fill": _cut_fill,
     "const": _cut_const,
@@ -362,31 +372,4 @@ SLICE_THROUGH: dict[str, Callable[[Table, int, Bounds], int | None]] = {
     "transpose": _cut_transpose,
     "broadcast": _cut_broadcast,
     "reshape": _cut_reshape,
-    "rev": _cut_rev,
-    "convert_element_type": _cut_convert,
 }
-
-
-def convert(table: Table, value: int, dtype: Any) -> int:
-    """Another dtype, element by element; so a row of a converted stack is the converted row."""
-    if table.op[value] == "reshape":
-        return reshape(table, convert(table, table.inputs[value][0], dtype), table.shape[value])
-    if table.op[value] == "concat":
-        pieces = [convert(table, piece, dtype) for piece in table.inputs[value]]
-        return concat(table, pieces, axis_of(table, value))
-    return table.node("convert_element_type", (), (value,), table.shape[value], dtype)
-
-
-def reverse(table: Table, value: int, axes: Sequence[int]) -> int:
-    """`lax.rev`. Dimensions of size 1 do not turn; a concatenation turns its pieces."""
-    shape = table.shape[value]
-    axes = tuple(sorted(axis for axis in axes if shape[axis] != 1))
-    if not axes or table.op[value] == "fill":
-        return value
-    if value in table.arrays:
-        return table.const(np.flip(table.arrays[value], axes))
-    if table.op[value] == "concat":
-        along = axis_of(table, value)
-        pieces = [reverse(table, piece, axes) for piece in table.inputs[value]]
-        return concat(table, pieces[::-1] if along in axes else pieces, along)
-    return table.node("rev", axes, (value,), shape, table.dtype[value])

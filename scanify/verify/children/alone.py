@@ -24,7 +24,7 @@ from scanify.jaxpr.reading.neutral import digest
 from scanify.verify.cases.build import Built, build
 from scanify.verify.children.in_child import end_with_parent
 from scanify.verify.compare.witness import RAISED
-from scanify.verify.leaves.correspond import Recipe
+from scanify.verify.leaves.correspond import Correspondence, Recipe
 from scanify.verify.programs.programs import Job, traced_digest
 from scanify.verify.programs.trace import version
 from scanify.verify.values.arrays import plain, struct
@@ -82,10 +82,13 @@ class Alone:
             self._ask(name, "what the constructor gives", built_digest(each), {"build": self._variant})
             self._answer(name)
 
-    def matched(self, recipes: Sequence[Recipe], avals: Sequence[Any]) -> None:
-        """How the leaves of the rewritten version come from those of the original."""
-        found = [[list(recipe.sources), list(recipe.lead)] for recipe in recipes]
-        self._send("rewritten", {"recipes": found, "avals": [_spelled(aval) for aval in avals]})
+    def matched(self, found: Correspondence, avals: Sequence[Any]) -> None:
+        """How the leaves of each version come from those that both share; those of the original are its own mostly."""
+        shared = [_spelled(aval) for aval in avals]
+        for name, recipes in zip(NAMES, (found.before, found.recipes), strict=True):
+            if recipes is not None:
+                made = [[list(recipe.sources), list(recipe.lead)] for recipe in recipes]
+                self._send(name, {"recipes": made, "avals": shared})
 
     def saw(self, version: str, job: Job, digest: str) -> None:
         """Ask for the digest of a program of a version; what it answers is looked at in the end."""

@@ -100,7 +100,7 @@ class _Case:
                 other = with_other_keys(before, after, both, abstract=self.abstract, files=self.files)
                 parameters = other or parameters
         if self.witness is not None:
-            self.witness.matched(both.found.recipes, both.avals)
+            self.witness.matched(both.found, both.avals)
         with self.steps.step("trace"):
             original = self.seen("original", None, trace(both.before, both.avals))
         if not original.outputs.avals:

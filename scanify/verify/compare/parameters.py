@@ -15,7 +15,7 @@ from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from scanify.errors import ScanifyError
 from scanify.verify.cases.build import Built, Case, build
 from scanify.verify.certificate.write import Certificate, Proved
-from scanify.verify.leaves.correspond import Correspondence
+from scanify.verify.leaves.correspond import Correspondence, Recipe
 from scanify.verify.programs.pair import Pair
 from scanify.verify.programs.trace import version
 from scanify.verify.proof.attempt import proof_of
@@ -105,14 +105,14 @@ def _same_leaves(first: Built, second: Built, pair: Pair, files: Files) -> list[
     """Per leaf of the original whether it is the same; None where there are others."""
     found = pair.found
     shapes = [[(struct(x).shape, struct(x).dtype) for x in each.arrays] for each in (first, second)]
-    expected = [(a.shape, a.dtype) for a in pair.avals]
+    expected = [(a.shape, a.dtype) for a in jax.eval_shape(pair.before.own, list(pair.avals))]
     if shapes[0] != expected or len(shapes[1]) != len(found.recipes):
         return None
     equal = _concrete(first, second, found) if first.constructor is None else None
     if equal is not None:
         return [same for same, _ in equal]
     assert first.constructor is not None
-    return list(proof_of(first.constructor, _apart(second, found), files=files).equal)
+    return list(proof_of(_apart(first, found.before), _apart(second, found.recipes), files=files).equal)
 
 
 def _large(pair: Pair) -> bool:
@@ -121,18 +121,22 @@ def _large(pair: Pair) -> bool:
     return bool(held > _ROOM)
 
 
-def _apart(after: Built, found: Correspondence) -> ClosedJaxpr:
-    apart, constructor = version(after, found.recipes), after.constructor
+def _apart(built: Built, recipes: Sequence[Recipe] | None) -> ClosedJaxpr:
+    """The constructor of the leaves that both versions share."""
+    apart, constructor = version(built, recipes), built.constructor
     assert constructor is not None
+    if recipes is None:
+        return constructor
     rebuilt: ClosedJaxpr = jax.make_jaxpr(lambda: apart.split(jaxpr_as_fun(constructor)()))()
     return rebuilt
 
 
 def _concrete(before: Built, after: Built, found: Correspondence) -> list[tuple[bool, str]]:
     """Per leaf of the original: is it the same, and both values in words."""
+    ours = version(before, found.before).split([plain(x) for x in before.arrays])
     others = version(after, found.recipes).split([plain(x) for x in after.arrays])
     answers = []
-    for a, b in zip(map(plain, before.arrays), others, strict=True):
+    for a, b in zip(ours, others, strict=True):
         same = same_bits(a, b)
         answers.append((same, "" if same else _words(a, b)))
     return answers
@@ -155,16 +159,15 @@ def _abstract(
     files: Files,
     certificate: Certificate | None,
 ) -> Verdict:
-    assert before.constructor is not None and after.constructor is not None
-    rebuilt = _apart(after, found)
-    proof = proof_of(before.constructor, rebuilt, files=files)
+    original, rebuilt = _apart(before, found.before), _apart(after, found.recipes)
+    proof = proof_of(original, rebuilt, files=files)
     wrong = [i for i, same in enumerate(proof.equal) if not same]
     given = [i for i in wrong if i in set(inputs)]
     if found.statics:
         return Verdict(Status.FAILED, str(found.statics[0]))
     if proof.proved and all(proof.avals_equal):
         if certificate is not None:
-            certificate.add(Proved("initial parameters", before.constructor, rebuilt, 0, 0))
+            certificate.add(Proved("initial parameters", original, rebuilt, 0, 0))
         return Verdict(Status.PROVED)
     name = found.names[(given or wrong or [0])[0]]
     text = f"the initial values of {name} are not proved equal, and abstract weights have no values to compare"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from scanify.verify.cases.build import Built
-    from scanify.verify.leaves.correspond import Recipe
+    from scanify.verify.leaves.correspond import Correspondence
     from scanify.verify.programs.programs import Job
 
 
@@ -21,8 +21,8 @@ class Witness(Protocol):
     def built(self, before: Built, after: Built) -> None:
         """What the case gave for each version."""
 
-    def matched(self, recipes: Sequence[Recipe], avals: Sequence[Any]) -> None:
-        """How the leaves of the rewritten version come from those of the original, which have these avals."""
+    def matched(self, found: Correspondence, avals: Sequence[Any]) -> None:
+        """How the leaves of each version come from those that both share, which have these avals."""
 
     def saw(self, version: str, job: Job, digest: str) -> None:
         """What a program of a version was traced to."""

@@ -54,6 +54,9 @@ class Correspondence:
     outside of one). `recipes` belong to the array leaves of the rewritten version. `statics` are the values other than
     arrays that differ. `stacks` are the lengths of the stacks of the rewritten version. `matched` says in words what
     each array leaf of the rewritten version is made of, where the structures of the two did not.
+
+    Where the original holds stacks and the rewritten version lists, the leaves that both share are not its own but
+    those of its layers: then `names`, `layers` and `recipes` are of these, and `before` are the recipes of its own.
     """
 
     names: tuple[str, ...]
@@ -62,6 +65,7 @@ class Correspondence:
     statics: tuple[Mismatch, ...] = ()
     stacks: tuple[int, ...] = ()
     matched: tuple[tuple[str, str], ...] = ()
+    before: tuple[Recipe, ...] | None = None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -120,8 +124,12 @@ def slotted(tree: Any) -> Any:
 
 def correspond(before: Any, after: Any) -> Correspondence | Mismatch:
     """Walk two pytrees of arrays (or `jax.ShapeDtypeStruct`) together; a Mismatch where their structures part."""
+    return walked(slotted(before), slotted(after))
+
+
+def walked(first: Any, second: Any) -> Correspondence | Mismatch:
+    """The same for pytrees with a `Slot` for each array."""
     walk = _Walk()
-    first, second = slotted(before), slotted(after)
     try:
         walk.visit(first, second, _Here())
     except _Parted as parted:

@@ -13,6 +13,7 @@ import jax
 from scanify.errors import ScanifyError
 from scanify.verify.cases.build import Built
 from scanify.verify.cases.mapping import given_recipes
+from scanify.verify.leaves.apart import apart, turned
 from scanify.verify.leaves.correspond import Correspondence, Mismatch, Recipe, correspond
 from scanify.verify.leaves.infer import infer
 from scanify.verify.programs.trace import Version, version
@@ -21,7 +22,9 @@ from scanify.verify.values.arrays import struct
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """`leaves` and `avals` are those of the original; `inputs` says which of them are arguments of the call."""
+    """`leaves` and `avals` are those of the original, or of its layers (`Correspondence.before`); `inputs` says which
+    of them are arguments of the call.
+    """
 
     before: Version
     after: Version
@@ -55,8 +58,9 @@ def pair(before: Built, after: Built) -> Pair | Mismatch:
         layers=tuple(None if i in inputs else layer for i, layer in enumerate(found.layers)),
         statics=tuple(Mismatch(named(part.path, parameters), part.text) for part in found.statics),
     )
-    leaves = tuple(before.arrays)
-    both = Pair(version(before), version(after, found.recipes), found, leaves, tuple(map(struct, leaves)), inputs)
+    first = version(before, found.before)
+    leaves = tuple(first.split(before.arrays))
+    both = Pair(first, version(after, found.recipes), found, leaves, tuple(map(struct, leaves)), inputs)
     odd = (*found.statics, *_weak(both, after), *_other_library(both, before, after))
     return dataclasses.replace(both, found=dataclasses.replace(found, statics=odd))
 
@@ -68,7 +72,13 @@ def _matched(before: Built, after: Built) -> Correspondence | Mismatch:
     models = before.tree[0], after.tree[0]
     model = infer(*models, None if after.mapping is None else given_recipes(*models, after.mapping))
     if isinstance(model, str):
-        return Mismatch(found.path, f"{found.text}; leaf by leaf, {model}" if found.text else model)
+        whole = None if after.mapping is not None else apart(before.tree, after.tree)
+        if whole is not None:
+            return whole
+        by_hand = None if after.mapping is not None else turned(*models)
+        if by_hand is None:
+            return Mismatch(found.path, f"{found.text}; leaf by leaf, {model}" if found.text else model)
+        model = by_hand
     rest = correspond((None, *before.tree[1:]), (None, *after.tree[1:]))
     return rest if isinstance(rest, Mismatch) else _joined(model, rest)
 
@@ -76,12 +86,14 @@ def _matched(before: Built, after: Built) -> Correspondence | Mismatch:
 def _joined(model: Correspondence, rest: Correspondence) -> Correspondence:
     """The leaves of the model and those of the call's arguments, which come after them."""
     count = len(model.names)
-    moved = (Recipe(tuple(count + source for source in each.sources), each.lead) for each in rest.recipes)
+    moved = [Recipe(tuple(count + source for source in each.sources), each.lead) for each in rest.recipes]
+    own = None if model.before is None else (*model.before, *(Recipe((count + i,)) for i in range(len(rest.names))))
     return dataclasses.replace(
         model,
         names=(*(f"[0]{name}" if name.startswith("[") else f"[0].{name}" for name in model.names), *rest.names),
         layers=(*model.layers, *rest.layers),
         recipes=(*model.recipes, *moved),
+        before=own,
         statics=rest.statics,
     )
 
@@ -101,7 +113,8 @@ def _weak(both: Pair, after: Built) -> list[Mismatch]:
 def _other_library(both: Pair, before: Built, after: Built) -> list[Mismatch]:
     """Parameters that are arrays of NumPy in one version only: what trains a model may pass over these."""
     odd = []
-    was, now_is = (each.numpy or (False,) * len(each.arrays) for each in (before, after))
+    own, now_is = (each.numpy or (False,) * len(each.arrays) for each in (before, after))
+    was = both.before.split(own)
     for recipe, now in zip(both.found.recipes, now_is, strict=True):
         for source in recipe.sources:
             if was[source] is not now and source not in both.inputs:

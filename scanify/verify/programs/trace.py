@@ -94,6 +94,10 @@ def _assemble(parts: Sequence[Any], lead: tuple[int, ...]) -> Any:
 
 
 def _take(value: Any, lead: tuple[int, ...], at: int) -> Any:
+    if isinstance(value, jax.ShapeDtypeStruct):
+        return jax.ShapeDtypeStruct(value.shape[len(lead) :], value.dtype, weak_type=value.weak_type)
+    if isinstance(value, bool):  # said of the whole leaf
+        return value
     if isinstance(value, np.ndarray):
         return value[np.unravel_index(at, lead)] if lead else value
     for i in np.unravel_index(at, lead) if lead else ():

@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 import time
+from typing import TYPE_CHECKING
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # programs that run once
@@ -14,9 +15,39 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", f"{tempfile.gettempdir()}/sca
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
+if TYPE_CHECKING:
+    from tests.soundness.versions.compared import Answer, Found
+
+EVERY = 50  # pairs between two lines that say how far a run has come
+
+
+def text(found: "Found", shown: int) -> str:
+    """The counts, the reasons why equal ones are not proved (each with a seed), and what is wrong."""
+
+    def told(title: str, answers: "list[Answer]") -> list[str]:
+        return [
+            f"{title}: seed {each.pair.seed}, {each.pair.before.form} against {each.pair.after.form}, "
+            f"changed: {each.pair.changed}; {each.why}"
+            for each in answers[:shown]
+        ]
+
+    lines = [
+        f"pairs of versions            {found.pairs}",
+        f"equal by construction        {found.equal}",
+        f"  PROVED                     {found.proved}",
+        f"  only tested                {found.tested}",
+        f"  not verified               {found.equal - found.proved - found.tested}",
+        *(f"    {len(seeds):5}  {why} (seed {seeds[0]})" for why, seeds in found.commonest[: 2 * shown]),
+        f"differing                    {found.pairs - found.equal}",
+        f"  PROVED wrongly             {sum(each.proved for each in found.wrong)}",
+        f"  VERIFIED wrongly           {len(found.wrong)}",
+        f"made and seen otherwise      {len(found.harness)} (a mistake of this test)",
+    ]
+    return "\n".join([*lines, *told("wrong", found.wrong), *told("test", found.harness)])
+
 
 def main() -> int:
-    from tests.soundness.versions.compared import Answer, Found, compared
+    from tests.soundness.versions.compared import Found, compared
 
     parser = argparse.ArgumentParser(prog="python -m tests.soundness.versions", description=__doc__)
     parser.add_argument("--pairs", type=int, default=200)
@@ -30,34 +61,24 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="the counts alone")
     asked = parser.parse_args()
     found, start = Found(), time.perf_counter()
-
-    def told(title: str, answers: list[Answer]) -> None:
-        for each in answers[: 20 if asked.verbose else 5]:
-            forms = f"{each.pair.before.form} against {each.pair.after.form}"
-            print(f"{title}: seed {each.pair.seed}, {forms}, changed: {each.pair.changed}; {each.why}")
-
-    for answer in compared(asked.seed, asked.pairs, asked.jobs, asked.observe):
-        found.add(answer)
-        if time.perf_counter() - start > asked.seconds:
-            break
+    try:
+        for answer in compared(asked.seed, asked.pairs, asked.jobs, asked.observe):
+            found.add(answer)
+            seconds = time.perf_counter() - start
+            if found.pairs % EVERY == 0:
+                equal = f"{found.proved} of {found.equal} equal ones PROVED, {len(found.wrong)} wrong"
+                far = f"{found.pairs} pairs in {seconds:.0f} s, to seed {answer.pair.seed}: {equal}"
+                print(far, file=sys.stderr, flush=True)
+            if seconds > asked.seconds:
+                break
+    except KeyboardInterrupt:
+        print(f"stopped; --seed {asked.seed + found.pairs} goes on", file=sys.stderr)
     if asked.json:
         counts = {"pairs": found.pairs, "equal": found.equal, "proved": found.proved}
         print(json.dumps(counts | {"wrong": len(found.wrong), "harness": len(found.harness)}))
-        return 1 if found.wrong or found.harness else 0
-    print(f"pairs of versions            {found.pairs}")
-    print(f"equal by construction        {found.equal}")
-    print(f"  PROVED                     {found.proved}")
-    print(f"  only tested                {found.tested}")
-    print(f"  not verified               {found.equal - found.proved - found.tested}")
-    for why, count in found.reasons.most_common(40 if asked.verbose else 12):
-        print(f"    {count:5}  {why}")
-    print(f"differing                    {found.pairs - found.equal}")
-    print(f"  PROVED wrongly             {sum(each.proved for each in found.wrong)}")
-    print(f"  VERIFIED wrongly           {len(found.wrong)}")
-    print(f"made and seen otherwise      {len(found.harness)} (a mistake of this test)")
-    told("wrong", found.wrong)
-    told("test", found.harness)
-    print(f"seconds                      {time.perf_counter() - start:.0f}")
+    else:
+        print(text(found, 20 if asked.verbose else 6))
+        print(f"seconds                      {time.perf_counter() - start:.0f}")
     return 1 if found.wrong or found.harness else 0
 
 

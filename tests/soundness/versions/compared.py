@@ -6,7 +6,6 @@ import os
 import tempfile
 import traceback
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,14 +44,17 @@ class Found:
     tested: int = 0
     wrong: list[Answer] = field(default_factory=list)
     harness: list[Answer] = field(default_factory=list)
-    reasons: Counter[str] = field(default_factory=Counter)
-    by_change: Counter[str] = field(default_factory=Counter)
+    reasons: dict[str, list[int]] = field(default_factory=dict)
+
+    @property
+    def commonest(self) -> list[tuple[str, list[int]]]:
+        """Why equal pairs are not proved, each with the seeds of those pairs."""
+        return sorted(self.reasons.items(), key=lambda reason: -len(reason[1]))
 
     def add(self, answer: Answer) -> None:
         made = answer.pair
         self.pairs += 1
         self.equal += made.equal
-        self.by_change[made.changed] += 1
         otherwise = answer.differs is None or (answer.differs == made.equal and (made.equal or made.seen))
         if answer.observed and otherwise:
             self.harness.append(answer)
@@ -60,7 +62,7 @@ class Found:
             self.proved += answer.proved
             self.tested += answer.good and not answer.proved
             if not answer.proved:
-                self.reasons[answer.why] += 1
+                self.reasons.setdefault(answer.why, []).append(made.seed)
         elif answer.good:
             self.wrong.append(answer)
 
