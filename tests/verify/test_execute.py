@@ -1,16 +1,17 @@
 """What is proved is run, too, where that was asked for: a compiler may change what a program computes."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
 
 from scanify.verify.compare.compare import compare_case
-from scanify.verify.values import checks
-from scanify.verify.verdict import PolicyResult, Status
+from scanify.verify.measure import measure
+from scanify.verify.verdict import CaseResult, Status
 
 X = jnp.arange(3.0) + 0.5
 
@@ -22,42 +23,98 @@ class Model(eqx.Module):
         return jnp.tanh(self.w * x)
 
 
-def compared(*, execute: bool) -> PolicyResult:
-    case = lambda: (Model(jnp.ones(3)), (X,))  # noqa: E731
-    given: dict[str, Any] = {"policies": ["full"], "requested": None, "abstract": False, "measure": False}
-    return compare_case("case", case, case, execute=execute, **given).policies[0]
+def compared(*, execute: bool, model: Callable[..., Any] = Model, **more: Any) -> CaseResult:
+    case = lambda: (model(jnp.ones(3)), (X,))  # noqa: E731
+    given: dict[str, Any] = {"policies": ["full", "none"], "requested": None, "abstract": False, "measure": False}
+    return compare_case("case", case, case, execute=execute, **(given | more))
 
 
-def miscompiled(monkeypatch: pytest.MonkeyPatch, name: str) -> list[int]:
-    """Of the programs that are compiled for a check all but the first give other numbers; how many there were."""
-    make, made = getattr(checks, name), [0]
+def statuses(result: CaseResult) -> set[tuple[Status, Status]]:
+    return {(each.outputs.status, each.gradients.status) for each in result.policies}
 
-    def wrong(*given: Any) -> Any:
-        run, made[0] = make(*given), made[0] + 1
-        return run if made[0] == 1 else lambda leaves: [np.asarray(x) * 1.5 for x in run(leaves)]
 
-    monkeypatch.setattr(checks, name, wrong)
+def miscompiled(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any, Any], Any]) -> list[str]:
+    """What is compiled of the rewritten version gives other numbers; the names of the versions that were compiled."""
+    make, made = measure.compiled, list[str]()
+
+    def wrong(program: Any, *given: Any) -> Any:
+        found = make(program, *given)
+        made.append(program.name)
+        if program.name == made[0]:
+            return found
+        return replace(found, executable=lambda own, cotangents: change(*found.executable(own, cotangents)))
+
+    monkeypatch.setattr(measure, "compiled", wrong)
     return made
 
 
 def test_a_compiler_that_changes_an_output_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = miscompiled(monkeypatch, "values")
+    miscompiled(monkeypatch, lambda outputs, grads: ([1.5 * x for x in outputs], grads))
     found = compared(execute=True)
-    assert made == [2] and found.outputs.status is Status.FAILED
-    assert "compiled" in found.outputs.reason
+    assert statuses(found) == {(Status.FAILED, Status.PROVED)}
+    assert "compiled" in found.policies[0].outputs.reason
 
 
 def test_a_compiler_that_changes_a_gradient_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    miscompiled(monkeypatch, "vjp")
+    miscompiled(monkeypatch, lambda outputs, grads: (outputs, [*grads[:-1], grads[-1].at[1].mul(1.001)]))
     found = compared(execute=True)
-    assert (found.outputs.status, found.gradients.status) == (Status.PROVED, Status.FAILED)
+    assert statuses(found) == {(Status.PROVED, Status.FAILED)}
+    assert "the gradient of x[1]" in found.policies[0].gradients.reason
+
+
+def test_a_program_that_cannot_be_run_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(outputs: Any, grads: Any) -> Any:
+        raise RuntimeError("out of memory")
+
+    miscompiled(monkeypatch, broken)
+    found = compared(execute=True)
+    assert statuses(found) == {(Status.FAILED, Status.FAILED)} and "out of memory" in found.policies[0].outputs.reason
 
 
 def test_nothing_is_run_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = miscompiled(monkeypatch, "values")
-    assert compared(execute=False).outputs.status is Status.PROVED and made == [0]
+    made = miscompiled(monkeypatch, lambda outputs, grads: (outputs, [1.5 * x for x in grads]))
+    assert statuses(compared(execute=False)) == {(Status.PROVED, Status.PROVED)} and made == []
 
 
-def test_what_is_compiled_right_stays_proved() -> None:
-    found = compared(execute=True)
-    assert {found.outputs.status, found.gradients.status} == {Status.PROVED}
+@pytest.mark.parametrize("measured", [False, True], ids=["executed", "measured too"])
+def test_what_is_compiled_right_stays_proved_and_each_program_is_compiled_once(
+    monkeypatch: pytest.MonkeyPatch, measured: bool
+) -> None:
+    made = miscompiled(monkeypatch, lambda outputs, grads: (outputs, grads))
+    found = compared(execute=True, measure=measured)
+    assert statuses(found) == {(Status.PROVED, Status.PROVED)}
+    # The original; the rewritten version under both policies, and as it is written.
+    assert len(made) == 4 and len(set(made)) == 2
+
+
+class Rounded(eqx.Module):
+    w: jax.Array
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return jnp.round(self.w * x).astype(int)
+
+
+class While(eqx.Module):
+    w: jax.Array
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return jax.lax.while_loop(lambda y: jnp.sum(y) < 9, lambda y: y * 2 + self.w, x)
+
+
+class NotFinite(eqx.Module):
+    w: jax.Array
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return jnp.log(-jnp.abs(self.w * x) - 1)
+
+
+def test_outputs_without_gradients_are_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    for model in (Rounded, While):
+        with monkeypatch.context() as patch:
+            miscompiled(patch, lambda outputs, grads: ([x + 1 for x in outputs], grads))
+            assert {each for each, _ in statuses(compared(execute=True, model=model))} == {Status.FAILED}
+        assert {each for each, _ in statuses(compared(execute=True, model=model))} == {Status.PROVED}
+
+
+def test_numbers_that_are_none_show_nothing() -> None:
+    assert statuses(compared(execute=True, model=NotFinite)) == {(Status.NOT_RUN, Status.PROVED)}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from scanify.errors import ScanifyError
 from scanify.jaxpr.reading.user_rules import has_batching_rules, has_derivative_rules
 from scanify.verify.cases.build import Case, build
 from scanify.verify.certificate.write import Certificate
 from scanify.verify.compare.batched import batched
+from scanify.verify.compare.execute import executed
 from scanify.verify.compare.findings import nothing_scanned, policy_changed, remat_findings, remat_notes
 from scanify.verify.compare.gradients import Gradients, gradients
 from scanify.verify.compare.judge import Once, Subject
@@ -19,7 +20,7 @@ from scanify.verify.compare.parameters import same_parameters, with_other_keys
 from scanify.verify.compare.tangents import tangents
 from scanify.verify.compare.witness import Witness
 from scanify.verify.leaves.correspond import Mismatch
-from scanify.verify.measure.measure import Executables, from_trace, measured
+from scanify.verify.measure.measure import Executables, from_trace
 from scanify.verify.measure.steps import Steps
 from scanify.verify.programs.pair import Pair, pair
 from scanify.verify.programs.policy import is_asked_for
@@ -127,7 +128,6 @@ class _Case:
             self.steps,
             witness=self.witness,
             certificate=self.certificate,
-            execute=self.execute,
         )
         result = self.compared(subject, parameters, traces)
         odd = None if self.witness is None else self.witness.difference() or self.changed(both, original, result)
@@ -230,7 +230,11 @@ class _Case:
     def verdicts(self, subject: Subject, traced: Traced, policy: Policy) -> tuple[Verdict, Gradients]:
         """On the outputs, and on the gradients with what else was found of them."""
         first = outputs(subject, traced, policy)
-        return first, gradients(subject, traced, policy, first)
+        second = gradients(subject, traced, policy, first)
+        if not self.execute or self.abstract:
+            return first, second
+        first, verdict = executed(subject, traced, policy, self.executables, (first, second.verdict))
+        return first, replace(second, verdict=verdict)
 
     def once(self, subject: Subject, written: Traced | Verdict, results: Sequence[PolicyResult]) -> tuple[Once, ...]:
         """Tangents, outputs under vmap, and the use of keys, of the version as it is written."""
@@ -249,7 +253,7 @@ class _Case:
             return from_trace(traced)
         program = subject.both.before if original else subject.both.after
         with self.steps.step("measure"):
-            return measured(program, subject.both.avals, traced, policy_of(policy), self.executables)
+            return self.executables.of(program, subject.both.avals, traced, policy_of(policy)).measured
 
     def case_findings(self, subject: Subject, traces: Traces, results: Sequence[PolicyResult]) -> tuple[str, ...]:
         findings = [] if self.as_written else [*self.scanned(subject, traces)]

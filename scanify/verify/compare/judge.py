@@ -26,16 +26,12 @@ from scanify.verify.verdict import Status, Verdict
 Files = Callable[[str], str | None]
 
 
-# What `Subject.execute` runs, as it was asked for by words.
-EXECUTED = ("outputs", "gradients")
-
-
 @dataclass(frozen=True, eq=False)
 class Subject:
     """What is compared, the same for every check and under every policy.
 
-    `abstract`: there are no values to test with. `execute`: what is proved is run, too. `files` gives the name to show
-    of a file of the user's code, and None for any other. `readings` is what the prover has read of the original.
+    `abstract`: there are no values to test with. `files` gives the name to show of a file of the user's code, and None
+    for any other. `readings` is what the prover has read of the original.
     """
 
     both: Pair
@@ -47,7 +43,6 @@ class Subject:
     readings: Readings = field(default_factory=Readings)
     witness: Witness | None = None
     certificate: Certificate | None = None
-    execute: bool = False
 
     def original_program(self, job: Job) -> ClosedJaxpr:
         """A program of the original, traced once. Raises whatever the user's code raises."""
@@ -109,8 +104,7 @@ def judge(
             under = "" if policy is None else f" under {policy_name(policy)}"
             subject.certificate.add(Proved(f"{what}{under}", before, after, cotangents, tangents))
         weak = "" if all(proof.avals_equal) else "equal in value, shape and dtype, but not in weak type"
-        run = _executed(subject, test, policy) if what in EXECUTED else None
-        return run or Verdict(Status.PROVED, weak)
+        return Verdict(Status.PROVED, weak)
     why = unproved(proof)
     if subject.abstract:
         reason = f"not proved, and abstract weights have no values to test with: {why}"
@@ -120,23 +114,6 @@ def judge(
     with subject.steps.step("test"):
         outcome = test(dataclasses.replace(subject.comparison, policy=policy_of(policy)))
     return _tested(outcome, proof, why)
-
-
-def _executed(subject: Subject, test: Callable[[Comparison], Outcome], policy: Policy) -> Verdict | None:
-    """What is wrong with the compiled programs of two that were proved equal; None where nothing is, or nobody asked.
-
-    They are compiled as the model is, in its own dtypes.
-    """
-    if not subject.execute or subject.abstract:
-        return None
-    with subject.steps.step("execute"):
-        outcome = test(dataclasses.replace(subject.comparison, policy=policy_of(policy), narrow=True))
-    if not outcome.agree:
-        text = "the programs are proved equal, and what they are compiled to is not: the compiler changed one of them"
-        return Verdict(Status.FAILED, f"{text}; {outcome.text}")
-    if not outcome.ran:
-        return Verdict(Status.NOT_RUN, f"the programs are proved equal, but could not be executed: {outcome.text}")
-    return None
 
 
 def _tested(outcome: Outcome, proof: Proof, why: str) -> Verdict:

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from scanify.verify.measure.work import work
+from scanify.verify.programs.flat import flat_outputs
 from scanify.verify.programs.trace import Policy, Traced, Version, under, vjp
 from scanify.verify.values.arrays import is_inexact, struct
 from scanify.verify.verdict import Measurement
@@ -38,10 +39,19 @@ class Compiled:
 class Executables:
     """What was compiled, and the seconds that it took, by the digest of its StableHLO.
 
-    Two policies may make the same program (nested in one chunk is full remat): it is compiled once.
+    Two policies may make the same program (nested in one chunk is full remat): it is compiled once, also where it is
+    measured and executed, too.
     """
 
     known: dict[str, tuple[Any, float]] = field(default_factory=dict)
+    programs: dict[tuple[str, str], Compiled] = field(default_factory=dict)
+
+    def of(self, program: Version, avals: Sequence[jax.ShapeDtypeStruct], traced: Traced, policy: Policy) -> Compiled:
+        """The compiled outputs and gradients of a version under a policy."""
+        key = program.name, repr(policy)
+        if key not in self.programs:
+            self.programs[key] = compiled(program, avals, traced, policy, self)
+        return self.programs[key]
 
     def compiled(self, lowered: Any, text: str) -> tuple[Any, float]:
         digest = hashlib.sha256(text.encode()).hexdigest()
@@ -60,20 +70,6 @@ def from_trace(traced: Traced) -> Measurement:
     return Measurement(traced.saved_bytes, trace_seconds=traced.seconds, flops=done.flops, moved_bytes=done.moved)
 
 
-def measured(
-    program: Version,
-    avals: Sequence[jax.ShapeDtypeStruct],
-    traced: Traced,
-    policy: Policy,
-    executables: Executables | None = None,
-) -> Measurement:
-    """Lower and compile outputs and gradients as a function of the version's own leaves; nothing is run.
-
-    The rewritten version is measured without the stacking of leaves, which is done once, when the model is built.
-    """
-    return compiled(program, avals, traced, policy, executables).measured
-
-
 def compiled(
     program: Version,
     avals: Sequence[jax.ShapeDtypeStruct],
@@ -81,11 +77,17 @@ def compiled(
     policy: Policy,
     executables: Executables | None = None,
 ) -> Compiled:
-    """As `measured`, with what was compiled."""
+    """Lower and compile outputs and gradients as a function of the version's own leaves; nothing is run.
+
+    The rewritten version is measured without the stacking of leaves, which is done once, when the model is built. Where
+    the call cannot be differentiated, there are its outputs alone.
+    """
     own = [struct(leaf) for leaf in jax.eval_shape(lambda xs: program.own(xs), list(avals))]
     cotangents = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in traced.outputs.avals if is_inexact(a)]
 
     def both(leaves: Sequence[Any], cts: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        if traced.gradient is None:
+            return flat_outputs(program.call(leaves))[0], []
         arrays, pull = vjp(program, leaves)
         return arrays, list(pull(list(cts)))
 

@@ -223,10 +223,11 @@ def gradients(
     wanted = set(range(len(leaves)) if only is None else only)
     at = [i for i in differentiated(own) if program.recipes[i].sources[0] in wanted]
     arrays, pull = vjp(program, own, at)
-    return [*_apart(program, own, at, pull(list(cotangents))), *arrays]
+    return [*shared_gradients(program, own, at, pull(list(cotangents))), *arrays]
 
 
-def _apart(program: Version, own: Sequence[Any], at: Sequence[int], grads: Sequence[Any]) -> list[Any]:
+def shared_gradients(program: Version, own: Sequence[Any], at: Sequence[int], grads: Sequence[Any]) -> list[Any]:
+    """The gradients of the leaves that both versions share, from those of the own leaves `at`."""
     placed: list[Any | None] = [None] * len(own)
     for i, grad in zip(at, grads, strict=True):
         placed[i] = grad
@@ -237,7 +238,7 @@ def _gradient(program: Version, leaves: Sequence[Any], cotangents: Sequence[Any]
     """Gradients of the leaves of the original, the outputs on the way, the own leaves, what the pullback holds."""
     own = program.own(leaves)
     arrays, pull = vjp(program, own)
-    grads = _apart(program, own, differentiated(own), pull(list(cotangents)))
+    grads = shared_gradients(program, own, differentiated(own), pull(list(cotangents)))
     return [*grads, *arrays, *own, *(leaf for leaf in jax.tree.leaves(pull) if is_traced(leaf))]
 
 

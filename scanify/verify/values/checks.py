@@ -104,7 +104,7 @@ def vjp(
 
 def jvp_of(only: Sequence[int] | None, program: Version, leaves: _Arrays, rng: np.random.Generator) -> Function:
     """The tangents of the outputs along the leaves `only`, or all, and the outputs on the way."""
-    tangents = [_noise(rng, leaves[i]) for i in (differentiated(leaves) if only is None else only)]
+    tangents = [noise(rng, leaves[i]) for i in (differentiated(leaves) if only is None else only)]
     function = jax.jit(lambda xs, moves: jvp(program, xs, moves, only))
     return lambda given: _listed(function(list(given), tangents))
 
@@ -112,19 +112,19 @@ def jvp_of(only: Sequence[int] | None, program: Version, leaves: _Arrays, rng: n
 def second_of(program: Version, leaves: _Arrays, rng: np.random.Generator) -> Function:
     """How the gradients move with the leaves."""
     cotangents = _cotangents(program, leaves, rng)
-    tangents = [_noise(rng, leaves[i]) for i in differentiated(leaves)]
+    tangents = [noise(rng, leaves[i]) for i in differentiated(leaves)]
     function = jax.jit(lambda xs, cts, moves: second(program, xs, cts, moves))
     return lambda given: _listed(function(list(given), cotangents, tangents))
 
 
 def _cotangents(program: Version, leaves: _Arrays, rng: np.random.Generator) -> list[Any]:
     shapes = jax.eval_shape(lambda xs: _called(program, xs), list(leaves))
-    return [_noise(rng, s) for s in shapes if is_inexact(s)]
+    return [noise(rng, s) for s in shapes if is_inexact(s)]
 
 
 def _listed(values: Any) -> list[Any]:
     return [jax.block_until_ready(value) for value in values]
 
 
-def _noise(rng: np.random.Generator, like: Any) -> Any:
+def noise(rng: np.random.Generator, like: Any) -> Any:
     return jnp.asarray(rng.standard_normal(like.shape).astype(like.dtype))

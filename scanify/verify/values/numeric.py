@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -56,7 +56,7 @@ class Comparison:
 
     `outputs` are the key paths of the arrays that a call returns, `inexact` which of them can be differentiated.
     `memo` keeps what the original computed, which is the same under every policy. `inputs` says which leaves are
-    arguments of the call. `narrow`: nothing is run in float64, but in the dtypes of the leaves alone.
+    arguments of the call.
     """
 
     before: Version
@@ -68,7 +68,6 @@ class Comparison:
     policy: Policy
     memo: dict[Any, Any] = field(default_factory=dict)
     inputs: tuple[int, ...] = ()
-    narrow: bool = False
 
     def once(self, key: Any, compute: Callable[[], Any]) -> Any:
         if key not in self.memo:
@@ -135,9 +134,6 @@ def _test(case: Comparison, check: Check) -> Outcome:
 
 
 def _one(case: Comparison, point: Point, check: Check) -> Outcome:
-    if case.narrow:
-        narrow = _Runner(case, replace(check, far=False), wide=False)
-        return _native_only(narrow, narrow.both(point), point, None, "as it is compiled")
     runner = _Runner(case, check, wide=True)
     wide = runner.both(point)
     limit = case.once("limit", lambda: _limit(case, point.leaves)) if wide.ran else None
@@ -145,7 +141,7 @@ def _one(case: Comparison, point: Point, check: Check) -> Outcome:
         why = wide.unsupported or wide.error or "it computes in less than float32 whatever it is given"
         narrow = _Runner(case, check, wide=False)
         return _native_only(narrow, narrow.both(point), point, limit, f"not in float64: {why}")
-    if not _tells(wide.before):
+    if not tells(wide.before):
         return Outcome(True, "nothing finite came out, so that nothing is shown", ran=False)
     text = f"float64 {wide.apart}" + (f" (tolerance {limit:.2g})" if limit > FLOAT64 else "")
     if not wide.apart.relative <= limit:
@@ -196,7 +192,7 @@ def _native_only(runner: _Runner, native: _Pair, point: Point, limit: float | No
         return Outcome(True, f"nothing was compared, as the original raised {native.unsupported}", ran=False)
     if native.error:
         return Outcome(False, native.error)
-    if not _tells(native.before):
+    if not tells(native.before):
         return Outcome(True, "nothing finite came out, so that nothing is shown", ran=False)
     alone = _native_alone(native, limit)
     if not alone.agree:
@@ -210,7 +206,7 @@ def _native_only(runner: _Runner, native: _Pair, point: Point, limit: float | No
     )
 
 
-def _tells(values: _Arrays) -> bool:
+def tells(values: _Arrays) -> bool:
     """Whether something that is finite came out, or something that is no float."""
     return not values or any(
         not is_inexact(x) or bool(np.isfinite(np.asarray(x).astype(np.complex128)).any()) or x.size == 0 for x in values
@@ -280,7 +276,7 @@ class _Runner:
                     self.rewritten = self.rewritten or self.made(self.case.after, given)
                     after = self.rewritten(given)
             except Exception as error:
-                return _Pair(before, [], error=f"the rewritten version raised {_raised(error)}")
+                return _Pair(before, [], error=f"the rewritten version raised {raised(error)}")
             if len(before) != len(after):
                 return _Pair(
                     before, after, error=f"{len(before)} arrays in the original, {len(after)} in the rewritten"
@@ -306,7 +302,7 @@ class _Runner:
             with under(None, self.case.before):
                 return self.function(given)(given), ""
         except Exception as error:  # user code may raise anything; what it does is reported
-            return [], _raised(error)
+            return [], raised(error)
 
     def function(self, given: _Arrays) -> checks.Function:
         """The check of the original, compiled once for all policies."""
@@ -338,12 +334,12 @@ def _limit(case: Comparison, leaves: _Arrays) -> float:
     """The tolerance in float64: 1e-12, or that of the narrowest dtype that the original casts to on its own."""
     with jax.enable_x64(True):
         traced = trace(case.before, [struct(_widened(x)) for x in leaves])
-    dtypes = {d for jaxpr in (traced.forward, traced.gradient) if jaxpr for d in _dtypes(jaxpr)}
+    dtypes = {d for jaxpr in (traced.forward, traced.gradient) if jaxpr for d in dtypes_of(jaxpr)}
     eps = max((float(jnp.finfo(d).eps) for d in dtypes if jnp.issubdtype(d, jnp.inexact)), default=0.0)
-    return max(FLOAT64, _tolerance(eps)) if eps > _DOUBLE else FLOAT64
+    return max(FLOAT64, tolerance(eps)) if eps > _DOUBLE else FLOAT64
 
 
-def _dtypes(closed: ClosedJaxpr) -> Iterator[Any]:
+def dtypes_of(closed: ClosedJaxpr) -> Iterator[Any]:
     todo: list[Any] = [closed.jaxpr]
     while todo:
         jaxpr = todo.pop()
@@ -361,10 +357,10 @@ def _native_alone(native: _Pair, limit: float | None = None) -> Outcome:
 
 
 def _native_limit(native: _Pair) -> float:
-    return _tolerance(max((float(jnp.finfo(x.dtype).eps) for x in native.before if is_inexact(x)), default=0.0))
+    return tolerance(max((float(jnp.finfo(x.dtype).eps) for x in native.before if is_inexact(x)), default=0.0))
 
 
-def _tolerance(eps: float) -> float:
+def tolerance(eps: float) -> float:
     """What rounding to this machine epsilon may do, in the size of an array; never more than `COARSE`."""
     return min(NATIVE_EPS * eps, COARSE)
 
@@ -389,6 +385,6 @@ def _like(x: Any) -> Any:
     return np.asarray(x).astype(np.complex128 if jnp.issubdtype(x.dtype, jnp.complexfloating) else np.float64)
 
 
-def _raised(error: Exception) -> str:
+def raised(error: Exception) -> str:
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__

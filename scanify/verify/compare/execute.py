@@ -1,0 +1,105 @@
+"""The compiled programs of two versions that were proved equal, run: a compiler may change what a program computes.
+
+They are compiled as the model is, in its own dtypes, outputs and gradients in one program, which is also the one whose
+cost is measured. Both get the values of the case moved a little, so that no two layers are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from scanify.verify.compare.judge import Subject
+from scanify.verify.measure.measure import Compiled, Executables
+from scanify.verify.programs.policy import policy_of
+from scanify.verify.programs.trace import Policy, Traced, differentiated, shared_gradients
+from scanify.verify.values.arrays import plain
+from scanify.verify.values.checks import noise
+from scanify.verify.values.figures import distance
+from scanify.verify.values.numeric import dtypes_of, tells, tolerance
+from scanify.verify.values.points import near
+from scanify.verify.verdict import Status, Verdict
+
+# Outputs, and gradients of the leaves that both versions share.
+Values = tuple[list[Any], list[Any]]
+Verdicts = tuple[Verdict, Verdict]
+
+
+def executed(
+    subject: Subject, traced: Traced, policy: Policy, executables: Executables, verdicts: Verdicts
+) -> Verdicts:
+    """The verdicts on outputs and gradients, each of which stays PROVED where what was compiled agrees as well."""
+    if all(each.status is not Status.PROVED for each in verdicts):
+        return verdicts
+    with subject.steps.step("execute"):
+        try:
+            leaves, cotangents, before = subject.comparison.once("executed", lambda: _original(subject, executables))
+        except Exception as error:  # user code, in callbacks, may raise anything
+            return _instead(verdicts, _not_run(f"the original raised {subject.said(error)}"))
+        try:
+            program = executables.of(subject.both.after, subject.both.avals, traced, policy_of(policy))
+            own = subject.comparison.once("own leaves", lambda: program.program.own(leaves))
+            after = _run(program, own, cotangents)
+        except Exception as error:
+            text = f"the programs are proved equal, but the rewritten version raised {subject.said(error)} when it ran"
+            return _instead(verdicts, Verdict(Status.FAILED, text))
+    grads = [f"the gradient of {subject.both.found.names[i]}" for i in differentiated(subject.both.avals)]
+    first, second = (
+        _judged(subject, verdict, list(of), one, other)
+        for verdict, of, one, other in zip(verdicts, (subject.comparison.outputs, grads), before, after, strict=True)
+    )
+    return first, second
+
+
+def _original(subject: Subject, executables: Executables) -> tuple[list[Any], list[Any], Values]:
+    """The values of the leaves and cotangents that are taken, and what the original makes of them."""
+    both, rng = subject.both, np.random.default_rng(1)
+    program = executables.of(both.before, both.avals, subject.original, None)
+    cotangents = [noise(rng, each) for each in program.cotangents]
+    own = program.program.own
+    point, _ = near(both.leaves, lambda leaves: _run(program, own(_arrays(leaves)), cotangents)[0])
+    leaves = _arrays(point.leaves)
+    return leaves, cotangents, _run(program, own(leaves), cotangents)
+
+
+def _arrays(leaves: Sequence[Any]) -> list[Any]:
+    return [jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
+
+
+def _run(program: Compiled, own: Sequence[Any], cotangents: Sequence[Any]) -> Values:
+    """Outputs and gradients for the version's own leaves."""
+    outputs, grads = jax.block_until_ready(program.executable(list(own), list(cotangents)))
+    at = differentiated(own)
+    return list(outputs), shared_gradients(program.program, own, at, list(map(plain, grads))) if grads else []
+
+
+def _judged(subject: Subject, verdict: Verdict, names: list[str], before: list[Any], after: list[Any]) -> Verdict:
+    if verdict.status is not Status.PROVED:
+        return verdict
+    if not tells(before):
+        return _not_run("nothing finite came out, so that nothing is shown")
+    apart, limit = distance(names, before, after), _limit(subject)
+    if apart.bitwise or apart.relative <= limit:
+        return verdict
+    text = "the programs are proved equal, and what they are compiled to is not: the compiler changed one of them"
+    return Verdict(Status.FAILED, f"{text}; its own dtypes {apart} (tolerance {limit:.2g})")
+
+
+def _limit(subject: Subject) -> float:
+    """What the coarsest arithmetic of the original allows: compilers keep to it in one program and not in another."""
+    programs = [each for each in (subject.original.forward, subject.original.gradient) if each is not None]
+    found = {dtype for program in programs for dtype in dtypes_of(program) if jnp.issubdtype(dtype, jnp.inexact)}
+    return tolerance(max((float(jnp.finfo(dtype).eps) for dtype in found), default=0.0))
+
+
+def _not_run(why: str) -> Verdict:
+    return Verdict(Status.NOT_RUN, f"the programs are proved equal, but could not be executed: {why}")
+
+
+def _instead(verdicts: Verdicts, other: Verdict) -> Verdicts:
+    first, second = (other if each.status is Status.PROVED else each for each in verdicts)
+    return first, second
