@@ -67,6 +67,23 @@ def test_a_stack_that_is_walked_is_taken_apart_once(kind: Any) -> None:
     assert of(kind.of(own)) - of(own) == len(arrays) * (1 + count) + len(vectors)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_gradient_of_a_stack_that_is_walked_is_joined_without_more(kind: Any) -> None:
+    """What is computed by itself before it is joined is a loop more for XLA to compile, in each layer."""
+
+    def loss(arrays: Any, static: Any) -> Any:
+        x = jnp.ones(3)
+        for layer in eqx.combine(arrays, static):
+            x = layer(x)
+        return jnp.sum(x)
+
+    arrays, static = eqx.partition(kind.of(layers(4)), eqx.is_array)
+    text = jax.jit(jax.grad(lambda arrays: loss(arrays, static))).lower(arrays).as_text()
+    # One of the vectors of all layers, on the way forward.
+    assert text.count("optimization_barrier") == 1
+    assert text.count("stablehlo.concatenate") == 2
+
+
 def test_layers_that_differ_are_traced_once_each_and_equal_ones_once() -> None:
     seen: list[int] = []
 

@@ -100,6 +100,27 @@ def test_a_single_layer_takes_a_single_key() -> None:
     assert ArrayStacked.init(1, Block)(4, key=jr.key(0)).stacked.linear.weight.shape == (1, 4, 4)
 
 
+def test_a_single_layer_is_built_as_it_would_be_in_a_list() -> None:
+    """Of several large arrays a program for all of them keeps more at once than one after the other."""
+    seen: list[Any] = []
+
+    class Noted(Block):
+        weak: jax.Array
+
+        def __init__(self, *, key: Any) -> None:
+            seen.append(key)
+            super().__init__(300, key=key)
+            self.weak = jnp.asarray(0.5)
+
+    keys = jr.split(jr.key(0), 1)
+    built = ArrayStacked.init(1, Noted)(key=keys)
+    assert [isinstance(key, jax.core.Tracer) for key in seen] == [False]
+    assert same(built, ArrayStacked.of([Noted(key=keys[0])]))
+    assert built.stacked.weak.weak_type
+    assert isinstance(built.stacked.table, jax.Array)  # as of several layers
+    assert same(built, eqx.filter_jit(lambda keys: ArrayStacked.init(1, Noted)(key=keys))(keys))
+
+
 def test_a_stack_of_stacks_is_built_and_applied() -> None:
     class Group(eqx.Module):
         inner: ArrayStacked[Block]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from scanify.jaxpr.reading.calls import children
@@ -11,6 +12,7 @@ from scanify.nn.programs.eager import COMPILED, running
 from scanify.nn.programs.program import Program, trace
 from scanify.nn.trees.in_place import can_be_written, empty, on_one_device, written
 from scanify.nn.trees.is_eager import is_eager
+from scanify.nn.trees.stack_leaves import stack_columns
 from scanify.nn.trees.structs import row_struct
 
 _LARGE = 1 << 20  # bytes of a layer
@@ -20,12 +22,18 @@ def build_rows(one: Callable[[Any], Any], given: Any, count: int) -> Any:
     """The arrays that `one` gives for each row of the arrays in `given`, stacked.
 
     It is a scan. Of a scan over large layers XLA keeps two layers more than of one layer by itself, so that outside of
-    transformations those are written into the stack by a compiled program for one of them.
+    transformations those are written into the stack by a compiled program for one of them. A single layer is built as
+    it would be in a list: a program that makes several arrays at once needs more memory than one after the other.
     """
 
     arrays, treedef = jax.tree.flatten(given)
     if not is_eager() or any(isinstance(array, jax.core.Tracer) for array in arrays):
         return jax.lax.scan(lambda carry, row: (carry, one(row)), None, given, length=count)[1]
+    if count == 1:
+        leaves, outer = jax.tree.flatten(one(jax.tree.unflatten(treedef, [array[0] for array in arrays])))
+        columns = [[jnp.asarray(leaf)] for leaf in leaves]
+        leaves.clear()  # as they are stacked they go
+        return jax.tree.unflatten(outer, stack_columns(columns))
     program = trace(lambda row: one(jax.tree.unflatten(treedef, row)), list(map(row_struct, arrays)), derivatives=False)
     captured = [program.consts[at] for at in program.captured]
     computed = [array for array in (*arrays, *captured) if hasattr(array, "sharding")]  # those of numpy have none
