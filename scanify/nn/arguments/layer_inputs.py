@@ -24,6 +24,11 @@ class Ref:
         """Its shape and dtype, without taking it."""
         return struct(self.source) if self.row is None else row_struct(self.source)
 
+    @property
+    def weak_type(self) -> bool:
+        """Whether its type is weak, as that of its struct."""
+        return bool(getattr(self.source, "weak_type", False))
+
 
 def entries_of(stacked: Any, count: int) -> list[Any]:
     """A pytree of arrays with layers along axis 0, layer by layer, with a `Ref` for each array."""
@@ -106,6 +111,8 @@ class Inputs:
 
 def rows_of(array: Any, rows: np.ndarray[Any, Any]) -> Any:
     """`array[rows]`, as slices and reshapes where the rows are regular: those have cheap transposes."""
+    if rows.ndim == 1 and np.array_equal(rows, np.arange(array.shape[0])):
+        return array
     first = int(rows.flat[0])
     inner = rows.shape[1] if rows.ndim == 2 else 1
     grid = rows.reshape(rows.shape[0], inner)

@@ -209,7 +209,7 @@ def _body(step: Step, columns: Sequence[Any], constants: dict[Place, Constant]) 
         arrays = []
         for ref, column in zip(step.inputs, columns, strict=True):
             array = column.array if isinstance(column, Shared) else next(waiting)
-            arrays.append(weakly_typed(array) if ref.struct().weak_type else array)
+            arrays.append(weakly_typed(array) if ref.weak_type else array)
         given = {place: with_type(numbers[_name(place)], constant) for place, constant in constants.items()}
         own, captured = arrays[: len(step.refs)], arrays[len(step.refs) :]
         consts = list(program.consts)
