@@ -117,10 +117,16 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_collection_finish() -> None:
-    """What is there by now stays to the end: the collector need not look at it again, nor as often at the rest."""
+    """From here on the tests run: what there is by now stays to the end, and what they write changes within a second.
+
+    The collector need not look at the first again, nor as often at the rest. Of the second no bytecode is written: Python
+    would take it for that of a later text of the same size.
+    """
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_SELDOM)
+    sys.dont_write_bytecode = True
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 
 @pytest.hookimpl(tryfirst=True)
