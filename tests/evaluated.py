@@ -27,13 +27,10 @@ _JAX = str(Path(jax.__file__).parent)
 
 
 @contextmanager
-def evaluated(*, digits: bool = True) -> Iterator[None]:
-    """Loops and branches that are called eagerly, and programs of `jax.jit`, are evaluated.
-
-    Without `digits` the last ones need not be jax's: where all that is compared is evaluated.
-    """
+def evaluated() -> Iterator[None]:
+    """Loops and branches that are called eagerly, and programs of `jax.jit`, are evaluated."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in _BY_JAX if digits else ():
+        for name in _BY_JAX:
             patch.delitem(evaluate.NUMPY, name)
         for primitive in _CONTROL:
             patch.setattr(primitive, "impl", _eager(primitive))

@@ -147,7 +147,7 @@ class TestRewrite:
             assert "caller.py:5: SCN101 the loop over model.layers can be rewritten together with model.py" in err
         assert tool("rewrite", "caller.py", "model.py").code == Exit.FINDINGS
         assert "model.layers.fold(x)" in caller.read_text()
-        assert "ArrayStacked.of(" in model.read_text()
+        assert "ArrayStacked.init(" in model.read_text()
 
     def test_crlf_a_byte_order_mark_and_another_encoding_stay(self, tool: Tool) -> None:
         crlf = tool.write("crlf.py", MODEL.replace("\n", "\r\n").encode("utf-8-sig"))

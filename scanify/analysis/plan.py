@@ -125,10 +125,28 @@ class Folded:
 
 
 @dataclass(frozen=True)
+class OneTrace:
+    """A list of layers that differ in their random keys alone, as one call of their class, which is traced once:
+    `ArrayStacked.init(count, module)(*arguments)`.
+
+    `keys_alone` says that other arguments may be arrays, whose shapes could be taken for those of entries per layer.
+    """
+
+    count: str
+    module: str
+    arguments: tuple[str, ...]
+    keys_alone: bool = False
+
+
+@dataclass(frozen=True)
 class Wrap:
-    """Build the stack by wrapping the expression at `place` in `ArrayStacked.of(...)`."""
+    """Build the stack by wrapping the expression at `place` in `ArrayStacked.of(...)`.
+
+    With `built` one call builds all layers in the place of the expression, where they are to be an `ArrayStacked`.
+    """
 
     place: Place
+    built: OneTrace | None = None
 
 
 @dataclass(frozen=True)

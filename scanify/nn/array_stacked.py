@@ -10,11 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from scanify.nn.arguments.axes import InAxes, normal_axes, parameter_names, split_arguments
+from scanify.nn.arguments.axes import InAxes, parameter_names, split_arguments
+from scanify.nn.arguments.constructor_arguments import constructor_arguments
 from scanify.nn.arguments.layer_inputs import Ref, rows_of
 from scanify.nn.layer_sequence import LayerSequence
 from scanify.nn.list_manners import position_of
 from scanify.nn.programs.build_rows import build_rows
+from scanify.nn.programs.built_alike import refuse_built_unlike
 from scanify.nn.programs.eager import applied
 from scanify.nn.programs.layer_call import Call
 from scanify.nn.scans.checkpoint import RematPolicy, ScanCheckpointPolicy, effective_policy
@@ -31,7 +33,7 @@ from scanify.nn.stacking import (
 )
 from scanify.nn.trees.boxed import unboxed
 from scanify.nn.trees.key_order import KeyOrder
-from scanify.nn.trees.leaves import aval_text, has_aval, is_array
+from scanify.nn.trees.leaves import has_aval, is_array
 from scanify.nn.trees.own_numbers import OwnNumbers, own
 from scanify.nn.trees.rows import rows
 from scanify.nn.trees.stack_leaves import stack_leaves
@@ -108,19 +110,21 @@ class ArrayStacked(LayerSequence[M]):
         module: type[B],
         gradient_checkpointing: RematPolicy = True,
         *,
-        in_axes: InAxes | Literal["by shape"] = "by shape",
+        in_axes: InAxes | Literal["by shape", "keys"] = "by shape",
     ) -> Callable[..., "ArrayStacked[B]"]:
         """Build the layers stacked, one after another in a scan: `ArrayStacked.init(12, Block)(config, key=keys)`.
 
         `module.init` is called where it is a static or class method, as in haliax, and the class itself otherwise.
         `in_axes` says which arguments have the layers along an axis, as in `fold_via`. "by shape" is haliax's rule:
         arrays whose first axis has `num_layers` entries give each layer its own, all others are shared by all layers;
-        it cannot know an array that is shared and happens to have that size.
+        it cannot know an array that is shared and happens to have that size. With "keys" only PRNG keys do that, and
+        all else is shared. With both a list of `num_layers` keys gives each layer its own, too.
 
         It gives the layers of a loop, with keys of every generator, and needs the memory of the stack and of what one
         layer is made of. The layers are built in one trace, so what is not an array is the same in all of them.
 
-        **Raises** ValueError where a PRNG key is not given per layer: all layers would begin with the same weights.
+        **Raises** ValueError where a PRNG key is not given per layer (all layers would begin with the same weights),
+        and where `module` makes another layer each time that it is called with the same arguments.
         """
         ScanCheckpointPolicy.of(gradient_checkpointing)
         try:
@@ -133,8 +137,10 @@ class ArrayStacked(LayerSequence[M]):
         make: Callable[..., B] = module.init if isinstance(own, staticmethod | classmethod) else module
 
         def build(*args: Any, **kwargs: Any) -> "ArrayStacked[B]":
-            given, rebuild = _per_layer(args, kwargs, in_axes, count, parameter_names(make, 0))
+            given, rebuild = constructor_arguments(args, kwargs, in_axes, count, parameter_names(make, 0))
 
+            if count > 1:
+                refuse_built_unlike(lambda part: make(*rebuild(part)[0], **rebuild(part)[1]), given)
             others: list[Any] = []  # what is no array is the same in all layers, which are traced as one
 
             def one(given: Any) -> Any:
@@ -274,41 +280,3 @@ def _in_a_list(ys: Any, count: int) -> list[Any]:
     columns = [rows(leaf, range(count)) for leaf in leaves]
     each = [treedef.unflatten([column[at] for column in columns]) for at in range(count)]
     return [unboxed(eqx.combine(row, rest)) for row in each]
-
-
-def _per_layer(
-    args: tuple[Any, ...], kwargs: dict[str, Any], in_axes: Any, count: int, names: Sequence[str]
-) -> tuple[Any, Callable[[Any], tuple[tuple[Any, ...], dict[str, Any]]]]:
-    """What each layer is built with its own of, and what makes the arguments of one constructor call of one's part."""
-    if isinstance(in_axes, str):
-        if in_axes != "by shape":
-            raise TypeError(f'expected `in_axes` to be "by shape" or axes, got {in_axes!r}')
-        _refuse_one_key((args, kwargs), count)
-        given, shared = eqx.partition((args, kwargs), lambda leaf: _has_layers(leaf, count))
-        return given, lambda part: eqx.combine(part, shared)
-    args_axes, kwargs_axes = normal_axes(in_axes, len(args), list(kwargs))
-    own = [value for value, axis in zip(args, args_axes, strict=True) if axis is None]
-    _refuse_one_key((own, {name: kwargs[name] for name, axis in kwargs_axes.items() if axis is None}), count)
-    return split_arguments(args, kwargs, in_axes, count, names=names)
-
-
-def _has_layers(leaf: Any, num_layers: int) -> bool:
-    return is_array(leaf) and leaf.ndim > 0 and leaf.shape[0] == num_layers
-
-
-def _refuse_one_key(given: Any, num_layers: int) -> None:
-    if num_layers == 1:
-        return
-    raw_shape = (4,) if "rbg" in jax.config.jax_default_prng_impl else (2,)
-    for path, leaf in jax.tree_util.tree_flatten_with_path(given)[0]:
-        if not is_array(leaf):
-            continue
-        typed = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-        # A raw key is as long as a stack of two (threefry) or four (rbg) layers: each would be given one number.
-        raw = leaf.dtype == jnp.uint32 and leaf.shape == raw_shape
-        if raw or (typed and not _has_layers(leaf, num_layers)):
-            raise ValueError(
-                f"expected a PRNG key for each of the {num_layers} layers, got {aval_text(leaf)} for all of them at "
-                f"{jax.tree_util.keystr(path)}: every layer would begin with the same weights. Pass "
-                f"jax.random.split(key, {num_layers})"
-            )

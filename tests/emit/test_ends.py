@@ -44,4 +44,4 @@ def test_an_unpacked_list_may_be_a_stack_elsewhere():
     init = f"{INIT}\nself.more = [Block(4, key=k) for k in jr.split(key, 3)]"
     call = "for layer in self.layers:\n    x = layer(x)\na, *rest = self.layers\nfor layer in self.more:\n    x = layer(x)\nreturn a(x)"
     new = same(model(call, init, fields="layers: list\nmore: list"), X, count=2)
-    assert new.count("= ArrayStacked.of(") == 2
+    assert new.count("= ArrayStacked.init(") == 2

@@ -57,6 +57,23 @@ def test_each_layer_has_its_own_entry_of_an_array_and_shares_what_is_none() -> N
     assert built.stacked.dropout.p == 0.5
 
 
+@pytest.mark.parametrize("make_key", [jr.key, jr.PRNGKey], ids=["typed keys", "raw keys"])
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_a_list_of_keys_gives_each_layer_its_own(make_key: Any, kind: Any) -> None:
+    _, *keys = jr.split(make_key(0), N + 1)
+    built = ArrayStacked.init(N, Block)(4, key=kind(keys))
+    assert same(built, ArrayStacked.of([Block(4, key=key) for key in keys]))
+    with pytest.raises(ValueError, match="expected a PRNG key for each of the 4 layers"):
+        ArrayStacked.init(N + 1, Block)(4, key=kind(keys))
+
+
+@pytest.mark.parametrize("make_key", [jr.key, jr.PRNGKey], ids=["typed keys", "raw keys"])
+def test_with_keys_alone_all_other_arrays_are_shared(make_key: Any) -> None:
+    keys, scale = jr.split(make_key(0), N), jnp.arange(float(N))
+    built = ArrayStacked.init(N, Block, in_axes="keys")(4, scale=scale, key=keys)
+    assert same(built, ArrayStacked.of([Block(4, scale=scale + 0, key=key) for key in keys]))
+
+
 def test_init_of_the_class_is_called_where_there_is_one() -> None:
     class WithInit(eqx.Module):
         weight: jax.Array
@@ -170,7 +187,7 @@ class TestAxesThatAreNamed:
             ArrayStacked.init(N, Block, in_axes=None)(4, key=jr.key(0))
 
     def test_a_word_that_is_no_rule_is_refused(self) -> None:
-        with pytest.raises(TypeError, match="expected `in_axes` to be \"by shape\" or axes, got 'shape'"):
+        with pytest.raises(TypeError, match="expected `in_axes` to be 'by shape', 'keys' or axes, got 'shape'"):
             ArrayStacked.init(N, Block, in_axes="shape")(4, key=jr.split(jr.key(0), N))  # type: ignore[arg-type]
 
 
@@ -234,3 +251,63 @@ class TestLargeLayers:
         keys = jr.split(jr.key(0), N)
         assert same(ArrayStacked.init(N, Placed)(key=keys), ArrayStacked.of([Placed(key=key) for key in keys]))
         assert [name for name, _ in built] == ["_scanning"]
+
+
+COUNT: list[int] = []
+TABLES = iter(np.random.default_rng(0).normal(size=(100, 4000)).astype(np.float32))
+
+
+class Odd(eqx.Module):
+    """A layer of which each is another one, by its `how`."""
+
+    weight: Any
+    extra: Any = None
+    tag: Any = eqx.field(static=True, default=None)
+
+    def __init__(self, how: str, key: Any) -> None:
+        COUNT.append(0)
+        self.weight = jr.normal(key, (4,))
+        if how == "static field":
+            self.tag = len(COUNT)
+        elif how == "number":
+            self.extra = float(len(COUNT))
+        elif how == "scale":
+            self.weight = self.weight * float(len(COUNT))
+        elif how == "constant":
+            self.extra = jnp.asarray(next(TABLES)) + self.weight[0]
+        elif how == "program" and len(COUNT) % 2:
+            self.weight = jnp.tanh(self.weight)
+        elif how == "function":
+            count = len(COUNT)
+            self.extra = lambda x: x * count
+        elif how == "structure":
+            self.extra = [None] * len(COUNT)
+
+
+@pytest.mark.parametrize("how", ["static field", "number", "scale", "constant", "program", "structure", "function"])
+def test_layers_that_the_constructor_makes_unlike_are_refused(how: str) -> None:
+    """One trace would give all of them what the first has, where a loop does not."""
+    with pytest.raises(ValueError, match=r"makes the same layer of the same arguments each time; two layers differ"):
+        ArrayStacked.init(N, Odd)(how, key=jr.split(jr.key(0), N))
+
+
+def test_what_each_layer_computes_anew_is_the_same() -> None:
+    """Tables that are made in the constructor, large ones too, functions, and captured arrays of the call around."""
+
+    class Tables(eqx.Module):
+        weight: Any
+        table: Any
+        large: Any
+        act: Any
+
+        def __init__(self, shared: Any, key: Any) -> None:
+            self.weight = jr.normal(key, (4,)) + shared
+            self.table, self.large = np.arange(4.0), jnp.asarray(np.arange(3000.0)) * self.weight[0] * np.nan
+            self.act = lambda x: x * shared.size
+
+    keys, shared = jr.split(jr.key(0), N), jnp.ones(4)
+    built = ArrayStacked.init(N, Tables, in_axes=(None, 0))(shared, keys)
+    layers = [Tables(shared, key) for key in keys]
+    np.testing.assert_array_equal(built.stacked.weight, jnp.stack([layer.weight for layer in layers]))
+    jitted = jax.jit(lambda shared, keys: ArrayStacked.init(N, Tables, in_axes=(None, 0))(shared, keys).stacked.weight)
+    np.testing.assert_allclose(jitted(shared, keys), built.stacked.weight, rtol=1e-6)

@@ -39,7 +39,7 @@ def other_lengths(run: Interpreter, loop: Loop, layers: Layers, shape: LoopShape
 def _is_compared(walk: Walk) -> bool:
     """Whether all of a container is walked beside the layers, for as long as there are layers."""
     drawn = walk.beside.startswith(_ITERATORS)
-    return drawn or walk.element is not None or (walk.cut and walk.order in (Order.WHOLE, Order.REVERSED))
+    return drawn or (walk.cut and walk.order in (Order.WHOLE, Order.REVERSED))
 
 
 def _is_other_part(walk: Walk, layer: Walk) -> bool:

@@ -9,6 +9,7 @@ from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
 from scanify.analysis.loops.layer_list import Layers, sources
+from scanify.analysis.loops.one_trace import in_one_trace
 from scanify.analysis.lower.loop import Loop, Order
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import After, Annotation, CallStack, InitStack, Wrap
@@ -267,7 +268,9 @@ def _site(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell, stored: 
     ]
     module = stored.module
     if not later:
-        return Wrap(module.place(_branch(stored.value, cell.node)))
+        made = _branch(stored.value, cell.node)
+        alike = made is cell.node and layers.unlike is None and layers.exact
+        return Wrap(module.place(made), in_one_trace(run, stored, made) if alike else None)
     target = module.code(stored.target)
     last = max(later, key=lambda use: use.place.span.start)
     if any(use.does is Does.CHANGE for use in later) or any(not _through(use, target) for use in later):

@@ -4,7 +4,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scanify.analysis.facts import Span
-from scanify.analysis.plan import After, Annotation, Called, CallStack, Folded, Holds, InitStack, LayerCall, Plan, Wrap
+from scanify.analysis.plan import (
+    After,
+    Annotation,
+    Called,
+    CallStack,
+    Folded,
+    Holds,
+    InitStack,
+    LayerCall,
+    OneTrace,
+    Plan,
+    Wrap,
+)
 from scanify.emit.edits import Edit
 from scanify.emit.loops import annotations
 from scanify.emit.loops.comments import comments_of, without
@@ -225,6 +237,9 @@ def _policy(context: Context) -> list[str]:
 def _site_edits_of(site: Wrap | After, context: Context, holds: Holds) -> list[Edit]:
     path, span = site.place.path, site.place.span
     text, name, policy = context.texts[path], context.names[path][holds.value], _policy(context)
+    if isinstance(site, Wrap) and site.built is not None and holds is Holds.ARRAY_STACKED:
+        built = _built(text, span, name, policy, site.built, context.houses[path])
+        return [Edit(path, span.start, span.end, built)]
     if isinstance(site, Wrap):
         return [Edit(path, span.start, span.end, _wrapped(text, span, name, policy, context.houses[path]))]
     style = _style(text, site.indent, context.houses[path])
@@ -233,6 +248,17 @@ def _site_edits_of(site: Wrap | After, context: Context, holds: Holds) -> list[E
     statement = layout.call(f"{site.target} = {name}.of", [filled, *policy], style)
     renamed = [Edit(path, start, stop, filled) for start, stop in mentions]
     return [*renamed, Edit(path, end, end, f"{style.newline}{site.indent}{statement}")]
+
+
+def _built(text: str, span: Span, name: str, policy: list[str], built: OneTrace, house: HouseStyle) -> str:
+    """`ArrayStacked.init(n, Block)(dim, key=keys)` in the place of the list that it builds."""
+    line = text[line_start(text, span.start) : span.start]
+    style = _style(text, indent_of(line), house)
+    before = line.removeprefix(style.indent) + (" " if line[-1:].isidentifier() else "")  # `return[...]`
+    after = text[span.end : line_stop(text, span.end)].partition("#")[0].rstrip()
+    first = [built.count, built.module, *policy, *(['in_axes="keys"'] if built.keys_alone else [])]
+    new = layout.curried(f"{before}{name}.init", first, built.arguments, style, after)
+    return new[len(line.removeprefix(style.indent)) : len(new) - len(after)]
 
 
 def _wrapped(text: str, span: Span, name: str, policy: list[str], house: HouseStyle) -> str:

@@ -1,0 +1,128 @@
+"""Lists that one call of their class can build: layers that differ in their random keys, and do nothing but that."""
+
+import pytest
+from helpers import model, only
+
+from scanify.analysis.plan import InitStack, OneTrace, Plan, Wrap
+
+BLOCK = "class Block(eqx.Module):\n    linear: eqx.nn.Linear\n"
+
+
+def built(init: str, block: str = "", before: str = "") -> OneTrace | None:
+    """How the list of a model is built, whose blocks may have another constructor."""
+    text = model(init=init)
+    if block:
+        start = text.index("    def __init__(self, dim, rate=0.0, *, key):")
+        end = text.index("    def __call__(self, x, mask=None")
+        text = f"{text[:start]}{block}\n{text[end:]}"
+    decision = only(text.replace("class Block(", f"{before}\n\nclass Block(", 1))
+    assert isinstance(decision, Plan), decision
+    assert isinstance(decision.stack, InitStack), decision.stack
+    (site,) = decision.stack.sites
+    return site.built if isinstance(site, Wrap) else None
+
+
+IN_ONE = {
+    "self.layers = [Block(8, key=k) for k in jr.split(key, depth)]": ("depth", "8", "key=jr.split(key, depth)"),
+    "self.layers = [Block(8, 0.5, key=k) for k in jr.split(key, num=depth + 1)]": (
+        "depth + 1",
+        "8",
+        "0.5",
+        "key=jr.split(key, num=depth + 1)",
+    ),
+    "keys = jr.split(key, depth)\nself.layers = [Block(8, key=k) for k in keys]": ("len(keys)", "8", "key=keys"),
+    "first, *keys = jr.split(key, depth)\nself.layers = [Block(8, key=k) for k in keys]": (
+        "len(keys)",
+        "8",
+        "key=keys",
+    ),
+    "keys = jr.split(key, depth)\nself.layers = [Block(8, key=keys[i]) for i in range(depth)]": (
+        "depth",
+        "8",
+        "key=keys",
+    ),
+    "keys = jr.split(key, depth + 2)\nself.layers = [Block(8, key=keys[i]) for i in range(depth)]": (
+        "depth",
+        "8",
+        "key=keys[:depth]",
+    ),
+    "self.layers = [eqx.nn.Linear(8, 8, key=k) for k in jr.split(key, depth)]": (
+        "depth",
+        "8",
+        "8",
+        "key=jr.split(key, depth)",
+    ),
+}
+
+
+@pytest.mark.parametrize("init", IN_ONE)
+def test_layers_that_differ_in_their_keys_are_built_in_one_trace(init):
+    found = built(init)
+    assert found is not None
+    assert (found.count, *found.arguments, found.keys_alone) == (*IN_ONE[init], False)
+
+
+@pytest.mark.parametrize("scale", ["scale", "scale: jax.Array", "scale: eqx.nn.Linear", "scale: list"])
+def test_where_an_argument_may_be_an_array_keys_alone_are_per_layer(scale):
+    block = f"    def __init__(self, dim, {scale}, *, key):\n        self.linear = eqx.nn.Linear(8, 8, key=key)\n"
+    found = built("self.layers = [Block(8, depth, key=k) for k in jr.split(key, depth)]", block)
+    assert found is not None
+    assert found.keys_alone
+
+
+ONE_BY_ONE = {
+    "a condition": "self.layers = [Block(8, key=k) for k in jr.split(key, depth) if depth]",
+    "two loops": "self.layers = [Block(8, key=k) for k in jr.split(key, depth) for _ in range(1)]",
+    "keys of the caller": "self.layers = [Block(8, key=k) for k in key]",
+    "a rate": "self.layers = [Block(8, i / depth, key=k) for i, k in enumerate(jr.split(key, depth))]",
+    "a key that is used twice": "self.layers = [Block(8, k[0], key=k) for k in jr.split(key, depth)]",
+    "a key of each key": "self.layers = [Block(8, key=jr.fold_in(k, 1)) for k in jr.split(key, depth)]",
+    "an argument that is called": "self.layers = [Block(int(helper(8)), key=k) for k in jr.split(key, depth)]",
+    "spread arguments": "some = (8,)\nself.layers = [Block(*some, key=k) for k in jr.split(key, depth)]",
+    "a comment": "self.layers = [\n    Block(8, key=k)  # each its own\n    for k in jr.split(key, depth)\n]",
+    "a name that is bound twice": "keys = jr.split(key, depth)\nif depth > 3:\n    keys = jr.split(key, depth + 1)\n"
+    "self.layers = [Block(8, key=k) for k in keys]",
+    "a part of the keys": "keys = jr.split(key, 9)\nself.layers = [Block(8, key=k) for k in keys[2:]]",
+}
+
+
+@pytest.mark.parametrize("init", ONE_BY_ONE.values(), ids=ONE_BY_ONE)
+def test_other_lists_are_stacked_when_they_are_built(init):
+    assert built(init) is None
+
+
+HEAD = "    def __init__(self, dim, rate=0.0, *, key):\n        self.linear = eqx.nn.Linear(dim, dim, key=key)\n"
+DOES_MORE = {
+    "a number of the process": ("        self.linear = self.linear.bias * np.random.normal()\n", "import numpy as np"),
+    "a counter": ("        COUNT.append(dim)\n", "COUNT = []"),
+    "what is not shown": ("        register(self)\n", "from elsewhere import register"),
+    "what another gives": ("        self.linear = make(dim)\n", "from elsewhere import make"),
+    "an iterator": ("        self.linear = self.linear.bias * next(RATES)\n", "RATES = iter([1.0, 2.0, 3.0, 4.0])"),
+    "a print": ("        print(dim)\n", ""),
+    "a number that is made of the key": ("        self.rate = float(jr.uniform(key))\n", ""),
+    "a branch on the key": ("        if jr.uniform(key) > 0.5:\n            self.linear = None\n", ""),
+}
+
+
+@pytest.mark.parametrize(("does", "before"), DOES_MORE.values(), ids=DOES_MORE)
+def test_a_constructor_that_does_more_is_called_for_each_layer(does, before):
+    init = "self.layers = [Block(8, key=k) for k in jr.split(key, depth)]"
+    text = model(init=init).replace(HEAD.splitlines(keepends=True)[1], HEAD.splitlines(keepends=True)[1] + does, 1)
+    decision = only(text.replace("class Block(", f"{before}\n\nclass Block(", 1))
+    sites = decision.stack.sites if isinstance(decision, Plan) and isinstance(decision.stack, InitStack) else ()
+    assert not any(isinstance(site, Wrap) and site.built is not None for site in sites), sites
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        "    @staticmethod\n    def init(dim, key):\n        return Block(dim, key=key)\n",
+        "    def __new__(cls, *args, **kwargs):\n        return super().__new__(cls)\n",
+    ],
+    ids=["init, which is called instead", "an object by __new__"],
+)
+def test_a_class_that_makes_its_objects_otherwise_is_called_for_each_layer(extra):
+    text = model().replace(HEAD, f"{extra}\n{HEAD}", 1)
+    decision = only(text)
+    sites = decision.stack.sites if isinstance(decision, Plan) and isinstance(decision.stack, InitStack) else ()
+    assert not any(isinstance(site, Wrap) and site.built is not None for site in sites), sites
