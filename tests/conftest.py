@@ -92,6 +92,7 @@ def pytest_configure(config: pytest.Config) -> None:
     vars(process)["_start"] = _CHILDREN.start
     # In one piece: for programs this small, threads that each compile a part take longer than they save.
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_parallel_codegen_split_count=1".strip()
+    os.environ[_QUICK] = "1"  # for what is computed while tests are collected
     if not config.pluginmanager.hasplugin("cacheprovider"):
         return
     folder = config.cache.mkdir(_PROGRAMS)
