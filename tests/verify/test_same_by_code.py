@@ -10,6 +10,7 @@ import pytest
 from jax import lax
 
 from scanify.verify.objects.meaning import same_meaning
+from scanify.verify.programs.apart import traced_apart
 from scanify.verify.proof.prove import prove
 from scanify.verify.verdict import Status
 from tests.verify.functions import Function, compared, proved, verdicts
@@ -162,6 +163,8 @@ EQUAL: dict[str, tuple[Function, Function]] = {
     ),
     "searchsorted": (lambda x, y: jnp.searchsorted(x, y), lambda x, y: jnp.searchsorted(x, y)),
     "interp": (lambda x, y: jnp.interp(y, x, x * x), lambda x, y: jnp.interp(y, x, x * x)),
+    "unique": (lambda x, y: jnp.unique(x, size=4), lambda x, y: jnp.unique(x, size=4)),
+    "nonzero": (lambda x, y: jnp.nonzero(x > y, size=4)[0], lambda x, y: jnp.nonzero(x > y, size=4)[0]),
 }
 NOT_EQUAL: dict[str, tuple[Function, Function]] = {
     "a difference": (lambda x, y: x - y, lambda x, y: y - x),
@@ -177,7 +180,11 @@ NOT_EQUAL: dict[str, tuple[Function, Function]] = {
 
 
 def _proved(pair: tuple[Function, Function]) -> bool:
-    return prove(*[jax.make_jaxpr(lambda x, y, f=each: f(x, y))(W, X) for each in pair]).proved
+    traced = []
+    for at, each in enumerate(pair):
+        with traced_apart(f"{at}"):  # as two versions are: otherwise jax gives both what it has kept of the first
+            traced.append(jax.make_jaxpr(lambda x, y, f=each: f(x, y))(W, X))
+    return prove(*traced).proved
 
 
 @pytest.mark.parametrize("name", EQUAL)

@@ -133,6 +133,11 @@ class Canonical:
             return (self._same(type(value)), fields)
         if isinstance(value, type):
             return self._same(value)
+        if any(base.__name__ == "HiPrim" and _from_jax(base) for base in type(value).__mro__) and _from_jax(
+            type(value)
+        ):
+            # A primitive of jax's that is an object, which can be called, with what it is given beside arrays.
+            return ("primitive", self._same(type(value)), self.key(dict(sorted(vars(value).items()))))
         if callable(value):
             return self._callable(value)
         return self._other(value)
@@ -181,9 +186,6 @@ class Canonical:
     def _other(self, value: Any) -> Hashable:
         """Some objects of jax are trusted with their own equality; any other object is equal only to itself."""
         kind = type(value)
-        if _from_jax(kind) and any(base.__name__ == "HiPrim" and _from_jax(base) for base in kind.__mro__):
-            # A primitive of jax's that is an object, with what it is given beside arrays.
-            return ("primitive", self._same(kind), self.key(dict(sorted(vars(value).items()))))
         if _is_trusted(kind) and "__eq__" in _own(kind) and "__hash__" in _own(kind):
             try:
                 hash(value)
