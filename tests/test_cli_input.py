@@ -108,7 +108,7 @@ class TestConfiguration:
         assert "old/model.py" not in out
         out = tool("rewrite", ".", "--diff", "--remat", "nested", "--stack", "init").out
         assert '"nested"' in out
-        assert "+        self.layers = ArrayStacked.of(" in out
+        assert "+        self.layers = ArrayStacked.init(" in out
 
 
 class TestRules:

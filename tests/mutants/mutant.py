@@ -31,7 +31,8 @@ class Model:
 
 @dataclass(frozen=True)
 class Mutant:
-    """`changes` are applied to the text after the rewrite, `both` before that to the text before as well.
+    """`changes` are applied to the text after the rewrite, `both` before that to the text before as well. `first` are
+    applied to the text after the rewrite before all others: another right rewrite, which has what `both` changes.
 
     `caught` is the check that tells it (`tests.mutants.checks`), and `says` a pattern in what it says; `only` where no
     other check does; `silent` are checks that see nothing. With `abstract` there are no values, and the traced
@@ -45,6 +46,7 @@ class Mutant:
     only: bool = False
     silent: tuple[str, ...] = ()
     both: Changes = ()
+    first: Changes = ()
     says: str = ""
     abstract: bool = False
 
@@ -58,7 +60,7 @@ class Mutant:
     @property
     def right(self) -> Texts:
         """The right rewrite of what is before."""
-        return replaced(self.model.after, self.model.target, *self.both)
+        return replaced(self.model.after, self.model.target, *self.first, *self.both)
 
     @property
     def after(self) -> Texts:

@@ -36,11 +36,25 @@ slightly_wrong.defvjp(lambda x: (x, None), lambda _, ct: (1.001 * ct,))
 
 """
 
+# The stack of the llama, as one that is made of a list.
+OF_A_LIST = (
+    (
+        (
+            'ArrayStacked.init(len(layer_keys), DecoderLayer, gradient_checkpointing="nested")(\n'
+            "            config, key=layer_keys\n        )"
+        ),
+        (
+            "ArrayStacked.of([\n            DecoderLayer(config, key=k)\n            for k in layer_keys\n        ], "
+            'gradient_checkpointing="nested")'
+        ),
+    ),
+)
+
 MUTANTS = (
     mutant(
         "the layers are built in reverse order",
         "encoder:encoder",
-        ("for r in jax.random.split(rng, depth)]", "for r in jax.random.split(rng, depth)][::-1]"),
+        ("dim, rng=jax.random.split(rng, depth)", "dim, rng=jax.random.split(rng, depth)[::-1]"),
         caught="parameters",
         only=True,
     ),
@@ -55,7 +69,8 @@ MUTANTS = (
     mutant(
         "the first layer is dropped where the list is built",
         "vit:vit",
-        ("for i in range(depth)]", "for i in range(depth)][1:]"),
+        ("init(depth, EncoderBlock", "init(depth - 1, EncoderBlock"),
+        ("key=block_keys[:depth]", "key=block_keys[1:depth]"),
         caught="parameters",
     ),
     mutant(
@@ -172,6 +187,7 @@ MUTANTS = (
             ("DecoderLayer(config, key=k)", "DecoderLayer(config, key=k, rate=i / 10)"),
             ("for k in layer_keys", "for i, k in enumerate(layer_keys)"),
         ),
+        first=OF_A_LIST,
     ),
     mutant(
         "layers with rates of their own are stacked all the same",
@@ -180,6 +196,14 @@ MUTANTS = (
         ("for k in layer_keys", "for i, k in enumerate(layer_keys)"),
         caught="parameters",
         says=r"cannot be built.*dropout\.p",
+        first=OF_A_LIST,
+    ),
+    mutant(
+        "the first key is used for all layers",
+        "llama:llama_training",
+        ("config, key=layer_keys", "config, key=[layer_keys[0]] * len(layer_keys)"),
+        caught="parameters",
+        only=True,
     ),
     mutant(
         "a static field has another value",
