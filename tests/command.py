@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 
 import scanify
+from scanify.cache_folder import FOLDER
 from scanify.cli import run
 
 BLOCK = """\
@@ -104,6 +105,6 @@ class Tool:
         return path
 
     def files(self) -> dict[str, bytes]:
-        return {
-            str(path.relative_to(self.folder)): path.read_bytes() for path in self.folder.rglob("*") if path.is_file()
-        }
+        """What lies in the folder, but for kept results."""
+        paths = (path.relative_to(self.folder) for path in self.folder.rglob("*") if path.is_file())
+        return {str(path): (self.folder / path).read_bytes() for path in paths if path.parts[0] != FOLDER}
