@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -60,6 +61,8 @@ def main() -> int:
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--json", action="store_true", help="the counts alone")
     asked = parser.parse_args()
+    for stopped in (signal.SIGINT, signal.SIGTERM):  # which a shell has its background jobs ignore
+        signal.signal(stopped, signal.default_int_handler)
     found, start = Found(), time.perf_counter()
     try:
         for answer in compared(asked.seed, asked.pairs, asked.jobs, asked.observe):
