@@ -53,8 +53,8 @@ def explain(programs: Programs, before: Sequence[int], after: Sequence[int]) -> 
     dropped = None
     if any(table.op[c.before] != "input" or table.op[c.after] != "input" for c in causes):
         dropped = _unread_layer(programs, before, after)
-    rank = {node: index for index, node in enumerate(programs.places_before)}
-    last = len(rank)
+    rank = _ranks(programs)
+    last = len(programs.places_before)
 
     def order(cause: Cause) -> tuple[int, int, int]:
         reader = cause.before if cause.reader_before is None or by_itself(table, cause) else cause.reader_before
@@ -67,6 +67,20 @@ def explain(programs: Programs, before: Sequence[int], after: Sequence[int]) -> 
         return words.unread(layer, leaves, _reader(programs, before, leaves[0]), first.reader_after)
     shown = (first.before, first.after) if by_itself(table, first) else (first.reader_before, first.reader_after)
     return words.difference(first.before, first.after, first.reader_before, *shown)
+
+
+def _ranks(programs: Programs) -> dict[int, int]:
+    """When the original program comes to each node; what it computes with its axes in another order is the same."""
+    table = programs.table
+    ranks: dict[int, int] = {}
+    for index, place in enumerate(programs.places_before):
+        node = place
+        while node not in ranks:
+            ranks[node] = index
+            if table.op[node] != "transpose":
+                break
+            node = table.inputs[node][0]
+    return ranks
 
 
 def _causes(programs: Programs, before: Sequence[int], after: Sequence[int]) -> list[Cause]:
