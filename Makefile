@@ -19,6 +19,10 @@ PYTHON_311 ?= $(call find_python,python3.11,sys.version_info[:2] == (3$(comma) 1
 PYTHON_313 ?= $(call find_python,python3.13,sys.version_info[:2] == (3$(comma) 13))
 comma := ,
 
+# Where Python is told to write no bytecode, each of the tests' processes would compile all files again: that took as long
+# as all else that collecting the tests does, twice over.
+export PYTHONDONTWRITEBYTECODE :=
+
 VENV := .venv
 PARALLEL := --numprocesses auto --dist worksteal
 # From Python 3.12 on lines are counted at next to no cost (PEP 669); counting in C made tests take two thirds longer.

@@ -1,3 +1,4 @@
+import gc
 import os
 import shutil
 import sys
@@ -40,10 +41,14 @@ _OPTIMISED = (
 _EVALUATED = (
     "tests/emit/",
     "tests/jaxpr/",
+    "tests/mutants/",
     "tests/nn/",
+    "tests/test_fixtures.py",
     "tests/test_random_models.py",
     "tests/test_random_projects.py",
+    "tests/verify/",
 )
+_VERIFIED = ("tests/mutants/", "tests/verify/")
 _COMPILED = (
     "tests/nn/test_costs.py",
     "tests/nn/test_in_place.py",
@@ -51,9 +56,12 @@ _COMPILED = (
     "tests/nn/test_memory.py",
     "tests/nn/test_residuals.py",
     "tests/nn/test_stack_against_loop.py",
+    "tests/verify/test_equinox_mlp.py",
+    "tests/verify/test_prove_rules.py",
 )
 _PROGRAMS = "programs"  # a folder of pytest's cache
 _MOST = 400 * 2**20  # bytes of compiled programs, after which they are begun anew
+_SELDOM = (20_000, 20, 20)  # new objects, and rounds of younger ones, after which the collector looks
 _CHILDREN = WarmChildren()
 _MEMORY = Memory()
 _QUICK = "JAX_DISABLE_MOST_OPTIMIZATIONS"
@@ -109,6 +117,19 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
         _MEMORY.forget_if_large()
 
 
+def pytest_collection_finish() -> None:
+    """From here on the tests run: what there is by now stays to the end, and what they write changes within a second.
+
+    The collector need not look at the first again, nor as often at the rest. Of the second no bytecode is written: Python
+    would take it for that of a later text of the same size.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_SELDOM)
+    sys.dont_write_bytecode = True
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Choose how the programs of a test and of its children are compiled."""
@@ -130,7 +151,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         return (yield)
     from tests.evaluated import evaluated
 
-    with evaluated():
+    with evaluated(digits=not item.nodeid.startswith(_VERIFIED)):
         return (yield)
 
 

@@ -4,6 +4,7 @@ The descriptor of the socket, over which it is asked, and the folder of the repo
 `tests/warm_children.py` starts it, asks, and says what for.
 """
 
+import gc
 import importlib
 import json
 import os
@@ -28,6 +29,8 @@ def serve(asked: socket.socket) -> None:
     """Fork for each order, until nobody is left to order."""
     for name in _IMPORTED:
         importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # what each child would look through, and so copy
     from scanify.verify.children.supervise import _keep_orphans as keep_orphans
 
     keep_orphans()  # so that the time that they took is counted as that of a child

@@ -161,12 +161,17 @@ def attribute(owner: Any, name: str, value: Any) -> Callable[[Path, pytest.Monke
     return change
 
 
-def upgraded(root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Another package is installed, as any may be imported."""
-    info = next(Path(place) for place in sys.path if place.endswith("site-packages") and "installed" in place)
-    (info / "helper_library-2.0.dist-info").mkdir()
-    (info / "helper_library-2.0.dist-info/METADATA").write_text("Name: helper-library\nVersion: 2.0\n")
-    return {}
+def packaged(metadata: str) -> Callable[[Path, pytest.MonkeyPatch], dict[str, Any]]:
+    """A package is installed, as any may be imported; or in the place of another."""
+
+    def change(root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+        place = next(Path(place) for place in sys.path if place.endswith("site-packages") and "installed" in place)
+        info = place / "helper_library-2.0.dist-info"
+        info.mkdir(exist_ok=True)
+        (info / "METADATA").write_text(metadata)
+        return {}
+
+    return change
 
 
 def in_place(root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
@@ -199,7 +204,7 @@ def in_place(root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         pytest.param(variable("XLA_FLAGS", "--xla_cpu_enable_fast_math=true"), id="XLA_FLAGS"),
         pytest.param(variable("EQX_ON_ERROR", "nan"), id="EQX_ON_ERROR"),
         pytest.param(variable("PYTHONPATH", "/elsewhere"), id="PYTHONPATH"),
-        pytest.param(upgraded, id="an installed package"),
+        pytest.param(packaged("Name: helper-library\nVersion: 2.0\n"), id="an installed package"),
         pytest.param(in_place, id="a package that is changed in place"),
         pytest.param(write("tokens.txt", "1 2 4"), id="a file that the case reads"),
         pytest.param(write("weights.txt", "1.0"), id="a file that the case looked for"),
@@ -238,6 +243,24 @@ def test_what_a_result_does_not_depend_on_does_not(
     run()
     run(**change(root, monkeypatch))
     assert child.runs == 1
+
+
+LONG = "Metadata-Version: 2.4\nSummary: a helper\n  on two lines\nVersion: {0}\nName: {1}\n\nVersion: {2}\n"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "runs"),
+    [(LONG.format(2, "helper", 1), 2), (LONG.format(1, "other", 1), 2), (LONG.format(1, "helper", 2), 1)],
+    ids=["another version", "another name", "another description"],
+)
+def test_of_the_metadata_of_a_package_name_and_version_count(
+    run: Verify, child: Child, root: Path, monkeypatch: pytest.MonkeyPatch, metadata: str, runs: int
+) -> None:
+    packaged(LONG.format(1, "helper", 1))(root, monkeypatch)
+    run()
+    packaged(metadata)(root, monkeypatch)
+    run()
+    assert child.runs == runs
 
 
 @pytest.mark.parametrize("status", [Status.FAILED, Status.NOT_RUN])

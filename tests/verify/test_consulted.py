@@ -4,9 +4,10 @@ import importlib.util
 import os
 import py_compile
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 import pytest
@@ -115,3 +116,43 @@ def test_nothing_holds_where_another_program_was_run() -> None:
     with consulting(lambda path: False, _mine) as record:
         subprocess.run(["true"], check=True)
     assert found(record).unfollowed == ("another program was run",) and not found(record).holds()
+
+
+def longer(file: Path) -> None:
+    """More in it, written at the same time."""
+    when = file.stat()
+    file.write_text("x = 22")
+    os.utime(file, ns=(when.st_atime_ns, when.st_mtime_ns))
+
+
+LIBRARY_CHANGES = {
+    "another size": (lambda folder: longer(folder / "deep/er/code.py"), False),
+    "another time": (lambda folder: os.utime(folder / "deep/er/code.py", (1, 1)), False),
+    "a new extension": (lambda folder: (folder / "deep/fast.so").touch(), False),
+    "a new name": (lambda folder: (folder / "code.py").rename(folder / "other.py"), False),
+    "bytecode": (lambda folder: (folder / "deep/code.pyc").touch(), True),
+    "a file behind a link": (lambda folder: (folder.parent / "elsewhere/code.py").touch(), True),
+    "a link to nothing": (lambda folder: (folder / "gone.py").symlink_to("nowhere.py"), True),
+}
+
+
+@pytest.mark.parametrize("name", LIBRARY_CHANGES)
+def test_a_library_is_what_the_sizes_and_times_of_its_files_are(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "consulted_library"
+    (folder / "deep/er").mkdir(parents=True)
+    for file in ("__init__.py", "code.py", "deep/er/code.py"):
+        (folder / file).write_text("x = 1")
+    (tmp_path / "elsewhere").mkdir()
+    (folder / "deep/link").symlink_to(tmp_path / "elsewhere")
+    module = ModuleType("consulted_library")
+    module.__file__ = str(folder / "__init__.py")
+    monkeypatch.setitem(sys.modules, "consulted_library", module)
+    with consulting(lambda path: False) as record:
+        pass
+    known = record.found(lambda place: place == str(folder), ())
+    assert len(known.libraries) == 1 and known.holds()
+    change, holds = LIBRARY_CHANGES[name]
+    change(folder)
+    assert known.holds() == holds

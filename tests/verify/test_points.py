@@ -46,8 +46,8 @@ def test_without_points_far_away_nothing_of_it_is_seen(monkeypatch):
 def test_what_both_are_equal_at_is_told():
     text = compare_outputs(comparison(looked_up, looked_up, x=IDS)).text
     assert text.endswith(
-        "; with other integers and with parameters 8 times as large and with integers beyond those of the case and with "
-        "zeros for integers, too"
+        "; with other integers and with parameters 8 times as large and with integers a little larger and with integers "
+        "beyond those of the case and with zeros for integers, too"
     )
 
 
@@ -104,10 +104,11 @@ def test_what_the_rewritten_version_raises_far_away_fails():
 @pytest.mark.parametrize("dtype", [jnp.int32, jnp.uint8, jnp.int8])
 def test_integers_stay_within_their_range_and_floats_beside_them_as_they_are(dtype):
     ids, x = jnp.array([[3, 7], [5, 5]], dtype), jnp.ones(2)
-    integers, larger, beyond, zeros = far([x, ids], [0, 1])
+    integers, larger, little, beyond, zeros = far([x, ids], [0, 1])
     assert integers.leaves[1].dtype == dtype and not np.array_equal(integers.leaves[1], ids)
     assert int(integers.leaves[1].min()) >= 3 and int(integers.leaves[1].max()) <= 7
     assert integers.leaves[0] is x and larger.leaves[1] is ids and larger.leaves[0][0] == 1000
+    assert little.leaves[1].tolist() == [[9, 17], [13, 13]] and little.leaves[1].dtype == dtype
     assert beyond.leaves[1].dtype == dtype and int(beyond.leaves[1].max()) > 7 and not zeros.leaves[1].any()
 
 

@@ -123,8 +123,19 @@ def _environment() -> dict[str, str]:
 
 
 def _packages() -> list[list[str]]:
-    found = {(str(each.metadata["Name"]), each.version) for each in importlib.metadata.distributions()}
-    return [list(each) for each in sorted(found)]
+    return [list(each) for each in sorted({_name_and_version(each) for each in importlib.metadata.distributions()})]
+
+
+def _name_and_version(package: importlib.metadata.Distribution) -> tuple[str, str]:
+    """By these lines of its metadata alone: to parse all of them, twice for each package, took most of a look-up."""
+    files = (package.read_text(name) for name in ("METADATA", "PKG-INFO", ""))
+    found: dict[str, str] = {}
+    for line in next(filter(None, files), "").splitlines():
+        name, _, value = line.partition(":")
+        found.setdefault(name, value.strip())
+        if found.keys() >= {"Name", "Version"}:
+            break
+    return found.get("Name", ""), found.get("Version", "")
 
 
 @functools.cache

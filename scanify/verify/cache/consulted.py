@@ -15,7 +15,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -308,19 +308,27 @@ def _source_of(path: str) -> str:
 
 def _library(place: str) -> str:
     """A digest of the sizes and times of the Python files and extensions at a place."""
-    whole = hashlib.sha256()
-    for path in [Path(place)] if Path(place).is_file() else sorted(_below(place)):
-        try:
-            found = path.stat()
-        except OSError:
-            continue
-        whole.update(f"{path}\0{found.st_size}\0{found.st_mtime_ns}\0".encode("utf-8", "surrogateescape"))
-    return whole.hexdigest()
+    if Path(place).is_file():
+        found = Path(place).stat()
+        files = [f"{place}\0{found.st_size}\0{found.st_mtime_ns}\0"]
+    else:
+        files = sorted(_below(place))
+    return _digest("".join(files).encode("utf-8", "surrogateescape"))
 
 
-def _below(place: str) -> Iterator[Path]:
-    for folder, _, names in os.walk(place):
-        yield from (Path(folder, name) for name in names if name.endswith((".py", ".so")))
+def _below(place: str) -> Iterator[str]:
+    """Path, size and time of each. A library has thousands of them: entries of folders know theirs, paths would ask."""
+    try:
+        entries = list(os.scandir(place))
+    except OSError:
+        return
+    for each in entries:
+        with suppress(OSError):
+            if each.is_dir():
+                yield from () if each.is_symlink() else _below(each.path)
+            elif each.name.endswith((".py", ".so")):
+                found = each.stat()
+                yield f"{each.path}\0{found.st_size}\0{found.st_mtime_ns}\0"
 
 
 def _places(module: object) -> list[str]:

@@ -195,8 +195,11 @@ def _native_only(runner: _Runner, native: _Pair, point: Point, limit: float | No
     if not tells(native.before):
         return Outcome(True, "nothing finite came out, so that nothing is shown", ran=False)
     alone = _native_alone(native, limit)
-    if not alone.agree:
-        return Outcome(False, f"its own dtypes {alone.text} ({why})")
+    hidden = _hidden(runner, point, native, limit or _native_limit(native)) if alone.agree else ""
+    if not alone.agree or hidden:
+        return Outcome(
+            False, f"its own dtypes {hidden and 'beside much larger values: '}{hidden or alone.text} ({why})"
+        )
     elsewhere = _elsewhere(runner, point, native, limit or _native_limit(native)) if runner.check.far else alone
     text = f"its own dtypes {alone.text} ({why})"
     return (
@@ -286,15 +289,18 @@ class _Runner:
     def rounding(self, point: Point, found: _Pair, limit: float, *, among: bool = False) -> float:
         """How far the original goes where its leaves are rounded to a size that is small against `limit`.
 
-        `among`: among values that are small beside others.
+        `among`: among values that are small beside others; in a coarse dtype its own rounding is the least there.
         """
+        least = float(jnp.finfo(jnp.bfloat16).eps) if among and limit >= COARSE else 0.0
 
         def compute() -> Distance | None:
             with self.width():
-                moved, unsupported = self.original(self.given(shaken(self.given(point.leaves), limit / ROUNDED)))
+                moved, unsupported = self.original(
+                    self.given(shaken(self.given(point.leaves), max(limit / ROUNDED, least)))
+                )
                 return None if unsupported else self.check.apart(found.before, moved)
 
-        apart: Distance | None = self.case.once((*self.key(point), "rounding"), compute)
+        apart: Distance | None = self.case.once((*self.key(point), "rounding", among), compute)
         return float("inf") if apart is None else apart.among if among else apart.relative
 
     def original(self, given: _Arrays) -> tuple[list[Any], str]:

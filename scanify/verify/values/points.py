@@ -68,6 +68,7 @@ def far(leaves: Sequence[Any], inputs: Sequence[int]) -> tuple[Point, ...]:
     flags = [i for i in inputs if jnp.issubdtype(leaves[i].dtype, jnp.bool_)]
     found += [("truth values the other way round", {i: _not(leaves[i])}) for i in flags[:FLAGS]]
     whole = [i for i in inputs if _is_integer(leaves[i])]
+    found.append(("integers a little larger", {i: _larger(leaves[i]) for i in whole}))
     found.append(("integers beyond those of the case", {i: _beyond(rng, leaves[i]) for i in whole}))
     found.append(("zeros for integers", {i: leaves[i] * 0 for i in whole}))
     return tuple(Point([new.get(i, x) for i, x in enumerate(leaves)], about) for about, new in found if new)
@@ -122,6 +123,11 @@ def _beyond(rng: np.random.Generator, x: Any) -> Any:
     chosen = np.asarray(rng.random(held.shape) < 0.5)
     chosen.flat[rng.integers(held.size)] = True
     return jnp.asarray(np.where(chosen, rng.choice(choices, held.shape), held))
+
+
+def _larger(x: Any) -> Any:
+    """As a number of steps, so that what comes out is still finite where many steps make it infinite."""
+    return jnp.where(x <= (np.iinfo(x.dtype).max - 3) // 2, 2 * x + 3, x).astype(x.dtype)
 
 
 def _flip(rng: np.random.Generator, x: Any) -> Any:
