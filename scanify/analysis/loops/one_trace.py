@@ -41,15 +41,15 @@ class _Keys:
     one: ast.expr
 
 
-def in_one_trace(run: Interpreter, stored: Stored, made: ast.expr) -> OneTrace | None:
-    """How the layers that a comprehension makes can be built by one call; None where they cannot."""
+def in_one_trace(run: Interpreter, stored: Stored, made: ast.expr, layer: Instance) -> OneTrace | None:
+    """How layers of a class that a comprehension makes can be built by one call of it; None where they cannot."""
     module = stored.module
     if not isinstance(made, ast.ListComp) or not isinstance(made.elt, ast.Call) or "#" in module.code(made):
         return None
     call = made.elt
     cls = run.index.resolve(module, name) if (name := dotted(call.func)) is not None else None
     keys = _keys(run, stored, made)
-    if keys is None or not isinstance(cls, Definition | External):
+    if keys is None or not isinstance(cls, Definition | External) or not _is_of(layer, cls):
         return None
     given = list(_arguments(call))
     own = [position for position, (_, value) in enumerate(given) if _same(value, keys.one)]
@@ -66,6 +66,13 @@ def in_one_trace(run: Interpreter, stored: Stored, made: ast.expr) -> OneTrace |
     texts = [keys.text if at in own else module.code(value) for at, (_, value) in enumerate(given)]
     arguments = tuple(text if name is None else f"{name}={text}" for (name, _), text in zip(given, texts, strict=True))
     return OneTrace(keys.count, module.code(call.func), arguments, keys_alone=not shared)
+
+
+def _is_of(layer: Instance, cls: Definition | External) -> bool:
+    """Whether a layer is of the class that a name of the file stands for: a function may have another of that name."""
+    if isinstance(layer.cls, Library) or isinstance(cls, External):
+        return getattr(layer.cls, "qualname", None) == getattr(cls, "qualname", "")
+    return layer.cls.node is cls.node
 
 
 def _arguments(call: ast.Call) -> Iterator[tuple[str | None, ast.expr]]:

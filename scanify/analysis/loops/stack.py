@@ -269,8 +269,8 @@ def _site(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell, stored: 
     module = stored.module
     if not later:
         made = _branch(stored.value, cell.node)
-        alike = made is cell.node and layers.unlike is None and layers.exact
-        return Wrap(module.place(made), in_one_trace(run, stored, made) if alike else None)
+        alike = made is cell.node and layers.unlike is None and layers.exact and len(layers.classes) == 1
+        return Wrap(module.place(made), in_one_trace(run, stored, made, layers.classes[0]) if alike else None)
     target = module.code(stored.target)
     last = max(later, key=lambda use: use.place.span.start)
     if any(use.does is Does.CHANGE for use in later) or any(not _through(use, target) for use in later):
