@@ -52,10 +52,11 @@ pyright: $(VENV)/$(STAMP) ## what pyright finds in rewritten programs and not in
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m tests.emit.typechecked
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest -q tests/nn/test_types.py
 
-bench: $(VENV)/bench ## what is timed: the command's start, stacks of layers against loops (ARGS="--layers 4,12"), verification
+bench: $(VENV)/bench ## what is timed: the command's start, stacks of layers against loops (ARGS="--layers 4,12"), a jitted constructor, verification
 	$(BIN)/python tests/benchmarks/start.py
 	$(BIN)/python -m tests.benchmarks.runtime $(ARGS)
 	$(BIN)/python -m tests.benchmarks.stack_costs
+	$(BIN)/python -m tests.benchmarks.constructor
 	$(BIN)/python -m tests.benchmarks.unequal
 	$(BIN)/python -m tests.benchmarks.verification
 

@@ -23,7 +23,8 @@ from scanify.verify.programs.trace import trace
 from scanify.verify.proof.prove import prove
 from scanify.verify.verdict import Status
 from tests import fixture_helpers
-from tests.fixture_helpers import FIXTURES, Fixture, Refused, fixture, left_alone, read, refused, write
+from tests.benchmarks.constructor import CASE, versions
+from tests.fixture_helpers import FIXTURES, Fixture, Refused, fixture, left_alone, read, refused, thunk, write
 
 POLICIES = ("none", "full", "nested", "save_all", "offload", "dots")
 # One model of each kind of loop is proved under every policy; the others under what they are rewritten to, one of those.
@@ -222,3 +223,16 @@ def test_a_decoder_is_proved_without_weights(case: str, tmp_path: Path) -> None:
     loop, scan = trace(both.before, both.avals), trace(both.after, both.avals, "nested")
     assert prove(loop.forward, scan.forward).proved
     assert prove(loop.gradient, scan.gradient, cotangents=len(loop.outputs.inexact)).proved
+
+
+def test_a_constructor_of_more_layers_is_no_larger_program_after_the_rewrite(tmp_path: Path) -> None:
+    """`python -m tests.benchmarks.constructor` prints how long they take, too."""
+    lines = {}
+    for name, texts in versions().items():
+        folder = write({**texts, "case.py": CASE}, tmp_path / name)
+        make = thunk(folder, "model.py", folder / "case.py", "constructor")()
+        for count in (2, 8):
+            made = jax.make_jaxpr(lambda key, make=make, count=count: eqx.filter(make(key, count), eqx.is_array))
+            lines[name, count] = len(str(made(jax.random.key(0))).splitlines())
+    assert lines["init", 8] <= 1.1 * lines["init", 2]
+    assert all(lines[name, 8] > 1.5 * lines[name, 2] for name in ("list", "of"))
