@@ -88,6 +88,13 @@ ONE_BY_ONE = {
 }
 
 
+def test_a_range_that_is_another_function_is_not_counted():
+    init = "keys = jr.split(key, depth)\nself.layers = [Block(8, key=keys[i]) for i in range(depth)]"
+    decision = only(model(init=init).replace("class Block(", "def range(n):\n    return [0] * n\n\n\nclass Block(", 1))
+    sites = decision.stack.sites if isinstance(decision, Plan) and isinstance(decision.stack, InitStack) else ()
+    assert not any(isinstance(site, Wrap) and site.built is not None for site in sites), sites
+
+
 @pytest.mark.parametrize("init", ONE_BY_ONE.values(), ids=ONE_BY_ONE)
 def test_other_lists_are_stacked_when_they_are_built(init):
     decision = only(model(init=init))

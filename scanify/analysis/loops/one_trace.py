@@ -1,8 +1,8 @@
 """One trace: lists of layers that differ in their random keys alone, which one call of their class can build stacked.
 
 `[Block(dim, key=k) for k in split(key, n)]` traces the constructor once for each layer, and the program that it makes
-grows with their number. `ArrayStacked.init(n, Block)(dim, key=split(key, n))` traces it once. It is the same where the
-constructor does nothing but compute a layer of its arguments.
+grows with their number. In that of `ArrayStacked.init(n, Block)(dim, key=split(key, n))` it stands once. The layers are
+the same where the constructor does nothing but compute a layer of its arguments.
 """
 
 import ast
@@ -123,8 +123,9 @@ def _keys(run: Interpreter, stored: Stored, made: ast.ListComp) -> _Keys | None:
     if isinstance(walked, ast.Name):
         known = _assigned(run, stored, walked.id)
         return _Keys(walked.id, f"len({walked.id})", loop.target) if known is not None else None
-    ranged = isinstance(walked, ast.Call) and dotted(walked.func) == "range" and not walked.keywords
-    if not ranged or not isinstance(walked, ast.Call) or len(walked.args) != 1 or not pure(walked.args[0]):
+    if not isinstance(walked, ast.Call) or walked.keywords or len(walked.args) != 1 or not pure(walked.args[0]):
+        return None
+    if run.index.resolve(module, dotted(walked.func) or "") != External("builtins.range"):
         return None
     found = [each for each in nodes_in(made.elt) if _is_element(each, loop.target.id)]
     names = {each.value.id for each in found if isinstance(each, ast.Subscript) and isinstance(each.value, ast.Name)}

@@ -1,7 +1,6 @@
 """Whether a constructor makes of the same arguments the same each time: then one trace of it stands for all layers."""
 
 from collections.abc import Callable
-from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -55,7 +54,7 @@ def _as_code(leaf: Any) -> Any:
         cells = tuple(_as_code(cell.cell_contents) for cell in leaf.__closure__ or ())
     except ValueError:  # a name that is bound later
         return leaf
-    return partial(_as_code, leaf.__code__, leaf.__defaults__, leaf.__kwdefaults__, cells)  # type: ignore[call-arg]
+    return leaf.__code__, leaf.__defaults__, leaf.__kwdefaults__, cells
 
 
 def _same_constants(first: Program, second: Program) -> bool:
