@@ -125,7 +125,7 @@ def _continuation(loop: Loop) -> list[list[ast.AST]]:
 
 def _frame_readers(loop: Loop) -> Iterator[ast.Call]:
     """Calls in the function that may read any of its names: `locals()`, `eval(...)`."""
-    if not any(f"{name}(" in loop.module.text for name in _FRAME_READERS):
+    if not any(loop.module.writes(f"{name}(") for name in _FRAME_READERS):
         return
     for node in _own(loop.scope.function.node):
         name = loop.scope.builtin(node)

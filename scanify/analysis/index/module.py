@@ -33,11 +33,19 @@ class Module:
     text: str = field(repr=False)
     tree: ast.Module = field(repr=False)
     _spans: dict[ast.AST, Span] = field(default_factory=dict, init=False, repr=False)  # of those that were asked for
+    _written: dict[str, bool] = field(default_factory=dict, init=False, repr=False)  # of what was asked for
 
     @property
     def package(self) -> str:
         """The dotted name that relative imports start from; empty for a file that is in no package."""
         return self.name if self.is_package else self.name.rpartition(".")[0]
+
+    def writes(self, text: str) -> bool:
+        """Whether the file has a text anywhere; looked for once: it is asked for every function and loop of the file."""
+        known = self._written.get(text)
+        if known is None:
+            known = self._written[text] = text in self.text
+        return known
 
     # -- what it binds ---------------------------------------------------------------------------------------------
 

@@ -193,7 +193,7 @@ def _in_text(module: Module, node: ast.AST) -> bool:
 
 def _ignored(module: Module, node: ast.stmt | ast.expr) -> bool:
     """Whether a comment in a loop's head, in an expression's statement, or right above it, says `# scanify: ignore`."""
-    if IGNORE not in module.text:
+    if not module.writes(IGNORE):
         return False
     statement: ast.AST | None = node
     while statement is not None and not isinstance(statement, ast.stmt):

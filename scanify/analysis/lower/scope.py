@@ -155,7 +155,7 @@ class Scope:
 
     @cached_property
     def _bound(self) -> set[str]:
-        if isinstance(self.node, ast.Module) and ":=" not in self.module.text:
+        if isinstance(self.node, ast.Module) and not self.module.writes(":="):
             return {*self.module.definitions, *self.module.imports, *self.module.rebound}
         bound = {name for node in own_nodes(self.node) for name in names_bound_by(node)}
         if isinstance(self.node, ast.Module):
@@ -166,7 +166,7 @@ class Scope:
 
     @cached_property
     def _declared(self) -> tuple[frozenset[str], frozenset[str]]:
-        named = "global " in self.module.text or "nonlocal " in self.module.text
+        named = self.module.writes("global ") or self.module.writes("nonlocal ")
         if not named or not isinstance(self.node, (*FUNCTIONS, ast.ClassDef)):
             return frozenset(), frozenset()
         given: set[str] = set()
@@ -254,7 +254,7 @@ class _Scopes:
         self.parents: dict[ast.AST, ast.AST] = {}
         self.statements = module.tree.body
         self.starts = [_start(statement) for statement in self.statements]
-        self.mapped: set[int] = set()
+        self.unmapped = dict.fromkeys(range(len(self.statements)))  # in order
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         if node not in self.parents:
@@ -274,10 +274,9 @@ class _Scopes:
         if node is self.top.node:
             return
         near = bisect_right(self.starts, _start(node)) - 1
-        rest = (index for index in range(len(self.statements)) if index != near)
-        for index in (near, *rest) if near >= 0 else rest:
-            if index not in self.mapped:
-                self.mapped.add(index)
+        for index in [near, *self.unmapped]:
+            if index in self.unmapped:
+                del self.unmapped[index]
                 self._map(self.statements[index], self.top.node)
             if node in self.parents:
                 return

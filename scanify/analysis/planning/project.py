@@ -110,11 +110,7 @@ def _may_be_over_modules(run: Interpreter, explorer: Explorer, loop: Loop) -> bo
 
 
 def _code_of(explorer: Explorer, loop: Loop) -> Code | None:
-    line = loop.place.span.line
-    for code in explorer.functions(loop.module):
-        if code.node.lineno <= line <= (code.node.end_lineno or 0):
-            return code
-    return None
+    return explorer.function_at(loop.module, loop.place.span.line)
 
 
 def _look_around(run: Interpreter, explorer: Explorer, loops: Sequence[Loop]) -> None:

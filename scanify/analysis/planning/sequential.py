@@ -132,7 +132,7 @@ def _plan(run: Interpreter, fact: LoopFact, annotations: tuple[Annotation, ...])
 def _asked_for(run: Interpreter) -> Iterator[Place]:
     """Where the project asks `isinstance(..., Sequential)`: of what, only a run can tell."""
     for module in run.index.modules_with("Sequential"):
-        if "isinstance" not in module.text and "issubclass" not in module.text:
+        if not module.writes("isinstance") and not module.writes("issubclass"):
             continue
         for call in nodes_in(module.tree):
             if not isinstance(call, ast.Call) or dotted(call.func) not in ("isinstance", "issubclass"):

@@ -6,6 +6,7 @@ called there are run too. What is seen on the way is noted at the sites of the h
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -89,6 +90,14 @@ class Explorer:
         if module.path not in self._functions:
             self._functions[module.path] = tuple(functions_of(module))
         return self._functions[module.path]
+
+    def function_at(self, module: Module, line: int) -> Code | None:
+        """The function or method of a file that a line stands in; None for one outside of them."""
+        functions = self.functions(module)
+        before = bisect_right(functions, line, key=lambda code: code.node.lineno)
+        if before and line <= (functions[before - 1].node.end_lineno or 0):
+            return functions[before - 1]
+        return None
 
     def mentioning(self, word: str) -> Iterator[Code]:
         """The functions of the project that mention an identifier."""

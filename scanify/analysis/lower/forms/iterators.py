@@ -103,7 +103,7 @@ def is_own_list(scope: Scope, name: str) -> bool:
 
 def taking_next(loop: Loop, reader: HeadReader) -> Loop:
     """The loop with the iterators that it takes from as walks of their own; as it is where there are none."""
-    if loop.problem is not None or loop.form not in (Form.FOR, Form.WHILE) or "next(" not in loop.module.text:
+    if loop.problem is not None or loop.form not in (Form.FOR, Form.WHILE) or not loop.module.writes("next("):
         return loop
     definite = definitely_evaluated(loop.body)
     for call in list(_nexts(loop, reader)):

@@ -35,7 +35,7 @@ class _Tail:
 
 def carrying_ends(loop: Loop) -> Loop:
     """The loop with the last elements that it reads as carries; as it is where it reads none."""
-    if loop.problem is not None or loop.form not in (Form.FOR, Form.WHILE) or "[-1]" not in loop.module.text:
+    if loop.problem is not None or loop.form not in (Form.FOR, Form.WHILE) or not loop.module.writes("[-1]"):
         return loop
     used: set[str] | None = None
     for name in growths(loop.body):

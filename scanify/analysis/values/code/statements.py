@@ -79,7 +79,7 @@ def _yields(function: ast.AST, module: Module) -> bool:
     known = getattr(function, "_yields", None)
     if known is None:
         known = False
-        waiting = children(function) if "yield" in module.text else []
+        waiting = children(function) if module.writes("yield") else []
         while waiting and not known:
             node = waiting.pop()
             known = isinstance(node, ast.Yield | ast.YieldFrom)
