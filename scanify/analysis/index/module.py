@@ -41,7 +41,7 @@ class Module:
         return self.name if self.is_package else self.name.rpartition(".")[0]
 
     def writes(self, text: str) -> bool:
-        """Whether the file has a text anywhere; looked for once: it is asked for every function and loop of the file."""
+        """Whether the file has a text anywhere; looked for once: every function and loop of the file asks for it."""
         known = self._written.get(text)
         if known is None:
             known = self._written[text] = text in self.text
