@@ -7,18 +7,21 @@ if TYPE_CHECKING:
     from scanify import testing as testing
     from scanify.library import Equality as Equality
     from scanify.library import prove_equal as prove_equal
+    from scanify.rolling import reroll as reroll
 
 __version__ = "0.1.0"
 
-_LAZY = ("Equality", "prove_equal")
+_LAZY = {
+    "Equality": "scanify.library",
+    "prove_equal": "scanify.library",
+    "reroll": "scanify.rolling",
+}
 
 
 def __getattr__(name: str) -> Any:
     """What a library is asked for is imported when it is: the command line needs none of it."""
     if name in _LAZY:
-        from scanify import library
-
-        return getattr(library, name)
+        return getattr(importlib.import_module(_LAZY[name]), name)
     if name == "testing":
         return importlib.import_module("scanify.testing")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

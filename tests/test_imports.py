@@ -157,6 +157,7 @@ ALLOWED = {
     "analysis": {"analysis", "errors", "source"},
     "emit": {"analysis", "emit", "errors", "source"},
     "replay": {"errors", "jaxpr.primitives", "replay"},
+    "rolling": {"errors", "jaxpr", "nn", "rolling", "verify.proof"},
     "verify": {"cache_folder", "errors", "jaxpr", "nn", "replay", "verify"},
     "propose": {"analysis.plan", "errors", "propose", "verify"},
 }

@@ -1,0 +1,109 @@
+"""What a function is given and gives: arrays, which are traced, and everything else, which is as it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+
+class Arguments:
+    """All of the arguments but their arrays. Equal ones make one trace."""
+
+    def __init__(self, treedef: Any, others: tuple[Any, ...]) -> None:
+        self._treedef, self._others = treedef, others
+        self._key = (treedef, tuple(map(_key, others)))
+
+    @classmethod
+    def of(cls, tree: Any) -> tuple[Arguments, list[Any]]:
+        """A pytree without its arrays, and those."""
+        leaves, treedef = jax.tree.flatten(tree)
+        others = tuple(_ARRAY if is_array(leaf) else leaf for leaf in leaves)
+        return cls(treedef, others), [leaf for leaf in leaves if is_array(leaf)]
+
+    def tree(self, arrays: list[Any]) -> Any:
+        """The pytree with these arrays."""
+        waiting = iter(arrays)
+        return jax.tree.unflatten(
+            self._treedef, [next(waiting) if other is _ARRAY else other for other in self._others]
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Arguments) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+class _Array:
+    """Where an array stands."""
+
+
+_ARRAY = _Array()
+
+
+class _ById:
+    """An object that cannot be hashed: it is equal to itself alone."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ById) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def _key(value: Any) -> Any:
+    """1, 1.0 and True are equal in Python, and so are 0.0 and -0.0, but `f` may tell them apart."""
+    if isinstance(value, float | complex):
+        return (type(value), repr(value))
+    try:
+        hash(value)
+    except TypeError:
+        return _ById(value)
+    return (type(value), value)
+
+
+def is_array(leaf: Any) -> bool:
+    """Whether a leaf is traced. A Python number is not: `f` may branch on it."""
+    return isinstance(leaf, jax.Array | np.ndarray | np.generic) and not _holds_objects(leaf)
+
+
+def _holds_objects(leaf: Any) -> bool:
+    return isinstance(leaf, np.ndarray) and leaf.dtype.kind in "OUSV"
+
+
+@jax.tree_util.register_pytree_node_class
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What a function gave: its arrays are the leaves of this."""
+
+    arrays: list[Any]
+    others: tuple[Any, ...]
+    treedef: Any
+
+    @classmethod
+    def of(cls, tree: Any) -> Result:
+        """A pytree taken apart."""
+        leaves, treedef = jax.tree.flatten(tree)
+        others = tuple(_ARRAY if is_array(leaf) else leaf for leaf in leaves)
+        return cls([leaf for leaf in leaves if is_array(leaf)], others, treedef)
+
+    def whole(self) -> Any:
+        """The pytree again."""
+        waiting = iter(self.arrays)
+        return jax.tree.unflatten(self.treedef, [next(waiting) if one is _ARRAY else one for one in self.others])
+
+    def tree_flatten(self) -> tuple[list[Any], Any]:
+        """The arrays, and what else there is, which two results have in common only where they are one."""
+        return self.arrays, (_ById(self.others), self.treedef)
+
+    @classmethod
+    def tree_unflatten(cls, data: Any, arrays: Any) -> Result:
+        """The inverse."""
+        others, treedef = data
+        return cls(list(arrays), others.value, treedef)

@@ -1,0 +1,69 @@
+"""Running one equation on operands of other types than those it was traced with."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import Var
+
+from scanify.rolling.program import Number, is_plain_slice
+
+
+def bind(equation: Any, operands: Sequence[Any]) -> Sequence[Any]:
+    """The results of an equation on other operands; a `Number` among them stays in the program as it stands."""
+    if is_plain_slice(equation):
+        starts, operands = operands[1:], operands[:1]
+        if not all(isinstance(start, Number) for start in starts):
+            return [_slice_from(equation.params, operands[0], starts)]
+        indices = [int(start.value) for start in starts]
+        sizes = equation.outvars[0].aval.shape
+        return [jax.lax.slice(operands[0], indices, [a + b for a, b in zip(indices, sizes, strict=True)])]
+    variables, arrays, invars = [], [], []
+    for atom, operand in zip(equation.invars, operands, strict=True):
+        if isinstance(operand, Number) and hasattr(atom, "val"):
+            invars.append(atom)
+            continue
+        variables.append(Var(atom.aval))
+        arrays.append(array_of(operand))
+        invars.append(variables[-1])
+    alone = _alone(equation.replace(invars=invars), variables)
+    results: Sequence[Any] = jax.core.eval_jaxpr(alone, (), *arrays)
+    return results
+
+
+def _alone(equation: Any, variables: Sequence[Any]) -> Any:
+    """A jaxpr of one equation. `eval_jaxpr` keeps the names of scopes and the place in the source."""
+    return _EMPTY.replace(
+        constvars=[], invars=list(variables), outvars=list(equation.outvars), eqns=[equation], effects=equation.effects
+    )
+
+
+_EMPTY = jax.make_jaxpr(lambda: ())().jaxpr
+
+
+def _slice_from(params: Any, operand: Any, starts: Sequence[Any]) -> Any:
+    """A slice of the size that it has, from starts that are given: `dynamic_slice`, which clamps no start in range."""
+    indices = [np.int32(start.value) if isinstance(start, Number) else start for start in starts]
+    sizes = [limit - start for start, limit in zip(params["start_indices"], params["limit_indices"], strict=True)]
+    return jax.lax.dynamic_slice(operand, indices, sizes)
+
+
+def array_of(value: Any) -> Any:
+    """A number that stands in a program as the array that it was traced to."""
+    if not isinstance(value, Number):
+        return value
+    if not isinstance(value.aval.dtype, np.dtype):
+        return value.value
+    return jnp.asarray(value.value, value.aval.dtype)
+
+
+def spread(array: Any, shape: tuple[int, ...]) -> Any:
+    """A scalar as an array of a shape; an array of that shape as it is."""
+    return array if array.shape == shape else jnp.broadcast_to(array, shape)
+
+
+def strong(array: Any) -> Any:
+    """The array without a weak type."""
+    return jax.lax.convert_element_type(array, array.dtype) if getattr(array, "weak_type", False) else array

@@ -1,0 +1,160 @@
+"""A jaxpr as one flat list of operations: calls by `jit` that only give a name are taken apart, dead code is left out.
+
+So it makes no difference whether layers live inside of a jitted function, which names such functions have, and what
+they are handed and never read. What has a meaning beside its value stays one operation: `checkpoint`, functions with
+derivatives of their own, loops, and calls that place or donate anything.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import jax
+import numpy as np
+
+from scanify.jaxpr.reading.calls import opened
+from scanify.jaxpr.reading.primitives import is_own
+
+# The parameters of a call by `jit` that is nothing but its jaxpr, with what they must be.
+_PLAIN = {"keep_unused": (False,), "compiler_options_kvs": ((),)}
+_PLACED = ("in_shardings", "out_shardings", "in_layouts", "out_layouts")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Number:
+    """A number that stands in a program: a scalar operand, or where a static slice starts along an axis."""
+
+    value: Any
+    aval: Any
+
+    @property
+    def bits(self) -> Any:
+        """What two of them have in common where they are the same; 0.0 is not -0.0."""
+        if isinstance(self.aval.dtype, np.dtype):
+            return np.asarray(self.value, self.aval.dtype).tobytes()
+        return id(self.value)
+
+
+# An operand: the number of a value, or a number that stands in the program.
+Atom: TypeAlias = int | Number
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Operation:
+    """An equation with its operands and results as values of the whole program.
+
+    Of a slice without strides the starts are operands too, after what is sliced.
+    """
+
+    equation: Any
+    inputs: tuple[Atom, ...]
+    outputs: tuple[int, ...]
+
+
+@dataclass(eq=False)
+class Program:
+    """Operations in their order. Values are numbered: first the inputs, which the constants of the jaxpr precede."""
+
+    avals: list[Any] = field(default_factory=list)
+    operations: list[Operation] = field(default_factory=list)
+    inputs: list[int] = field(default_factory=list)
+    outputs: list[Atom] = field(default_factory=list)
+    starts: dict[tuple[int, ...], tuple[Number, ...]] = field(default_factory=dict)
+
+    def value(self, aval: Any) -> int:
+        """A new value."""
+        self.avals.append(aval)
+        return len(self.avals) - 1
+
+
+def flat(jaxpr: Any) -> Program:
+    """The flat program of an open jaxpr, whose constants are inputs like any other, and come first."""
+    program = Program()
+    program.inputs = [program.value(variable.aval) for variable in (*jaxpr.constvars, *jaxpr.invars)]
+    known: dict[Any, Atom] = dict(zip((*jaxpr.constvars, *jaxpr.invars), program.inputs, strict=True))
+    program.outputs = _read(program, jaxpr, known)
+    _drop_dead(program)
+    return program
+
+
+def _read(program: Program, jaxpr: Any, known: dict[Any, Atom]) -> list[Atom]:
+    """Append the operations of a jaxpr; its results."""
+    numbers: dict[int, Number] = {}
+
+    def atom(each: Any) -> Atom:
+        if not hasattr(each, "val"):
+            return known[each]
+        if id(each) not in numbers:
+            numbers[id(each)] = Number(each.val, each.aval)
+        return numbers[id(each)]
+
+    for equation in jaxpr.eqns:
+        given = [atom(each) for each in equation.invars]
+        if is_plain_call(equation):
+            inner, consts = opened(equation.params["jaxpr"])
+            inside: dict[Any, Atom] = dict(zip(inner.invars, given, strict=True))
+            inside.update((v, Number(c, v.aval)) for v, c in zip(inner.constvars, consts, strict=True))
+            known.update(zip(equation.outvars, _read(program, inner, inside), strict=True))
+            continue
+        outputs = tuple(program.value(variable.aval) for variable in equation.outvars)
+        known.update(zip(equation.outvars, outputs, strict=True))
+        if is_plain_slice(equation):
+            given += _starts(program, equation.params["start_indices"])
+        program.operations.append(Operation(equation, tuple(given), outputs))
+    return [atom(each) for each in jaxpr.outvars]
+
+
+def is_plain_slice(equation: Any) -> bool:
+    """Whether an equation is a slice without strides, of which `xs[3]` is one."""
+    if equation.primitive.name != "slice" or not is_own(equation.primitive):
+        return False
+    strides = equation.params["strides"]
+    return strides is None or all(stride == 1 for stride in strides)
+
+
+def is_plain_call(equation: Any) -> bool:
+    """Whether an equation computes what the jaxpr of a `jit` does and says nothing else: no donation, no placement."""
+    if equation.primitive.name not in ("jit", "pjit") or not is_own(equation.primitive):
+        return False
+    params = equation.params
+    inner, consts = opened(params["jaxpr"])
+    return (
+        all(params.get(name, values[0]) in values for name, values in _PLAIN.items())
+        and not any(params.get("donated_invars", ()))
+        and getattr(params.get("inline"), "value", "") != "never"
+        and not getattr(equation.ctx, "xla_metadata", None)
+        and all(_is_unspecified(one) for name in _PLACED for one in params.get(name, ()))
+        and getattr(params.get("ctx_mesh"), "empty", True)
+        and len(inner.constvars) == len(consts)
+        and all(np.ndim(const) == 0 for const in consts)
+    )
+
+
+def _is_unspecified(given: Any) -> bool:
+    return given is None or type(given).__name__ == "UnspecifiedValue"
+
+
+def _starts(program: Program, starts: Sequence[int]) -> tuple[Number, ...]:
+    key = tuple(starts)
+    if key not in program.starts:
+        program.starts[key] = tuple(Number(np.int32(start), _START) for start in starts)
+    return program.starts[key]
+
+
+_START = jax.core.ShapedArray((), np.dtype(np.int32))
+
+
+def _drop_dead(program: Program) -> None:
+    """Leave out what no result needs and that has no effect."""
+    needed = bytearray(len(program.avals))
+    for atom in program.outputs:
+        if type(atom) is int:
+            needed[atom] = 1
+    kept = []
+    for operation in reversed(program.operations):
+        if operation.equation.effects or any(needed[output] for output in operation.outputs):
+            kept.append(operation)
+            for atom in operation.inputs:
+                if type(atom) is int:
+                    needed[atom] = 1
+    program.operations = kept[::-1]

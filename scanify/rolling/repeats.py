@@ -1,0 +1,93 @@
+"""All maximal repetitions of a sequence of numbers, in near-linear time.
+
+A repetition is a stretch that has a period and holds it at least twice; it is maximal where it can be made longer on
+neither side. There are fewer of them than the sequence has elements, and each one holds a Lyndon word of its period
+that is the longest at its place, under one of two orders of the alphabet (Bannai et al., "The runs theorem", SIAM
+Journal on Computing 46, 2017). The longest Lyndon word from each place on ends where the next smaller suffix begins.
+
+Suffixes are ranked by doubling prefixes (Karp, Miller and Rosenberg, 1972), and the same ranks say how far two places
+agree: everything is an operation on whole arrays but the search for the next smaller one.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.int64]
+
+
+class Repetition(NamedTuple):
+    """`sequence[start:stop]` repeats after `period` elements, as far as it goes."""
+
+    start: int
+    stop: int
+    period: int
+
+
+def repetitions(sequence: Numbers, least: int = 2) -> list[Repetition]:
+    """The maximal repetitions that hold their period at least `least` (2 or more) times, by their place."""
+    length = len(sequence)
+    if length < 2:
+        return []
+    levels = _ranks(sequence)
+    starts, stops = [], []
+    for ranks in (levels[-1], _ranks(sequence.max() - sequence)[-1]):
+        starts.append(np.arange(length))
+        stops.append(_next_smaller(ranks))
+    first, second = np.concatenate(starts), np.concatenate(stops)
+    period = second - first
+    stop = second + _agree(levels, first, second, length)
+    start = first - _agree_before(levels, first, second)
+    found = np.unique(np.stack([start, stop, period], axis=1)[stop - start >= least * period], axis=0)
+    return [Repetition(*map(int, row)) for row in found]
+
+
+def _ranks(sequence: Numbers) -> list[Numbers]:
+    """The ranks of all stretches of 1, 2, 4, ... elements, up to the length from which all are different."""
+    length = len(sequence)
+    ranks = np.unique(sequence, return_inverse=True)[1].astype(np.int64).reshape(-1)
+    levels, size = [ranks], 1
+    while ranks.max() + 1 < length:
+        after = np.zeros(length, np.int64)
+        after[: length - size] = ranks[size:] + 1  # what ends sooner is smaller
+        ranks = np.unique(ranks * (length + 1) + after, return_inverse=True)[1].astype(np.int64).reshape(-1)
+        levels.append(ranks)
+        size *= 2
+    return levels
+
+
+def _next_smaller(ranks: Numbers) -> Numbers:
+    """For each place the next one with a smaller rank; the length where there is none."""
+    values = ranks.tolist()
+    found = [len(values)] * len(values)
+    waiting: list[int] = []
+    for place, value in enumerate(values):
+        while waiting and values[waiting[-1]] > value:
+            found[waiting.pop()] = place
+        waiting.append(place)
+    return np.array(found)
+
+
+def _agree(levels: list[Numbers], first: Numbers, second: Numbers, length: int) -> Numbers:
+    """How many elements from two places on are equal."""
+    agreed = np.zeros(len(first), np.int64)
+    for level in range(len(levels) - 1, -1, -1):
+        left, right = first + agreed, second + agreed
+        inside = right < length
+        equal = np.zeros(len(first), bool)
+        equal[inside] = levels[level][left[inside]] == levels[level][right[inside]]
+        agreed[equal] += 1 << level
+    return agreed
+
+
+def _agree_before(levels: list[Numbers], first: Numbers, second: Numbers) -> Numbers:
+    """How many elements before two places are equal, backwards."""
+    agreed = np.zeros(len(first), np.int64)
+    for level in range(len(levels) - 1, -1, -1):
+        left, right = first - agreed - (1 << level), second - agreed - (1 << level)
+        inside = left >= 0
+        equal = np.zeros(len(first), bool)
+        equal[inside] = levels[level][left[inside]] == levels[level][right[inside]]
+        agreed[equal] += 1 << level
+    return agreed

@@ -1,0 +1,155 @@
+"""`scanify.reroll`: a function whose traced program has its repeated layers as scans, with no line of it changed."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar, overload
+
+import jax
+
+from scanify.errors import ScanifyError
+from scanify.jaxpr.reading.calls import opened
+from scanify.nn.scans.checkpoint import RematPolicy, ScanCheckpointPolicy
+from scanify.rolling.arguments import Arguments, Result
+from scanify.rolling.roll import Rolled, rolled
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# How many traces of one function are remembered; `jit` has a bound of its own.
+_REMEMBERED = 64
+
+
+class NotRerolled(UserWarning):
+    """The function runs as it was written."""
+
+
+@overload
+def reroll(
+    f: Callable[P, R],
+    *,
+    remat: RematPolicy | None = None,
+    min_layers: int = 3,
+    check: bool = True,
+    explain: bool = False,
+) -> Callable[P, R]: ...
+
+
+@overload
+def reroll(
+    f: None = None,
+    *,
+    remat: RematPolicy | None = None,
+    min_layers: int = 3,
+    check: bool = True,
+    explain: bool = False,
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
+def reroll(
+    f: Any = None,
+    *,
+    remat: RematPolicy | None = None,
+    min_layers: int = 3,
+    check: bool = True,
+    explain: bool = False,
+) -> Any:
+    """`f`, computed by a program in which layers that repeat are one `lax.scan` each.
+
+    `f` is traced once for each signature, as by `jax.jit`, under which it must give the same each time. Source,
+    parameters and keys stay as they are. Put it under `jit`, `grad`, `vmap` and the like: `jax.jit(reroll(f))`. Without
+    `f` it is a decorator.
+
+    **Arguments:**
+
+    - `remat`: what each scan keeps for its backward pass, as in `scanify.nn.ScanCheckpointPolicy`: True, "full",
+        "nested", "dots", "offload", a policy; None leaves that to `f`.
+    - `min_layers`: how many equal layers make a scan, 2 at the least.
+    - `check`: prove that each program computes what `f` does; where there is a doubt `f` runs as it is, with a warning
+        that names the operation.
+    - `explain`: print what became of each program.
+    """
+    if f is None:
+        return functools.partial(reroll, remat=remat, min_layers=min_layers, check=check, explain=explain)
+    if not callable(f):
+        raise ScanifyError(f"expected a function to reroll, got {type(f).__name__}; give its options by name")
+    if isinstance(min_layers, bool) or not isinstance(min_layers, int) or min_layers < 2:
+        raise ScanifyError(f"expected min_layers to be a number of layers, 2 at the least; got {min_layers!r}")
+    policy = None if remat is None else ScanCheckpointPolicy.of(remat)
+    made = _Rerolled(f, policy, min_layers, check, explain)
+
+    @functools.wraps(f)
+    def rerolled(*args: Any, **kwargs: Any) -> Any:
+        return made(args, kwargs)
+
+    return rerolled
+
+
+class _Rerolled:
+    """The programs of one function, each made when it is needed first."""
+
+    def __init__(
+        self, f: Callable[..., Any], policy: ScanCheckpointPolicy | None, least: int, check: bool, explain: bool
+    ) -> None:
+        self.f, self.policy, self.least, self.check, self.explain = f, policy, least, check, explain
+        self.name = getattr(f, "__qualname__", type(f).__name__)
+        # By the identity of the trace, which is kept with it.
+        self.known: OrderedDict[int, tuple[Any, Any, Rolled | None]] = OrderedDict()
+
+        def traced(given: Arguments, leaves: list[Any]) -> Result:
+            args, kwargs = given.tree(leaves)
+            return Result.of(f(*args, **kwargs))
+
+        self._trace = jax.make_jaxpr(traced, static_argnums=0, return_shape=True)
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        given, leaves = Arguments.of((args, kwargs))
+        closed, shape = self._trace(given, leaves)
+        jaxpr, consts = opened(closed)
+        arrays = [*closed.consts, *leaves]
+        found = self._rolled(closed, jaxpr, arrays)
+        if found is None:
+            results = jax.core.eval_jaxpr(jaxpr, consts, *leaves)
+        else:
+            results = jax.core.eval_jaxpr(opened(found.program)[0], found.program.consts, *arrays)
+        tree = jax.tree.structure(shape)
+        return jax.tree.unflatten(tree, results).whole()
+
+    def _rolled(self, closed: Any, jaxpr: Any, arrays: list[Any]) -> Rolled | None:
+        known = self.known.get(id(jaxpr))
+        if known is not None:
+            self.known.move_to_end(id(jaxpr))
+            return known[2]
+        found = self._made(closed, arrays)
+        self.known[id(jaxpr)] = (jaxpr, closed, found)
+        if len(self.known) > _REMEMBERED:
+            self.known.popitem(last=False)
+        return found
+
+    def _made(self, closed: Any, arrays: list[Any]) -> Rolled | None:
+        try:
+            found = rolled(closed, arrays, least=self.least, policy=self.policy)
+        except Exception as error:  # whatever stands in a program that is not known here
+            self._warn(f"rolling it stopped with {type(error).__name__}: {str(error)[:300]}")
+            return None
+        if found is None or not self.check:
+            return found
+        proof = found.proof()
+        if proof.proved:
+            return found
+        self._warn(_doubt(proof))
+        return None
+
+    def _warn(self, why: str) -> None:
+        warnings.warn(f"{self.name} runs as it is written, not rerolled: {why}", NotRerolled, stacklevel=5)
+
+
+def _doubt(proof: Any) -> str:
+    if proof.difference is not None:
+        return f"not proved equal: {proof.difference}"
+    if proof.not_understood:
+        return f"not proved equal: {'; '.join(proof.not_understood)}"
+    return "not proved equal"

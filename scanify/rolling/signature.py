@@ -1,0 +1,172 @@
+"""When two equations are the same but for their operands: a number that is equal only for those that are.
+
+An equation is its primitive, its parameters, the avals of its operands and results and the context in which it was
+traced. Stricter than the prover is, which speaks of values alone: two equations are one in a scan only if they have the
+same derivatives, names, policies, placement and precision too, so the jaxprs in their parameters are compared equation
+by equation. What an equation is called, and where in the source it stands, is no part of it, nor is a weak type.
+"""
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from scanify.jaxpr.primitives import EACH, SPREAD
+from scanify.jaxpr.reading.calls import opened
+from scanify.jaxpr.reading.canonical import Canonical, NotUnderstood
+from scanify.nn.programs.derivative_rules import RULES, WITH_RULES, rule_key
+from scanify.nn.programs.skeleton import const_key
+from scanify.rolling.program import Number, Operation, Program, is_plain_call, is_plain_slice
+
+# Operations of each element: what their result is says what shape they have, and an operand may be a scalar as well.
+_ANY_SHAPE = EACH | SPREAD
+
+# What says how a call is named, and nothing about what it does.
+_NAMES = ("name",)
+
+# The parameters of `scan` that say what of its operands is carried, in jax 0.12: objects that are made for each scan.
+_CARRIED = {"ft_in", "ft_out"}
+
+
+class Signatures:
+    """Numbers for the equations of one program. It keeps every object whose identity is in a number."""
+
+    def __init__(self) -> None:
+        self.alive: list[Any] = []
+        self._numbers: dict[Hashable, int] = {}
+        self._avals: dict[int, int] = {}
+        self._dtypes: dict[int, int] = {}
+        self._params: dict[Hashable, int] = {}
+        self._objects: dict[int, Hashable] = {}
+        self._jaxprs: dict[int, Hashable] = {}
+        self._canonical = Canonical(self._jaxpr, self.alive)
+
+    def of(self, program: Program) -> list[int]:
+        """The number of each operation."""
+        return [self._operation(program, operation) for operation in program.operations]
+
+    def _operation(self, program: Program, operation: Operation) -> int:
+        equation = operation.equation
+        try:
+            params = self._parameters(equation, sliced=True)
+        except NotUnderstood:
+            return self._number(object())
+        elementwise = equation.primitive.name in _ANY_SHAPE
+        inputs = []
+        for atom in operation.inputs:
+            aval = atom.aval if isinstance(atom, Number) else program.avals[atom]
+            inputs.append(self._dtype(aval) if elementwise else self.aval(aval))
+        outputs = [self.aval(variable.aval) for variable in equation.outvars]
+        self.alive.append(equation.ctx)  # one object for all that are equal
+        return self._number((id(equation.primitive), id(equation.ctx), params, tuple(inputs), tuple(outputs)))
+
+    def aval(self, aval: Any) -> int:
+        """The number of an aval: its shape, dtype, sharding and all else but the weak type."""
+        known = self._avals.get(id(aval))
+        if known is None:
+            strong = aval.strip_weak_type() if hasattr(aval, "strip_weak_type") else aval
+            known = self._number(("aval", type(strong), strong))
+            self.alive.append(aval)
+            self._avals[id(aval)] = known
+        return known
+
+    def _dtype(self, aval: Any) -> int:
+        known = self._dtypes.get(id(aval))
+        if known is None:
+            known = self._number(("dtype", type(aval.dtype), aval.dtype))
+            self.alive.append(aval)
+            self._dtypes[id(aval)] = known
+        return known
+
+    def _number(self, key: Hashable) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def _parameters(self, equation: Any, *, sliced: bool) -> Hashable:
+        """The key of an equation's parameters, read once for all equations that have the same objects.
+
+        Raises:
+            NotUnderstood: the meaning of one of them is not known.
+        """
+        params = equation.params
+        if not params:
+            return ()
+        if sliced and is_plain_slice(equation):
+            return ()  # the avals say its sizes, and its starts are operands
+        which = (equation.primitive.name, *[_identity(value) for value in params.values()])
+        known = self._params.get(which)
+        if known is None:
+            self.alive.append(list(params.values()))
+            known = self._number(("params", tuple(params), self._read(equation)))
+            self._params[which] = known
+        return known
+
+    def _read(self, equation: Any) -> Hashable:
+        name, params = equation.primitive.name, dict(equation.params)
+        rules: Hashable = None
+        if name in WITH_RULES:
+            rules = rule_key(equation, self._object)
+            params = {key: value for key, value in params.items() if key not in RULES}
+        elif name == "convert_element_type":
+            params.pop("weak_type", None)
+        elif is_plain_call(equation) or name in ("jit", "pjit"):
+            params = {key: value for key, value in params.items() if key not in _NAMES}
+        elif name == "scan":
+            for key in _CARRIED & params.keys():
+                params[key] = tuple(map(len, params[key].unpack()))
+        return (rules, tuple((key, self._object(params[key])) for key in sorted(params)))
+
+    def _object(self, value: Any) -> Hashable:
+        """The key of a parameter. Jaxprs, meshes and the like are one object in many equations."""
+        if value is None or type(value) in (str, bool, int):
+            return (type(value).__name__, value)
+        if id(value) not in self._objects:
+            self.alive.append(value)
+            self._objects[id(value)] = self._number(("object", self._canonical.key(value)))
+        return self._objects[id(value)]
+
+    def _jaxpr(self, jaxpr: Any) -> Hashable:
+        """The key of a jaxpr in a parameter, in which every number counts."""
+        if id(jaxpr) not in self._jaxprs:
+            self.alive.append(jaxpr)
+            self._jaxprs[id(jaxpr)] = self._number(("jaxpr", self._equations(*opened(jaxpr))))
+        return self._jaxprs[id(jaxpr)]
+
+    def _equations(self, jaxpr: Any, consts: Any) -> Hashable:
+        numbers: dict[Any, Hashable] = {}
+        if consts:
+            for variable, const in zip(jaxpr.constvars, consts, strict=True):
+                self.alive.append(const)
+                numbers[variable] = (const_key(const), self.aval(variable.aval))
+        else:
+            for variable in jaxpr.constvars:
+                numbers[variable] = (len(numbers), self.aval(variable.aval))
+        for variable in jaxpr.invars:
+            numbers[variable] = (len(numbers), self.aval(variable.aval))
+
+        def atom(each: Any) -> Hashable:
+            if not hasattr(each, "val"):
+                return numbers[each]
+            if not isinstance(each.aval.dtype, np.dtype):
+                self.alive.append(each.val)
+                return ("literal", self.aval(each.aval), id(each.val))
+            return ("literal", self.aval(each.aval), np.asarray(each.val, each.aval.dtype).tobytes())
+
+        rows = []
+        for equation in jaxpr.eqns:
+            operands = tuple(map(atom, equation.invars))
+            params = self._parameters(equation, sliced=False)
+            outputs = tuple(self.aval(variable.aval) for variable in equation.outvars)
+            for variable in equation.outvars:
+                numbers[variable] = len(numbers)
+            self.alive.append(equation.ctx)
+            rows.append(self._number((id(equation.primitive), id(equation.ctx), params, operands, outputs)))
+        return (len(jaxpr.invars), tuple(rows), tuple(map(atom, jaxpr.outvars)))
+
+
+def _identity(value: Any) -> Hashable:
+    """What tells values that are made anew for each equation apart where they may differ."""
+    if value is None or type(value) in (str, bool, int):
+        return (type(value), value)
+    if type(value) is tuple and all(type(one) is int for one in value):
+        return value
+    return id(value)

@@ -1,0 +1,181 @@
+"""How equal stretches of a program hang together: what one hands to the next, what all read, what each has of its own.
+
+`period` operations that are repeated `count` times are one scan where each operand of each operation is, in all
+repetitions, one of three things: made in the same repetition at the same place, made in the repetition before at the
+same place (carried), or made before the first of them (read from outside; another one each time, or always the same).
+The first repetition may take from outside what the others carry.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from scanify.rolling.program import Atom, Number, Program
+
+# The result at `place` of a repetition: the operation's position in it and the index of its output.
+Place = tuple[int, int]
+# An operand in a repetition: the operation's position in it and the index of the operand.
+Operand = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Wired:
+    """Repetitions that can be one scan.
+
+    `carried`: operands that are what the repetition before made, with its place. `outside`: operands that are made
+    before the first repetition, with what each repetition has there.
+    """
+
+    start: int
+    period: int
+    count: int
+    carried: dict[Operand, Place]
+    outside: dict[Operand, list[Atom]]
+
+    @property
+    def stop(self) -> int:
+        """The operation after the last."""
+        return self.start + self.period * self.count
+
+
+class Wires:
+    """Where the values of a program are made and read."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        count = len(program.avals)
+        self.made = [-1] * count
+        self.output = [0] * count
+        self.last_use = [-1] * count
+        for at, operation in enumerate(program.operations):
+            for index, value in enumerate(operation.outputs):
+                self.made[value], self.output[value] = at, index
+            for atom in operation.inputs:
+                if type(atom) is int:
+                    self.last_use[atom] = at
+        for atom in program.outputs:
+            if type(atom) is int:
+                self.last_use[atom] = len(program.operations)
+
+    @cached_property
+    def bytes(self) -> list[int]:
+        """The size of each value; of one that has no size (a token, a mutable array) more than any other."""
+        return [_bytes(aval) for aval in self.program.avals]
+
+    def cuts(self, start: int, stop: int, period: int) -> list[int]:
+        """Where to begin a repetition of a stretch that has a period: the places at which the least is carried, first.
+
+        They are places of the second period, so that there is one period before each of them.
+        """
+        operations, made = self.program.operations, self.made
+        crossing = [0] * (2 * period + 1)
+        reach: dict[int, int] = {}
+        for use in range(start, min(stop, start + 3 * period)):
+            for atom in operations[use].inputs:
+                if type(atom) is not int or made[atom] < start or use - made[atom] >= 2 * period:
+                    continue
+                if self._again(use, period, stop, atom):
+                    reach[atom] = use
+        for value, use in reach.items():
+            first, last = max(made[value] + 1, start + period), min(use, start + 2 * period - 1)
+            if first <= last:
+                crossing[first - start] += self.bytes[value] + 1
+                crossing[last - start + 1] -= self.bytes[value] + 1
+        cost, costs = sum(crossing[:period]), []
+        for at in range(period, 2 * period):
+            cost += crossing[at]
+            costs.append((cost, at + start))
+        return [at for _, at in sorted(costs)]
+
+    def _again(self, use: int, period: int, stop: int, value: int) -> bool:
+        """Whether a period later, or one before, the same distance lies between the use and what is used."""
+        operations, made = self.program.operations, self.made
+        index = operations[use].inputs.index(value)
+        for other in (use + period, use - period):
+            if 0 <= other < stop:
+                atom = operations[other].inputs[index]
+                if type(atom) is int and other - made[atom] == use - made[value]:
+                    return True
+        return False
+
+    def wired(self, start: int, stop: int, period: int, least: int) -> Iterator[Wired]:
+        """The longest stretches from `start` on in which repetitions hang together, of at least `least` of them."""
+        while start + least * period <= stop:
+            found = self._longest(start, (stop - start) // period, period)
+            if found.count >= least:
+                yield found
+                start = found.stop
+            else:
+                start += max(1, found.count - 1) * period
+
+    def _longest(self, start: int, most: int, period: int) -> Wired:
+        """As many repetitions as hang together."""
+        operations = self.program.operations
+        operands = [(at, index) for at in range(period) for index in range(len(operations[start + at].inputs))]
+        local: list[tuple[int, int, Place]] = []
+        open_: list[Operand] = []  # of which the second repetition says whether they are carried
+        outside: dict[Operand, list[Atom]] = {}
+        for operand in operands:
+            atom = operations[start + operand[0]].inputs[operand[1]]
+            place = self._place(atom, start)
+            if place is None:
+                outside[operand] = [atom]
+                open_.append(operand)
+            else:
+                local.append((*operand, place))
+        carried: dict[Operand, Place] = {}
+        count = 1
+        while count < most and self._hangs(start, period, count, local, open_, carried, outside):
+            count += 1
+        for operand in carried:
+            del outside[operand][1:]
+        for atoms in outside.values():
+            del atoms[count:]
+        return Wired(start, period, count, carried, outside)
+
+    def _hangs(
+        self,
+        start: int,
+        period: int,
+        count: int,
+        local: list[tuple[int, int, Place]],
+        open_: list[Operand],
+        carried: dict[Operand, Place],
+        outside: dict[Operand, list[Atom]],
+    ) -> bool:
+        """Whether one more repetition hangs together with those before; `carried` and `outside` are filled."""
+        operations = self.program.operations
+        here = start + count * period
+        for at, index, place in local:
+            if self._place(operations[here + at].inputs[index], here) != place:
+                return False
+        found: dict[Operand, Place] = {}
+        for operand in open_:
+            atom = operations[here + operand[0]].inputs[operand[1]]
+            place_outside = self._place(atom, start)
+            if place_outside is None:
+                if operand in carried:
+                    return False
+                outside[operand].append(atom)
+                continue
+            place_before = self._place(atom, here - period)
+            if place_before is None or place_before[0] >= period or carried.get(operand, place_before) != place_before:
+                return False
+            if count > 1 and operand not in carried:
+                return False
+            found[operand] = place_before
+        carried.update(found)
+        return True
+
+    def _place(self, atom: Atom, start: int) -> Place | None:
+        """Where a value is made, seen from `start`; None for what is made before."""
+        if isinstance(atom, Number) or self.made[atom] < start:
+            return None
+        return self.made[atom] - start, self.output[atom]
+
+
+def _bytes(aval: object) -> int:
+    size, dtype = getattr(aval, "size", None), getattr(aval, "dtype", None)
+    if size is None or dtype is None:
+        return 1 << 40
+    return int(size) * int(getattr(dtype, "itemsize", 8))
