@@ -12,6 +12,8 @@ from scanify.errors import CheckFailed, Exit, ScanifyError
 
 COMMANDS = ("check", "rewrite", "verify", "case", "explain", "rules")
 
+DEEPEST = 12_000
+
 HELP = """Rewrite Python loops over Equinox layers to scans over stacked layers, and prove that nothing changed.
 
 \b
@@ -68,4 +70,6 @@ def main() -> None:
     """The entry point of the `scanify` command."""
     # Trees and values live until the command ends: looking for what could go is a third of the time.
     gc.set_threshold(200_000, 50, 50)
+    # Generated code has sums of a thousand terms, which are trees of that depth, and a level takes some calls.
+    sys.setrecursionlimit(max(DEEPEST, sys.getrecursionlimit()))
     sys.exit(run(sys.argv[1:]))

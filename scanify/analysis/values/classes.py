@@ -23,7 +23,7 @@ _HARMLESS_DECORATORS = frozenset(
     "typeguard.typechecked equinox.module_update_wrapper jax.tree_util.register_pytree_node_class "
     "flax.struct.dataclass typing.runtime_checkable".split()
 )
-_MAX_DEPTH = 12
+_MAX_DEPTH = 40  # of classes that inherit from one another: more are a circle
 _OF_CLASS = re.compile(r"(?:\b[A-Z]\w*|\bcls|\bklass|\btype\([^()]*\))\Z")  # what is assigned to, up to the last name
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef

@@ -104,6 +104,7 @@ class Interpreter:
         self.probes: dict[ast.AST, Probe] = {}
         self.probed: set[ast.AST] = set()
         self.calling: list[ast.AST] = []
+        self.opened: list[ast.AST] = []  # the definitions of names for types that are being read
         self.generating: list[ListCell] = []  # what the generators that run have yielded, the innermost last
         self.steps = 0
         self.replacing: str | None = None

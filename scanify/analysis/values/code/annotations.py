@@ -4,6 +4,7 @@ import ast
 import re
 
 from scanify.analysis.index.meaning import Definition, External
+from scanify.analysis.index.module import Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values import tables
 from scanify.analysis.values.classes import dotted
@@ -165,8 +166,7 @@ def _named(run: Interpreter, env: Env, node: ast.expr, what: str) -> Value | Non
 
         return any_instance(run, meaning, what)
     if isinstance(meaning, Definition) and isinstance(meaning.node, ast.Assign):
-        target = unquoted(meaning.node.value)
-        return None if target is node else annotated(run, run.module_env(meaning.module), target, what)
+        return _aliased(run, meaning.module, meaning.node, what)
     qualname = meaning.qualname if isinstance(meaning, External) else ""
     if last in tables.KEY_TYPES:
         return Key()
@@ -175,3 +175,14 @@ def _named(run: Interpreter, env: Env, node: ast.expr, what: str) -> Value | Non
     if qualname.startswith("equinox."):
         return Instance(Library(qualname), exact=False, origin=what)
     return None
+
+
+def _aliased(run: Interpreter, module: Module, alias: ast.Assign, what: str) -> Value | None:
+    """What another name for a type says; of one that is made of itself (`Tree = Array | list["Tree"]`) nothing."""
+    if alias in run.opened:
+        return None
+    run.opened.append(alias)
+    try:
+        return annotated(run, run.module_env(module), alias.value, what)
+    finally:
+        run.opened.pop()
