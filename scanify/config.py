@@ -10,13 +10,15 @@ from scanify.errors import ScanifyError
 from scanify.source.root import project_root
 
 STACKS = ("init", "call")
+# What loops become, by the names of `scanify.emit.targets`: the first where nothing is said.
+TARGETS = ("scanify", "lax")
 # The remat policies by their names on the command line: "none" is a scan without rematerialisation.
 REMATS = ("none", "full", "nested", "offload", "save_all", "dots")
 # The other names that ScanCheckpointPolicy has for the same: False and True.
 SYNONYMS = {"false": "none", "true": "full"}
 # In place of a policy: that which `scanify.verify.measure.choose` chooses by what the cases measure.
 AUTO = "auto"
-KEYS = ("cases", "exclude", "memory-budget", "remat", "stack")
+KEYS = ("cases", "exclude", "memory-budget", "remat", "stack", "target")
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Config:
     cases: tuple[tuple[str, str], ...] = ()
     memory_budget: int | None = None
     files: tuple[tuple[str, str], ...] = ()
+    target: str = TARGETS[0]
 
 
 def load_config(paths: Iterable[Path]) -> Config:
@@ -67,6 +70,7 @@ def parse_config(file: Path) -> Config:
         root=file.parent,
         remat=_choice(_policy(table.get("remat")), "remat", (*REMATS, AUTO), where),
         stack=_choice(table.get("stack"), "stack", STACKS, where),
+        target=_choice(table.get("target"), "target", TARGETS, where) or TARGETS[0],
         exclude=_patterns(table, where),
         cases=tuple((name, case) for name, case, _ in _cases(table, where)),
         files=tuple((name, file) for name, _, file in _cases(table, where) if file is not None),

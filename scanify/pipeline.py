@@ -174,18 +174,19 @@ def rewrite_sources(
     stack: Stack | None = None,
     remat: str | None = None,
     accept: Callable[[Plan], bool] = lambda plan: plan.safe,
+    target: str = "scanify",
 ) -> Outcome:
     """Analyse the project and apply the plans that `accept` says yes to: without it, the safe ones.
 
-    `remat` is a policy by its name on the command line, None for that of the runtime. Raises CheckFailed where an edit
-    breaks one of the checks that every edit must pass.
+    `remat` is a policy by its name on the command line, None for that of the runtime. `target` is what the loops
+    become, by its name. Raises CheckFailed where an edit breaks one of the checks that every edit must pass.
     """
-    analysis = project.analyse(stack=stack)
+    analysis = _for_target(project, project.analyse(stack=stack), target, stack)
     plans = [loop for loop in analysis.loops if isinstance(loop, Plan)]
     beyond = tuple((plan, files) for plan in plans if (files := project.not_named(plan)))
     within = [plan for plan in plans if not project.not_named(plan)]
-    applied = tuple(plan for plan in within if accept(plan))
-    held = tuple(plan for plan in within if not accept(plan))
+    applied = _together([plan for plan in within if accept(plan)], within, target)
+    held = tuple(plan for plan in within if plan not in applied)
     before = project.texts()
     if not applied:
         return Outcome(analysis, (), held, beyond, before, before)
@@ -203,9 +204,10 @@ def rewrite_sources(
             if isinstance(loop, Plan) and _loop_text(texts, loop) not in left and not project.not_named(loop)
         ]
 
+    policy = "False" if remat == "none" else remat
     texts = {
         **before,
-        **rewrite_texts(before, applied, remat="False" if remat == "none" else remat, reanalyse=reanalyse),
+        **rewrite_texts(before, applied, remat=policy, reanalyse=reanalyse, target=target),
     }
     changes = {
         path: (encode(project.source(path), before[path]), encode(project.source(path), text))
@@ -213,6 +215,27 @@ def rewrite_sources(
         if text != before[path]
     }
     return Outcome(analysis, applied, held, beyond, before, texts, changes)
+
+
+def _for_target(project: Project, found: Analysis, target: str, stack: Stack | None) -> Analysis:
+    """The loops as a target can express them."""
+    if target == "scanify" or not any(isinstance(loop, Plan) for loop in found.loops):
+        return found
+    from scanify.emit.targets.fit import fitted
+
+    in_call = None if stack is not None else lambda: project.analyse(stack="call").loops
+    return replace(found, loops=fitted(found.loops, project.texts(), target, in_call))
+
+
+def _together(plans: Sequence[Plan], all_of_them: Sequence[Plan], target: str) -> tuple[Plan, ...]:
+    """The plans without those whose list another loop still walks, where a stack of the target is no list."""
+    if target == "scanify":
+        return tuple(plans)
+    from scanify.emit.targets.fit import sites
+
+    left = [plan for plan in all_of_them if plan not in plans]
+    mine = [plan for plan in plans if not any(sites(plan) & sites(other) for other in left)]
+    return tuple(mine) if len(mine) == len(plans) else _together(mine, all_of_them, target)
 
 
 def _loop_text(texts: Mapping[Path, str], plan: Plan | Refusal) -> tuple[Path, str]:

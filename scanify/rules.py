@@ -91,6 +91,7 @@ RULES: tuple[Rule, ...] = (
     Rule("SCN214", "other-use-of-list"),
     Rule("SCN215", "composed-by-caller"),
     Rule("SCN216", "carry-changes-shape"),
+    Rule("SCN217", "beyond-the-target"),
     Rule("SCN401", "outputs-differ"),
     Rule("SCN402", "gradients-differ"),
     Rule("SCN403", "remat-without-effect"),

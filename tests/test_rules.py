@@ -17,10 +17,10 @@ HEADINGS = {
 }
 ROLES = {"before", "after", "left-alone", "refused", "file"}
 OPTIONS = {
-    "before": {"stack", "remat", "unsafe", "file"},
+    "before": {"stack", "remat", "target", "unsafe", "file"},
     "after": {"file"},
     "left-alone": {"stack"},
-    "refused": {"stack", "file"},
+    "refused": {"stack", "target", "file"},
     "file": {"file"},
 }
 
@@ -145,7 +145,10 @@ def run_fence(example: Example, fence: Fence, folder: Path) -> tuple[object, Map
     before = {source.path: source.text for source in project.sources}
     assert len(before) == len(files)
     stack = fence.option("stack")
-    outcome = rewrite_sources(project, stack=stack, remat=fence.option("remat"), accept=lambda plan: True)
+    target = fence.option("target") or "scanify"
+    outcome = rewrite_sources(
+        project, stack=stack, remat=fence.option("remat"), accept=lambda plan: True, target=target
+    )
     return outcome.analysis, outcome.texts, before
 
 

@@ -2,13 +2,13 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 import click
 
-from scanify.config import AUTO, REMATS, STACKS, SYNONYMS, Config, load_config
+from scanify.config import AUTO, REMATS, STACKS, SYNONYMS, TARGETS, Config, load_config
 from scanify.errors import ScanifyError
 from scanify.pipeline import Project, Stack
 from scanify.source.discover import Selection
@@ -26,6 +26,13 @@ stack_option: Decorator = click.option(
     help="Where layers are stacked: where the list is built (init), which changes the parameter tree, or inside the "
     "call (call). Without it, each loop gets init where all uses of its list are understood, and call where the list "
     "comes from elsewhere.",
+)
+
+target_option: Decorator = click.option(
+    "--target",
+    type=click.Choice(TARGETS),
+    help="What loops become: stacks of scanify.nn (scanify, the default), or jax.lax.scan with no library but jax and "
+    "equinox (lax).",
 )
 
 REMAT_CHOICE = click.Choice((*REMATS, *SYNONYMS), case_sensitive=False)
@@ -79,6 +86,14 @@ class Given:
     config: Config
     stack: Stack | None
     stdin: bytes | None = None
+    target: str = TARGETS[0]
+
+    @property
+    def policy_at_run_time(self) -> bool:
+        """Whether one rewritten text can be verified under every policy."""
+        from scanify.emit.targets import TARGETS
+
+        return TARGETS[self.target].POLICY_AT_RUN_TIME
 
 
 def load_project(
@@ -88,13 +103,15 @@ def load_project(
     *,
     no_exclude: bool = False,
     no_gitignore: bool = False,
+    target: str | None = None,
 ) -> Given:
     """Read the files that `paths` name.
 
     Says on standard error where there is no Python file at all. Raises ScanifyError where a path does not exist.
     """
     if STDIN in paths:
-        return _from_stdin(paths, stack, stdin_filename, no_exclude=no_exclude, no_gitignore=no_gitignore)
+        given = _from_stdin(paths, stack, stdin_filename, no_exclude=no_exclude, no_gitignore=no_gitignore)
+        return replace(given, target=target or given.config.target)
     if stdin_filename is not None:
         raise ScanifyError(f"--stdin-filename goes with `{STDIN}` for standard input; got {', '.join(paths)}")
     files = [Path(path) for path in paths]
@@ -103,7 +120,7 @@ def load_project(
     project = Project.load(files, selection=selection)
     if not project.sources and not project.skipped:
         click.echo(f"scanify: {_nothing(files, selection)}", err=True)
-    return Given(project, config, _stack(stack, config))
+    return Given(project, config, _stack(stack, config), target=target or config.target)
 
 
 def _nothing(files: list[Path], selection: Selection) -> str:
@@ -136,3 +153,12 @@ def _from_stdin(
 
 def _stack(option: str | None, config: Config) -> Stack | None:
     return cast(Stack | None, option or config.stack)
+
+
+def demand_policy_at_run_time(given: Given, what: str) -> None:
+    """Raises ScanifyError where a rewritten text has one policy only; `what` begins its message."""
+    if not given.policy_at_run_time:
+        raise ScanifyError(
+            f"{what} on one rewritten text, and the target {given.target} writes the policy into the text; name one "
+            "policy with --remat, or take the target scanify"
+        )

@@ -11,7 +11,16 @@ from scanify.commands.advice import advice_on
 from scanify.commands.by_hand import ByHand, demand_file, since, two_files
 from scanify.commands.cases import CaseRun, choose_run, demand_importable, limit_options, verify_by_hand, verify_outcome
 from scanify.commands.certificates import proofs_into, replay_file
-from scanify.commands.common import REMAT_CHOICE, STDIN, Given, advise_option, load_project, stack_option
+from scanify.commands.common import (
+    REMAT_CHOICE,
+    STDIN,
+    Given,
+    advise_option,
+    demand_policy_at_run_time,
+    load_project,
+    stack_option,
+    target_option,
+)
 from scanify.commands.proposed import proposed_run
 from scanify.config import REMATS, SYNONYMS, load_config
 from scanify.errors import Exit, ScanifyError
@@ -62,6 +71,7 @@ FORMATS = ("text", "json", "markdown", "junit", "html")
     "it has an effect on the stacks of scanify.nn alone.",
 )
 @stack_option
+@target_option
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write the report to this file.")
 @click.option("--measure/--no-measure", default=True, show_default=True, help="Compile both versions and measure them.")
@@ -95,6 +105,7 @@ def command(
     against: str | None,
     remats: tuple[str, ...],
     stack: str | None,
+    target: str | None,
     form: str,
     output: str | None,
     measure: bool,
@@ -121,8 +132,8 @@ def command(
         if any(each is not None for each in (file, before, after, against, certificate)) or cases:
             raise ScanifyError("--replay checks a certificate and runs nothing: give it alone")
         return replay_file(replay)
-    _check_mode(file, before, after, against, stack)
-    given = load_project((file,), stack) if file is not None and against is None else None
+    _check_mode(file, before, after, against, stack or target)
+    given = load_project((file,), stack, target=target) if file is not None and against is None else None
     named = [Path(each) for each in (file, before, after) if each is not None]
     config = load_config(named) if given is None else given.config
     run = choose_run(cases, config, time_limit, memory_limit, abstract=abstract, cache=not no_cache, execute=execute)
@@ -153,9 +164,7 @@ def _change(before: str | None, after: str | None, against: str | None, file: st
     return since(against, file, tuple(case.path for case in run.cases))
 
 
-def _check_mode(
-    file: str | None, before: str | None, after: str | None, against: str | None, stack: str | None
-) -> None:
+def _check_mode(file: str | None, before: str | None, after: str | None, against: str | None, how: str | None) -> None:
     """Raises ScanifyError where the options do not say which two versions are meant."""
     if (before is None) != (after is None):
         raise ScanifyError("--before and --after go together: give both files")
@@ -164,8 +173,10 @@ def _check_mode(
         raise ScanifyError("--against compares with a git revision, --before and --after two files; give one of them")
     if before is not None and file is not None:
         raise ScanifyError(f"--before and --after name the two files to compare; leave out {file}")
-    if any(modes) and stack is not None:
-        raise ScanifyError("--stack is how scanify rewrites a file; it has no meaning for a version written by hand")
+    if any(modes) and how is not None:
+        raise ScanifyError(
+            "--stack and --target are how scanify rewrites a file; they have no meaning for a version written by hand"
+        )
     if file == STDIN:
         raise ScanifyError("standard input cannot be verified; name a file")
     if not any(modes):
@@ -179,9 +190,11 @@ def _rewritten(given: Given, run: CaseRun, policies: tuple[str, ...], *, measure
     """Verify the file that was given against what scanify makes of it."""
     outcome = _rewrite(given, policies)
     _demand_changes(outcome, given)
-    result = verify_outcome(
-        outcome, given.project, run, requested=_requested(policies), measure=measure, policies=policies or REMATS
-    )
+    compared: tuple[str | None, ...] = policies or REMATS
+    requested = _requested(policies)
+    if not given.policy_at_run_time:
+        compared, requested = (None,), None  # as it is written
+    result = verify_outcome(outcome, given.project, run, requested=requested, measure=measure, policies=compared)
     if advise and result.good:
         found = advice_on(partial(verify_outcome, outcome, given.project, run, requested=None))
         result = replace(result, advice=found)
@@ -189,7 +202,15 @@ def _rewritten(given: Given, run: CaseRun, policies: tuple[str, ...], *, measure
 
 
 def _rewrite(given: Given, policies: tuple[str, ...]) -> Outcome:
-    return rewrite_sources(given.project, stack=given.stack, remat=_requested(policies), accept=lambda plan: True)
+    if len(policies) > 1:
+        demand_policy_at_run_time(given, "several policies are compared")
+    return rewrite_sources(
+        given.project,
+        stack=given.stack,
+        remat=_requested(policies),
+        accept=lambda plan: True,
+        target=given.target,
+    )
 
 
 def _requested(policies: tuple[str, ...]) -> str | None:

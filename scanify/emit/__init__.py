@@ -1,9 +1,10 @@
 """Emission: plans become edits, edits become texts, and every text is checked before it may be written.
 
-The straight line: a target's module turns plans into edits (`array_stacked`), `imports` adds what they need, `apply`
+The straight line: a target's module turns plans into edits (`targets/`), `imports` adds what they need, `apply`
 applies them, `checks` looks at the result. Nothing here reads or writes files.
 """
 
-from scanify.emit.rewrite import POLICIES, TARGETS, rewrite_texts
+from scanify.emit.rewrite import POLICIES, rewrite_texts
+from scanify.emit.targets import TARGETS
 
 __all__ = ["POLICIES", "TARGETS", "rewrite_texts"]

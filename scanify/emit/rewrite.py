@@ -14,16 +14,15 @@ from scanify.emit.checks import (
     second_run_changes_nothing,
 )
 from scanify.emit.edits import Edit
-from scanify.emit.loops import array_stacked
+from scanify.emit.helpers import helper_edits, helper_names
 from scanify.emit.names.dead_stores import dead_stores
-from scanify.emit.names.imports import bind_all
+from scanify.emit.names.imports import Import, bind_all
 from scanify.emit.names.unused_imports import unused_imports
 from scanify.emit.target import Context, Target
+from scanify.emit.targets import SCANIFY, TARGETS
 from scanify.emit.text.house_style import HouseStyle, house_style
 from scanify.emit.tidy import tidied
 from scanify.errors import ScanifyError
-
-TARGETS: dict[str, Target] = {"array-stacked": array_stacked}
 
 POLICIES = ("full", "nested", "offload", "save_all", "dots")
 """The policies that have a name. True and False are policies too."""
@@ -37,7 +36,7 @@ def rewrite_texts(
     *,
     remat: str | None = None,
     reanalyse: Reanalyse | None = None,
-    target: str = "array-stacked",
+    target: str = SCANIFY,
 ) -> dict[Path, str]:
     """Carry out the plans: the new texts of the files that change.
 
@@ -57,11 +56,16 @@ def rewrite_texts(
         raise ScanifyError(f"expected a target among {', '.join(TARGETS)}, got {target!r}")
     emitter = TARGETS[target]
     policy = policy_expression(remat)
-    names, added = _bound(plans, texts, emitter)
+    needed = _needed(plans, emitter, policy)
+    names, added = _bound(texts, needed, emitter)
     houses = {path: house_of(path, texts[path], plans) for path in files_of(plans)}
-    made = emitter.edits(plans, Context(texts, names, houses, policy))
-    imports = _imports(texts, made, names, added, emitter.MODULE)
-    edits = in_order([*imports, *made])
+    context = Context(texts, names, houses, policy)
+    made, others = emitter.edits(plans, context), emitter.elsewhere(plans, context)
+    called = [*made, *others]
+    helpers = [edit for path in names for edit in helper_edits(path, texts[path], called, emitter.HELPERS, names[path])]
+    others = [*helpers, *others]
+    imports = _imports(texts, [*others, *made], names, added, needed)
+    edits = in_order([*imports, *others, *made])
     new = apply_all(texts, edits)
     changes = [
         Change(
@@ -69,7 +73,7 @@ def rewrite_texts(
             before=texts[path],
             after=after,
             edits=tuple(edit for edit in edits if edit.path == path),
-            planned=planned_stretches(texts[path], path, plans, imports),
+            planned=planned_stretches(texts[path], path, plans, [*imports, *others]),
         )
         for path, after in sorted(new.items())
     ]
@@ -81,16 +85,21 @@ def rewrite_texts(
     return new
 
 
+def _needed(plans: Sequence[Plan], emitter: Target, policy: str | None) -> dict[Path, list[Import]]:
+    """What each file must import, in order."""
+    needed = set().union(*(emitter.needed(plan, policy) for plan in plans))
+    return {path: sorted(one for at, one in needed if at == path) for path in sorted({path for path, _ in needed})}
+
+
 def _bound(
-    plans: Sequence[Plan], texts: Mapping[Path, str], emitter: Target
+    texts: Mapping[Path, str], needed: Mapping[Path, Sequence[Import]], emitter: Target
 ) -> tuple[dict[Path, Mapping[str, str]], list[Edit]]:
-    """The local names of the target's classes in each file that needs them, and the edits that import them."""
+    """The local names of what the target imports and of its helpers in each file, and the edits that import."""
     names: dict[Path, Mapping[str, str]] = {}
     imports: list[Edit] = []
-    needed = set().union(*(emitter.needed(plan) for plan in plans))
-    for path in sorted({path for path, _ in needed}):
-        bindings = bind_all(path, texts[path], emitter.MODULE, sorted(name for at, name in needed if at == path))
-        names[path] = bindings.names
+    for path, wanted in needed.items():
+        bindings = bind_all(path, texts[path], wanted)
+        names[path] = {**bindings.names, **helper_names(texts[path], emitter.HELPERS, bindings.names)}
         if bindings.edit is not None:
             imports.append(bindings.edit)
     return names, imports
@@ -101,7 +110,7 @@ def _imports(
     made: Sequence[Edit],
     names: Mapping[Path, Mapping[str, str]],
     added: Sequence[Edit],
-    library: str,
+    needed: Mapping[Path, Sequence[Import]],
 ) -> list[Edit]:
     """The edits of all imports: `added`, and those that take out what the new texts have no use for any more."""
     found: list[Edit] = []
@@ -113,10 +122,9 @@ def _imports(
             for edit in unused_imports(path, texts, after)
             if not any(start <= edit.end and edit.start <= end for start, end in places)
         ]
-        known = names.get(path, {})
         fewer = apply_edits(texts[path], unused)
-        bindings = bind_all(path, fewer, library, sorted(known))
-        if unused and bindings.names == known:
+        bindings = bind_all(path, fewer, needed.get(path, ()))
+        if unused and all(names[path][name] == local for name, local in bindings.names.items()):
             mine = composed(in_order(unused), [bindings.edit] if bindings.edit is not None else [], fewer)
         found += mine
     return found

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from scanify.analysis.plan import Plan
 from scanify.emit.edits import Edit
+from scanify.emit.names.imports import Import
 from scanify.emit.text.house_style import HouseStyle
 
 
@@ -17,8 +18,9 @@ from scanify.emit.text.house_style import HouseStyle
 class Context:
     """What an emitter needs beside the plans.
 
-    `texts` are the decoded texts of the files; `names` the local names of the target's classes in each file that needs
-    them; `houses` how each file is laid out; `remat` the policy as a Python expression, None where none was asked for.
+    `texts` are the decoded texts of the files; `names` the local names of the target's imports and helpers in each file
+    that needs them; `houses` how each file is laid out; `remat` the policy as a Python expression, None where none was
+    asked for.
     """
 
     texts: Mapping[Path, str]
@@ -27,15 +29,45 @@ class Context:
     remat: str | None = None
 
 
+@dataclass(frozen=True)
+class Helper:
+    """A function that a target writes into the files that call it: its text, laid out with four spaces.
+
+    The names of the target's imports and of its other helpers stand in the text as the target calls them.
+    """
+
+    text: str
+
+
 class Target(Protocol):
-    """An emitter: turns plans into edits. `MODULE` is what rewritten files import from."""
+    """An emitter: turns plans into edits. `HELPERS` are the functions that its edits may call, by name.
 
-    MODULE: str
+    `POLICY_AT_RUN_TIME` says that the remat policy is asked for when the program is traced, so that a verification can
+    compare one text under all of them; elsewhere the text is verified as it is written.
+    """
 
-    def needed(self, plan: Plan) -> frozenset[tuple[Path, str]]:
-        """The files in which the plan's edits use a class of the module, with its name."""
+    HELPERS: Mapping[str, Helper]
+    POLICY_AT_RUN_TIME: bool
+
+    def refusal(self, plan: Plan) -> str | None:
+        """Why the target cannot express the loop, None where it can."""
+        ...
+
+    def unstackable(self, plan: Plan, plans: Sequence[Plan], texts: Mapping[Path, str]) -> str | None:
+        """Why the list cannot be built stacked, though the loop can be rewritten; None where it can.
+
+        `plans` are all that are to be rewritten, `texts` the files of the project.
+        """
+        ...
+
+    def needed(self, plan: Plan, remat: str | None) -> frozenset[tuple[Path, Import]]:
+        """What the plan's edits, and the helpers that they call, import in which file under a policy."""
         ...
 
     def edits(self, plans: Sequence[Plan], context: Context) -> list[Edit]:
-        """The edits of all plans, imports left out."""
+        """The edits of all plans, imports and helpers left out."""
+        ...
+
+    def elsewhere(self, plans: Sequence[Plan], context: Context) -> list[Edit]:
+        """The edits outside of the loops and of the places where their lists are built and annotated."""
         ...

@@ -23,9 +23,13 @@ ANNOTATIONS = {
 }
 
 
+def stack_of(element: str | None) -> str:
+    return "Stack" if element is None else f"Stack[{element}]"
+
+
 @pytest.mark.parametrize("old", ANNOTATIONS)
 def test_the_list_in_an_annotation_becomes_a_stack(old: str) -> None:
-    assert stacked(old, "Stack", element_of(old)) == ANNOTATIONS[old]
+    assert stacked(old, stack_of, element_of(old)) == ANNOTATIONS[old]
 
 
 LOOP = body("for layer in self.layers:\n    x = layer(x)\nreturn x")

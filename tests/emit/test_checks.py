@@ -9,8 +9,8 @@ import pytest
 from scanify.emit import rewrite_texts
 from scanify.emit.checks import CHECKS, Change, second_run_changes_nothing
 from scanify.emit.edits import Edit
-from scanify.emit.loops import array_stacked
 from scanify.emit.target import Context
+from scanify.emit.targets import array_stacked
 from scanify.errors import CheckFailed, Exit
 
 PATH = Path("model.py")

@@ -1,7 +1,7 @@
 """Annotations of a list that becomes a stack: `list[Block]`, alone or inside of another annotation."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from scanify.analysis.plan import Wrap
 from scanify.emit.loops.enclosing import Module, enclosing_function, module
@@ -10,16 +10,16 @@ _SEQUENCES = frozenset("list List tuple Tuple Sequence MutableSequence Collectio
 _NO_MODULES = _SEQUENCES | frozenset("dict Dict set Callable object type Type Mapping".split())
 
 
-def stacked(old: str, name: str, element: str | None) -> str:
-    """The annotation with `name[element]` where it speaks of a list; what stands around that stays.
+def stacked(old: str, stack_of: Callable[[str | None], str], element: str | None) -> str:
+    """The annotation with `stack_of(element)` where it speaks of a list; what stands around that stays.
 
-    A stack is generic over modules: one of tuples or functions is a `name` alone.
+    A stack is generic over modules: one of tuples or functions is `stack_of(None)`.
     """
     quote = old[:1] if old[:1] in ("'", '"') and old[:1] == old[-1:] else ""
     plain = old[1:-1] if quote else old
     if element is not None and _last_name(element.strip("'\"")) in _NO_MODULES:
         element = None
-    new = name if element is None else f"{name}[{element}]"
+    new = stack_of(element)
     found = _list_in(plain)
     start, end = found if found is not None else (0, len(plain))
     return f"{quote}{plain[:start]}{new}{plain[end:]}{quote}"

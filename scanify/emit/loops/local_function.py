@@ -1,19 +1,13 @@
-"""The loop's body as a local function, kept word for word: only the header changes, and a `return` is added."""
+"""A loop as a function over one layer in front of a call of `fold_via` or `collect_via`."""
 
 import re
-from collections.abc import Sequence, Set
-from dataclasses import dataclass, replace
-
-import libcst as cst
 
 from scanify.analysis.plan import Plan
 from scanify.emit.edits import Edit
-from scanify.emit.loops.collecting import appended, renamed
 from scanify.emit.loops.comments import comments_of, without
-from scanify.emit.loops.early_exits import body_of_function
 from scanify.emit.loops.enclosing import begins_function
+from scanify.emit.loops.function import flat, function_over_layer
 from scanify.emit.loops.loops_around import loops_around
-from scanify.emit.loops.outputs import Outputs, outputs_of, outputs_of_appended
 from scanify.emit.names.free_names import free_names
 from scanify.emit.names.fresh_name import fresh
 from scanify.emit.text import layout
@@ -30,28 +24,21 @@ def scope_start(text: str, offset: int) -> int:
     return around[-1] if around else 0
 
 
-@dataclass(frozen=True)
-class _Function:
-    """The function's text from `def` on, without its last line end, and how it gives its outputs."""
-
-    text: str
-    outputs: Outputs
-
-
 def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, given: set[str]) -> list[Edit]:
     """The edits that turn the loop into a function over one layer and a call of `fold_via` or `collect_via`.
 
     `given` holds the names of the functions already made in the loop's scope, and takes this one's.
     """
     style, newline = loop.style, loop.style.newline
-    name = fresh(f"apply_{_one_name(plan.layer).lstrip('_') or 'layer'}", plan.taken | given)
+    name = fresh(f"apply_{one_name(plan.layer).lstrip('_') or 'layer'}", plan.taken | given)
     given.add(name)
-    function = _function(plan, loop, name, (), given)
+    parameters, unpacking = _parameters(plan)
+    function = function_over_layer(plan, loop, name, parameters, unpacking, given)
     around = loops_around(text, loop.start, loop.end)
     shared = around.given(free_names(f"{function.text}{newline}")) if around is not None else []
     front = None
     if around is not None and shared is not None:
-        function = _function(plan, loop, name, shared, given)
+        function = function_over_layer(plan, loop, name, [*parameters, *shared], unpacking, given)
         front = _moved(function.text, style, around.indent)
     axes = [str(xs.axis) for xs in plan.xs] + ["None" for _ in shared or () if front is not None]
     apply = [name, *([f"in_axes={layout.tuple_display(axes)}"] if axes else [])]
@@ -76,32 +63,8 @@ def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, gi
         ahead = "".join(f"{line}{newline}{style.indent}" for line in plan.ahead)
         whole = f"{ahead.rstrip(' ' + chr(9))}{blank}{style.indent}{whole}"
     made_here = [Edit(plan.place.path, loop.start, loop.end, whole)]
-    at = _blank_line_before(text, loop) if not plan.ahead else None
+    at = blank_line_before(text, loop) if not plan.ahead else None
     return made_here if at is None else [Edit(plan.place.path, at, at, blank), *made_here]
-
-
-def _function(plan: Plan, loop: LoopText, name: str, shared: Sequence[str], given: Set[str]) -> _Function:
-    newline, taken = loop.style.newline, plan.taken | given
-    parameters, unpacking = _parameters(plan)
-    carry = layout.pattern(plan.carry)
-    state = f"({carry})" if len(plan.carry) > 1 else carry
-    lists = appended(plan, loop, taken) if plan.collections else None
-    comment = ""
-    if lists is not None:
-        outputs = outputs_of_appended(plan.collections, lists.values, state, taken)
-        body, comment = lists.body, f"  {lists.comment}" if lists.comment else ""
-    else:
-        inner = {one.name: fresh(f"layer_{one.name.lstrip('_')}", taken) for one in plan.collections}
-        renamed_body = renamed(loop.body, inner) if inner else None
-        inner = inner if renamed_body is not None else {}
-        outputs = outputs_of(plan.collections, plan.exits, carry, state, taken, inner)
-        source = loop if renamed_body is None else replace(loop, body=renamed_body)
-        body = body_of_function(plan, source, outputs, state)
-    lines = [
-        f"def {name}({', '.join([*parameters, *shared])}):{loop.after_colon}",
-        *(f"{loop.indent}{line}" for line in (*unpacking, *outputs.begin)),
-    ]
-    return _Function(f"{newline.join(lines)}{newline}{body}{loop.indent}return {outputs.returned}{comment}", outputs)
 
 
 def _moved(function: str, style: layout.Style, indent: str) -> str | None:
@@ -137,7 +100,7 @@ def _parameters(plan: Plan) -> tuple[list[str], list[str]]:
     if not layer.isidentifier():
         layer = fresh("layer", used)
         used.add(layer)
-        unpacking.append(f"{_flat(plan.layer)} = {layer}")
+        unpacking.append(f"{flat(plan.layer)} = {layer}")
     parameters = [layer, state]
     for index, xs in enumerate(plan.xs):
         later = {other.target for other in plan.xs[index + 1 :]}
@@ -148,26 +111,16 @@ def _parameters(plan: Plan) -> tuple[list[str], list[str]]:
         used.add(name)
         parameters.append(name)
         if not xs.target.isidentifier():
-            unpacking.append(f"{_flat(xs.target)} = {name}")
+            unpacking.append(f"{flat(xs.target)} = {name}")
     return parameters, unpacking
 
 
-def _one_name(layer: str) -> str:
+def one_name(layer: str) -> str:
     """The layer's name; "layer" where it is a tuple that the loop unpacks."""
     return layer if layer.isidentifier() else "layer"
 
 
-def _flat(target: str) -> str:
-    """A tuple pattern without its outer parentheses, as one writes it in an assignment."""
-    if "\n" in target or "\r" in target:
-        return target
-    node = cst.parse_expression(target)
-    if isinstance(node, cst.Tuple) and len(node.lpar) == 1 and node.elements:
-        return cst.Module([]).code_for_node(node.with_changes(lpar=[], rpar=[])).strip()
-    return target
-
-
-def _blank_line_before(text: str, loop: LoopText) -> int | None:
+def blank_line_before(text: str, loop: LoopText) -> int | None:
     """Where black would put a blank line above the function: None where there is one or where a function begins.
 
     Comments above the loop stay with it.

@@ -1,4 +1,4 @@
-"""Importing the target's class: once a file, at run time, where a person would put it."""
+"""Importing what the target needs: once a file, at run time, where a person would put it."""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -13,6 +13,15 @@ from scanify.emit.edits import Edit
 from scanify.emit.names.fresh_name import fresh
 from scanify.emit.text.newlines import newline_of
 from scanify.source.notebook.text import is_notebook
+
+
+@dataclass(frozen=True, order=True)
+class Import:
+    """`from module import name`; `import module as name` where it is the `whole` module."""
+
+    module: str
+    name: str
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -39,26 +48,42 @@ def bind(path: Path, text: str, module: str, name: str) -> Binding:
                 if local not in uses.bound_otherwise:
                     return Binding(local, None)
     local = fresh(f"Scanify{name}", uses.names) if name in uses.bound_otherwise else name
-    edit = _merged(path, tree, text, module, name, local) or _inserted(path, tree, text, module, name, local)
+    line = f"from {module} import {name}{f' as {local}' if local != name else ''}{newline_of(text)}"
+    edit = _merged(path, tree, text, module, name, local) or _inserted(path, tree, text, (1, module), line)
     return Binding(local, edit)
 
 
 @dataclass(frozen=True)
 class Bindings:
-    """The local names of several classes of one module, by name, and the one edit that imports them."""
+    """The local names of several imports, by name, and the one edit that makes them."""
 
     names: Mapping[str, str]
     edit: Edit | None
 
 
-def bind_all(path: Path, text: str, module: str, names: Iterable[str]) -> Bindings:
+def bind_module(path: Path, text: str, module: str, name: str) -> Binding:
+    """How the whole of `module` is called in a file, with the edit that imports it as `name` where nothing does."""
+    tree = cst.parse_module(text)
+    uses = _Uses(module, "")
+    tree.visit(uses)
+    for statement in tree.body:
+        for local in _imported_whole(statement, module):
+            if local not in uses.bound_otherwise:
+                return Binding(local, None)
+    local = fresh(name if name not in uses.bound_otherwise else f"scanify_{name}", uses.names)
+    line = f"import {module}{f' as {local}' if local != module else ''}{newline_of(text)}"
+    return Binding(local, _inserted(path, tree, text, (0, module), line))
+
+
+def bind_all(path: Path, text: str, imports: Iterable[Import]) -> Bindings:
     """`bind` for several names, each in the text that imports the ones before it: one line then holds them all."""
     found: dict[str, str] = {}
     edits: list[Edit] = []
     new = text
-    for name in names:
-        binding = bind(path, new, module, name)
-        found[name] = binding.name
+    for one in imports:
+        make = bind_module if one.whole else bind
+        binding = make(path, new, one.module, one.name)
+        found[one.name] = binding.name
         if binding.edit is not None:
             edits.append(binding.edit)
             new = apply_edits(new, [binding.edit])
@@ -75,19 +100,26 @@ class _Uses(cst.CSTVisitor):
     """The names of a file, and those that something other than our own import may bind."""
 
     def __init__(self, module: str, name: str) -> None:
-        self.module = module
+        self.module, self.name = module, name
         self.names: set[str] = set()
         self.bound_otherwise: set[str] = set()
 
     def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
-        ours = node.module is not None and not node.relative and get_full_name_for_node(node.module) == self.module
+        ours = (
+            bool(self.name)
+            and node.module is not None
+            and not node.relative
+            and get_full_name_for_node(node.module) == self.module
+        )
         if not isinstance(node.names, cst.ImportStar):
             for alias in node.names:
                 self._add(alias.evaluated_alias or alias.evaluated_name, ours)
         return False
 
     def visit_ImportAlias(self, node: cst.ImportAlias) -> bool:
-        self._add(node.evaluated_alias or node.evaluated_name.partition(".")[0], False)
+        name = node.evaluated_name
+        ours = _is_whole(name, node.evaluated_alias, self.module)
+        self._add(node.evaluated_alias or name.partition(".")[0], ours and not self.name)
         return False
 
     def visit_Param(self, node: cst.Param) -> None:
@@ -144,6 +176,22 @@ def _imported(statement: cst.BaseStatement, module: str) -> list[tuple[cst.Impor
     return found
 
 
+def _is_whole(name: str, alias: str | None, module: str) -> bool:
+    """Whether `import name as alias` binds the module itself: `import jax.numpy` binds `jax`."""
+    return name == module or (alias is None and name.partition(".")[0] == module)
+
+
+def _imported_whole(statement: cst.BaseStatement, module: str) -> list[str]:
+    """What the module itself is called by a statement of the file's own level, one that lies in no package."""
+    smalls = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
+    aliases = (alias for small in smalls if isinstance(small, cst.Import) for alias in small.names)
+    return [
+        alias.evaluated_alias or module
+        for alias in aliases
+        if _is_whole(alias.evaluated_name, alias.evaluated_alias, module)
+    ]
+
+
 def _offsets(tree: cst.Module, text: str) -> list[tuple[int, int]]:
     """The stretch of text of each statement of the module, the comments above it included."""
     at = sum(len(tree.code_for_node(line)) for line in tree.header)
@@ -185,10 +233,9 @@ def _has_comment(alias: cst.ImportAlias) -> bool:
     return isinstance(alias.comma, cst.Comma) and "#" in cst.Module([]).code_for_node(alias.comma)
 
 
-def _inserted(path: Path, tree: cst.Module, text: str, module: str, name: str, local: str) -> Edit:
-    """A new import line among the third-party imports of the file's first block of imports."""
+def _inserted(path: Path, tree: cst.Module, text: str, key: tuple[int, str], line: str) -> Edit:
+    """A new import line among the third-party imports of the file's first block of imports, by its sort key."""
     newline = newline_of(text)
-    line = f"from {module} import {name}{f' as {local}' if local != name else ''}{newline}"
     offsets = _offsets(tree, text)
     block = _leading_imports(tree, in_notebook=is_notebook(path))
     first = 1 if tree.get_docstring() is not None else 0
@@ -202,7 +249,7 @@ def _inserted(path: Path, tree: cst.Module, text: str, module: str, name: str, l
     groups = _groups(tree, rest)
     for group in groups:
         if any(_third_party(tree.body[i]) for i in group):
-            before = [i for i in group if _sort_key(tree.body[i]) <= (1, module)]
+            before = [i for i in group if _sort_key(tree.body[i]) <= key]
             if before:
                 return _after(path, text, offsets[before[-1]][1], line)
             start = offsets[group[0]][0] + _blank_lead(tree, group[0])

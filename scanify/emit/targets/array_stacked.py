@@ -1,45 +1,39 @@
-"""The target `array-stacked`: loops become calls of `scanify.nn.ArrayStacked`, or of `BlockSeq` where layers differ."""
+"""The target `scanify`: loops become calls of `scanify.nn.ArrayStacked`, or of `BlockSeq` where layers differ."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from scanify.analysis.facts import Span
-from scanify.analysis.plan import (
-    After,
-    Annotation,
-    Called,
-    CallStack,
-    Folded,
-    Holds,
-    InitStack,
-    LayerCall,
-    OneTrace,
-    Plan,
-    Wrap,
-)
+from scanify.analysis.plan import CallStack, Folded, Holds, LayerCall, OneTrace, Plan
 from scanify.emit.edits import Edit
-from scanify.emit.loops import annotations
 from scanify.emit.loops.comments import comments_of, without
 from scanify.emit.loops.local_function import call_of_local_function, scope_start
-from scanify.emit.loops.local_list import local_list
+from scanify.emit.loops.sites import Stacking, site_edits
+from scanify.emit.names.imports import Import
 from scanify.emit.names.names_in import names_in
-from scanify.emit.target import Context
+from scanify.emit.target import Context, Helper
 from scanify.emit.text import layout
-from scanify.emit.text.house_style import HouseStyle
-from scanify.emit.text.loop_text import LoopText, end_of_block, loop_text, step_of
+from scanify.emit.text.loop_text import LoopText, loop_text
 from scanify.emit.text.map_text import arguments_of, in_its_place, lambda_of
-from scanify.emit.text.newlines import LINE_END, indent_of, indent_width, line_start, line_stop, newline_of
 from scanify.errors import CheckFailed
 
-MODULE = "scanify.nn"
+HELPERS: Mapping[str, Helper] = {}
+POLICY_AT_RUN_TIME = True
 
 # Comments that speak to a tool about their own line: they stay on the statement's line however long it gets.
 _PRAGMAS = ("# noqa", "# type:", "# pyright:", "# pylint:", "# fmt:", "# ruff:", "# pragma:", "# ty:")
 
 
-def needed(plan: Plan) -> frozenset[tuple[Path, str]]:
+def refusal(plan: Plan) -> None:
+    """Every plan can be written: plans are made for this target."""
+
+
+def unstackable(plan: Plan, plans: Sequence[Plan], texts: Mapping[Path, str]) -> None:
+    """A stack of this target is a sequence of layers, so that every other use of the list stays as it is."""
+
+
+def needed(plan: Plan, remat: str | None) -> frozenset[tuple[Path, Import]]:
     """The files that need the name of a container: where the list is built and annotated, or the loop's own."""
-    name = plan.holds.value
+    name = Import("scanify.nn", plan.holds.value)
     if isinstance(plan.stack, CallStack):
         return frozenset({(plan.place.path, name)})
     return frozenset((item.place.path, name) for item in (*plan.stack.sites, *plan.stack.annotations))
@@ -51,12 +45,12 @@ def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
     given: dict[tuple[Path, int], set[str]] = {}  # the names already given to local functions, by scope
     for plan in plans:
         if not plan.loops:
-            made += _site_edits(plan, context)
+            made += site_edits(plan, context, _stacking(plan, context))
             continue
         collects = plan.ys == tuple(one.name for one in plan.collections)
         if plan.mapped is None and not (collects and plan.carry):
             raise CheckFailed(
-                f"{plan.place}: expected a fold for the target array-stacked, got a {plan.kind.value}"
+                f"{plan.place}: expected a fold for the target scanify, got a {plan.kind.value}"
                 f"{'' if collects else ' that collects outputs'}; nothing was written; please report this"
             )
         scope = scope_start(context.texts[plan.place.path], plan.place.span.start)
@@ -67,50 +61,8 @@ def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
             made.append(_fold_edit(plan, context, plan.folded))
         else:
             made += _loop_edits(plan, context, given_here)
-        made += _site_edits(plan, context)
+        made += site_edits(plan, context, _stacking(plan, context))
     return made
-
-
-def _site_edits(plan: Plan, context: Context) -> list[Edit]:
-    """What changes where the list is built and annotated; nothing where it is stacked in the call."""
-    if not isinstance(plan.stack, InitStack):
-        return []
-    made = [_annotation_edit(each, context, plan.holds) for each in plan.stack.annotations]
-    for site in plan.stack.sites:
-        if isinstance(site, Called):
-            made += _called_edits(site, context, plan.holds)
-        else:
-            made += _site_edits_of(site, context, plan.holds)
-    known = {(edit.path, edit.start) for edit in made}
-    for site in plan.stack.sites:
-        made += [edit for edit in _edits_beside(site, context, plan.holds) if (edit.path, edit.start) not in known]
-    return made
-
-
-def _edits_beside(site: Wrap | After | Called, context: Context, holds: Holds) -> list[Edit]:
-    """The annotations of what is assigned a stack now."""
-    if not isinstance(site, Wrap):
-        return []
-    path = site.place.path
-    text, name = context.texts[path], context.names[path][holds.value]
-    return [
-        Edit(path, start, end, annotations.stacked(text[start:end], name, annotations.element_of(text[start:end])))
-        for start, end in annotations.beside(site, text)
-    ]
-
-
-def _called_edits(site: Called, context: Context, holds: Holds) -> list[Edit]:
-    """`eqx.nn.Sequential(layers)` becomes `BlockSeq.of(layers)`: the name, and behind the argument the policy."""
-    path, span = site.place.path, site.place.span
-    edits = [Edit(path, span.start, span.end, f"{context.names[path][holds.value]}.of")]
-    if policy := _policy(context):
-        start, end = site.argument.span.start, site.argument.span.end
-        text = context.texts[path]
-        argument = layout.as_argument(text[start:end], alone=False)
-        before = text[line_start(text, start) : start]
-        between = ", " if before.strip() else f",{newline_of(text)}{before}"  # an argument on a line of its own
-        edits.append(Edit(path, start, end, between.join([argument, *policy])))
-    return edits
 
 
 def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
@@ -234,53 +186,23 @@ def _policy(context: Context) -> list[str]:
     return [] if context.remat is None else [f"gradient_checkpointing={context.remat}"]
 
 
-def _site_edits_of(site: Wrap | After, context: Context, holds: Holds) -> list[Edit]:
-    path, span = site.place.path, site.place.span
-    text, name, policy = context.texts[path], context.names[path][holds.value], _policy(context)
-    if isinstance(site, Wrap) and site.built is not None and holds is Holds.ARRAY_STACKED:
-        built = _built(text, span, name, policy, site.built, context.houses[path])
-        return [Edit(path, span.start, span.end, built)]
-    if isinstance(site, Wrap):
-        return [Edit(path, span.start, span.end, _wrapped(text, span, name, policy, context.houses[path]))]
-    style = _style(text, site.indent, context.houses[path])
-    end = end_of_block(text, span.end, indent_width(site.indent + "x"))
-    filled, mentions = local_list(site, text) or (site.target, [])
-    statement = layout.call(f"{site.target} = {name}.of", [filled, *policy], style)
-    renamed = [Edit(path, start, stop, filled) for start, stop in mentions]
-    return [*renamed, Edit(path, end, end, f"{style.newline}{site.indent}{statement}")]
+def elsewhere(plans: Sequence[Plan], context: Context) -> list[Edit]:
+    """A stack is a sequence of layers, so that nothing else changes."""
+    return []
 
 
-def _built(text: str, span: Span, name: str, policy: list[str], built: OneTrace, house: HouseStyle) -> str:
-    """`ArrayStacked.init(n, Block)(dim, key=keys)` in the place of the list that it builds."""
-    line = text[line_start(text, span.start) : span.start]
-    style = _style(text, indent_of(line), house)
-    before = line.removeprefix(style.indent) + (" " if line[-1:].isidentifier() else "")  # `return[...]`
-    after = text[span.end : line_stop(text, span.end)].partition("#")[0].rstrip()
-    first = [built.count, built.module, *policy, *(['in_axes="keys"'] if built.keys_alone else [])]
-    new = layout.curried(f"{before}{name}.init", first, built.arguments, style, after)
-    return new[len(line.removeprefix(style.indent)) : len(new) - len(after)]
+def _stacking(plan: Plan, context: Context) -> Callable[[Path], Stacking]:
+    """`ArrayStacked.of(layers)`, and `ArrayStacked.init(n, Block)(...)` where one call builds them all."""
 
+    def stacking(path: Path) -> Stacking:
+        name, policy = context.names[path][plan.holds.value], _policy(context)
 
-def _wrapped(text: str, span: Span, name: str, policy: list[str], house: HouseStyle) -> str:
-    """The expression inside `ArrayStacked.of(...)`; one that spans lines keeps its own layout."""
-    old = text[span.start : span.end]
-    arguments = [layout.as_argument(old, alone=not policy), *policy]
-    line = text[line_start(text, span.start) : span.start]
-    space = " " if line[-1:].isidentifier() else ""  # `return[...]`
-    if LINE_END.search(old):
-        return f"{space}{name}.of({', '.join(arguments)})"
-    style = _style(text, indent_of(line), house)
-    before = line.removeprefix(style.indent)
-    after = text[span.end : line_stop(text, span.end)].partition("#")[0].rstrip()
-    new = layout.call(f"{before}{space}{name}.of", arguments, style, after)
-    return new[len(before) : len(new) - len(after)]
+        def built(one: OneTrace) -> tuple[str, list[str]]:
+            return f"{name}.init", [one.count, one.module, *policy, *(['in_axes="keys"'] if one.keys_alone else [])]
 
+        def annotation(element: str | None) -> str:
+            return name if element is None else f"{name}[{element}]"
 
-def _style(text: str, indent: str, house: HouseStyle) -> layout.Style:
-    return house.style(indent, step_of(text, indent), newline_of(text))
+        return Stacking(f"{name}.of", tuple(policy), annotation, built if plan.holds is Holds.ARRAY_STACKED else None)
 
-
-def _annotation_edit(annotation: Annotation, context: Context, holds: Holds) -> Edit:
-    path, span = annotation.place.path, annotation.place.span
-    old, name = context.texts[path][span.start : span.end], context.names[path][holds.value]
-    return Edit(path, span.start, span.end, annotations.stacked(old, name, annotation.element))
+    return stacking

@@ -1,0 +1,123 @@
+"""Where a list of layers is built and annotated: a stack in its place, as the target writes one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from scanify.analysis.facts import Span
+from scanify.analysis.plan import After, Called, InitStack, OneTrace, Plan, Wrap
+from scanify.emit.edits import Edit
+from scanify.emit.loops import annotations
+from scanify.emit.loops.local_list import local_list
+from scanify.emit.target import Context
+from scanify.emit.text import layout
+from scanify.emit.text.house_style import HouseStyle
+from scanify.emit.text.loop_text import end_of_block, step_of
+from scanify.emit.text.newlines import LINE_END, indent_of, indent_width, line_start, line_stop, newline_of
+
+
+@dataclass(frozen=True)
+class Stacking:
+    """How a target writes a stack in one file: `head(layers, *more)`.
+
+    `annotation` is the type of a stack of the class given, of any where it is None. `built` is the head and the first
+    arguments of a call that builds all layers at once, None where the target has none or the plan is not for it.
+    """
+
+    head: str
+    more: tuple[str, ...]
+    annotation: Callable[[str | None], str]
+    built: Callable[[OneTrace], tuple[str, list[str]]] | None = None
+
+
+def site_edits(plan: Plan, context: Context, stacking: Callable[[Path], Stacking]) -> list[Edit]:
+    """What changes where the list is built and annotated; nothing where it is stacked in the call."""
+    if not isinstance(plan.stack, InitStack):
+        return []
+    made = []
+    for each in plan.stack.annotations:
+        path, span = each.place.path, each.place.span
+        old = context.texts[path][span.start : span.end]
+        new = annotations.stacked(old, stacking(path).annotation, each.element)
+        made.append(Edit(path, span.start, span.end, new))
+    for site in plan.stack.sites:
+        how = stacking(site.place.path)
+        made += _called_edits(site, context, how) if isinstance(site, Called) else _edits_of(site, context, how)
+    known = {(edit.path, edit.start) for edit in made}
+    for site in plan.stack.sites:
+        beside = _edits_beside(site, context, stacking(site.place.path))
+        made += [edit for edit in beside if (edit.path, edit.start) not in known]
+    return made
+
+
+def _edits_beside(site: Wrap | After | Called, context: Context, how: Stacking) -> list[Edit]:
+    """The annotations of what is assigned a stack now."""
+    if not isinstance(site, Wrap):
+        return []
+    path = site.place.path
+    text = context.texts[path]
+    return [
+        Edit(path, start, end, annotations.stacked(old, how.annotation, annotations.element_of(old)))
+        for start, end, old in ((start, end, text[start:end]) for start, end in annotations.beside(site, text))
+    ]
+
+
+def _called_edits(site: Called, context: Context, how: Stacking) -> list[Edit]:
+    """`eqx.nn.Sequential(layers)` becomes `BlockSeq.of(layers)`: the name, and behind the argument the policy."""
+    path, span = site.place.path, site.place.span
+    edits = [Edit(path, span.start, span.end, how.head)]
+    if how.more:
+        start, end = site.argument.span.start, site.argument.span.end
+        text = context.texts[path]
+        argument = layout.as_argument(text[start:end], alone=False)
+        before = text[line_start(text, start) : start]
+        between = ", " if before.strip() else f",{newline_of(text)}{before}"  # an argument on a line of its own
+        edits.append(Edit(path, start, end, between.join([argument, *how.more])))
+    return edits
+
+
+def _edits_of(site: Wrap | After, context: Context, how: Stacking) -> list[Edit]:
+    path, span = site.place.path, site.place.span
+    text, house = context.texts[path], context.houses[path]
+    if isinstance(site, Wrap):
+        if site.built is not None and how.built is not None:
+            new = _built(text, span, how.built(site.built), site.built.arguments, house)
+        else:
+            new = _wrapped(text, span, how, house)
+        return [Edit(path, span.start, span.end, new)]
+    style = _style(text, site.indent, house)
+    end = end_of_block(text, span.end, indent_width(site.indent + "x"))
+    filled, mentions = local_list(site, text) or (site.target, [])
+    statement = layout.call(f"{site.target} = {how.head}", [filled, *how.more], style)
+    renamed = [Edit(path, start, stop, filled) for start, stop in mentions]
+    return [*renamed, Edit(path, end, end, f"{style.newline}{site.indent}{statement}")]
+
+
+def _built(text: str, span: Span, call: tuple[str, list[str]], arguments: tuple[str, ...], house: HouseStyle) -> str:
+    """`ArrayStacked.init(n, Block)(dim, key=keys)` in the place of the list that it builds."""
+    line = text[line_start(text, span.start) : span.start]
+    style = _style(text, indent_of(line), house)
+    before = line.removeprefix(style.indent) + (" " if line[-1:].isidentifier() else "")  # `return[...]`
+    after = text[span.end : line_stop(text, span.end)].partition("#")[0].rstrip()
+    head, first = call
+    new = layout.curried(f"{before}{head}", first, arguments, style, after)
+    return new[len(line.removeprefix(style.indent)) : len(new) - len(after)]
+
+
+def _wrapped(text: str, span: Span, how: Stacking, house: HouseStyle) -> str:
+    """The expression inside `ArrayStacked.of(...)`; one that spans lines keeps its own layout."""
+    old = text[span.start : span.end]
+    arguments = [layout.as_argument(old, alone=not how.more), *how.more]
+    line = text[line_start(text, span.start) : span.start]
+    space = " " if line[-1:].isidentifier() else ""  # `return[...]`
+    if LINE_END.search(old):
+        return f"{space}{how.head}({', '.join(arguments)})"
+    style = _style(text, indent_of(line), house)
+    before = line.removeprefix(style.indent)
+    after = text[span.end : line_stop(text, span.end)].partition("#")[0].rstrip()
+    new = layout.call(f"{before}{space}{how.head}", arguments, style, after)
+    return new[len(before) : len(new) - len(after)]
+
+
+def _style(text: str, indent: str, house: HouseStyle) -> layout.Style:
+    return house.style(indent, step_of(text, indent), newline_of(text))

@@ -1,0 +1,11 @@
+"""The targets, one module each: to add one, write its module and name it here."""
+
+from scanify.emit.target import Target
+from scanify.emit.targets import array_stacked, lax
+
+SCANIFY = "scanify"
+"""The target of a rewrite that names none."""
+
+TARGETS: dict[str, Target] = {SCANIFY: array_stacked, "lax": lax}
+
+__all__ = ["SCANIFY", "TARGETS"]

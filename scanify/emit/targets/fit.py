@@ -1,0 +1,97 @@
+"""Which plans a target can carry out, and how: the others are refused in its own words."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from scanify.analysis.facts import Place
+from scanify.analysis.plan import CallStack, InitStack, Plan, Refusal
+from scanify.emit.target import Target
+from scanify.emit.targets import TARGETS
+
+RULE = "SCN217"
+
+Loops = Sequence[Plan | Refusal]
+
+
+def fitted(
+    loops: Loops, texts: Mapping[Path, str], target: str, in_call: Callable[[], Loops] | None
+) -> tuple[Plan | Refusal, ...]:
+    """Each loop as the target can express it.
+
+    Where it cannot build the list stacked, `in_call` finds the plans that leave the list as it is; None where it must
+    be built stacked. A list is built stacked for all of its loops or for none, so they are asked until all agree.
+    """
+    emitter = TARGETS[target]
+    others: dict[Place, Plan | Refusal] = {}
+
+    def left_as_it_is(plan: Plan, otherwise: Refusal, why: str) -> Plan | Refusal:
+        if in_call is None or not isinstance(plan.stack, InitStack):
+            return otherwise
+        if not others:
+            others.update({one.place: one for one in in_call()})
+        return _in_call(others.get(plan.place), otherwise, why, emitter)
+
+    fits = list(loops)
+    for at, loop in enumerate(loops):
+        if isinstance(loop, Plan) and (reason := emitter.refusal(loop)) is not None:
+            fits[at] = left_as_it_is(loop, refused(loop, reason, _OTHER_TARGET), _ALONE)
+    while True:
+        plans = [one for one in fits if isinstance(one, Plan)]
+        why = {one.place: found for one in plans if (found := _unstackable(one, plans, loops, texts, emitter))}
+        if not why:
+            return tuple(fits)
+        for at, one in enumerate(fits):
+            if isinstance(one, Plan) and one.place in why:
+                reason = f"a stack of the target {target} is no list, and {why[one.place]}"
+                fits[at] = left_as_it_is(one, refused(one, reason, _STACK_IN_CALL), reason)
+
+
+_OTHER_TARGET = "the target scanify can express this loop"
+_STACK_IN_CALL = "stack the layers in the call (--stack call), which leaves the list as it is"
+_ALONE = "by itself this loop can be expressed, and not together with all that is done with the list"
+
+
+def _unstackable(
+    plan: Plan, plans: Sequence[Plan], loops: Loops, texts: Mapping[Path, str], emitter: Target
+) -> str | None:
+    """Why the list of a plan cannot be built stacked; None where it can, or where it is to be stacked in the call."""
+    if not isinstance(plan.stack, InitStack):
+        return None
+    if _left_alone(plan, loops, plans):
+        return "another loop over it stays a loop"
+    return emitter.unstackable(plan, plans, texts)
+
+
+def _left_alone(plan: Plan, loops: Loops, plans: Sequence[Plan]) -> bool:
+    """Whether a loop over the same list would not be rewritten, or not with the list built stacked."""
+    together = [one for one in loops if isinstance(one, Plan) and sites(one) & sites(plan)]
+    return any(not any(one.place == each.place and sites(one) for one in plans) for each in together)
+
+
+def sites(plan: Plan) -> set[Place]:
+    """Where the list of a plan is built stacked."""
+    return {site.place for site in plan.stack.sites} if isinstance(plan.stack, InitStack) else set()
+
+
+def _in_call(other: Plan | Refusal | None, otherwise: Refusal, why: str, emitter: Target) -> Plan | Refusal:
+    """The plan that leaves the list as it is, with the reason why; a refusal where there is none."""
+    if not isinstance(other, Plan) or not isinstance(other.stack, CallStack) or emitter.refusal(other) is not None:
+        return otherwise
+    return replace(other, stack=replace(other.stack, reason=why))
+
+
+def refused(plan: Plan, reason: str, remedy: str) -> Refusal:
+    """A plan as a refusal of the target."""
+    return Refusal(
+        place=plan.place,
+        rule=RULE,
+        reason=reason,
+        kind=plan.kind,
+        container=plan.container,
+        carry=plan.carry,
+        xs=plan.xs,
+        broadcast=plan.broadcast,
+        ys=plan.ys,
+        remedy=remedy,
+    )

@@ -1,0 +1,95 @@
+"""The functions that the targets write into files. They are in no module of ours, so that a file needs nothing of ours.
+
+Each says loudly where layers are not what a scan needs: to stack is to say that layers differ in the values of arrays
+alone, and what says so must hold for the layers that are there when the program runs.
+"""
+
+from scanify.emit.target import Helper
+
+STACK_LAYERS = Helper(r'''
+def stack_layers(layers):
+    """Layers that differ in the values of their arrays alone, as one.
+
+    Each of its arrays has the layers along axis 0. ValueError where they differ in more.
+    """
+    layers = list(layers)
+    if not layers:
+        raise ValueError("expected at least one layer to stack, got none")
+
+    def is_array(leaf):
+        return eqx.is_array(leaf) or eqx.is_inexact_array(leaf)
+
+    def outline(leaf):
+        return (leaf.shape, str(leaf.dtype)) if is_array(leaf) else leaf
+
+    first = jax.tree.map(outline, layers[0])
+    for number, layer in enumerate(layers):
+        if not eqx.tree_equal(first, jax.tree.map(outline, layer), typematch=True):
+            raise ValueError(
+                "expected layers that differ in the values of arrays alone, got as layers "
+                f"0 and {number}:\n{layers[0]}\n{layer}"
+            )
+    if any(getattr(leaf, "weak_type", False) for leaf in jax.tree.leaves(layers)):
+        raise ValueError("expected arrays of a named dtype, got some of Python numbers")
+    return jax.tree.map(
+        lambda leaf, *more: jax.numpy.stack([leaf, *more]) if is_array(leaf) else leaf, *layers
+    )
+''')
+
+COUNT_LAYERS = Helper('''
+def count_layers(stacked):
+    """How many layers there are in what `stack_layers` has made."""
+    return len(jax.tree.leaves(eqx.filter(stacked, eqx.is_array))[0])
+''')
+
+PER_LAYER = Helper('''
+def per_layer(values, count):
+    """One of the values for each layer, along axis 0: an array as it is, a list stacked."""
+    if len(values) != count:
+        raise ValueError(f"expected {count} values, one for each layer, got {len(values)}")
+    return values if eqx.is_array(values) else stack_layers(values)
+''')
+
+UNSTACK_LAYERS = Helper(r'''
+def unstack_layers(stacked):
+    """A list with what each layer gave, of arrays that have the layers along axis 0."""
+    count = len(jax.tree.leaves(stacked)[0])
+    return [jax.tree.map(lambda rows: rows[number], stacked) for number in range(count)]
+''')
+
+SCAN_IN_CHUNKS = Helper('''
+def scan_in_chunks(body, carry, layers):
+    """`jax.lax.scan`, which keeps one carry for each chunk of layers, and those of one chunk while it goes back."""
+    count = len(jax.tree.leaves(layers)[0])
+    size = max(number for number in range(1, count + 1) if number * number <= count)
+    full = count // size
+    body = jax.checkpoint(body, prevent_cse=False)
+
+    def chunk(carry, layers):
+        return jax.lax.scan(body, carry, layers)
+
+    chunks = jax.tree.map(lambda rows: rows[: full * size].reshape(full, size, *rows.shape[1:]), layers)
+    carry, outputs = jax.lax.scan(jax.checkpoint(chunk, prevent_cse=False), carry, chunks)
+    outputs = jax.tree.map(lambda rows: rows.reshape(full * size, *rows.shape[2:]), outputs)
+    if full * size == count:
+        return carry, outputs
+    carry, last = jax.checkpoint(chunk)(carry, jax.tree.map(lambda rows: rows[full * size :], layers))
+    return carry, jax.tree.map(lambda *rows: jax.numpy.concatenate(rows), outputs, last)
+''')
+
+OFFLOAD_CARRIES = Helper('''
+def offload_carries(body):
+    """A scan's `body`, of which the backward pass keeps the carries alone, in host memory."""
+
+    def named(carry, layer):
+        carry = jax.tree.map(lambda leaf: checkpoint_name(leaf, "carry"), carry)
+        return body(carry, layer)
+
+    policy = jax.checkpoint_policies.save_and_offload_only_these_names(
+        names_which_can_be_saved=[],
+        names_which_can_be_offloaded=["carry"],
+        offload_src="device",
+        offload_dst="pinned_host",
+    )
+    return jax.checkpoint(named, prevent_cse=False, policy=policy)
+''')
