@@ -8,11 +8,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Var
 
-from scanify.rolling.program import Number, is_plain_slice
+from scanify.nn.programs.literals import replay, with_type
+from scanify.nn.programs.skeleton import Skeleton
+from scanify.rolling.program import Number, Operation, is_plain_slice
 
 
-def bind(equation: Any, operands: Sequence[Any]) -> Sequence[Any]:
-    """The results of an equation on other operands; a `Number` among them stays in the program as it stands."""
+def bind(operation: Operation, operands: Sequence[Any]) -> Sequence[Any]:
+    """The results of an operation on other operands; a `Number` among them stays in the program as it stands."""
+    equation = operation.equation
+    if operation.inside is not None:
+        given, numbers = operands[: len(equation.invars)], operands[len(equation.invars) :]
+        return _rematted(operation, operation.inside, given, numbers)
     if is_plain_slice(equation):
         starts, operands = operands[1:], operands[:1]
         if not all(isinstance(start, Number) for start in starts):
@@ -20,6 +26,10 @@ def bind(equation: Any, operands: Sequence[Any]) -> Sequence[Any]:
         indices = [int(start.value) for start in starts]
         sizes = equation.outvars[0].aval.shape
         return [jax.lax.slice(operands[0], indices, [a + b for a, b in zip(indices, sizes, strict=True)])]
+    return _bound(equation, operands)
+
+
+def _bound(equation: Any, operands: Sequence[Any]) -> Sequence[Any]:
     variables, arrays, invars = [], [], []
     for atom, operand in zip(equation.invars, operands, strict=True):
         if isinstance(operand, Number) and hasattr(atom, "val"):
@@ -30,6 +40,27 @@ def bind(equation: Any, operands: Sequence[Any]) -> Sequence[Any]:
         invars.append(variables[-1])
     alone = _alone(equation.replace(invars=invars), variables)
     results: Sequence[Any] = jax.core.eval_jaxpr(alone, (), *arrays)
+    return results
+
+
+def _rematted(operation: Operation, inside: Skeleton, given: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
+    """A `checkpoint`, some of whose numbers may be given."""
+    equation = operation.equation
+    changed = {
+        constant.place: with_type(number, constant)
+        for constant, number in zip(inside.constants, numbers, strict=True)
+        if not isinstance(number, Number)
+    }
+    if not changed:
+        return _bound(equation, given)
+    params = equation.params
+
+    def function(arrays: Sequence[Any], changed: Any) -> list[Any]:
+        return replay(params["jaxpr"], (), arrays, changed)
+
+    rematted = jax.checkpoint(function, policy=params["policy"], prevent_cse=params["prevent_cse"])
+    with equation.ctx.manager:
+        results: Sequence[Any] = rematted([array_of(each) for each in given], changed)
     return results
 
 

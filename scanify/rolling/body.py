@@ -1,30 +1,37 @@
-"""The body of a scan over repetitions, and what it scans over."""
+"""The body of a scan over repetitions as a program of its own, and what it scans over."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from scanify.rolling.bind import array_of, bind, spread, strong
+from scanify.rolling.bind import array_of, spread, strong
 from scanify.rolling.choose import Roll
-from scanify.rolling.program import Atom, Number, is_plain_slice
+from scanify.rolling.program import Atom, Number, Operation, Program, is_plain_slice
 from scanify.rolling.wiring import Operand, Place
 
-if TYPE_CHECKING:
-    from scanify.rolling.emit import Emitted
+Read = Callable[[Atom], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
-    """A value that is a row of what a scan gave: it is taken out where it is read."""
+class Slot:
+    """What is carried: the result at a place. `first` is what goes into the first repetition; None: nothing reads it
+    there."""
 
-    rows: Any
-    at: int
+    place: Place
+    first: Atom | None
+    aval: Any
+
+    def init(self, read: Read) -> Any:
+        """The array that is carried into the first repetition."""
+        if self.first is None:
+            return jnp.zeros(self.aval.shape, self.aval.dtype)
+        return strong(spread(array_of(read(self.first)), self.aval.shape))
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +49,15 @@ class Slices:
         size = params["limit_indices"][self.axis] - params["start_indices"][self.axis]
         low, high = list(params["start_indices"]), list(params["limit_indices"])
         first, count = self.starts[0], len(self.starts)
-        if self.starts == tuple(range(first, first + size * count, size)):
-            low[self.axis], high[self.axis] = first, first + size * count
+        step = size if self.starts[1] > first else -size
+        if self.starts == tuple(range(first, first + step * count, step)):
+            low[self.axis] = min(self.starts)
+            high[self.axis] = low[self.axis] + size * count
             whole = jax.lax.slice(array, low, high)
             shape = list(whole.shape)
             shape[self.axis : self.axis + 1] = [count, size]
-            return jnp.moveaxis(whole.reshape(shape), self.axis, 0)
+            rows = jnp.moveaxis(whole.reshape(shape), self.axis, 0)
+            return rows if step > 0 else jax.lax.rev(rows, (0,))
         pieces = []
         for start in self.starts:
             low[self.axis], high[self.axis] = start, start + size
@@ -55,137 +65,157 @@ class Slices:
         return jnp.stack(pieces)
 
 
+@dataclass(eq=False)
 class Body:
-    """The body of a scan over repetitions: what it carries, what it scans over, what it gives.
+    """One repetition as a program: of what is carried, of what is scanned over, and of what all of them read.
 
-    Its operations are those of the second repetition: the first may begin with numbers where the others have arrays.
+    `carried` says of which slot the last value is read after the scan, `kept` which results are stacked.
     """
 
-    def __init__(self, run: Emitted, roll: Roll) -> None:
-        self.run, self.roll, self.wired = run, roll, roll.wired
+    slots: list[Slot] = field(default_factory=list)
+    columns: list[list[Atom] | Slices] = field(default_factory=list)
+    constants: list[Atom] = field(default_factory=list)
+    carried: dict[Place, int] = field(default_factory=dict)
+    kept: list[Place] = field(default_factory=list)
+    program: Program = field(default_factory=Program)
+
+
+def body_of(program: Program, roll: Roll) -> Body:
+    """The body of a roll. Its operations are those of the second repetition: the first may begin with numbers where
+    the others have arrays."""
+    return _Maker(program, roll).body
+
+
+class _Maker:
+    def __init__(self, program: Program, roll: Roll) -> None:
+        self.whole, self.roll, self.wired, self.body = program, roll, roll.wired, Body()
         first = self.wired.start + self.wired.period
-        self.operations = run.program.operations[first : first + self.wired.period]
-        self.slots: list[tuple[Place, Atom | None]] = []
-        self.columns: list[list[Atom] | Slices] = []
-        self._slot_of: dict[Operand, int] = {}
-        self._column_of: dict[Operand, int] = {}
+        self.operations = program.operations[first : first + self.wired.period]
         self._given: dict[int, int] = {}  # operations whose result is scanned over, with the column
-        for operand, place in self.wired.carried.items():
-            self._slot_of[operand] = self._slot(place, self.wired.outside[operand][0])
-        self._lift()
-        last = self.wired.count - 1
-        self._last = {
-            place: self._final(place) for place, kept in roll.kept.items() if kept == [last] and self._is_plain(place)
+        self._columns: dict[Any, int] = {}
+        slot_of = {
+            operand: self._slot(place, self.wired.outside[operand][0]) for operand, place in self.wired.carried.items()
         }
-        self._ys = [place for place in roll.kept if place not in self._last]
-
-    def _slot(self, place: Place, first: Atom | None) -> int:
-        """What is carried: the result at a place, from the first value on."""
-        for at, (known, other) in enumerate(self.slots):
-            if known == place and _same(first, other):
-                return at
-        self.slots.append((place, first))
-        return len(self.slots) - 1
-
-    def _final(self, place: Place) -> int:
-        """Where the last value of a place is carried to, which nothing reads before the end."""
-        for at, (known, _) in enumerate(self.slots):
-            if known == place:
-                return at
-        return self._slot(place, None)
-
-    def _is_plain(self, place: Place) -> bool:
-        return isinstance(getattr(self._aval(place), "dtype", None), np.dtype)
+        column_of = self._differing()
+        last = [self.wired.count - 1]
+        for place, repetitions in roll.kept.items():
+            if repetitions == last and isinstance(getattr(self._aval(place), "dtype", None), np.dtype):
+                self.body.carried[place] = self._final(place)
+            else:
+                self.body.kept.append(place)
+        self._fill(slot_of, column_of)
 
     def _aval(self, place: Place) -> Any:
-        return self.run.program.avals[self.operations[place[0]].outputs[place[1]]]
+        return self.whole.avals[self.operations[place[0]].outputs[place[1]]]
 
-    def _lift(self) -> None:
-        """Find what differs from one repetition to the next."""
-        known: dict[Any, int] = {}
+    def _slot(self, place: Place, first: Atom | None) -> int:
+        slots = self.body.slots
+        for at, slot in enumerate(slots):
+            if slot.place == place and same(first, slot.first):
+                return at
+        slots.append(Slot(place, first, self._aval(place)))
+        return len(slots) - 1
+
+    def _final(self, place: Place) -> int:
+        """Where the last value of a place is carried to, which nothing may read before the end."""
+        known = [at for at, slot in enumerate(self.body.slots) if slot.place == place]
+        return known[0] if known else self._slot(place, None)
+
+    def _differing(self) -> dict[Operand, int]:
+        """The columns of operands that are not the same in all repetitions."""
+        found: dict[Operand, int] = {}
         for operand, atoms in self.wired.outside.items():
-            if operand in self._slot_of:
+            if operand in self.wired.carried or all(same(atoms[0], atom) for atom in atoms):
                 continue
-            if all(_same(atoms[0], atom) for atom in atoms):
-                self.run.read(atoms[0])  # now: what is taken out inside of the scan stays there
-                continue
-            at = operand[0]
-            if is_plain_slice(self.operations[at].equation) and self._slices(at):
+            if is_plain_slice(self.operations[operand[0]].equation) and self._sliced_outside(operand[0]):
                 continue
             names = tuple(("number", atom.bits) if isinstance(atom, Number) else atom for atom in atoms)
-            if names not in known:
-                known[names] = len(self.columns)
-                self.columns.append(atoms)
-            self._column_of[operand] = known[names]
+            found[operand] = self._column(names, atoms)
+        return found
 
-    def _slices(self, at: int) -> bool:
+    def _column(self, name: Any, column: list[Atom] | Slices) -> int:
+        if name not in self._columns:
+            self._columns[name] = len(self.body.columns)
+            self.body.columns.append(column)
+        return self._columns[name]
+
+    def _sliced_outside(self, at: int) -> bool:
         """Scan over slices of an array from outside instead of slicing it in the body."""
         if at in self._given:
             return True
         atoms = self.wired.outside.get((at, 0), [])
-        if (at, 0) in self._slot_of or not atoms or any(not _same(atoms[0], atom) for atom in atoms):
+        if (at, 0) in self.wired.carried or not atoms or any(not same(atoms[0], atom) for atom in atoms):
             return False
-        value, rank = atoms[0], len(self.operations[at].inputs) - 1
+        operation = self.operations[at]
+        value, rank = atoms[0], len(operation.inputs) - 1
         starts = [[_start(atom) for atom in self.wired.outside[at, axis + 1]] for axis in range(rank)]
         moved = [axis for axis in range(rank) if len(set(starts[axis])) > 1]
-        if len(moved) != 1 or isinstance(value, Number):
+        if len(moved) != 1 or isinstance(value, Number) or None in starts[moved[0]]:
             return False
-        self._given[at] = len(self.columns)
-        self.columns.append(Slices(value, self.operations[at].equation, moved[0], tuple(starts[moved[0]])))
+        along = tuple(start for start in starts[moved[0]] if start is not None)
+        slices = Slices(value, operation.equation, moved[0], along)
+        params = operation.equation.params
+        self._given[at] = self._column(("slices", value, str(params), moved[0], along), slices)
         return True
 
-    def first(self, slot: tuple[Place, Atom | None]) -> Any:
-        """What is carried into the first repetition."""
-        place, atom = slot
-        aval = self._aval(place)
-        if atom is None:
-            return jnp.zeros(aval.shape, aval.dtype)
-        return strong(spread(array_of(self.run.read(atom)), aval.shape))
+    def _fill(self, slot_of: dict[Operand, int], column_of: dict[Operand, int]) -> None:
+        body, made = self.body, self.body.program
+        inputs = [made.value(slot.aval) for slot in body.slots]
+        scanned = []
+        for column in body.columns:
+            aval = _aval_of(self.whole, column)
+            scanned.append(made.value(aval))
+        shared: dict[int, int] = {}
+        values: dict[int, int] = {}
 
-    def __call__(self, carry: Sequence[Any], xs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """One repetition."""
-        values: dict[int, Any] = {}
-
-        def read(at: int, index: int, atom: Atom) -> Any:
-            if (at, index) in self._slot_of:
-                return carry[self._slot_of[at, index]]
-            if (at, index) in self._column_of:
-                return xs[self._column_of[at, index]]
-            return values[atom] if atom in values else self.run.read(atom)
+        def atom(operand: Operand, atom: Atom) -> Atom:
+            if operand in slot_of:
+                return inputs[slot_of[operand]]
+            if operand in column_of:
+                return scanned[column_of[operand]]
+            if isinstance(atom, Number):
+                return atom
+            if atom in values:
+                return values[atom]
+            if atom not in shared:
+                shared[atom] = made.value(self.whole.avals[atom])
+            return shared[atom]
 
         for at, operation in enumerate(self.operations):
             if at in self._given:
-                values[operation.outputs[0]] = xs[self._given[at]]
+                values[operation.outputs[0]] = scanned[self._given[at]]
                 continue
-            operands = [read(at, index, atom) for index, atom in enumerate(operation.inputs)]
-            values.update(zip(operation.outputs, bind(operation.equation, operands), strict=True))
-
-        def result(place: Place) -> Any:
-            return strong(values[self.operations[place[0]].outputs[place[1]]])
-
-        return [result(place) for place, _ in self.slots], [result(place) for place in self._ys]
-
-    def give(self, carry: Sequence[Any], ys: Sequence[Any]) -> None:
-        """Hand what is read after the scan to the program."""
-        operations, wired = self.run.program.operations, self.wired
-
-        def value(place: Place, repetition: int) -> int:
-            return operations[wired.start + repetition * wired.period + place[0]].outputs[place[1]]
-
-        for place, slot in self._last.items():
-            self.run.values[value(place, wired.count - 1)] = carry[slot]
-        for place, rows in zip(self._ys, ys, strict=True):
-            self.run.stacked[tuple(value(place, each) for each in range(wired.count))] = rows
-            for repetition in self.roll.kept[place]:
-                self.run.values[value(place, repetition)] = Row(rows, repetition)
+            operands = tuple(atom((at, index), each) for index, each in enumerate(operation.inputs))
+            outputs = tuple(made.value(self.whole.avals[value]) for value in operation.outputs)
+            made.operations.append(Operation(operation.equation, operands, outputs, operation.inside))
+            values.update(zip(operation.outputs, outputs, strict=True))
+        places = [slot.place for slot in body.slots] + body.kept
+        made.outputs = [values[self.operations[at].outputs[index]] for at, index in places]
+        body.constants = list(shared)
+        made.inputs = [*inputs, *scanned, *shared.values()]
 
 
-def _same(one: Atom | None, other: Atom | None) -> bool:
+def _aval_of(program: Program, column: list[Atom] | Slices) -> Any:
+    """What the body sees of a column."""
+    if isinstance(column, Slices):
+        return column.equation.outvars[0].aval
+    avals = [atom.aval if isinstance(atom, Number) else program.avals[atom] for atom in column]
+    return max(avals, key=lambda aval: len(aval.shape))
+
+
+def same(one: Atom | None, other: Atom | None) -> bool:
+    """Whether two operands are one value, or equal numbers."""
     if isinstance(one, Number) and isinstance(other, Number):
         return one is other or (one.aval.dtype == other.aval.dtype and one.bits == other.bits)
     return one is other or (type(one) is int and one == other)
 
 
-def _start(atom: Atom) -> int:
-    assert isinstance(atom, Number)
-    return int(atom.value)
+def _start(atom: Atom) -> int | None:
+    return int(atom.value) if isinstance(atom, Number) else None
+
+
+def stack(column: Sequence[Any]) -> Any:
+    """Arrays and numbers as rows of one array."""
+    arrays = [array_of(each) for each in column]
+    shape = max((array.shape for array in arrays), key=len)
+    return jnp.stack([strong(spread(array, shape)) for array in arrays])

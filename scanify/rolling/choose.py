@@ -27,12 +27,16 @@ ROW_COST = 0.3
 # Places at which a repetition may begin that are tried.
 CUTS = 4
 
+# Rolls that overlap with one and are held against it.
+NEIGHBOURS = 16
+
 
 @dataclass(frozen=True, eq=False)
 class Roll:
     """Repetitions that become one scan. `kept`: what is read after the scan, with the repetitions it is read of."""
 
     wired: Wired
+    within: Repetition
     kept: dict[Place, list[int]]
     weight: float
     saved: float
@@ -48,11 +52,31 @@ def chosen(program: Program, least: int) -> list[Roll]:
     found: list[Roll] = []
     for repetition in repetitions(signatures, least):
         found += _rolls(wires, weights, repetition, least)
-    return best([each for each in found if each.saved > 0])
+    found = [each for each in found if each.saved > 0]
+    return best([*found, *_shorter(wires, weights, found, least)])
+
+
+def _shorter(wires: Wires, weights: Any, rolls: Sequence[Roll], least: int) -> list[Roll]:
+    """Where one roll reaches into the next, each of them without what both have."""
+    found: list[Roll] = []
+    ordered = sorted(rolls, key=lambda roll: (roll.wired.start, roll.wired.stop))
+    for at, first in enumerate(ordered):
+        one = first.wired
+        for second in ordered[at + 1 : at + 1 + NEIGHBOURS]:
+            other = second.wired
+            if other.start >= one.stop:
+                break
+            if not one.start < other.start < one.stop < other.stop:
+                continue
+            found += _rolls(wires, weights, first.within._replace(stop=other.start), least)
+            found += _rolls(wires, weights, second.within._replace(start=one.stop), least)
+    return [each for each in found if each.saved > 0]
 
 
 def _rolls(wires: Wires, weights: Any, repetition: Repetition, least: int) -> Iterator[Roll]:
     start, stop, period = repetition
+    if stop - start < least * period:
+        return
     body = (weights[stop] - weights[start]) * period / (stop - start)
     if (stop - start) / period * body <= SCAN_COST:
         return
@@ -60,12 +84,12 @@ def _rolls(wires: Wires, weights: Any, repetition: Repetition, least: int) -> It
         covered = 0
         for wired in wires.wired(cut - period, stop, period, least):
             covered += wired.count
-            yield _roll(wires, weights, wired)
+            yield _roll(wires, weights, wired, repetition)
         if covered >= (stop - start) // period - 1:
             return
 
 
-def _roll(wires: Wires, weights: Any, wired: Wired) -> Roll:
+def _roll(wires: Wires, weights: Any, wired: Wired, within: Repetition) -> Roll:
     program, kept = wires.program, dict[Place, list[int]]()
     for repetition in range(wired.count):
         start = wired.start + repetition * wired.period
@@ -82,7 +106,7 @@ def _roll(wires: Wires, weights: Any, wired: Wired) -> Roll:
     arrays = sum(any(isinstance(name, int) for name in names) for names in stacks)
     rows = arrays * wired.count + sum(map(len, kept.values()))
     saved = (wired.count - 1) * body - SCAN_COST - STACK_COST * (arrays + len(kept)) - ROW_COST * rows
-    return Roll(wired, kept, body, saved)
+    return Roll(wired, within, kept, body, saved)
 
 
 def _name(atom: int | Number) -> Any:

@@ -1,50 +1,64 @@
-"""Running a flat program with repetitions as scans: under a trace, that is the rolled program."""
+"""Running a planned program: under a trace, that is the rolled program."""
 
+from __future__ import annotations
+
+import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 
+from scanify.jaxpr.reading.calls import opened
 from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
 from scanify.nn.scans.loop import run_scan
 from scanify.nn.trees.weak import weakly_typed
-from scanify.rolling.bind import array_of, bind, spread, strong
-from scanify.rolling.body import Body, Row, Slices
-from scanify.rolling.choose import Roll
-from scanify.rolling.program import Atom, Number, Program
+from scanify.rolling.bind import array_of, bind, strong
+from scanify.rolling.body import Slices, stack
+from scanify.rolling.plan import Plan, Scan
+from scanify.rolling.program import Atom, Number, Operation
+
+Policy = ScanCheckpointPolicy | None
 
 
-class Emitted:
-    """One run of a program on arrays or tracers."""
+@dataclass(frozen=True, eq=False)
+class Row:
+    """A value that is a row of what a scan gave: it is taken out where it is read."""
 
-    def __init__(self, program: Program, rolls: Sequence[Roll], policy: ScanCheckpointPolicy | None) -> None:
-        self.program = program
-        self.rolls = {roll.wired.start: roll for roll in rolls}
-        self.policy = policy
-        self.values: list[Any] = [None] * len(program.avals)
+    rows: Any
+    at: int
+
+
+def run(plan: Plan, arrays: Sequence[Any], policy: Policy = None) -> list[Any]:
+    """The results of a planned program on arrays or tracers; `policy` is that of its scans, None for none."""
+    return _Run(plan, policy)(arrays)
+
+
+class _Run:
+    def __init__(self, plan: Plan, policy: Policy) -> None:
+        self.plan, self.program, self.policy = plan, plan.program, policy
+        self.values: list[Any] = [None] * len(plan.program.avals)
         self.stacked: dict[tuple[int, ...], Any] = {}
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
-        """The results of the program."""
         for value, array in zip(self.program.inputs, arrays, strict=True):
             self.values[value] = array
         at, operations = 0, self.program.operations
         while at < len(operations):
-            roll = self.rolls.get(at)
-            if roll is not None:
-                self._scan(roll)
-                at = roll.wired.stop
+            scan = self.plan.scans.get(at)
+            if scan is not None:
+                self._scan(scan)
+                at = scan.roll.wired.stop
                 continue
-            operation = operations[at]
-            results = bind(operation.equation, [self.read(atom) for atom in operation.inputs])
+            operation = self._with_scans_inside(at)
+            results = bind(operation, [self.read(atom) for atom in operation.inputs])
             for value, result in zip(operation.outputs, results, strict=True):
                 self.values[value] = result
             at += 1
         return [self._result(atom) for atom in self.program.outputs]
 
     def read(self, atom: Atom) -> Any:
+        """A value, or a number as it stands in the program."""
         if isinstance(atom, Number):
             return atom
         value = self.values[atom]
@@ -53,34 +67,80 @@ class Emitted:
         return value
 
     def _result(self, atom: Atom) -> Any:
-        value = self.read(atom)
+        value = array_of(self.read(atom))
         aval = atom.aval if isinstance(atom, Number) else self.program.avals[atom]
-        if isinstance(value, Number):
-            value = array_of(value)
-        weak = getattr(aval, "weak_type", False)
-        return weakly_typed(value) if weak else strong(value)
+        return weakly_typed(value) if getattr(aval, "weak_type", False) else strong(value)
 
-    def _scan(self, roll: Roll) -> None:
-        body = Body(self, roll)
-        init = [body.first(slot) for slot in body.slots]
+    def _scan(self, scan: Scan) -> None:
+        body, count, slots = scan.body, scan.roll.wired.count, len(scan.body.slots)
+        constants = [self.read(atom) for atom in body.constants]
+        # A scan inside of this one is no longer chunked.
+        inner = None if self.policy is None else dataclasses.replace(self.policy, nested=False)
+
+        def step(carry: Sequence[Any], xs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+            results = [strong(each) for each in run(scan.inside, [*carry, *xs, *constants], inner)]
+            return results[:slots], results[slots:]
+
+        init = [slot.init(self.read) for slot in body.slots]
         xs = [self._stack(column) for column in body.columns]
-        count = roll.wired.count
         if self.policy is None:
-            carry, ys = jax.lax.scan(body, init, xs, length=count)
+            carry, ys = jax.lax.scan(step, init, xs, length=count)
         else:
-            carry, ys = run_scan(body, init, xs, count, policy=self.policy)
-        body.give(carry, ys)
+            carry, ys = run_scan(step, init, xs, count, policy=self.policy)
+        self._give(scan, carry, ys)
 
     def _stack(self, column: list[Atom] | Slices) -> Any:
+        """What is scanned over. Where a scan gave these very rows, they are not taken apart and stacked again."""
         if isinstance(column, Slices):
             return column.of(self.read(column.value))
-        if all(isinstance(atom, Number) for atom in column) and isinstance(column[0].aval.dtype, np.dtype):  # type: ignore[union-attr]
-            return np.stack([np.asarray(atom.value, atom.aval.dtype) for atom in column])  # type: ignore[union-attr]
         names = tuple(-1 if isinstance(atom, Number) else atom for atom in column)
         for given, reverse in ((names, False), (names[::-1], True)):
             if given in self.stacked:
                 rows = self.stacked[given]
                 return jax.lax.rev(rows, (0,)) if reverse else rows
-        arrays = [array_of(self.read(atom)) for atom in column]
-        shape = max((array.shape for array in arrays), key=len)
-        return jnp.stack([strong(spread(array, shape)) for array in arrays])
+        return stack([self.read(atom) for atom in column])
+
+    def _give(self, scan: Scan, carry: Sequence[Any], ys: Sequence[Any]) -> None:
+        """Hand what is read after the scan to the program."""
+        operations, wired = self.program.operations, scan.roll.wired
+
+        def value(place: tuple[int, int], repetition: int) -> int:
+            return operations[wired.start + repetition * wired.period + place[0]].outputs[place[1]]
+
+        for place, slot in scan.body.carried.items():
+            self.values[value(place, wired.count - 1)] = carry[slot]
+        for place, rows in zip(scan.body.kept, ys, strict=True):
+            self.stacked[tuple(value(place, each) for each in range(wired.count))] = rows
+            for repetition in scan.roll.kept[place]:
+                self.values[value(place, repetition)] = Row(rows, repetition)
+
+    def _with_scans_inside(self, at: int) -> Operation:
+        """An operation whose sub-programs have their repetitions as scans, where they are planned to."""
+        operation, inside = self.program.operations[at], self.plan.inside.get(at)
+        if inside is None:
+            return operation
+        equation = operation.equation
+        params = dict(equation.params)
+        for name, plans in inside.items():
+            value = params[name]
+            whole = value if isinstance(value, tuple) else (value,)
+            made = tuple(_rolled(one, plan, self.policy) for one, plan in zip(whole, plans, strict=True))
+            params[name] = made if isinstance(value, tuple) else made[0]
+        return dataclasses.replace(operation, equation=equation.replace(params=params))
+
+
+def _rolled(jaxpr: Any, plan: Plan | None, policy: Policy) -> Any:
+    """The rolled form of a jaxpr in a parameter; the jaxpr as it is where that has another type."""
+    if plan is None:
+        return jaxpr
+    inner, consts = opened(jaxpr)
+    avals = [variable.aval for variable in inner.invars]
+    structs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type) for aval in avals]
+    made = jax.make_jaxpr(lambda *given: run(plan, [*consts, *given], policy))(*structs)
+    opened_made, made_consts = opened(made)
+    same_types = [v.aval for v in opened_made.invars] == avals and list(made.out_avals) == [
+        v.aval for v in inner.outvars
+    ]
+    if made_consts or not same_types or opened_made.effects != inner.effects:
+        return jaxpr
+    return made if hasattr(jaxpr, "consts") else opened_made

@@ -11,9 +11,11 @@ from typing import Any, TypeAlias
 
 import jax
 import numpy as np
+from jax.interpreters import partial_eval
 
 from scanify.jaxpr.reading.calls import opened
 from scanify.jaxpr.reading.primitives import is_own
+from scanify.nn.programs.skeleton import Constant, Known, Skeleton, skeleton
 
 # The parameters of a call by `jit` that is nothing but its jaxpr, with what they must be.
 _PLAIN = {"keep_unused": (False,), "compiler_options_kvs": ((),)}
@@ -43,12 +45,14 @@ Atom: TypeAlias = int | Number
 class Operation:
     """An equation with its operands and results as values of the whole program.
 
-    Of a slice without strides the starts are operands too, after what is sliced.
+    Of a slice without strides the starts are operands too, after what is sliced. So are the numbers that stand inside
+    of a `checkpoint`, after what it is given: `inside` is what else there is in it, and where they stand.
     """
 
     equation: Any
     inputs: tuple[Atom, ...]
     outputs: tuple[int, ...]
+    inside: Skeleton | None = None
 
 
 @dataclass(eq=False)
@@ -60,6 +64,8 @@ class Program:
     inputs: list[int] = field(default_factory=list)
     outputs: list[Atom] = field(default_factory=list)
     starts: dict[tuple[int, ...], tuple[Number, ...]] = field(default_factory=dict)
+    known: Known = field(default_factory=Known)
+    rematted: dict[int, tuple[Any, list[bool], Skeleton]] = field(default_factory=dict)
 
     def value(self, aval: Any) -> int:
         """A new value."""
@@ -92,15 +98,18 @@ def _read(program: Program, jaxpr: Any, known: dict[Any, Atom]) -> list[Atom]:
         given = [atom(each) for each in equation.invars]
         if is_plain_call(equation):
             inner, consts = opened(equation.params["jaxpr"])
-            inside: dict[Any, Atom] = dict(zip(inner.invars, given, strict=True))
-            inside.update((v, Number(c, v.aval)) for v, c in zip(inner.constvars, consts, strict=True))
-            known.update(zip(equation.outvars, _read(program, inner, inside), strict=True))
+            bound: dict[Any, Atom] = dict(zip(inner.invars, given, strict=True))
+            bound.update((v, Number(c, v.aval)) for v, c in zip(inner.constvars, consts, strict=True))
+            known.update(zip(equation.outvars, _read(program, inner, bound), strict=True))
             continue
         outputs = tuple(program.value(variable.aval) for variable in equation.outvars)
         known.update(zip(equation.outvars, outputs, strict=True))
         if is_plain_slice(equation):
             given += _starts(program, equation.params["start_indices"])
-        program.operations.append(Operation(equation, tuple(given), outputs))
+        inside = None
+        if is_remat(equation):
+            equation, given, inside = _rematted(program, equation, given)
+        program.operations.append(Operation(equation, tuple(given), outputs, inside))
     return [atom(each) for each in jaxpr.outvars]
 
 
@@ -110,6 +119,28 @@ def is_plain_slice(equation: Any) -> bool:
         return False
     strides = equation.params["strides"]
     return strides is None or all(stride == 1 for stride in strides)
+
+
+def is_remat(equation: Any) -> bool:
+    """Whether an equation is a call of `jax.checkpoint`."""
+    return equation.primitive.name in ("checkpoint", "remat", "remat2") and is_own(equation.primitive)
+
+
+def _rematted(program: Program, equation: Any, given: list[Atom]) -> tuple[Any, list[Atom], Skeleton]:
+    """A `checkpoint` without what it is given and does not read, with its numbers as operands."""
+    jaxpr = equation.params["jaxpr"]
+    if id(jaxpr) not in program.rematted:
+        lean, read = partial_eval.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
+        program.rematted[id(jaxpr)] = lean, read, skeleton(lean, (), known=program.known)
+    lean, read, inside = program.rematted[id(jaxpr)]
+    invars = [variable for variable, used in zip(equation.invars, read, strict=True) if used]
+    operands = [atom for atom, used in zip(given, read, strict=True) if used]
+    operands += [_number(constant) for constant in inside.constants]
+    return equation.replace(invars=invars, params={**equation.params, "jaxpr": lean}), operands, inside
+
+
+def _number(constant: Constant) -> Number:
+    return Number(constant.value, jax.core.ShapedArray((), constant.value.dtype, weak_type=constant.weak_type))
 
 
 def is_plain_call(equation: Any) -> bool:

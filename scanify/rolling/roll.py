@@ -9,8 +9,8 @@ from jax.extend.core import ClosedJaxpr
 
 from scanify.jaxpr.reading.calls import opened
 from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
-from scanify.rolling.choose import Roll, chosen
-from scanify.rolling.emit import Emitted
+from scanify.rolling.emit import run
+from scanify.rolling.plan import Plan, planned
 from scanify.rolling.program import flat
 from scanify.verify.proof.attempt import proof_of
 from scanify.verify.proof.prove import Proof
@@ -22,7 +22,7 @@ class Rolled:
 
     original: ClosedJaxpr
     program: ClosedJaxpr
-    rolls: tuple[Roll, ...]
+    plan: Plan
 
     def proof(self) -> Proof:
         """Whether both compute the same."""
@@ -32,12 +32,11 @@ class Rolled:
 def rolled(closed: Any, arrays: Sequence[Any], *, least: int, policy: ScanCheckpointPolicy | None) -> Rolled | None:
     """The rolled program of a trace, given its constants and inputs; None where nothing repeats that is worth it."""
     jaxpr, _ = opened(closed)
-    program = flat(jaxpr)
-    rolls = chosen(program, least)
-    if not rolls:
+    plan = planned(flat(jaxpr), least)
+    if not plan.rolls:
         return None
-    made = jax.make_jaxpr(lambda *given: Emitted(program, rolls, policy)(given))(*arrays)
-    return Rolled(_of_all(jaxpr), made, tuple(rolls))
+    made = jax.make_jaxpr(lambda *given: run(plan, given, policy))(*arrays)
+    return Rolled(_of_all(jaxpr), made, plan)
 
 
 def _of_all(jaxpr: Any) -> ClosedJaxpr:

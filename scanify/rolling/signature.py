@@ -48,9 +48,11 @@ class Signatures:
     def _operation(self, program: Program, operation: Operation) -> int:
         equation = operation.equation
         try:
-            params = self._parameters(equation, sliced=True)
+            params = self._parameters(equation, operation)
         except NotUnderstood:
             return self._number(object())
+        if any("Ref" in type(variable.aval).__name__ for variable in (*equation.invars, *equation.outvars)):
+            return self._number(object())  # what may be written to is no value: it can be neither carried nor stacked
         elementwise = equation.primitive.name in _ANY_SHAPE
         inputs = []
         for atom in operation.inputs:
@@ -81,8 +83,10 @@ class Signatures:
     def _number(self, key: Hashable) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
 
-    def _parameters(self, equation: Any, *, sliced: bool) -> Hashable:
+    def _parameters(self, equation: Any, operation: Operation | None) -> Hashable:
         """The key of an equation's parameters, read once for all equations that have the same objects.
+
+        Of an operation, what has become an operand is no parameter.
 
         Raises:
             NotUnderstood: the meaning of one of them is not known.
@@ -90,8 +94,12 @@ class Signatures:
         params = equation.params
         if not params:
             return ()
-        if sliced and is_plain_slice(equation):
+        if operation is not None and is_plain_slice(equation):
             return ()  # the avals say its sizes, and its starts are operands
+        if operation is not None and operation.inside is not None:
+            params = {name: value for name, value in params.items() if name != "jaxpr"}
+            others = tuple((name, self._object(params[name])) for name in sorted(params))
+            return self._number((operation.inside.key, others))
         which = (equation.primitive.name, *[_identity(value) for value in params.values()])
         known = self._params.get(which)
         if known is None:
@@ -154,7 +162,7 @@ class Signatures:
         rows = []
         for equation in jaxpr.eqns:
             operands = tuple(map(atom, equation.invars))
-            params = self._parameters(equation, sliced=False)
+            params = self._parameters(equation, None)
             outputs = tuple(self.aval(variable.aval) for variable in equation.outvars)
             for variable in equation.outvars:
                 numbers[variable] = len(numbers)

@@ -11,8 +11,8 @@ import pytest
 
 import scanify
 from scanify.errors import ScanifyError
-from scanify.rolling import NotRerolled
-from scanify.rolling.body import Body
+from scanify.rolling import NotRerolled, emit
+from scanify.rolling.body import Slot, stack
 from tests.fixture_helpers import ROOT
 from tests.reroll.programs import equal, same, same_gradient, scans
 
@@ -144,13 +144,13 @@ class TestTheFunction:
 
 
 class TestADoubt:
-    @pytest.mark.parametrize("name", ["first", "result"])
+    @pytest.mark.parametrize("name", ["first", "order"])
     def test_makes_it_run_as_it_is_written(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        """With a carry that begins with zeros, or with a body that does not change it."""
+        """With a carry that begins with zeros, or with the layers in another order."""
         if name == "first":
-            monkeypatch.setattr(Body, "first", lambda self, slot: jnp.zeros(4))
+            monkeypatch.setattr(Slot, "init", lambda self, read: jnp.zeros(4))
         else:
-            monkeypatch.setattr(Body, "__call__", lambda self, carry, xs: (carry, []))
+            monkeypatch.setattr(emit, "stack", lambda column: stack(column)[::-1])
         rerolled = scanify.reroll(call)
         with pytest.warns(NotRerolled, match="call runs as it is written.*not proved equal"):
             ours = rerolled(MODEL, X)
@@ -158,5 +158,5 @@ class TestADoubt:
         assert scans(rerolled, MODEL, X) == []  # and does not warn again
 
     def test_is_not_looked_for_without_check(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(Body, "first", lambda self, slot: jnp.zeros(4))
+        monkeypatch.setattr(Slot, "init", lambda self, read: jnp.zeros(4))
         assert float(scanify.reroll(call, check=False)(MODEL, X)) != pytest.approx(float(call(MODEL, X)))

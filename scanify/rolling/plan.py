@@ -1,0 +1,101 @@
+"""What becomes of a program: its repetitions are scans, and so are those in their bodies and in its sub-programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from scanify.jaxpr.reading.calls import opened
+from scanify.jaxpr.reading.primitives import is_own
+from scanify.rolling.body import Body, body_of
+from scanify.rolling.choose import Roll, chosen
+from scanify.rolling.program import Program, flat
+
+# The parameters of operations that hold programs which may be written in another way. Functions with derivatives of
+# their own are none of them: their rules speak of the program as it is.
+HOLD = {
+    "jit": ("jaxpr",),
+    "pjit": ("jaxpr",),
+    "closed_call": ("call_jaxpr",),
+    "checkpoint": ("jaxpr",),
+    "remat": ("jaxpr",),
+    "remat2": ("jaxpr",),
+    "scan": ("jaxpr",),
+    "while": ("body_jaxpr", "cond_jaxpr"),
+    "cond": ("branches",),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """A roll, with the plan of its body."""
+
+    roll: Roll
+    body: Body
+    inside: Plan
+
+
+@dataclass(eq=False)
+class Plan:
+    """A program, the scans in it by their first operation, and the plans of sub-programs by their operation: for each
+    parameter that holds some, a plan or None for each."""
+
+    program: Program
+    scans: dict[int, Scan] = field(default_factory=dict)
+    inside: dict[int, dict[str, list[Plan | None]]] = field(default_factory=dict)
+
+    @property
+    def rolls(self) -> bool:
+        """Whether anything is rolled."""
+        return bool(self.scans or self.inside)
+
+    def all_scans(self, around: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Program, Scan]]:
+        """Every scan with the program that it is in, and what is around it, in the order of the program."""
+        for at in sorted((*self.scans, *self.inside)):
+            if at in self.scans:
+                scan = self.scans[at]
+                yield around, self.program, scan
+                yield from scan.inside.all_scans((*around, f"scan of {scan.roll.wired.count}"))
+                continue
+            name = self.program.operations[at].equation.primitive.name
+            for plans in self.inside[at].values():
+                for plan in plans:
+                    yield from plan.all_scans((*around, name)) if plan is not None else ()
+
+
+def planned(program: Program, least: int) -> Plan:
+    """The plan of a program; `least` is how many repetitions make a scan."""
+    plan = Plan(program)
+    for roll in chosen(program, least):
+        body = body_of(program, roll)
+        plan.scans[roll.wired.start] = Scan(roll, body, planned(body.program, least))
+    known: dict[int, Plan | None] = {}
+    at = 0
+    while at < len(program.operations):
+        if at in plan.scans:
+            at = plan.scans[at].roll.wired.stop
+            continue
+        inside = _inside(program.operations[at].equation, least, known)
+        if inside:
+            plan.inside[at] = inside
+        at += 1
+    return plan
+
+
+def _inside(equation: Any, least: int, known: dict[int, Plan | None]) -> dict[str, list[Plan | None]]:
+    """The plans of the sub-programs of an equation; empty where nothing in them is rolled."""
+    names = HOLD.get(equation.primitive.name, ()) if is_own(equation.primitive) else ()
+    found = {}
+    for name in names:
+        if name in equation.params:
+            value = equation.params[name]
+            found[name] = [_sub(each, least, known) for each in (value if isinstance(value, tuple) else (value,))]
+    return found if any(plan is not None for plans in found.values() for plan in plans) else {}
+
+
+def _sub(jaxpr: Any, least: int, known: dict[int, Plan | None]) -> Plan | None:
+    if id(jaxpr) not in known:
+        plan = planned(flat(opened(jaxpr)[0]), least)
+        known[id(jaxpr)] = plan if plan.rolls else None
+    return known[id(jaxpr)]
