@@ -155,6 +155,7 @@ ALLOWED = {
     "nn": {"errors", "jaxpr", "nn"},
     "source": {"analysis.facts", "analysis.plan", "errors", "source"},
     "analysis": {"analysis", "errors", "source"},
+    "checkpoints": {"checkpoints", "errors", "nn"},
     "emit": {"analysis", "emit", "errors", "source"},
     "replay": {"errors", "jaxpr.primitives", "replay"},
     "rolling": {"errors", "jaxpr", "nn", "rolling", "verify.proof"},

@@ -1,0 +1,73 @@
+"""What `equinox.tree_serialise_leaves` writes: the leaves in NumPy's format one after another, without names.
+
+Often a line of JSON with the hyperparameters stands before them (https://docs.kidger.site/equinox/examples/serialisation/).
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from scanify.checkpoints.formats.npy import MAGIC, read_header, write_header
+from scanify.checkpoints.formats.opened import Closing, bytes_of, chunks
+from scanify.checkpoints.saved_array import SavedArray, Stretch
+from scanify.errors import ScanifyError
+
+_LOOKED_AT = 1 << 20  # bytes before the first array
+
+
+class EquinoxFile(Closing):
+    """A file of serialised leaves, open for reading. The arrays are called by their numbers. `about` is what stands
+    before the first."""
+
+    def __init__(self, file: Any, where: str) -> None:
+        self._file, self._where = file, where
+        begin = file.tell()
+        before = file.read(_LOOKED_AT).partition(MAGIC)
+        if not before[1]:
+            raise ScanifyError(
+                f"{where}: is no file of `equinox.tree_serialise_leaves`: no array in NumPy's format is in it"
+            )
+        self.about: Any = before[0]
+        self._starts: list[int] = []
+        size = file.seek(0, 2)
+        at = begin + len(before[0])
+        found: list[SavedArray] = []
+        while at < size:
+            file.seek(at)
+            whole, fortran = read_header(file, f"leaf {len(found)}", where)
+            if fortran:
+                # NumPy arrays alone are saved so; that the order is another would have to be said in the new file.
+                raise ScanifyError(
+                    f"{where}: {whole.name} is a NumPy array in Fortran order, whose layers are not one after another; "
+                    "save it as `numpy.ascontiguousarray`"
+                )
+            self._starts.append(file.tell())
+            at = file.tell() + whole.nbytes
+            if at > size:
+                raise ScanifyError(f"{where}: ends within {whole.name}; it was not written to its end")
+            found.append(whole.saved(len(found)))
+        self.arrays: Sequence[SavedArray] = found
+
+    @staticmethod
+    def of(path: Path) -> "EquinoxFile":
+        file = path.open("rb")
+        try:
+            return EquinoxFile(file, str(path))
+        except BaseException:
+            file.close()
+            raise
+
+    def bytes_of(self, stretch: Stretch) -> Iterator[bytes]:
+        return chunks(self._file, self._starts[stretch.source] + stretch.start, stretch.size, Path(self._where))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def write_equinox(file: IO[bytes], opened: Any, arrays: Sequence[SavedArray], about: Any) -> None:
+    """Write the arrays in their order, whose bytes are in `opened`, after what stood before the first."""
+    file.write(about or b"")
+    for array in arrays:
+        write_header(file, array.dtype, array.shape)
+        for data in bytes_of(opened, array):
+            file.write(data)

@@ -1,0 +1,39 @@
+"""The header that stands before the bytes of an array in NumPy's format, read and written as text."""
+
+import ast
+import io
+from math import prod
+from typing import IO, Any
+
+import numpy as np
+
+from scanify.checkpoints.formats.opened import Whole
+from scanify.errors import ScanifyError
+
+MAGIC = b"\x93NUMPY"
+
+
+def read_header(file: Any, name: str, where: str) -> tuple[Whole, bool]:
+    """The array that begins here, and whether it is in Fortran order. Its bytes follow.
+
+    The dtype is as it is written: NumPy makes `|V2` of the `<V2` that stands for bfloat16. Raises ScanifyError
+    where the array holds Python objects, which are not bytes of their own, and where this is no header.
+    """
+    try:
+        version = np.lib.format.read_magic(file)
+        size = int.from_bytes(file.read(2 if version == (1, 0) else 4), "little")
+        told = ast.literal_eval(file.read(size).decode("latin1" if version < (3, 0) else "utf8"))
+        descr, shape, fortran = told["descr"], tuple(told["shape"]), bool(told["fortran_order"])
+        dtype = np.lib.format.descr_to_dtype(descr)
+    except (KeyError, SyntaxError, TypeError, ValueError) as error:
+        raise ScanifyError(f"{where}: {name!r} cannot be read: {error}") from None
+    if dtype.hasobject:
+        raise ScanifyError(f"{where}: {name!r} holds Python objects (dtype {dtype}), whose bytes are a pickle")
+    return Whole(name, descr, shape, prod(shape) * dtype.itemsize), fortran and len(shape) > 1
+
+
+def write_header(file: IO[bytes], dtype: Any, shape: tuple[int, ...]) -> None:
+    """The header that `numpy.save` writes for an array of this dtype and shape."""
+    text = io.BytesIO()
+    np.lib.format.write_array_header_1_0(text, {"descr": dtype, "fortran_order": False, "shape": shape})
+    file.write(text.getvalue())

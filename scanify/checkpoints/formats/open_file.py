@@ -1,0 +1,46 @@
+"""Which format a file has: by its name, and where that does not say, by what it begins with."""
+
+from pathlib import Path
+from typing import Any
+
+from scanify.checkpoints.formats.equinox import EquinoxFile, write_equinox
+from scanify.checkpoints.formats.npy import MAGIC
+from scanify.checkpoints.formats.npz import NpzFile, write_npz
+from scanify.checkpoints.formats.safetensors import SafetensorsFile, write_safetensors
+from scanify.errors import ScanifyError
+
+EQUINOX, NPZ, SAFETENSORS = "Equinox", "npz", "safetensors"
+_SUFFIXES = {".safetensors": SAFETENSORS, ".npz": NPZ, ".eqx": EQUINOX}
+_OPEN: dict[str, Any] = {EQUINOX: EquinoxFile.of, NPZ: NpzFile, SAFETENSORS: SafetensorsFile}
+WRITE: dict[str, Any] = {EQUINOX: write_equinox, NPZ: write_npz, SAFETENSORS: write_safetensors}
+_LOOKED_AT = 1 << 16
+
+
+def format_of(path: Path) -> str:
+    """The format of a file. Raises ScanifyError where there is no such file, or it has none of the known formats."""
+    if not path.is_file():
+        raise ScanifyError(f"expected a checkpoint, got {path}, which {_what_it_is(path)}")
+    named = _SUFFIXES.get(path.suffix.lower())
+    if named is not None:
+        return named
+    with path.open("rb") as file:
+        begin = file.read(_LOOKED_AT)
+    if begin.startswith(b"PK\x03\x04"):
+        return NPZ
+    if begin[8:9] == b"{" and int.from_bytes(begin[:8], "little") < path.stat().st_size:
+        return SAFETENSORS
+    if MAGIC in begin:
+        return EQUINOX
+    raise ScanifyError(
+        f"{path}: is neither a safetensors file (.safetensors), nor a NumPy archive (.npz), nor a file of "
+        "`equinox.tree_serialise_leaves` (.eqx)"
+    )
+
+
+def open_file(path: Path) -> Any:
+    """A checkpoint, open for reading."""
+    return _OPEN[format_of(path)](path)
+
+
+def _what_it_is(path: Path) -> str:
+    return "is a folder" if path.is_dir() else "does not exist"

@@ -1,0 +1,95 @@
+"""safetensors files: a length, a header in JSON, and the bytes of all arrays one after another.
+
+The format is that of https://github.com/huggingface/safetensors, read and written here by itself: that package reads
+whole arrays, and does not know every dtype.
+"""
+
+import json
+import struct
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from scanify.checkpoints.formats.opened import Closing, Whole, bytes_of, chunks
+from scanify.checkpoints.saved_array import SavedArray, Stretch
+from scanify.errors import ScanifyError
+
+_LENGTH = struct.Struct("<Q")
+_LONGEST = 100_000_000  # bytes of a header, as the format has it
+
+
+class SafetensorsFile(Closing):
+    """A safetensors file, open for reading. `about` is its `__metadata__`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("rb")
+        try:
+            header, self._begin = _header(self._file, path)
+            self.about: Any = header.pop("__metadata__", None)
+            self._starts, whole = [], []
+            for name, told in header.items():
+                start, end = told["data_offsets"]
+                self._starts.append(self._begin + start)
+                whole.append(Whole(name, told["dtype"], tuple(told["shape"]), end - start))
+            self._check(whole)
+            self.arrays: Sequence[SavedArray] = [each.saved(at) for at, each in enumerate(whole)]
+        except (KeyError, TypeError, ValueError) as error:
+            self._file.close()
+            raise ScanifyError(f"{path}: is no safetensors file: its header cannot be read ({error})") from None
+        except ScanifyError:
+            self._file.close()
+            raise
+
+    def _check(self, whole: Sequence[Whole]) -> None:
+        size = self._path.stat().st_size
+        for start, each in zip(self._starts, whole, strict=True):
+            if each.nbytes < 0 or start < self._begin or start + each.nbytes > size:
+                raise ScanifyError(
+                    f"{self._path}: {each.name!r} should be bytes {start} to {start + each.nbytes}, and the file has "
+                    f"{size}; it was not written to its end"
+                )
+
+    def bytes_of(self, stretch: Stretch) -> Iterator[bytes]:
+        return chunks(self._file, self._starts[stretch.source] + stretch.start, stretch.size, self._path)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _header(file: IO[bytes], path: Path) -> tuple[dict[str, Any], int]:
+    """The header, and where the bytes of the arrays begin."""
+    data = file.read(_LENGTH.size)
+    length = _LENGTH.unpack(data)[0] if len(data) == _LENGTH.size else _LONGEST + 1
+    if length > _LONGEST:
+        raise ScanifyError(f"{path}: is no safetensors file: it does not begin with the length of a header")
+    header = json.loads(file.read(length))
+    if not isinstance(header, dict):
+        raise ScanifyError(f"{path}: is no safetensors file: its header is no JSON object")
+    return header, _LENGTH.size + length
+
+
+def write_safetensors(file: IO[bytes], opened: Any, arrays: Sequence[SavedArray], about: Any) -> None:
+    """Write the arrays, whose bytes are in `opened`; arrays of wide dtypes first, so that all of them are aligned."""
+    ordered = sorted(arrays, key=lambda array: (-_bits(array.dtype), array.name))
+    header: dict[str, Any] = {} if about is None else {"__metadata__": about}
+    at = 0
+    for array in ordered:
+        header[array.name] = {
+            "dtype": array.dtype,
+            "shape": list(array.shape),
+            "data_offsets": [at, at + array.nbytes],
+        }
+        at += array.nbytes
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    file.write(_LENGTH.pack(len(text)) + text)
+    for array in ordered:
+        for data in bytes_of(opened, array):
+            file.write(data)
+
+
+def _bits(dtype: str) -> int:
+    """The width of `BF16`, `F8_E4M3`, `I64`, `BOOL`."""
+    digits = "".join(c for c in dtype.partition("_")[0] if c.isdigit())
+    return int(digits) if digits else 8

@@ -1,0 +1,126 @@
+"""Which leaves a model would have, and in which order, with a list of layers in place of each stack."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import numpy as np
+
+from scanify.nn.array_stacked import ArrayStacked
+from scanify.nn.block_seq import BlockSeq
+from scanify.nn.layer_store import Place, fill
+from scanify.nn.trees.leaves import aval_text, has_aval, is_number
+from scanify.nn.trees.own_numbers import own
+
+
+@dataclass(frozen=True)
+class Part:
+    """A leaf of the list form: leaf number `leaf` of the tree, or an entry of it.
+
+    `rows`: for each stack around it the row that it is in and how many there are, the outermost first. Several leaves
+    of the list form are the same part where the layers of a stack share what stands there, as a field `heads: int`.
+    `value` is the leaf of the tree, with shapes and dtypes in place of arrays; `name` its place in the list form.
+    """
+
+    leaf: int
+    value: Any
+    rows: tuple[tuple[int, int], ...] = ()
+    name: str = ""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        whole: tuple[int, ...] = tuple(getattr(self.value, "shape", ()))
+        return whole[len(self.rows) :]
+
+    @property
+    def dtype(self) -> Any:
+        return getattr(self.value, "dtype", type(self.value))
+
+    @property
+    def row(self) -> int:
+        """The place of this part among all that its leaf is made of."""
+        at = 0
+        for row, count in self.rows:
+            at = at * count + row
+        return at
+
+    @property
+    def parts(self) -> int:
+        """How many parts its leaf is made of."""
+        return int(np.prod([count for _, count in self.rows], dtype=int))
+
+    def entry(self, row: int, count: int) -> "Part":
+        """What one layer has of it. Raises ValueError where the layers do not lie along its first axis."""
+        if not self.shape:
+            return self
+        if self.shape[0] != count:
+            raise ValueError(
+                f"expected every array of a stack to have its {count} layers along axis 0; one is "
+                f"{aval_text(self.value)}. What an optimiser keeps for a whole stack has no form for its layers"
+            )
+        return replace(self, rows=(*self.rows, (row, count)))
+
+
+def list_form(tree: Any) -> tuple[list[Part], list[str]]:
+    """The arrays and Python numbers that `tree` would have with a list in place of each stack, in the order of a
+    pytree; and the names of its own leaves, which the parts number.
+
+    **Arguments:**
+
+    - `tree`: any pytree that holds stacks: a model, an optimiser's state, both; arrays or `jax.ShapeDtypeStruct`s.
+
+    **Raises** ValueError where an array of an `ArrayStacked` does not have the layers along axis 0.
+    """
+    leaves, treedef = jax.tree_util.tree_flatten_with_path(tree)
+    parts = [Part(at, _outline(leaf)) if _is_saved(leaf) else leaf for at, (_, leaf) in enumerate(leaves)]
+    named = _walked(treedef.unflatten(parts), ())
+    found = [replace(part, name=jax.tree_util.keystr(path)) for path, part in named if isinstance(part, Part)]
+    return found, [jax.tree_util.keystr(path) for path, _ in leaves]
+
+
+def _walked(tree: Any, before: tuple[Any, ...]) -> Iterator[tuple[Any, Any]]:
+    for path, node in jax.tree_util.tree_flatten_with_path(tree, is_leaf=_is_stack)[0]:
+        if not _is_stack(node):
+            yield (*before, *path), node
+            continue
+        for index, layer in enumerate(_layers(node)):
+            yield from _walked(layer, (*before, *path, jax.tree_util.SequenceKey(index)))
+
+
+def _layers(stack: Any) -> Iterator[Any]:
+    if isinstance(stack, BlockSeq):
+        built = [_of_sequence(stack, rest, place) for rest, place in zip(stack.rests, stack.places, strict=True)]
+        yield from (built[which] for which in stack.order)
+        return
+    nodes, treedef = jax.tree.flatten(stack.stacked, is_leaf=own(stack.level))
+    for index in range(stack.num_layers):
+        yield treedef.unflatten([_entry(node, index, stack) for node in nodes])
+
+
+def _entry(node: Any, index: int, stack: ArrayStacked[Any]) -> Any:
+    if own(stack.level)(node):
+        return node[index]
+    return node.entry(index, stack.num_layers) if isinstance(node, Part) else node
+
+
+def _of_sequence(stack: BlockSeq[Any], rest: Any, place: Place) -> Any:
+    """A layer of a `BlockSeq`. Filtered or masked, it may have anything in place of an array."""
+
+    def of_row(entry: Any, row: int, count: int) -> Any:
+        return jax.tree.map(lambda part: part.entry(row, count) if isinstance(part, Part) else part, entry)
+
+    entries, sizes = stack.stacks[place.stack].entries(), stack.places.sizes[place.stack]
+    return fill(rest, list(map(of_row, entries, place.rows, sizes)), stack.level)
+
+
+def _is_stack(node: Any) -> bool:
+    return isinstance(node, ArrayStacked | BlockSeq)
+
+
+def _is_saved(leaf: Any) -> bool:
+    return has_aval(leaf) or is_number(leaf)
+
+
+def _outline(leaf: Any) -> Any:
+    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if has_aval(leaf) else leaf
