@@ -152,7 +152,7 @@ def modules(part: str) -> list[Path]:
 
 ALLOWED = {
     "jaxpr": {"errors", "jaxpr"},
-    "nn": {"errors", "jaxpr", "nn"},
+    "nn": {"checkpoints", "errors", "jaxpr", "nn"},
     "source": {"analysis.facts", "analysis.plan", "errors", "source"},
     "analysis": {"analysis", "errors", "source"},
     "checkpoints": {"checkpoints", "errors", "nn"},

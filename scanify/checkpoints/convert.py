@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from scanify.checkpoints.formats.open_file import EQUINOX, WRITE, format_of, open_file
-from scanify.checkpoints.formats.opened import bytes_of
 from scanify.checkpoints.names import Prefix, stack_names, unstack_names
 from scanify.checkpoints.saved_array import SavedArray
 from scanify.errors import ScanifyError
@@ -72,23 +71,12 @@ def _convert(old: Path, new: Path, plan: Callable[[Any], Any]) -> Counts:
     try:
         with open_file(old) as opened:
             arrays, equal = plan(opened)
-            _demand_equal(opened, equal)
+            opened.demand_equal(equal)
             _write(new, lambda file: WRITE[known](file, opened, arrays, opened.about))
             return Counts(len(opened.arrays), len(arrays), sum(array.nbytes for array in arrays))
     except ScanifyError as error:
         at = "" if str(error).startswith(str(old)) else f"{old}: "
         raise ScanifyError(f"{at}{error}; nothing was written") from None
-
-
-def _demand_equal(opened: Any, pairs: Sequence[tuple[SavedArray, SavedArray]]) -> None:
-    """Raises ScanifyError where layers that are to share an array do not have the same one."""
-    for one, other in pairs:
-        if one.stretches == other.stretches:
-            continue
-        if b"".join(bytes_of(opened, one)) != b"".join(bytes_of(opened, other)):
-            raise ScanifyError(
-                f"{one.name} and {other.name} are kept once in the given tree, so they must be equal, and they differ"
-            )
 
 
 def _write(new: Path, write: Callable[[Any], None]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from scanify.checkpoints.formats.npy import numpy_dtype
 from scanify.checkpoints.saved_array import SavedArray, layer_of, stack
 from scanify.errors import ScanifyError
 from scanify.nn.list_form import Part, list_form
@@ -130,10 +131,10 @@ def _fits(array: SavedArray, outline: _Outline) -> bool:
     if array.shape != shape:
         return False
     if isinstance(dtype, type):  # a Python number, which is an array in the file
-        return np.lib.format.descr_to_dtype(array.dtype).kind in _KINDS[dtype]
+        return numpy_dtype(array.dtype).kind in _KINDS[dtype]
     # To NumPy's format the dtypes of ml_dtypes are bytes.
     descr = np.lib.format.dtype_to_descr(np.dtype(dtype))
-    return np.lib.format.descr_to_dtype(array.dtype) == np.lib.format.descr_to_dtype(descr)
+    return numpy_dtype(array.dtype) == numpy_dtype(descr)
 
 
 def _text(outline: _Outline) -> str:

@@ -5,6 +5,7 @@ from scanify.nn.block_seq import BlockSeq as BlockSeq
 from scanify.nn.functional import fold as fold
 from scanify.nn.functional import map as map
 from scanify.nn.functional import scan as scan
+from scanify.nn.load_unstacked import load_unstacked as load_unstacked
 from scanify.nn.scans.checkpoint import ScanCheckpointPolicy as ScanCheckpointPolicy
 from scanify.nn.scans.checkpoint import remat_policy_override as remat_policy_override
 from scanify.nn.scans.checkpoint import tree_checkpoint_name as tree_checkpoint_name

@@ -73,7 +73,7 @@ def list_form(tree: Any) -> tuple[list[Part], list[str]]:
     **Raises** ValueError where an array of an `ArrayStacked` does not have the layers along axis 0.
     """
     leaves, treedef = jax.tree_util.tree_flatten_with_path(tree)
-    parts = [Part(at, _outline(leaf)) if _is_saved(leaf) else leaf for at, (_, leaf) in enumerate(leaves)]
+    parts = [Part(at, outline(leaf)) if _is_saved(leaf) else leaf for at, (_, leaf) in enumerate(leaves)]
     named = _walked(treedef.unflatten(parts), ())
     found = [replace(part, name=jax.tree_util.keystr(path)) for path, part in named if isinstance(part, Part)]
     return found, [jax.tree_util.keystr(path) for path, _ in leaves]
@@ -122,5 +122,6 @@ def _is_saved(leaf: Any) -> bool:
     return has_aval(leaf) or is_number(leaf)
 
 
-def _outline(leaf: Any) -> Any:
+def outline(leaf: Any) -> Any:
+    """A leaf with shape and dtype in place of an array."""
     return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if has_aval(leaf) else leaf

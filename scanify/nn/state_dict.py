@@ -71,7 +71,7 @@ def from_state_dict(tree: T, state_dict: Mapping[str, Any], prefix: str = "", *,
         told = [f"{name!r}: expected {aval_text(expected[name])}, got {aval_text(arrays[name])}" for name in wrong]
         raise ValueError(f"arrays of another shape or dtype than the model's: {_some(told, '; ')}")
     filled = _fill(shapes, arrays, prefix, stacked)
-    result: T = jax.tree.map(_like, tree, filled)
+    result: T = jax.tree.map(filled_like, tree, filled)
     return result
 
 
@@ -186,7 +186,7 @@ def _array(value: Any) -> Any:
     return value if has_aval(value) else np.asarray(value)
 
 
-def _like(leaf: Any, value: Any) -> Any:
+def filled_like(leaf: Any, value: Any) -> Any:
     """`value` in the form of the leaf that it replaces."""
     if not has_aval(leaf):
         return leaf

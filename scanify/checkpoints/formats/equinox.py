@@ -7,15 +7,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from scanify.checkpoints.formats.npy import MAGIC, read_header, write_header
-from scanify.checkpoints.formats.opened import Closing, bytes_of, chunks
+import numpy as np
+
+from scanify.checkpoints.formats.npy import MAGIC, numpy_dtype, read_header, write_header
+from scanify.checkpoints.formats.opened import Opened, chunks
 from scanify.checkpoints.saved_array import SavedArray, Stretch
 from scanify.errors import ScanifyError
 
 _LOOKED_AT = 1 << 20  # bytes before the first array
 
 
-class EquinoxFile(Closing):
+class EquinoxFile(Opened):
     """A file of serialised leaves, open for reading. The arrays are called by their numbers. `about` is what stands
     before the first."""
 
@@ -34,18 +36,18 @@ class EquinoxFile(Closing):
         found: list[SavedArray] = []
         while at < size:
             file.seek(at)
-            whole, fortran = read_header(file, f"leaf {len(found)}", where)
+            array, fortran = read_header(file, len(found), f"leaf {len(found)}", where)
             if fortran:
                 # NumPy arrays alone are saved so; that the order is another would have to be said in the new file.
                 raise ScanifyError(
-                    f"{where}: {whole.name} is a NumPy array in Fortran order, whose layers are not one after another; "
+                    f"{where}: {array.name} is a NumPy array in Fortran order, whose layers are not one after another; "
                     "save it as `numpy.ascontiguousarray`"
                 )
             self._starts.append(file.tell())
-            at = file.tell() + whole.nbytes
+            at = file.tell() + array.nbytes
             if at > size:
-                raise ScanifyError(f"{where}: ends within {whole.name}; it was not written to its end")
-            found.append(whole.saved(len(found)))
+                raise ScanifyError(f"{where}: ends within {array.name}; it was not written to its end")
+            found.append(array)
         self.arrays: Sequence[SavedArray] = found
 
     @staticmethod
@@ -60,6 +62,9 @@ class EquinoxFile(Closing):
     def bytes_of(self, stretch: Stretch) -> Iterator[bytes]:
         return chunks(self._file, self._starts[stretch.source] + stretch.start, stretch.size, Path(self._where))
 
+    def numpy_dtype(self, dtype: Any) -> "np.dtype[Any]":
+        return numpy_dtype(dtype)
+
     def close(self) -> None:
         self._file.close()
 
@@ -69,5 +74,5 @@ def write_equinox(file: IO[bytes], opened: Any, arrays: Sequence[SavedArray], ab
     file.write(about or b"")
     for array in arrays:
         write_header(file, array.dtype, array.shape)
-        for data in bytes_of(opened, array):
+        for data in opened.bytes_in(array):
             file.write(data)

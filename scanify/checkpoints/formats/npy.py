@@ -2,19 +2,21 @@
 
 import ast
 import io
+import re
 from math import prod
 from typing import IO, Any
 
 import numpy as np
 
-from scanify.checkpoints.formats.opened import Whole
+from scanify.checkpoints.formats.opened import whole
+from scanify.checkpoints.saved_array import SavedArray
 from scanify.errors import ScanifyError
 
 MAGIC = b"\x93NUMPY"
 
 
-def read_header(file: Any, name: str, where: str) -> tuple[Whole, bool]:
-    """The array that begins here, and whether it is in Fortran order. Its bytes follow.
+def read_header(file: Any, source: int, name: str, where: str) -> tuple[SavedArray, bool]:
+    """The array that begins here, number `source` of its file, and whether it is in Fortran order. Its bytes follow.
 
     The dtype is as it is written: NumPy makes `|V2` of the `<V2` that stands for bfloat16. Raises ScanifyError
     where the array holds Python objects, which are not bytes of their own, and where this is no header.
@@ -24,12 +26,23 @@ def read_header(file: Any, name: str, where: str) -> tuple[Whole, bool]:
         size = int.from_bytes(file.read(2 if version == (1, 0) else 4), "little")
         told = ast.literal_eval(file.read(size).decode("latin1" if version < (3, 0) else "utf8"))
         descr, shape, fortran = told["descr"], tuple(told["shape"]), bool(told["fortran_order"])
-        dtype = np.lib.format.descr_to_dtype(descr)
+        dtype = numpy_dtype(descr)
     except (KeyError, SyntaxError, TypeError, ValueError) as error:
         raise ScanifyError(f"{where}: {name!r} cannot be read: {error}") from None
     if dtype.hasobject:
         raise ScanifyError(f"{where}: {name!r} holds Python objects (dtype {dtype}), whose bytes are a pickle")
-    return Whole(name, descr, shape, prod(shape) * dtype.itemsize), fortran and len(shape) > 1
+    return whole(name, descr, shape, prod(shape) * dtype.itemsize, source), fortran and len(shape) > 1
+
+
+def numpy_dtype(dtype: Any) -> "np.dtype[Any]":
+    """The dtype of a header. Of those that are none of NumPy's, as the `<f1` of a float8, the width is known."""
+    try:
+        return np.lib.format.descr_to_dtype(dtype)
+    except TypeError:
+        width = re.fullmatch(r"[<>|=]?[a-zA-Z](\d+)", dtype) if isinstance(dtype, str) else None
+        if width is None:
+            raise
+        return np.dtype(f"V{width[1]}")
 
 
 def write_header(file: IO[bytes], dtype: Any, shape: tuple[int, ...]) -> None:

@@ -7,15 +7,15 @@ from typing import IO, Any
 
 import numpy as np
 
-from scanify.checkpoints.formats.npy import read_header, write_header
-from scanify.checkpoints.formats.opened import CHUNK, Closing, bytes_of, chunks
+from scanify.checkpoints.formats.npy import numpy_dtype, read_header, write_header
+from scanify.checkpoints.formats.opened import CHUNK, Opened, chunks
 from scanify.checkpoints.saved_array import SavedArray, Stretch
 from scanify.errors import ScanifyError
 
 _END = ".npy"
 
 
-class NpzFile(Closing):
+class NpzFile(Opened):
     """A NumPy archive, open for reading. `about` is how its members are compressed."""
 
     def __init__(self, path: Path) -> None:
@@ -38,11 +38,11 @@ class NpzFile(Closing):
             raise ScanifyError(f"{self._path}: is no NumPy archive: it holds {member!r}, which is no array")
         name = member.removesuffix(_END)
         with self._zip.open(member) as file:
-            whole, fortran = read_header(file, name, str(self._path))
+            array, fortran = read_header(file, at, name, str(self._path))
             self._members.append((member, file.tell()))
         if fortran:
             self._fortran.add(at)
-        return whole.saved(at)
+        return array
 
     def bytes_of(self, stretch: Stretch) -> Iterator[bytes]:
         if stretch.source in self._fortran:
@@ -50,6 +50,9 @@ class NpzFile(Closing):
         return chunks(
             self._member(stretch.source), self._members[stretch.source][1] + stretch.start, stretch.size, self._path
         )
+
+    def numpy_dtype(self, dtype: Any) -> "np.dtype[Any]":
+        return numpy_dtype(dtype)
 
     def _member(self, source: int) -> Any:
         """The member, left open for what is read from it next: to go on in a compressed one costs nothing."""
@@ -79,5 +82,5 @@ def write_npz(file: IO[bytes], opened: Any, arrays: Sequence[SavedArray], about:
         for array in arrays:
             with archive.open(f"{array.name}{_END}", "w", force_zip64=True) as member:
                 write_header(member, array.dtype, array.shape)
-                for data in bytes_of(opened, array):
+                for data in opened.bytes_in(array):
                     member.write(data)

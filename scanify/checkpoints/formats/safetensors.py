@@ -10,15 +10,25 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from scanify.checkpoints.formats.opened import Closing, Whole, bytes_of, chunks
+import numpy as np
+
+from scanify.checkpoints.formats.opened import Opened, chunks, whole
 from scanify.checkpoints.saved_array import SavedArray, Stretch
 from scanify.errors import ScanifyError
 
+_NUMPY = {
+    "BOOL": "bool",
+    **{
+        f"{letter}{bits}": f"{kind}{bits}" for letter, kind in (("I", "int"), ("U", "uint")) for bits in (8, 16, 32, 64)
+    },
+    **{f"F{bits}": f"float{bits}" for bits in (16, 32, 64)},
+    "C64": "complex64",
+}
 _LENGTH = struct.Struct("<Q")
 _LONGEST = 100_000_000  # bytes of a header, as the format has it
 
 
-class SafetensorsFile(Closing):
+class SafetensorsFile(Opened):
     """A safetensors file, open for reading. `about` is its `__metadata__`."""
 
     def __init__(self, path: Path) -> None:
@@ -27,13 +37,14 @@ class SafetensorsFile(Closing):
         try:
             header, self._begin = _header(self._file, path)
             self.about: Any = header.pop("__metadata__", None)
-            self._starts, whole = [], []
+            self._starts: list[int] = []
+            found: list[SavedArray] = []
             for name, told in header.items():
                 start, end = told["data_offsets"]
                 self._starts.append(self._begin + start)
-                whole.append(Whole(name, told["dtype"], tuple(told["shape"]), end - start))
-            self._check(whole)
-            self.arrays: Sequence[SavedArray] = [each.saved(at) for at, each in enumerate(whole)]
+                self._check(name, self._begin + start, end - start)
+                found.append(whole(name, told["dtype"], tuple(told["shape"]), end - start, len(found)))
+            self.arrays: Sequence[SavedArray] = found
         except (KeyError, TypeError, ValueError) as error:
             self._file.close()
             raise ScanifyError(f"{path}: is no safetensors file: its header cannot be read ({error})") from None
@@ -41,17 +52,20 @@ class SafetensorsFile(Closing):
             self._file.close()
             raise
 
-    def _check(self, whole: Sequence[Whole]) -> None:
+    def _check(self, name: str, start: int, nbytes: int) -> None:
         size = self._path.stat().st_size
-        for start, each in zip(self._starts, whole, strict=True):
-            if each.nbytes < 0 or start < self._begin or start + each.nbytes > size:
-                raise ScanifyError(
-                    f"{self._path}: {each.name!r} should be bytes {start} to {start + each.nbytes}, and the file has "
-                    f"{size}; it was not written to its end"
-                )
+        if nbytes < 0 or start < self._begin or start + nbytes > size:
+            raise ScanifyError(
+                f"{self._path}: {name!r} should be bytes {start} to {start + nbytes}, and the file has {size}; it was "
+                "not written to its end"
+            )
 
     def bytes_of(self, stretch: Stretch) -> Iterator[bytes]:
         return chunks(self._file, self._starts[stretch.source] + stretch.start, stretch.size, self._path)
+
+    def numpy_dtype(self, dtype: Any) -> "np.dtype[Any]":
+        width = _bits(dtype)
+        return np.dtype(_NUMPY.get(dtype, f"V{width // 8}"))
 
     def close(self) -> None:
         self._file.close()
@@ -85,7 +99,7 @@ def write_safetensors(file: IO[bytes], opened: Any, arrays: Sequence[SavedArray]
     text += b" " * (-len(text) % 8)
     file.write(_LENGTH.pack(len(text)) + text)
     for array in ordered:
-        for data in bytes_of(opened, array):
+        for data in opened.bytes_in(array):
             file.write(data)
 
 

@@ -1,0 +1,93 @@
+"""Old checkpoints, of lists of layers, loaded into models that have stacks in their place."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+import jax
+
+from scanify.errors import ScanifyError
+from scanify.nn.list_form import outline
+from scanify.nn.state_dict import filled_like, from_state_dict, to_state_dict
+from scanify.nn.trees.leaves import has_aval, is_number
+
+T = TypeVar("T")
+
+
+def load_unstacked(path_or_file: str | Path | IO[bytes], like: T, prefix: str = "") -> T:
+    """`like` with what was saved of it when it had a list of layers in place of each `ArrayStacked` and `BlockSeq`.
+
+        model = scanify.nn.load_unstacked("old.eqx", eqx.filter_eval_shape(GPT, config, key=key))
+
+    **Arguments:**
+
+    - `path_or_file`: a file of `equinox.tree_serialise_leaves`, a safetensors file or a NumPy archive, whose names are
+        those of `to_state_dict(old_model)`. An open binary file holds Equinox's leaves from where it stands.
+    - `like`: what to fill: the rewritten model, or any pytree that holds it, as `(model, optimiser_state)`; with arrays
+        or `jax.ShapeDtypeStruct`s. Arrays are sharded as those that they replace.
+    - `prefix`: for files with names, what those of `like` begin with.
+
+    Equinox's leaves are read one after another: no more is in memory than what is loaded and the largest of them. Of
+    files with names all arrays are read before they are stacked.
+
+    **Raises** ValueError where the file has other leaves than the list form of `like`, naming those that are missing or
+    have another shape or dtype; nothing is cast. `scanify convert` makes a new file of an old one.
+    """
+    try:
+        if isinstance(path_or_file, str | Path):
+            return _from_path(Path(path_or_file), like, prefix)
+        return _from_file(path_or_file, like)
+    except ScanifyError as error:
+        raise ValueError(str(error)) from None
+
+
+def _from_path(path: Path, like: T, prefix: str) -> T:
+    from scanify.checkpoints.formats.open_file import EQUINOX, format_of, open_file
+
+    if not path.suffix and not path.exists():
+        path = path.with_suffix(".eqx")  # as Equinox does
+    if format_of(path) == EQUINOX:
+        with path.open("rb") as file:
+            return _from_file(file, like)
+    with open_file(path) as opened:
+        return from_state_dict(like, _NamedArrays(opened, like, prefix), prefix)
+
+
+def _from_file(file: IO[bytes], like: T) -> T:
+    from scanify.checkpoints.formats.equinox import EquinoxFile
+    from scanify.checkpoints.trees import stack_leaves
+
+    opened = EquinoxFile(file, getattr(file, "name", "the file"))
+    done = stack_leaves(opened.arrays, like)
+    opened.demand_equal(done.equal)
+    waiting = iter(done.arrays)
+
+    def fill(leaf: Any) -> Any:
+        if not has_aval(leaf) and not is_number(leaf):
+            return leaf
+        array = next(waiting)
+        if has_aval(leaf):
+            return filled_like(leaf, opened.read(array, leaf.dtype))
+        return type(leaf)(opened.read(array, None).item())
+
+    filled: T = jax.tree.map(fill, like)
+    return filled
+
+
+class _NamedArrays(Mapping[str, Any]):
+    """The arrays of a file by name, each read when it is asked for."""
+
+    def __init__(self, opened: Any, like: Any, prefix: str) -> None:
+        self._expected = to_state_dict(jax.tree.map(outline, like), prefix)
+        self._opened = opened
+        self._arrays = {array.name: array for array in opened.arrays}
+
+    def __getitem__(self, name: str) -> Any:
+        expected = self._expected.get(name)
+        return self._opened.read(self._arrays[name], None if expected is None else expected.dtype)
+
+    def __iter__(self) -> Any:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
