@@ -6,7 +6,6 @@ import subprocess
 import pytest
 
 import scanify
-from scanify.analysis.watchers.plans import CHECKPOINTS
 from scanify.errors import CheckFailed, Exit
 from tests.command import BLOCK, CALLER, COMMAND, LINE, MODEL, REFUSED, Tool, environment
 
@@ -82,7 +81,8 @@ class TestRewrite:
         assert "from scanify.nn import ArrayStacked" in path.read_text()
         assert err == (
             f"model.py:{LINE}: SCN101 rewrote the loop over self.layers as a fold; the list is built stacked\n"
-            f"    note: {CHECKPOINTS}\n"
+            "    note: each parameter of the layers becomes one array with a new first axis, so checkpoints saved before do "
+            "not load: `scanify convert OLD NEW --stack '*layers'` makes new ones (Equinox's with --like)\n"
             "1 loop rewritten in 1 file.\n"
         )
 

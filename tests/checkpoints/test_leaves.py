@@ -39,7 +39,9 @@ class TestBothWays:
     def test_dtypes_that_numpy_does_not_know(self, tmp_path: Path, kind: Any) -> None:
         def cast(model: Model) -> Model:
             arrays, rest = eqx.partition(model, eqx.is_inexact_array)
-            return eqx.combine(jax.tree.map(lambda x: x.astype(jnp.float8_e4m3fn if x.ndim > 1 else jnp.float8_e5m2), arrays), rest)
+            return eqx.combine(
+                jax.tree.map(lambda x: x.astype(jnp.float8_e4m3fn if x.ndim > 1 else jnp.float8_e5m2), arrays), rest
+            )
 
         round_trip(tmp_path, cast(listed()), with_layers(cast(listed()), kind))
 

@@ -56,6 +56,7 @@ def test_code_anywhere_in_the_project_that_looks_at_leaves_makes_the_fix_unsafe(
     (said,) = found.watchers
     assert said.startswith(f"{tmp_path / 'train.py'}:5 reads the rank of each leaf") and "--stack call" in said
     assert found.obligations == found.watchers
+    assert sum("`scanify convert OLD NEW --stack '*layers'`" in note for note in found.notes) == 1
     inside = plan(tmp_path, stack="call")
     assert isinstance(inside.stack, CallStack) and inside.safe and inside.watchers == ()
 

@@ -6,16 +6,14 @@ from dataclasses import replace
 
 from scanify.analysis.facts import Place
 from scanify.analysis.index import Index
-from scanify.analysis.plan import InitStack, Plan, Refusal
+from scanify.analysis.plan import Called, Holds, InitStack, Plan, Refusal
 from scanify.analysis.watchers.find import watchers
 from scanify.analysis.watchers.held import may_hold
 from scanify.analysis.watchers.watcher import Watcher
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _SHOWN = 3
-CHECKPOINTS = (
-    "each parameter of the layers becomes one array with a new first axis, so checkpoints saved before do not load"
-)
+_FIELD = re.compile(r"[^\W\d][\w.]*\.([^\W\d]\w*)")
 
 
 def with_watchers(loops: Sequence[Plan | Refusal], index: Index) -> tuple[Plan | Refusal, ...]:
@@ -26,14 +24,32 @@ def with_watchers(loops: Sequence[Plan | Refusal], index: Index) -> tuple[Plan |
     return tuple(_watched(one, found, index) for one in loops)
 
 
+def checkpoints(plan: Plan) -> str:
+    """What becomes of checkpoints where a list is built stacked, and what makes new ones of them."""
+    field = _FIELD.fullmatch(plan.container)
+    prefix = f"'*{field[1]}'" if field is not None else "PREFIX"
+    if isinstance(plan.stack, InitStack) and any(isinstance(site, Called) for site in plan.stack.sites):
+        prefix = "PREFIX.layers=PREFIX"  # an `equinox.nn.Sequential` has its layers in a field
+    if plan.holds is Holds.BLOCK_SEQ:
+        return (
+            "parameters of layers that are alike become one array with a new first axis, so checkpoints saved before "
+            "do not load: `scanify convert OLD NEW --like FILE:FUNCTION` makes new ones"
+        )
+    return (
+        "each parameter of the layers becomes one array with a new first axis, so checkpoints saved before do not "
+        f"load: `scanify convert OLD NEW --stack {prefix}` makes new ones (Equinox's with --like)"
+    )
+
+
 def _watched(one: Plan | Refusal, found: Iterable[Watcher], index: Index) -> Plan | Refusal:
     if isinstance(one, Refusal) or not isinstance(one.stack, InitStack):
         return one
     places = [site.place for site in one.stack.sites]
     name = (_NAME.findall(one.container) or [""])[-1]
     seen = [each for each in found if _sees(each, index, places, name)]
+    one = replace(one, notes=(*one.notes, checkpoints(one)))
     if not seen:
-        return replace(one, notes=(*one.notes, CHECKPOINTS))
+        return one
     said = tuple(map(_said, seen[:_SHOWN]))
     if len(seen) > _SHOWN:
         said = (*said[:-1], f"{said[-1]}; and {len(seen) - _SHOWN} more places look at leaves")
