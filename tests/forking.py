@@ -99,5 +99,8 @@ def forked(order: dict[str, Any], given: list[int], not_its: tuple[int, ...]) ->
 
 
 *_, _socket, _root = sys.argv
-sys.path.append(_root)
+# The scanify of this checkout, whichever is installed; afterwards its folder is the last, as it is for users' cases.
+sys.path.insert(0, _root)
+importlib.import_module("scanify")
+sys.path.append(sys.path.pop(0))
 serve(socket.socket(fileno=int(_socket)))

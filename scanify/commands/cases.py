@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scanify.verify.children.limits import Limits
     from scanify.verify.verdict import Verification
 
-_OPTIONS = (
+_RUNNING = (
     click.option("--abstract", is_flag=True, help="Build the model under jax.eval_shape: shapes only, no weights."),
     click.option(
         "--execute",
@@ -32,6 +32,8 @@ _OPTIONS = (
         help="Compile and run what is proved, too, on jax's default device: a compiler may be wrong where programs are "
         "right.",
     ),
+)
+_LIMITS = (
     click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="For each case."),
     click.option("--memory-limit", metavar="SIZE", help="For each case, such as 8GiB."),
 )
@@ -53,8 +55,15 @@ class CaseRun:
 
 
 def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options on how a case is run."""
-    for option in reversed(_OPTIONS):
+    """The options on how long a case may run, and in how much memory."""
+    for option in reversed(_LIMITS):
+        command = option(command)
+    return command
+
+
+def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options on how a case is run, its limits among them."""
+    for option in reversed((*_RUNNING, *_LIMITS)):
         command = option(command)
     return command
 

@@ -16,8 +16,8 @@ from scanify.commands.cases import (
     CaseRun,
     choose_run,
     demand_importable,
-    limit_options,
     reached_loops,
+    run_options,
     verifiable,
     verify_outcome,
 )
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 @click.option("--no-verify", is_flag=True, help="Do not run the cases of the configuration.")
 @click.option("--measure/--no-measure", default=False, show_default=True, help="Measure both versions when verifying.")
 @advise_option
-@limit_options
+@run_options
 @stdin_option
 @selection_options
 def command(

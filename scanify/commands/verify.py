@@ -9,7 +9,7 @@ import click
 
 from scanify.commands.advice import advice_on
 from scanify.commands.by_hand import ByHand, demand_file, since, two_files
-from scanify.commands.cases import CaseRun, choose_run, demand_importable, limit_options, verify_by_hand, verify_outcome
+from scanify.commands.cases import CaseRun, choose_run, demand_importable, run_options, verify_by_hand, verify_outcome
 from scanify.commands.certificates import proofs_into, replay_file
 from scanify.commands.common import (
     REMAT_CHOICE,
@@ -96,7 +96,7 @@ FORMATS = ("text", "json", "markdown", "junit", "html")
     help="Check such a file, and nothing else: no model is loaded, and jax is not needed.",
 )
 @advise_option
-@limit_options
+@run_options
 def command(
     file: str | None,
     cases: tuple[str, ...],

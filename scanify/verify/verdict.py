@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from scanify.verify.profile.startup import Startup
+
 
 class Status(Enum):
     """How sure we are that two functions are the same.
@@ -128,7 +130,8 @@ class CaseResult:
 
     `error` is set, and nothing else, where the case could not be run (it raised, printed nonsense, took too long):
     a message for the user. `output` is what the user's code printed.
-    `reached` are the files and lines that the case ran, where that was what was asked (`scanify.verify.cases.reached`).
+    `reached` are the files and lines that the case ran, where that was what was asked (`scanify.verify.cases.reached`),
+    and `startup` the programs it starts with (`scanify.verify.profile.profiled`).
     `cached`: the result was kept from an earlier run on the same contents.
     """
 
@@ -148,6 +151,7 @@ class CaseResult:
     keys: Verdict | None = None
     notes: tuple[str, ...] = ()
     cached: bool = False
+    startup: Startup | None = None
 
     @property
     def name(self) -> str:

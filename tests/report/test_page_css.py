@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-import scanify.report.verification.html as page
+import scanify.report.page as page
 
 CSS = Path(page.__file__).with_name("page.css").read_text(encoding="utf-8")
 LIGHT, DARK = (

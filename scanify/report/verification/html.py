@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
+from scanify.report.page import page
 from scanify.report.unified import FileDiff, files_of
 from scanify.report.verification.html_case import case_section, prose, status
 from scanify.report.verification.html_plots import sweep_section
@@ -14,7 +14,6 @@ from scanify.report.verification.summary import about, once, ran_on, summary
 from scanify.report.verification.sweep import sweeps
 from scanify.verify.verdict import CaseResult, Verdict, Verification
 
-_STYLE = Path(__file__).with_name("page.css")
 _SYMBOLS = {"PROVED": "✓", "VERIFIED": "✓", "FAILED": "✗", "NOT VERIFIED": "!"}
 _COLUMNS = ("remat", "outputs", "gradients", "parameters", "tangents", "batched", "keys")
 _MEANINGS = (
@@ -61,23 +60,7 @@ def verification_html(verification: Verification) -> str:
     if verification.diff.strip():
         parts.append(_diff(files_of(verification.diff)))
     parts.append(_versions(verification))
-    return _page(f"{head}: scanify verify", tag("main", join(parts, "\n"))) + "\n"
-
-
-def _page(title: str, body: Markup) -> str:
-    # Even if a text were not escaped, a page that may load and run nothing does neither.
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
-    style = Markup(_STYLE.read_text(encoding="utf-8"))
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("title", title),
-        tag("style", style),
-    )
-    return f"<!DOCTYPE html>\n{tag('html', head, tag('body', body), lang='en')}"
+    return page(f"{head}: scanify verify", tag("main", join(parts, "\n"))) + "\n"
 
 
 def _verdicts(cases: Sequence[CaseResult], *, many: bool) -> Markup:

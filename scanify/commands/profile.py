@@ -1,0 +1,160 @@
+"""`scanify profile`: where the programs come from that a model starts with, by the loops of its source."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from scanify.analysis.plan import Plan, Refusal
+from scanify.commands.cases import CaseRun, choose_run, demand_importable, limit_options
+from scanify.commands.common import Given, load_project
+from scanify.commands.proposed import proposed_run
+from scanify.errors import Exit, ScanifyError
+from scanify.pipeline import Outcome, rewrite_sources
+from scanify.source.read import encode
+
+if TYPE_CHECKING:
+    from scanify.report.profile.profile import Profile
+    from scanify.verify.verdict import Verification
+
+_BUDGET = re.compile(r"lines=(\d[\d_,]*)")
+
+
+@click.command("profile", short_help="Show which loops a model's programs come from.")
+@click.argument("file")
+@click.option(
+    "--case",
+    "cases",
+    multiple=True,
+    metavar="FILE:FUNCTION",
+    help="A function that is given the module and answers (model, args), or a name of the configuration; see verify.",
+)
+@click.option(
+    "--compile",
+    "compiles",
+    is_flag=True,
+    help="Compile the programs, too: the time that it takes, and the memory of temporaries.",
+)
+@click.option(
+    "--budget",
+    metavar="lines=N",
+    help="Exit with 1 if a program has more StableHLO lines. Lines are the same on every machine; seconds are not.",
+)
+@click.option("--format", "form", type=click.Choice(("text", "json", "html")), default="text", show_default=True)
+@click.option("--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write the report to this file.")
+@limit_options
+def command(
+    file: str,
+    cases: tuple[str, ...],
+    compiles: bool,
+    budget: str | None,
+    form: str,
+    output: str | None,
+    time_limit: float | None,
+    memory_limit: str | None,
+) -> int:
+    """Trace the model of each case as it is, and say which loops of its source its programs come from.
+
+    The programs are the jitted constructor, the call, and the call with its gradient. What is traced once a turn of a
+    Python loop is compiled once a turn: the table says how much that is, and what scanify says of the loop. Where
+    scanify rewrites the file, the sizes after it are shown, too. Nothing is written.
+    """
+    allowed = _lines(budget)
+    demand_importable(Path(file))
+    given = load_project((file,), None)
+    if not given.project.sources:
+        raise ScanifyError(f"expected a Python file, got {file}")
+    run = choose_run(cases, given.config, time_limit, memory_limit, abstract=False)
+    if run is None:
+        with proposed_run(given, time_limit, memory_limit, abstract=False) as proposed:
+            profile = _profile(given, proposed, allowed, compiles=compiles)
+    else:
+        profile = _profile(given, run, allowed, compiles=compiles)
+    _report(profile, form, output)
+    if profile.failed:
+        return Exit.VERIFICATION
+    return Exit.FINDINGS if any(profile.over()) else Exit.OK
+
+
+def _lines(budget: str | None) -> int | None:
+    """The lines that `--budget` allows. Raises ScanifyError where it is no budget."""
+    if budget is None:
+        return None
+    found = _BUDGET.fullmatch(budget.replace(" ", ""))
+    if found is None:
+        raise ScanifyError(f"a budget is a number of StableHLO lines, such as --budget lines=20000; got {budget!r}")
+    return int(re.sub("[_,]", "", found[1]))
+
+
+def _profile(given: Given, run: CaseRun, budget: int | None, *, compiles: bool) -> "Profile":
+    from scanify.report.profile.profile import Profile
+
+    outcome = rewrite_sources(given.project, stack=given.stack, remat=None, accept=lambda plan: True)
+    done = _profiled(given, run, outcome, compiles=compiles)
+    said = {
+        (os.path.normpath(Path(loop.place.path).absolute()), loop.place.span.line): _advice(loop)
+        for loop in given.project.analyse(stack=given.stack).loops
+    }
+    return Profile(done.cases, said, done.versions, budget)
+
+
+def _profiled(given: Given, run: CaseRun, outcome: Outcome, *, compiles: bool) -> "Verification":
+    from rich.console import Console
+
+    from scanify.report.progress import progress
+    from scanify.verify.run import verify
+
+    source = given.project.sources[0]
+    data = encode(source, source.text)
+    changes = dict(outcome.changes) or {source.path: (data, data)}
+    comparer = "profiled_both" if outcome.changes else "profiled_case"
+    with progress(Console(stderr=True)) as notify:
+        return verify(
+            changes,
+            run.cases,
+            policies=(None,),
+            requested=None,
+            measure=compiles,
+            limits=run.limits,
+            target=source.path,
+            notify=notify,
+            comparer=f"scanify.verify.profile.profiled:{comparer}",
+        )
+
+
+def _advice(loop: Plan | Refusal) -> str:
+    if isinstance(loop, Refusal):
+        return f"{loop.rule}: left as it is: {loop.reason}"
+    return f"{loop.rule}: scanify rewrite makes a scan of it"
+
+
+def _report(profile: "Profile", form: str, output: str | None) -> None:
+    if form == "text" and output is None:
+        from rich.console import Console
+
+        from scanify.report.profile.text import print_profile
+
+        print_profile(profile, Console())
+        return
+    text = _document(profile, form)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        Path(output).write_text(text, encoding="utf-8")
+
+
+def _document(profile: "Profile", form: str) -> str:
+    if form == "json":
+        from scanify.report.profile.json import profile_json
+
+        return json.dumps(profile_json(profile), indent=2, allow_nan=False) + "\n"
+    if form == "html":
+        from scanify.report.profile.html import profile_html
+
+        return profile_html(profile)
+    from scanify.report.profile.text import profile_text
+
+    return profile_text(profile)
