@@ -73,7 +73,7 @@ def _loops(profile: Profile, program: Program, ident: str) -> Iterator[Markup]:
         yield tag("p", "No loop of the source makes a notable part of it.", class_="muted")
         return
     rows = [
-        Bar(f"{_last(share.loop.file)}:{share.loop.line}", share.lines, f"{share.lines:,}")
+        Bar(f"{_stem(share.loop.file)}:{share.loop.line}", share.lines, f"{share.lines:,}")
         for share in sorted(outer, key=lambda share: -share.lines)
     ]
     rows.append(Bar("in no loop", program.outside, f"{program.outside:,}", reference=True))
@@ -94,8 +94,8 @@ def _loops(profile: Profile, program: Program, ident: str) -> Iterator[Markup]:
     yield _table(f"The loops of the {program.name}", heads, cells)
 
 
-def _last(path: str) -> str:
-    return path.replace("\\", "/").rpartition("/")[2]
+def _stem(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2].removesuffix(".py")
 
 
 def _table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
