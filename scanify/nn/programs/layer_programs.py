@@ -92,11 +92,10 @@ def trace_layers(
     `call(layer, carry, arguments)` gives `(carry, y)`; `layers` has, for each position, the layer and its own
     arguments, with a `Ref` for each array; `order` is the order in which the layers are applied.
     """
-    inputs, carries, others = Kinds(), Kinds(), Kinds()
+    inputs, carries = Kinds(), Kinds()
     programs: dict[tuple[int, int], Program] = {}
-    bodies: dict[Any, int] = {}
-    known, read, shapes = _Captured(), Known(), _Shapes()
-    steps: list[Step | None] = [None] * len(layers)
+    read, shapes = Known(), _Shapes()
+    traced: dict[int, _Traced] = {}
     current = _structs(carry if parts is None else parts.rest)
     given = carries.of(current)
     for position in order:
@@ -107,18 +106,42 @@ def trace_layers(
         if which not in programs:
             programs[which] = _trace_one(call, one, current, tuple(state), parts, read)
         program = programs[which]
-        new, y, values = program.result(program.outs)
-        # What a layer gives beside the carry may have a structure of its own: a scan sees its arrays alone.
-        beside = [leaf for leaf in jax.tree.leaves(y) if has_aval(leaf)]
-        gives = carries.of(new)
-        body = (program.key, given, gives, others.of((beside, values)))
-        number = bodies.setdefault(body, len(bodies))
-        carried = sum(map(has_aval, jax.tree.leaves(new)))
-        steps[position] = Step(program, one.refs, number, carried, tuple(state), known.refs(program))
-        current, given = new, gives
+        current, y, values = program.result(program.outs)
+        gives = carries.of(current)
+        traced[position] = _Traced(program, one.refs, tuple(state), (given, gives), current, (y, values))
+        given = gives
         if until is not None and until(y):
             break
-    return [step for step in steps if step is not None]
+    return _steps([traced[position] for position in sorted(traced)])
+
+
+@dataclass(frozen=True, eq=False)
+class _Traced:
+    """A layer that has been traced: the numbers of the carry that it is given and of that which it gives, that one, and
+    what it gives beside."""
+
+    program: Program
+    refs: tuple[Ref, ...]
+    markers: tuple[Any, ...]
+    carries: tuple[int, int]
+    new: Any
+    beside: tuple[Any, Any]
+
+
+def _steps(traced: Sequence[_Traced]) -> list[Step]:
+    """The layers with the numbers of their kinds: their programs are read here, one after another."""
+    bodies: dict[Any, int] = {}
+    known, others = _Captured(), Kinds()
+    steps = []
+    for one in traced:
+        y, values = one.beside
+        # What a layer gives beside the carry may have a structure of its own: a scan sees its arrays alone.
+        beside = [leaf for leaf in jax.tree.leaves(y) if has_aval(leaf)]
+        body = (one.program.key, one.carries, others.of((beside, values)))
+        number = bodies.setdefault(body, len(bodies))
+        carried = sum(map(has_aval, jax.tree.leaves(one.new)))
+        steps.append(Step(one.program, one.refs, number, carried, one.markers, known.refs(one.program)))
+    return steps
 
 
 @dataclass(frozen=True)

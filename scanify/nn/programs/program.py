@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import jax
 
 from scanify.nn.programs.jaxpr_of import jaxpr_of
-from scanify.nn.programs.skeleton import Constant, Known, skeleton
+from scanify.nn.programs.skeleton import Constant, Known, Skeleton, skeleton
 from scanify.nn.scans.carry import split
 from scanify.nn.trees.leaves import is_array
 from scanify.nn.trees.structs import struct
@@ -17,20 +18,38 @@ from scanify.nn.trees.structs import struct
 class Program:
     """A traced layer, a function of flat lists of arrays.
 
-    `key` is equal for two programs only if they are the same but for the values of `constants`, numbers that stand in
-    the program as scalar operands, and for the arrays that it closes over, `consts[at] for at in captured`. `treedef`
-    is that of what the layer gives, `static` has its leaves that are no arrays, with None in the places of the arrays;
-    `outs` are the arrays as `jax.ShapeDtypeStruct`s.
+    `treedef` is that of what the layer gives, `static` has its leaves that are no arrays, with None in the places of
+    the arrays; `outs` are the arrays as `jax.ShapeDtypeStruct`s. It is read for its key when that is asked for: many
+    programs one after another, which is faster than in between their traces.
     """
 
     jaxpr: Any
     consts: tuple[Any, ...]
-    key: Hashable
-    constants: tuple[Constant, ...]
-    captured: tuple[int, ...]
     outs: tuple[jax.ShapeDtypeStruct, ...]
     treedef: Any
     static: tuple[Any, ...]
+    derivatives: bool
+    known: Known | None
+
+    @cached_property
+    def _read(self) -> Skeleton:
+        return skeleton(self.jaxpr, self.consts, derivatives=self.derivatives, known=self.known)
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for two programs only if they are the same but for the values of `constants`, and for the arrays that
+        they close over."""
+        return self._read.key
+
+    @property
+    def constants(self) -> tuple[Constant, ...]:
+        """The numbers that stand in the program as scalar operands."""
+        return self._read.constants
+
+    @property
+    def captured(self) -> tuple[int, ...]:
+        """Which of `consts` are arrays that the program closes over."""
+        return self._read.captured
 
     def result(self, arrays: Sequence[Any]) -> Any:
         """The pytree that the layer gives, of its arrays."""
@@ -71,6 +90,5 @@ def trace(
         if names is None:
             raise
     jaxpr, consts, avals = traced or jaxpr_of(flat, arrays, names and names())
-    bones = skeleton(jaxpr, consts, derivatives=derivatives, known=known)
     outs = tuple(struct(aval) for aval in avals)
-    return Program(jaxpr, consts, bones.key, bones.constants, bones.captured, outs, found[0], found[1])
+    return Program(jaxpr, consts, outs, found[0], found[1], derivatives, known)
