@@ -206,7 +206,7 @@ def _aval_of(program: Program, column: list[Atom] | Slices) -> Any:
 def same(one: Atom | None, other: Atom | None) -> bool:
     """Whether two operands are one value, or equal numbers."""
     if isinstance(one, Number) and isinstance(other, Number):
-        return one is other or (one.aval.dtype == other.aval.dtype and one.bits == other.bits)
+        return one is other or one.bits == other.bits
     return one is other or (type(one) is int and one == other)
 
 

@@ -11,11 +11,10 @@ from typing import Any, TypeAlias
 
 import jax
 import numpy as np
-from jax.interpreters import partial_eval
 
 from scanify.jaxpr.reading.calls import opened
 from scanify.jaxpr.reading.primitives import is_own
-from scanify.nn.programs.skeleton import Constant, Known, Skeleton, skeleton
+from scanify.nn.programs.skeleton import Constant, Known, Skeleton, live, skeleton
 
 # The parameters of a call by `jit` that is nothing but its jaxpr, with what they must be.
 _PLAIN = {"keep_unused": (False,), "compiler_options_kvs": ((),)}
@@ -31,9 +30,9 @@ class Number:
 
     @property
     def bits(self) -> Any:
-        """What two of them have in common where they are the same; 0.0 is not -0.0."""
+        """What two of them have in common where they are the same; 0.0 is not -0.0, nor 0."""
         if isinstance(self.aval.dtype, np.dtype):
-            return np.asarray(self.value, self.aval.dtype).tobytes()
+            return self.aval.dtype, np.asarray(self.value, self.aval.dtype).tobytes()
         return id(self.value)
 
 
@@ -130,13 +129,26 @@ def _rematted(program: Program, equation: Any, given: list[Atom]) -> tuple[Any, 
     """A `checkpoint` without what it is given and does not read, with its numbers as operands."""
     jaxpr = equation.params["jaxpr"]
     if id(jaxpr) not in program.rematted:
-        lean, read = partial_eval.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
+        lean, read = _lean(jaxpr, program.known)
         program.rematted[id(jaxpr)] = lean, read, skeleton(lean, (), known=program.known)
     lean, read, inside = program.rematted[id(jaxpr)]
     invars = [variable for variable, used in zip(equation.invars, read, strict=True) if used]
     operands = [atom for atom, used in zip(given, read, strict=True) if used]
     operands += [_number(constant) for constant in inside.constants]
     return equation.replace(invars=invars, params={**equation.params, "jaxpr": lean}), operands, inside
+
+
+def _lean(jaxpr: Any, known: Known) -> tuple[Any, list[bool]]:
+    """An open jaxpr without its dead equations and the inputs that no other reads, and which inputs it reads.
+
+    jax's own way to leave them out (`dce_jaxpr`) wraps derivative rules, so that they are equal to no others.
+    """
+    alive, _ = live(jaxpr, [True] * len(jaxpr.outvars), known)
+    equations = [jaxpr.eqns[at] for at in sorted(alive)]
+    used = {id(atom) for equation in equations for atom in equation.invars} | set(map(id, jaxpr.outvars))
+    read = [id(variable) in used for variable in jaxpr.invars]
+    invars = [variable for variable, is_read in zip(jaxpr.invars, read, strict=True) if is_read]
+    return jaxpr.replace(eqns=equations, invars=invars), read
 
 
 def _number(constant: Constant) -> Number:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from scanify.errors import ScanifyError
 from scanify.jaxpr.reading.calls import opened
 from scanify.nn.scans.checkpoint import RematPolicy, ScanCheckpointPolicy
 from scanify.rolling.arguments import Arguments, Result
+from scanify.rolling.explain import doubt, explained
 from scanify.rolling.roll import Rolled, rolled
 
 P = ParamSpec("P")
@@ -107,10 +109,11 @@ class _Rerolled:
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given, leaves = Arguments.of((args, kwargs))
+        start = time.perf_counter()
         closed, shape = self._trace(given, leaves)
         jaxpr, consts = opened(closed)
         arrays = [*closed.consts, *leaves]
-        found = self._rolled(closed, jaxpr, arrays)
+        found = self._rolled(closed, jaxpr, arrays, start)
         if found is None:
             results = jax.core.eval_jaxpr(jaxpr, consts, *leaves)
         else:
@@ -118,38 +121,33 @@ class _Rerolled:
         tree = jax.tree.structure(shape)
         return jax.tree.unflatten(tree, results).whole()
 
-    def _rolled(self, closed: Any, jaxpr: Any, arrays: list[Any]) -> Rolled | None:
+    def _rolled(self, closed: Any, jaxpr: Any, arrays: list[Any], start: float) -> Rolled | None:
+        """The program to run, None where it is the trace; `start` is when tracing began."""
         known = self.known.get(id(jaxpr))
         if known is not None:
             self.known.move_to_end(id(jaxpr))
             return known[2]
-        found = self._made(closed, arrays)
+        found = self._made(closed, arrays, start)
         self.known[id(jaxpr)] = (jaxpr, closed, found)
         if len(self.known) > _REMEMBERED:
             self.known.popitem(last=False)
         return found
 
-    def _made(self, closed: Any, arrays: list[Any]) -> Rolled | None:
+    def _made(self, closed: Any, arrays: list[Any], start: float) -> Rolled | None:
+        traced = time.perf_counter()
         try:
             found = rolled(closed, arrays, least=self.least, policy=self.policy)
         except Exception as error:  # whatever stands in a program that is not known here
             self._warn(f"rolling it stopped with {type(error).__name__}: {str(error)[:300]}")
             return None
-        if found is None or not self.check:
-            return found
-        proof = found.proof()
-        if proof.proved:
-            return found
-        self._warn(_doubt(proof))
-        return None
+        if found.plan.rolls and self.check:
+            proof = found.proof()
+            if not proof.proved:
+                self._warn(doubt(proof))
+                return None
+        if self.explain:
+            print(explained(self.name, found.plan, traced - start, time.perf_counter() - traced))
+        return found if found.plan.rolls else None
 
     def _warn(self, why: str) -> None:
         warnings.warn(f"{self.name} runs as it is written, not rerolled: {why}", NotRerolled, stacklevel=5)
-
-
-def _doubt(proof: Any) -> str:
-    if proof.difference is not None:
-        return f"not proved equal: {proof.difference}"
-    if proof.not_understood:
-        return f"not proved equal: {'; '.join(proof.not_understood)}"
-    return "not proved equal"

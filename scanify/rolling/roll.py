@@ -10,6 +10,7 @@ from jax.extend.core import ClosedJaxpr
 from scanify.jaxpr.reading.calls import opened
 from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
 from scanify.rolling.emit import run
+from scanify.rolling.explain import files
 from scanify.rolling.plan import Plan, planned
 from scanify.rolling.program import flat
 from scanify.verify.proof.attempt import proof_of
@@ -26,15 +27,15 @@ class Rolled:
 
     def proof(self) -> Proof:
         """Whether both compute the same."""
-        return proof_of(self.original, self.program)
+        return proof_of(self.original, self.program, files=files)
 
 
-def rolled(closed: Any, arrays: Sequence[Any], *, least: int, policy: ScanCheckpointPolicy | None) -> Rolled | None:
-    """The rolled program of a trace, given its constants and inputs; None where nothing repeats that is worth it."""
+def rolled(closed: Any, arrays: Sequence[Any], *, least: int, policy: ScanCheckpointPolicy | None) -> Rolled:
+    """The rolled program of a trace, given its constants and inputs; the trace itself where no scan is worth it."""
     jaxpr, _ = opened(closed)
     plan = planned(flat(jaxpr), least)
     if not plan.rolls:
-        return None
+        return Rolled(_of_all(jaxpr), _of_all(jaxpr), plan)
     made = jax.make_jaxpr(lambda *given: run(plan, given, policy))(*arrays)
     return Rolled(_of_all(jaxpr), made, plan)
 

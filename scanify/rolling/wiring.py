@@ -74,7 +74,7 @@ class Wires:
             for atom in operations[use].inputs:
                 if type(atom) is not int or made[atom] < start or use - made[atom] >= 2 * period:
                     continue
-                if self._again(use, period, stop, atom):
+                if self._again(use, period, start, stop, atom):
                     reach[atom] = use
         for value, use in reach.items():
             first, last = max(made[value] + 1, start + period), min(use, start + 2 * period - 1)
@@ -87,12 +87,12 @@ class Wires:
             costs.append((cost, at + start))
         return [at for _, at in sorted(costs)]
 
-    def _again(self, use: int, period: int, stop: int, value: int) -> bool:
+    def _again(self, use: int, period: int, start: int, stop: int, value: int) -> bool:
         """Whether a period later, or one before, the same distance lies between the use and what is used."""
         operations, made = self.program.operations, self.made
         index = operations[use].inputs.index(value)
         for other in (use + period, use - period):
-            if 0 <= other < stop:
+            if start <= other < stop:
                 atom = operations[other].inputs[index]
                 if type(atom) is int and other - made[atom] == use - made[value]:
                     return True

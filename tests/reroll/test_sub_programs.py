@@ -69,7 +69,11 @@ EQUAL: dict[str, tuple[Callable[..., Any], list[int]]] = {
 def test_is_found_and_the_same(name: str) -> None:
     f, found = EQUAL[name]
     assert same(f, LIST, X, rtol=1e-6) == found
-    same_gradient(f, LIST, X)
+
+
+@pytest.mark.parametrize("name", ["each in a checkpoint", *(pytest.param(n, marks=pytest.mark.whole) for n in EQUAL)])
+def test_has_the_same_gradient(name: str) -> None:
+    same_gradient(EQUAL[name][0], LIST, X)
 
 
 def test_a_while_loop_has_scans_in_its_body() -> None:
@@ -231,7 +235,13 @@ class TestEffects:
 
 
 class TestRemat:
-    @pytest.mark.parametrize("remat", ["full", "nested", "dots", "save_all", True, False])
+    @pytest.mark.parametrize(
+        "remat",
+        [
+            "nested",
+            *(pytest.param(each, marks=pytest.mark.whole) for each in ("full", "dots", "save_all", True, False)),
+        ],
+    )
     def test_has_the_gradients_of_the_loop(self, remat: Any) -> None:
         same_gradient(dicts, [*LIST, *LIST, *LIST], X, remat=remat)
 

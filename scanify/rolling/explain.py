@@ -1,0 +1,123 @@
+"""What became of a program, in words: where its repetitions stand in the source and what their scans cost."""
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import jaxlib
+
+from scanify import nn
+from scanify.rolling.body import Slices
+from scanify.rolling.plan import Plan, Scan
+from scanify.rolling.program import Operation, Program
+from scanify.verify.proof.prove import Proof
+
+# Files that are not the user's: jax's, this package's, and all that was installed.
+_FOREIGN = tuple(f"{Path(path).parent}{os.sep}" for path in (jax.__file__, jaxlib.__file__, nn.__path__[0]))
+
+
+def files(name: str) -> str | None:
+    """The name to show for a file of the user's, relative to the current directory; None for any other."""
+    if name.startswith("<") or name.startswith(_FOREIGN) or f"{os.sep}site-packages{os.sep}" in name:
+        return None
+    inside = os.path.relpath(name)
+    return name if inside.startswith("..") else inside
+
+
+def explained(name: str, plan: Plan, traced: float, rolled: float) -> str:
+    """The scans of a program, a line or two for each. `traced` and `rolled` are seconds."""
+    found = list(plan.all_scans())
+    if not found:
+        return f"{name}: nothing repeats that a scan would make smaller"
+    lines = [f"{name}: {_times(len(found), 'scan')}"]
+    copied = 0
+    for around, program, scan in found:
+        wired = scan.roll.wired
+        inside = f", inside of {', '.join(around)}" if around else ""
+        lines.append(f"  {_where(program, scan)}: {wired.count} x {wired.period} equations{inside}")
+        carried = sum(_bytes(slot.aval) for slot in scan.body.slots)
+        stacked = sum(wired.count * _bytes(aval) for aval in _stacked(program, scan))
+        copied += 0 if around else stacked
+        kept = sum(wired.count * _bytes(_aval(program, scan, place)) for place in scan.body.kept)
+        parts = [f"carries {_size(carried)}"]
+        parts += [f"stacks {_size(stacked)}"] if stacked else []
+        parts += [f"keeps {_size(kept)} of results"] if kept else []
+        lines.append(f"    {', '.join(parts)}")
+    if copied:
+        lines.append(f"  To stack is to copy: {_size(copied)} in each step, and in a gradient as much again.")
+    lines.append(
+        f"  Tracing took {traced:.1f} s, as it goes through every layer; to find and prove the scans {rolled:.1f} s.\n"
+        "  `scanify rewrite` makes the source a scan, which leaves both out, and the copies too."
+    )
+    return "\n".join(lines)
+
+
+def _times(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _stacked(program: Program, scan: Scan) -> list[Any]:
+    """The avals of arrays that are stacked, not of numbers and of rows that lie side by side already."""
+    columns = [column for column in scan.body.columns if not isinstance(column, Slices)]
+    arrays = [[atom for atom in column if isinstance(atom, int)] for column in columns]
+    return [program.avals[atoms[0]] for atoms in arrays if atoms]
+
+
+def _aval(program: Program, scan: Scan, place: tuple[int, int]) -> Any:
+    return program.avals[program.operations[scan.roll.wired.start + place[0]].outputs[place[1]]]
+
+
+def _bytes(aval: Any) -> int:
+    return math.prod(aval.shape) * int(getattr(aval.dtype, "itemsize", 8)) if hasattr(aval, "shape") else 0
+
+
+def _size(count: int) -> str:
+    for unit in ("bytes", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000  # type: ignore[assignment]
+    return f"{count:.3g} GB"
+
+
+def _where(program: Program, scan: Scan) -> str:
+    """The line from which all operations of a repetition are called: that of the loop's body."""
+    wired = scan.roll.wired
+    start = wired.start + wired.period
+    place = line(program.operations[start : start + wired.period])
+    return "repeated equations" if place is None else f"{place[0]}:{place[1]}"
+
+
+def line(operations: Sequence[Operation]) -> tuple[str, int] | None:
+    """The innermost line of the user's that all of these operations have in common."""
+    common: list[tuple[str, int]] | None = None
+    for operation in operations:
+        traceback = getattr(operation.equation.source_info, "traceback", None)
+        if traceback is None:
+            continue
+        frames = [
+            (shown, int(frame.line_num))
+            for frame in reversed(traceback.frames)
+            if (shown := files(frame.file_name)) is not None
+        ]
+        if not frames:  # of a library's own
+            continue
+        common = frames if common is None else common
+        shared = 0
+        while shared < min(len(common), len(frames)) and common[shared] == frames[shared]:
+            shared += 1
+        common = common[:shared]
+    return common[-1] if common else None
+
+
+def doubt(proof: Proof) -> str:
+    """Why a rolled program is not proved to be the original."""
+    found = proof.difference
+    if found is None:
+        return f"not proved equal: {'; '.join(proof.not_understood) or 'nothing is known of why'}"
+    operation = found.before or found.after
+    place = "" if operation is None or operation.file is None else f" ({operation.file}:{operation.line})"
+    text = "" if operation is None else f", at `{operation.text}`{place}"
+    return f"not proved equal: it {found.what}{text}"

@@ -1,0 +1,1 @@
+"""Programs made at random, in which layers repeat or nearly repeat, rerolled and held against themselves."""
