@@ -11,7 +11,7 @@ from scanify.source.root import project_root
 
 STACKS = ("init", "call")
 # What loops become, by the names of `scanify.emit.targets`: the first where nothing is said.
-TARGETS = ("scanify", "lax")
+TARGETS = ("scanify", "haliax", "lax")
 # The remat policies by their names on the command line: "none" is a scan without rematerialisation.
 REMATS = ("none", "full", "nested", "offload", "save_all", "dots")
 # The other names that ScanCheckpointPolicy has for the same: False and True.

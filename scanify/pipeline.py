@@ -181,7 +181,8 @@ def rewrite_sources(
     `remat` is a policy by its name on the command line, None for that of the runtime. `target` is what the loops
     become, by its name. Raises CheckFailed where an edit breaks one of the checks that every edit must pass.
     """
-    analysis = _for_target(project, project.analyse(stack=stack), target, stack)
+    policy = "False" if remat == "none" else remat
+    analysis = _for_target(project, project.analyse(stack=stack), target, stack, policy)
     plans = [loop for loop in analysis.loops if isinstance(loop, Plan)]
     beyond = tuple((plan, files) for plan in plans if (files := project.not_named(plan)))
     within = [plan for plan in plans if not project.not_named(plan)]
@@ -204,7 +205,6 @@ def rewrite_sources(
             if isinstance(loop, Plan) and _loop_text(texts, loop) not in left and not project.not_named(loop)
         ]
 
-    policy = "False" if remat == "none" else remat
     texts = {
         **before,
         **rewrite_texts(before, applied, remat=policy, reanalyse=reanalyse, target=target),
@@ -217,14 +217,14 @@ def rewrite_sources(
     return Outcome(analysis, applied, held, beyond, before, texts, changes)
 
 
-def _for_target(project: Project, found: Analysis, target: str, stack: Stack | None) -> Analysis:
+def _for_target(project: Project, found: Analysis, target: str, stack: Stack | None, remat: str | None) -> Analysis:
     """The loops as a target can express them."""
     if target == "scanify" or not any(isinstance(loop, Plan) for loop in found.loops):
         return found
     from scanify.emit.targets.fit import fitted
 
     in_call = None if stack is not None else lambda: project.analyse(stack="call").loops
-    return replace(found, loops=fitted(found.loops, project.texts(), target, in_call))
+    return replace(found, loops=fitted(found.loops, project.texts(), target, remat, in_call))
 
 
 def _together(plans: Sequence[Plan], all_of_them: Sequence[Plan], target: str) -> tuple[Plan, ...]:

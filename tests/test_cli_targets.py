@@ -81,7 +81,7 @@ def test_what_the_target_cannot_express_is_said_with_another_that_can(tool: Tool
     tool.write("model.py", early)
     done = tool("rewrite", "model.py", "--target", "lax", "--unsafe")
     assert "SCN217" in done.err, done.err
-    assert "jax.lax.scan applies every layer, and this loop may end before its last one" in done.err
+    assert "with jax.lax.scan every layer is applied, and this loop may end before its last one" in done.err
     assert "help: the target scanify can express this loop" in done.err
     assert tool.files()["model.py"].decode() == early
 

@@ -241,6 +241,7 @@ class Plan:
     replaced: tuple[Replacement, ...] = ()
     ahead: tuple[str, ...] = ()
     exits: frozenset[str] = frozenset()
+    one_body: bool = True
 
     @property
     def ends_early(self) -> bool:

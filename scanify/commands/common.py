@@ -31,8 +31,8 @@ stack_option: Decorator = click.option(
 target_option: Decorator = click.option(
     "--target",
     type=click.Choice(TARGETS),
-    help="What loops become: stacks of scanify.nn (scanify, the default), or jax.lax.scan with no library but jax and "
-    "equinox (lax).",
+    help="What loops become: stacks of scanify.nn (scanify, the default), of haliax.nn (haliax), or jax.lax.scan with "
+    "no library but jax and equinox (lax).",
 )
 
 REMAT_CHOICE = click.Choice((*REMATS, *SYNONYMS), case_sensitive=False)

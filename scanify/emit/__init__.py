@@ -4,7 +4,8 @@ The straight line: a target's module turns plans into edits (`targets/`), `impor
 applies them, `checks` looks at the result. Nothing here reads or writes files.
 """
 
-from scanify.emit.rewrite import POLICIES, rewrite_texts
+from scanify.emit.policy import POLICIES
+from scanify.emit.rewrite import rewrite_texts
 from scanify.emit.targets import TARGETS
 
 __all__ = ["POLICIES", "TARGETS", "rewrite_texts"]

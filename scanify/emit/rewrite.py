@@ -18,14 +18,12 @@ from scanify.emit.helpers import helper_edits, helper_names
 from scanify.emit.names.dead_stores import dead_stores
 from scanify.emit.names.imports import Import, bind_all
 from scanify.emit.names.unused_imports import unused_imports
+from scanify.emit.policy import policy_expression
 from scanify.emit.target import Context, Target
 from scanify.emit.targets import SCANIFY, TARGETS
 from scanify.emit.text.house_style import HouseStyle, house_style
 from scanify.emit.tidy import tidied
 from scanify.errors import ScanifyError
-
-POLICIES = ("full", "nested", "offload", "save_all", "dots")
-"""The policies that have a name. True and False are policies too."""
 
 Reanalyse = Callable[[Mapping[Path, str]], Sequence[Plan]]
 
@@ -160,14 +158,3 @@ def followed_by(change: Change, edits: Sequence[Edit]) -> Change:
     ordered = in_order(edits)
     after = apply_edits(change.after, ordered)
     return replace(change, after=after, edits=tuple(composed(change.edits, ordered, change.after)))
-
-
-def policy_expression(remat: str | None) -> str | None:
-    """A policy as it stands in source: `"nested"` with quotes, `True` and `False` without. Raises ScanifyError."""
-    if remat is None:
-        return None
-    if remat.capitalize() in ("True", "False"):
-        return remat.capitalize()
-    if remat in POLICIES:
-        return f'"{remat}"'
-    raise ScanifyError(f"expected a checkpoint policy among {', '.join(POLICIES)}, True, False, got {remat!r}")

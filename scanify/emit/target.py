@@ -49,8 +49,8 @@ class Target(Protocol):
     HELPERS: Mapping[str, Helper]
     POLICY_AT_RUN_TIME: bool
 
-    def refusal(self, plan: Plan) -> str | None:
-        """Why the target cannot express the loop, None where it can."""
+    def refusal(self, plan: Plan, remat: str | None) -> str | None:
+        """Why the target cannot express the loop under a policy, as a Python expression; None where it can."""
         ...
 
     def unstackable(self, plan: Plan, plans: Sequence[Plan], texts: Mapping[Path, str]) -> str | None:

@@ -37,8 +37,8 @@ class Checked:
     crash: str | None = None
 
 
-def check(seed: int) -> Checked:
-    """Rewrite the model of a seed, run both, and compare.
+def check(seed: int, target: str = "scanify") -> Checked:
+    """Rewrite the model of a seed to a target, run both, and compare.
 
     Fixes with obligations are applied where the model meets them, which one that holds a hazard need not.
     """
@@ -46,7 +46,13 @@ def check(seed: int) -> Checked:
     project = Project.of_text(model.text.encode(), PATH, root=PATH.parent)
     accept = (lambda plan: plan.safe) if model.planted else (lambda plan: True)
     try:
-        outcome = rewrite_sources(project, stack=model.stack, remat=model.remat, accept=accept)  # type: ignore[arg-type]
+        outcome = rewrite_sources(
+            project,
+            stack=model.stack,
+            remat=model.remat,
+            accept=accept,
+            target=target,  # type: ignore[arg-type]
+        )
     except Exception:  # any exception of the tool is a finding
         return Checked(seed, model, crash=traceback.format_exc())
     loops = outcome.analysis.loops

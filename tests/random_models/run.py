@@ -3,10 +3,11 @@
 import contextlib
 import functools
 import io
+import operator
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -75,9 +76,19 @@ def _outputs_and_gradients(given: Any, log: dict[str, Any]) -> list[Any]:
     changes, outputs = gradient(varied)
     model = changes[0]
     held = [getattr(model, name, ()) for name in ("layers", "norms")]
-    layers = [list(one.values()) if isinstance(one, dict) else list(one) for one in held]
+    layers = [_listed(one) for one in held]
     others = [getattr(model, name, None) for name in ("table", "scale", "options", "out")]
     return jax.tree.leaves((outputs, changes[1:], layers, others))
+
+
+def _listed(layers: Any) -> list[Any]:
+    """The layers of a list, a dict or a sequence; of one layer that holds them all along the first axis of its arrays."""
+    if isinstance(layers, dict):
+        return list(layers.values())
+    if not isinstance(layers, eqx.Module) or isinstance(layers, Sequence):
+        return list(layers)
+    arrays = eqx.filter(layers, eqx.is_array)
+    return [jax.tree.map(operator.itemgetter(at), arrays) for at in range(len(jax.tree.leaves(arrays)[0]))]
 
 
 def _states(model: Any, state: Any) -> list[Any]:

@@ -167,6 +167,7 @@ def _plan(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> Pla
         replaced=loop.replaced,
         ahead=loop.ahead,
         exits=shape.exit_words,
+        one_body=fact.alike,
     )
 
 

@@ -32,7 +32,7 @@ def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, gi
     style, newline = loop.style, loop.style.newline
     name = fresh(f"apply_{one_name(plan.layer).lstrip('_') or 'layer'}", plan.taken | given)
     given.add(name)
-    parameters, unpacking = _parameters(plan)
+    parameters, unpacking = layer_parameters(plan)
     function = function_over_layer(plan, loop, name, parameters, unpacking, given)
     around = loops_around(text, loop.start, loop.end)
     shared = around.given(free_names(f"{function.text}{newline}")) if around is not None else []
@@ -87,7 +87,7 @@ def _stands_apart(text: str, at: int) -> bool:
     return not above.strip() or begins_function(text, start)
 
 
-def _parameters(plan: Plan) -> tuple[list[str], list[str]]:
+def layer_parameters(plan: Plan) -> tuple[list[str], list[str]]:
     """The function's parameters, and the lines that unpack those which are not single names."""
     used = set(plan.taken) | {plan.layer, *plan.carry, *(xs.target for xs in plan.xs)}
     unpacking = []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from scanify.analysis.plan import CallStack, Folded, Holds, LayerCall, OneTrace, Plan
 from scanify.emit.edits import Edit
-from scanify.emit.loops.comments import comments_of, without
+from scanify.emit.loops.commented import with_comments
 from scanify.emit.loops.local_function import call_of_local_function, scope_start
 from scanify.emit.loops.sites import Stacking, site_edits
 from scanify.emit.names.imports import Import
@@ -19,11 +19,8 @@ from scanify.errors import CheckFailed
 HELPERS: Mapping[str, Helper] = {}
 POLICY_AT_RUN_TIME = True
 
-# Comments that speak to a tool about their own line: they stay on the statement's line however long it gets.
-_PRAGMAS = ("# noqa", "# type:", "# pyright:", "# pylint:", "# fmt:", "# ruff:", "# pragma:", "# ty:")
 
-
-def refusal(plan: Plan) -> None:
+def refusal(plan: Plan, remat: str | None) -> None:
     """Every plan can be written: plans are made for this target."""
 
 
@@ -71,7 +68,7 @@ def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
     stack = _stack(plan, context, _policy(context))
     statement = _one_call(plan, stack, loop)
     if statement is not None:
-        return [Edit(path, loop.start, loop.end, _with_comments(statement, loop))]
+        return [Edit(path, loop.start, loop.end, with_comments(statement, loop))]
     return call_of_local_function(plan, stack, loop, context.texts[path], given)
 
 
@@ -94,7 +91,7 @@ def _map_edit(plan: Plan, context: Context) -> Edit:
         return in_its_place(plan, head, first, second, context)
     loop = loop_text(plan, context.texts[path], context.houses[path])
     statement = layout.curried(f"{plan.mapped.appends_to}.extend({head}", first, second, loop.style, ")")
-    return Edit(path, loop.start, loop.end, _with_comments(statement, loop))
+    return Edit(path, loop.start, loop.end, with_comments(statement, loop))
 
 
 def _fold_edit(plan: Plan, context: Context, folded: Folded) -> Edit:
@@ -169,17 +166,6 @@ def in_axes(call: LayerCall) -> str:
     keywords = [f'"{argument.keyword}": {argument.axis}' for argument in call.arguments if argument.keyword]
     axes = layout.tuple_display(positional)
     return f"({axes}, {{{', '.join(keywords)}}})" if keywords else axes
-
-
-def _with_comments(statement: str, loop: LoopText) -> str:
-    """The statement with the loop's comments: one of them behind it, the others above it on lines of their own."""
-    lost = without(list(loop.comments), comments_of(statement, loop.style.indent))
-    behind = loop.last_comment or loop.for_comment
-    if behind is not None and (loop.style.fits(f"{statement}  {behind}") or behind.startswith(_PRAGMAS)):
-        at = len(lost) - 1 - lost[::-1].index(behind) if loop.last_comment else lost.index(behind)
-        del lost[at]
-        statement += f"  {behind}"
-    return (loop.style.newline + loop.style.indent).join([*lost, statement])
 
 
 def _policy(context: Context) -> list[str]:

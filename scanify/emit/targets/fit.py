@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from scanify.analysis.facts import Place
-from scanify.analysis.plan import CallStack, InitStack, Plan, Refusal
+from scanify.analysis.plan import CallStack, Holds, InitStack, Plan, Refusal
+from scanify.emit.policy import policy_expression
 from scanify.emit.target import Target
 from scanify.emit.targets import TARGETS
 
@@ -15,14 +16,14 @@ Loops = Sequence[Plan | Refusal]
 
 
 def fitted(
-    loops: Loops, texts: Mapping[Path, str], target: str, in_call: Callable[[], Loops] | None
+    loops: Loops, texts: Mapping[Path, str], target: str, remat: str | None, in_call: Callable[[], Loops] | None
 ) -> tuple[Plan | Refusal, ...]:
     """Each loop as the target can express it.
 
     Where it cannot build the list stacked, `in_call` finds the plans that leave the list as it is; None where it must
     be built stacked. A list is built stacked for all of its loops or for none, so they are asked until all agree.
     """
-    emitter = TARGETS[target]
+    emitter, policy = TARGETS[target], policy_expression(remat)
     others: dict[Place, Plan | Refusal] = {}
 
     def left_as_it_is(plan: Plan, otherwise: Refusal, why: str) -> Plan | Refusal:
@@ -30,11 +31,11 @@ def fitted(
             return otherwise
         if not others:
             others.update({one.place: one for one in in_call()})
-        return _in_call(others.get(plan.place), otherwise, why, emitter)
+        return _in_call(others.get(plan.place), otherwise, why, policy, emitter)
 
-    fits = list(loops)
+    fits = [_said(loop) for loop in loops]
     for at, loop in enumerate(loops):
-        if isinstance(loop, Plan) and (reason := emitter.refusal(loop)) is not None:
+        if isinstance(loop, Plan) and (reason := emitter.refusal(loop, policy)) is not None:
             fits[at] = left_as_it_is(loop, refused(loop, reason, _OTHER_TARGET), _ALONE)
     while True:
         plans = [one for one in fits if isinstance(one, Plan)]
@@ -74,11 +75,25 @@ def sites(plan: Plan) -> set[Place]:
     return {site.place for site in plan.stack.sites} if isinstance(plan.stack, InitStack) else set()
 
 
-def _in_call(other: Plan | Refusal | None, otherwise: Refusal, why: str, emitter: Target) -> Plan | Refusal:
+def _in_call(
+    other: Plan | Refusal | None, otherwise: Refusal, why: str, policy: str | None, emitter: Target
+) -> Plan | Refusal:
     """The plan that leaves the list as it is, with the reason why; a refusal where there is none."""
-    if not isinstance(other, Plan) or not isinstance(other.stack, CallStack) or emitter.refusal(other) is not None:
+    if (
+        not isinstance(other, Plan)
+        or not isinstance(other.stack, CallStack)
+        or emitter.refusal(other, policy) is not None
+    ):
         return otherwise
-    return replace(other, stack=replace(other.stack, reason=why))
+    return _said(replace(other, stack=replace(other.stack, reason=why)))
+
+
+def _said(loop: Plan | Refusal) -> Plan | Refusal:
+    """A plan that says what our own container would find out when the program runs: whether the layers are equal."""
+    if isinstance(loop, Refusal) or loop.holds is Holds.ARRAY_STACKED:
+        return loop
+    equal = f"the layers in `{loop.container}` differ in the values of their arrays alone, or the program fails"
+    return replace(loop, obligations=(*loop.obligations, equal))
 
 
 def refused(plan: Plan, reason: str, remedy: str) -> Refusal:

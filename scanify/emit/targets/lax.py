@@ -1,22 +1,21 @@
 """The target `lax`: loops become calls of `jax.lax.scan`, with no library but jax and equinox."""
 
-import builtins
 from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 
-from scanify.analysis.plan import Called, CallStack, Holds, InitStack, Plan
+from scanify.analysis.plan import CallStack, InitStack, Mapped, Plan
 from scanify.emit.edits import Edit
-from scanify.emit.loops.comments import comments_of, without
+from scanify.emit.loops.commented import with_comments
 from scanify.emit.loops.function import flat, function_over_layer
-from scanify.emit.loops.local_function import blank_line_before, one_name, scope_start
+from scanify.emit.loops.local_function import one_name, scope_start
 from scanify.emit.loops.sites import Stacking, site_edits
 from scanify.emit.names.fresh_name import fresh
 from scanify.emit.names.imports import Import
-from scanify.emit.names.unbound import names_of
 from scanify.emit.target import Context, Helper
-from scanify.emit.targets.other_uses import OtherUse, lengths
+from scanify.emit.targets import pieces
 from scanify.emit.targets.written import (
     COUNT_LAYERS,
+    MAP_LAYERS,
     OFFLOAD_CARRIES,
     PER_LAYER,
     SCAN_IN_CHUNKS,
@@ -25,6 +24,7 @@ from scanify.emit.targets.written import (
 )
 from scanify.emit.text import layout
 from scanify.emit.text.loop_text import loop_text
+from scanify.emit.text.map_text import in_its_place
 from scanify.errors import CheckFailed
 
 HELPERS: Mapping[str, Helper] = {
@@ -32,6 +32,7 @@ HELPERS: Mapping[str, Helper] = {
     "count_layers": COUNT_LAYERS,
     "per_layer": PER_LAYER,
     "unstack_layers": UNSTACK_LAYERS,
+    "map_layers": MAP_LAYERS,
     "scan_in_chunks": SCAN_IN_CHUNKS,
     "offload_carries": OFFLOAD_CARRIES,
 }
@@ -40,35 +41,12 @@ POLICY_AT_RUN_TIME = False
 _IMPORTS = (Import("equinox", "eqx", whole=True), Import("jax", "jax", whole=True))
 _NAMES = Import("jax.ad_checkpoint", "checkpoint_name")
 
-_UNLIKE = (
-    "jax.lax.scan applies one body to arrays of one shape, and the source does not show that one fits all layers: they "
-    "may differ in more than their arrays, or what goes from one to the next may"
-)
+unstackable = pieces.unstackable
 
 
-def refusal(plan: Plan) -> str | None:
-    """A scan applies equal layers, all of them, and carries arrays."""
-    if not plan.loops:
-        return "the target lax writes loops as scans, and this is an equinox.nn.Sequential, which has none"
-    if plan.ends_early:
-        return "jax.lax.scan applies every layer, and this loop may end before its last one"
-    if plan.mapped is not None:
-        return "the target lax has no words for layers that are applied side by side"
-    if plan.folded is not None:
-        return "a scan is a statement, and this fold is an expression; write it as a `for` statement"
-    if plan.unset:
-        return f"jax.lax.scan carries arrays, and {plan.unset[0]} has no value when the loop begins"
-    if plan.holds is not Holds.ARRAY_STACKED:
-        return _UNLIKE
-    return None
-
-
-def unstackable(plan: Plan, plans: Sequence[Plan], texts: Mapping[Path, str]) -> str | None:
-    """A stack is one layer with longer arrays: what treats it as a list would fail."""
-    if isinstance(plan.stack, InitStack) and any(isinstance(site, Called) for site in plan.stack.sites):
-        return "the list is an equinox.nn.Sequential"
-    found = lengths(plan, plans, texts)
-    return found.what if isinstance(found, OtherUse) else None
+def refusal(plan: Plan, remat: str | None) -> str | None:
+    """What `jax.lax.scan` cannot express."""
+    return pieces.refusal(plan, "jax.lax.scan")
 
 
 def needed(plan: Plan, remat: str | None) -> frozenset[tuple[Path, Import]]:
@@ -86,21 +64,21 @@ def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
     given: dict[tuple[Path, int], set[str]] = {}  # the names already given in each scope
     for plan in plans:
         scope = scope_start(context.texts[plan.place.path], plan.place.span.start)
-        made += _loop_edits(plan, context, given.setdefault((plan.place.path, scope), set()))
-        made += site_edits(plan, context, _stacking(context))
+        if plan.mapped is not None:
+            mine = [_map_edit(plan, context, plan.mapped)]
+        else:
+            mine = _loop_edits(plan, context, given.setdefault((plan.place.path, scope), set()))
+        made += [*pieces.with_lengths(mine, plan, context, _length), *site_edits(plan, context, _stacking(context))]
     return made
 
 
 def elsewhere(plans: Sequence[Plan], context: Context) -> list[Edit]:
     """What asked a list for its length asks the stack."""
-    made = []
-    for plan in (one for one in plans if isinstance(one.stack, InitStack)):
-        found = lengths(plan, plans, context.texts)
-        assert not isinstance(found, OtherUse)  # `unstackable` has asked
-        for one in found:
-            count = context.names[one.path]["count_layers"]
-            made.append(Edit(one.path, one.start, one.end, f"{count}({plan.container})"))
-    return made
+    return pieces.lengths_elsewhere(plans, context, _length)
+
+
+def _length(stack: str, names: Mapping[str, str]) -> str:
+    return f"{names['count_layers']}({stack})"
 
 
 def _stacking(context: Context) -> Callable[[Path], Stacking]:
@@ -113,43 +91,38 @@ def _stacking(context: Context) -> Callable[[Path], Stacking]:
     return stacking
 
 
+def _map_edit(plan: Plan, context: Context, mapped: Mapped) -> Edit:
+    """Independent layers, one after another: nothing is carried, and the outputs are a list."""
+    path = plan.place.path
+    names = context.names[path]
+    parameters = ", ".join([plan.layer, *(xs.target for xs in plan.xs)])
+    arguments = [f"lambda {parameters}: {mapped.element}", _stacked(plan, names, as_tuple=True)]
+    if mapped.appends_to is None:
+        return in_its_place(plan, names["map_layers"], arguments, None, context)
+    loop = loop_text(plan, context.texts[path], context.houses[path])
+    statement = layout.call(f"{mapped.appends_to}.extend({names['map_layers']}", arguments, loop.style, ")")
+    return Edit(path, loop.start, loop.end, with_comments(statement, loop))
+
+
 def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
     path = plan.place.path
     text, names = context.texts[path], context.names[path]
     loop = loop_text(plan, text, context.houses[path])
-    style, newline = loop.style, loop.style.newline
-    break_ = newline + style.indent
-    known = names_of(text)
-    taken = known.bound | known.unbound | set(dir(builtins))
-
-    def new(wanted: str) -> str:
-        name = fresh(wanted, taken | given)
-        given.add(name)
-        return name
-
+    new, style = pieces.NewNames(text, given), loop.style
     name = new(f"apply_{one_name(plan.layer).lstrip('_') or 'layer'}")
     layers, static = new("layers"), new("static")
-    parameters, unpacking = _parameters(plan, names["eqx"], static, taken | given)
+    parameters, unpacking = _parameters(plan, names["eqx"], static, new.taken | given)
     function = function_over_layer(plan, loop, name, parameters, unpacking, given, pair=True)
-    stacked = layout.call(f"{layers}, {static} = {names['eqx']}.partition", _stacked(plan, names), style)
+    parts = [_stacked(plan, names), f"{names['eqx']}.is_array"]
+    stacked = layout.call(f"{layers}, {static} = {names['eqx']}.partition", parts, style)
     carry = f"({layout.pattern(plan.carry)})" if len(plan.carry) > 1 else plan.carry[0]
-    collected = function.outputs.assigned.rpartition(", ")[2] if plan.collections else _unread(plan)
+    collected = function.outputs.assigned.rpartition(", ")[2] if plan.collections else new.unread()
     remat, scan, applied = _scan(name, context.remat, names, style)
-    state = f"({layout.pattern(plan.carry)})" if len(plan.carry) > 1 else carry
-    call = layout.call(f"{state}, {collected} = {scan}", [applied, carry, layers], style)
-    lines = [call]
+    after = [*remat, layout.call(f"{carry}, {collected} = {scan}", [applied, carry, layers], style)]
     if plan.collections:
-        lines.append(f"{collected} = {names['unstack_layers']}({collected})")
-        lines += [f"{style.step * depth}{line}" for depth, line in function.outputs.after]
-    blank = newline * (1 if style.indent else 2)
-    after = f"{blank}{style.indent}{break_.join([*remat, *lines])}"
-    below = f"{function.text}{newline}{after}"
-    above = without(list(loop.comments), comments_of(below, style.indent))
-    begin = break_.join([*plan.ahead, *above, stacked])
-    whole = _with_lengths(f"{begin}{newline}{blank}{style.indent}{below}", plan, names)
-    made = [Edit(path, loop.start, loop.end, whole)]
-    at = None if plan.ahead else blank_line_before(text, loop)
-    return made if at is None else [Edit(path, at, at, blank), *made]
+        after.append(f"{collected} = {names['unstack_layers']}({collected})")
+        after += [f"{style.step * depth}{line}" for depth, line in function.outputs.after]
+    return pieces.in_place_of_loop(plan, loop, text, [stacked], function, after)
 
 
 def _parameters(plan: Plan, eqx: str, static: str, used: Set[str]) -> tuple[list[str], list[str]]:
@@ -166,26 +139,17 @@ def _parameters(plan: Plan, eqx: str, static: str, used: Set[str]) -> tuple[list
     return [state, layer], unpacking
 
 
-def _unread(plan: Plan) -> str:
-    return "_" if "_" not in plan.taken else fresh("unread", plan.taken)
-
-
-def _stacked(plan: Plan, names: Mapping[str, str]) -> list[str]:
-    """What `eqx.partition` is given: the layers with what each of them has of its own, stacked."""
-    is_array = f"{names['eqx']}.is_array"
-    sources = [
-        xs.source if xs.axis == 0 else f"{names['jax']}.numpy.moveaxis({xs.source}, {xs.axis}, 0)" for xs in plan.xs
-    ]
+def _stacked(plan: Plan, names: Mapping[str, str], *, as_tuple: bool = False) -> str:
+    """The layers with what each of them has of its own, stacked: a tuple of both, or the layers alone."""
+    sources = pieces.sources_of(plan, names["jax"])
     if isinstance(plan.stack, CallStack):
-        layers = plan.container
-        if plan.numbers is not None:
-            number = fresh("number", plan.taken)
-            layers = f"[{layout.attribute_of(layers)}[{number}] for {number} in {plan.numbers}]"
+        layers = pieces.layers_of(plan)
         walked = f"zip({', '.join([layers, *sources])}, strict=True)" if sources else layers
-        return [f"{names['stack_layers']}({walked})", is_array]
-    count = f"{names['count_layers']}({plan.container})"
-    each = [f"{names['per_layer']}({layout.as_argument(source, alone=False)}, {count})" for source in sources]
-    return [f"({', '.join([plan.container, *each])})" if each else plan.container, is_array]
+        stacked = f"{names['stack_layers']}({walked})"
+        return f"({stacked},)" if as_tuple and not sources else stacked
+    count = _length(plan.container, names)
+    each = [f"{names['per_layer']}({source}, {count})" for source in sources]
+    return layout.tuple_display([plan.container, *each]) if each or as_tuple else plan.container
 
 
 def _scan(name: str, remat: str | None, names: Mapping[str, str], style: layout.Style) -> tuple[list[str], str, str]:
@@ -206,10 +170,3 @@ def _scan(name: str, remat: str | None, names: Mapping[str, str], style: layout.
         case None | "True" | '"full"':
             return [], scan, f"{jax}.checkpoint({name}, prevent_cse=False)"
     raise CheckFailed(f"expected a remat policy that the target lax knows, got {remat}; nothing was written")
-
-
-def _with_lengths(text: str, plan: Plan, names: Mapping[str, str]) -> str:
-    """The new text, which asks the stack for the number of layers where the loop asked the list."""
-    if not isinstance(plan.stack, InitStack):
-        return text
-    return text.replace(f"len({plan.container})", f"{names['count_layers']}({plan.container})")

@@ -64,9 +64,9 @@ def _uses(plan: Plan, plans: Sequence[Plan], texts: Mapping[Path, str]) -> Itera
 
 def _reads_itself(plan: Plan, texts: Mapping[Path, str]) -> bool:
     """Whether a loop reads its list beside walking it: all but its length."""
-    text = texts[plan.place.path]
-    span = plan.body.span
-    pieces = [*(one.source for one in plan.xs), *plan.ahead, with_replacements(plan, text, span.start, span.end)]
+    text, span = texts[plan.place.path], plan.body.span
+    body = plan.mapped.element if plan.mapped is not None else with_replacements(plan, text, span.start, span.end)
+    pieces = [*(one.source for one in plan.xs), *plan.ahead, body]
     known = f"len({plan.container})"
     return any(re.search(rf"{re.escape(plan.container)}\b", piece.replace(known, "")) for piece in pieces)
 

@@ -20,7 +20,9 @@ def stack_layers(layers):
         return eqx.is_array(leaf) or eqx.is_inexact_array(leaf)
 
     def outline(leaf):
-        return (leaf.shape, str(leaf.dtype)) if is_array(leaf) else leaf
+        if not is_array(leaf):
+            return leaf
+        return leaf.shape, str(leaf.dtype), getattr(leaf, "weak_type", False)
 
     first = jax.tree.map(outline, layers[0])
     for number, layer in enumerate(layers):
@@ -29,8 +31,6 @@ def stack_layers(layers):
                 "expected layers that differ in the values of arrays alone, got as layers "
                 f"0 and {number}:\n{layers[0]}\n{layer}"
             )
-    if any(getattr(leaf, "weak_type", False) for leaf in jax.tree.leaves(layers)):
-        raise ValueError("expected arrays of a named dtype, got some of Python numbers")
     return jax.tree.map(
         lambda leaf, *more: jax.numpy.stack([leaf, *more]) if is_array(leaf) else leaf, *layers
     )
@@ -54,7 +54,14 @@ UNSTACK_LAYERS = Helper(r'''
 def unstack_layers(stacked):
     """A list with what each layer gave, of arrays that have the layers along axis 0."""
     count = len(jax.tree.leaves(stacked)[0])
-    return [jax.tree.map(lambda rows: rows[number], stacked) for number in range(count)]
+    return [jax.tree.map(lambda rows, at=number: rows[at], stacked) for number in range(count)]
+''')
+
+MAP_LAYERS = Helper('''
+def map_layers(function, layers):
+    """A list of what `function` gives for each of the layers, which are stacked."""
+    arrays, static = eqx.partition(layers, eqx.is_array)
+    return unstack_layers(jax.lax.map(lambda one: function(*eqx.combine(one, static)), arrays))
 ''')
 
 SCAN_IN_CHUNKS = Helper('''
@@ -92,4 +99,77 @@ def offload_carries(body):
         offload_dst="pinned_host",
     )
     return jax.checkpoint(named, prevent_cse=False, policy=policy)
+''')
+
+STACK_NAMED = Helper(r'''
+def stack_arrays(trees):
+    """Trees that differ in the values of their arrays alone, as one.
+
+    Arrays have the trees along axis 0, named ones along the axis "layers". ValueError where they
+    differ in more.
+    """
+    trees = list(trees)
+    if not trees:
+        raise ValueError("expected at least one layer to stack, got none")
+
+    def is_named(leaf):
+        return isinstance(leaf, hax.NamedArray)
+
+    def is_array(leaf):
+        return hasattr(leaf, "shape") and hasattr(leaf, "dtype")
+
+    def outline(leaf):
+        if not is_array(leaf):
+            return leaf
+        axes = str(leaf.axes) if is_named(leaf) else leaf.shape
+        return axes, str(leaf.dtype), getattr(leaf, "weak_type", False)
+
+    def stack(leaf, *more):
+        if is_named(leaf):
+            return hax.stack(hax.Axis("layers", len(trees)), [leaf, *more])
+        return jax.numpy.stack([leaf, *more]) if is_array(leaf) else leaf
+
+    first = jax.tree.map(outline, trees[0], is_leaf=is_named)
+    for number, tree in enumerate(trees):
+        if not eqx.tree_equal(first, jax.tree.map(outline, tree, is_leaf=is_named), typematch=True):
+            raise ValueError(
+                "expected layers that differ in the values of arrays alone, got as layers "
+                f"0 and {number}:\n{trees[0]}\n{tree}"
+            )
+    return jax.tree.map(stack, *trees, is_leaf=is_named)
+''')
+
+STACKED = Helper('''
+def stack_layers(layers, policy):
+    """A stack of layers that differ in the values of their arrays alone, under a remat policy."""
+    layers = list(layers)
+    return hax.nn.Stacked(
+        stack_arrays(layers),
+        hax.Axis("layers", len(layers)),
+        hax.ScanCheckpointPolicy.from_bool_or_str(policy),
+    )
+''')
+
+PER_LAYER_NAMED = Helper('''
+def per_layer(values, count):
+    """One of the values for each layer, along axis 0: an array as it is, a list stacked."""
+    if len(values) != count:
+        raise ValueError(f"expected {count} values, one for each layer, got {len(values)}")
+    return values if eqx.is_array(values) else stack_arrays(values)
+''')
+
+UNSTACK_NAMED = Helper('''
+def unstack_layers(stacked, count):
+    """A list with what each of the layers gave, of arrays that have the layers along axis 0."""
+
+    def is_named(leaf):
+        return isinstance(leaf, hax.NamedArray)
+
+    def taken(rows, number):
+        return rows["layers", number] if is_named(rows) else rows[number]
+
+    return [
+        jax.tree.map(lambda rows, at=number: taken(rows, at), stacked, is_leaf=is_named)
+        for number in range(count)
+    ]
 ''')

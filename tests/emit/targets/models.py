@@ -1,10 +1,19 @@
 """Small models that a target rewrites, loaded from their texts before and after."""
 
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
 
 from scanify.analysis.plan import Refusal
 from scanify.pipeline import Outcome, Project, Stack, rewrite_sources
@@ -63,11 +72,142 @@ def reason(outcome: Outcome) -> str:
 
 @contextmanager
 def loaded(text: str, name: str = "model") -> Iterator[ModuleType]:
-    """A text as a module, which classes can be found in."""
+    """A text as a module, which classes can be found in. What haliax uses of jax is going to be taken away."""
     module = ModuleType(name)
     sys.modules[name] = module
     try:
-        exec(compile(text, f"{name}.py", "exec"), module.__dict__)
-        yield module
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            exec(compile(text, f"{name}.py", "exec"), module.__dict__)
+            yield module
     finally:
         del sys.modules[name]
+
+
+PLAIN = model("""
+def __call__(self, x):
+    for block in self.blocks:
+        x = block(x)
+    return x
+""")
+KEYS = model("""
+def __call__(self, x, shift=0.1, *, key=None):
+    keys = [None] * len(self.blocks) if key is None else jax.random.split(key, len(self.blocks))
+    for block, k in zip(self.blocks, keys):
+        x = block(x, shift, key=k)
+    return x
+""")
+SEVERAL = model("""
+def __call__(self, x):
+    total = 0.0
+    for block in self.blocks:
+        x = block(x)
+        total = total + jnp.sum(x)
+    return x, total
+""")
+COLLECTED = model("""
+def __call__(self, x):
+    states, sums = (), []
+    for block in self.blocks:
+        states += (x,)
+        x = block(x)
+        sums.append({"sum": x.sum(), "state": x})
+    return x, states, sums
+""")
+SLICES = model("""
+def __call__(self, x, caches):
+    for block, (a, b) in zip(self.blocks, caches, strict=True):
+        x = block(x, a) + b
+    return x
+""")
+
+WRITTEN_OUT = [
+    "lax",
+    pytest.param("haliax", marks=pytest.mark.skipif(find_spec("haliax") is None, reason="haliax is not installed")),
+]
+"""The targets that write out what our own containers do, as parameters of a test that runs what they write."""
+
+
+PLAIN = model("""
+def __call__(self, x):
+    for block in self.blocks:
+        x = block(x)
+    return x
+""")
+KEYS = model("""
+def __call__(self, x, shift=0.1, *, key=None):
+    keys = [None] * len(self.blocks) if key is None else jax.random.split(key, len(self.blocks))
+    for block, k in zip(self.blocks, keys):
+        x = block(x, shift, key=k)
+    return x
+""")
+SEVERAL = model("""
+def __call__(self, x):
+    total = 0.0
+    for block in self.blocks:
+        x = block(x)
+        total = total + jnp.sum(x)
+    return x, total
+""")
+COLLECTED = model("""
+def __call__(self, x):
+    states, sums = (), []
+    for block in self.blocks:
+        states += (x,)
+        x = block(x)
+        sums.append({"sum": x.sum(), "state": x})
+    return x, states, sums
+""")
+SLICES = model("""
+def __call__(self, x, caches):
+    for block, (a, b) in zip(self.blocks, caches, strict=True):
+        x = block(x, a) + b
+    return x
+""")
+MAPPED = model("""
+def __call__(self, x, keys):
+    sums = [block(x, key=k).sum() / len(self.blocks) for block, k in zip(self.blocks, keys)]
+    states = []
+    for block in self.blocks:
+        states.append(block(x))
+    return sums, states
+""")
+
+WRITTEN_OUT = [
+    "lax",
+    pytest.param("haliax", marks=pytest.mark.skipif(find_spec("haliax") is None, reason="haliax is not installed")),
+]
+"""The targets that write out what our own containers do, as parameters of a test that runs what they write."""
+
+
+def apart(tree: Any) -> list[Any]:
+    """The arrays of a model, of a list of layers as of a stack of them."""
+
+    def stacked(node: Any) -> Any:
+        return jax.tree.map(lambda *rows: jnp.stack(rows), *node) if isinstance(node, list) and node else node
+
+    arrays = eqx.filter(tree, eqx.is_array)
+    return jax.tree.leaves(jax.tree.map(stacked, arrays, is_leaf=lambda node: isinstance(node, list)))
+
+
+def computed(text: str, args: tuple[Any, ...], kwargs: dict[str, Any], depth: int = 5) -> tuple[Any, Any]:
+    """The outputs and the gradients of all of their sums."""
+    with loaded(text) as module:
+        network = module.Model(3, depth, key=jax.random.key(0))
+        named = {name: jax.random.key(value) for name, value in kwargs.items()}
+
+        def loss(network: Any, x: Any) -> tuple[Any, Any]:
+            outputs = network(x, *args, **named)
+            return sum(jnp.sum(jnp.sin(leaf)) for leaf in jax.tree.leaves(outputs)), outputs
+
+        x = jnp.linspace(-1.0, 1.0, 3)
+        gradients, outputs = eqx.filter_jit(eqx.filter_grad(loss, has_aux=True))(network, x)
+        return outputs, apart(gradients)
+
+
+def same(loop: Any, scan: Any) -> None:
+    assert jax.tree.structure(loop) == jax.tree.structure(scan)
+    assert len(jax.tree.leaves(loop)) > 0
+    for expected, got in zip(jax.tree.leaves(loop), jax.tree.leaves(scan), strict=True):
+        assert (jnp.shape(expected), jnp.asarray(expected).dtype) == (jnp.shape(got), jnp.asarray(got).dtype)
+        np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6)

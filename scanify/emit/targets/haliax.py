@@ -1,0 +1,161 @@
+"""The target `haliax`: loops become folds and scans of `haliax.nn.Stacked`, whose function is given what is per layer.
+
+What all layers share is closed over: haliax takes every array that it is given as an argument apart, layer by layer.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from scanify.analysis.plan import CallStack, InitStack, Mapped, Plan
+from scanify.emit.edits import Edit
+from scanify.emit.loops.commented import with_comments
+from scanify.emit.loops.function import function_over_layer
+from scanify.emit.loops.local_function import layer_parameters, one_name, scope_start
+from scanify.emit.loops.sites import Stacking, site_edits
+from scanify.emit.names.imports import Import
+from scanify.emit.target import Context, Helper
+from scanify.emit.targets import pieces
+from scanify.emit.targets.written import PER_LAYER_NAMED, STACK_NAMED, STACKED, UNSTACK_NAMED
+from scanify.emit.text import layout
+from scanify.emit.text.loop_text import loop_text
+from scanify.emit.text.map_text import in_its_place
+from scanify.errors import CheckFailed
+
+HELPERS: Mapping[str, Helper] = {
+    "stack_arrays": STACK_NAMED,
+    "stack_layers": STACKED,
+    "per_layer": PER_LAYER_NAMED,
+    "unstack_layers": UNSTACK_NAMED,
+}
+POLICY_AT_RUN_TIME = False
+
+_IMPORTS = (
+    Import("equinox", "eqx", whole=True),
+    Import("haliax", "hax", whole=True),
+    Import("jax", "jax", whole=True),
+)
+
+# "full" of haliax forgets the carries, too: what we call so is its True.
+_POLICIES = {
+    None: "True",
+    "True": "True",
+    '"full"': "True",
+    "False": "False",
+    '"nested"': '"nested"',
+    '"offload"': '"offload"',
+    '"save_all"': '"save_all"',
+}
+
+unstackable = pieces.unstackable
+
+
+def refusal(plan: Plan, remat: str | None) -> str | None:
+    """What a fold of haliax cannot express."""
+    if remat not in _POLICIES:
+        return f"haliax has no remat policy like {remat}; it has none, full, nested, offload and save_all"
+    return pieces.refusal(plan, "haliax.nn.Stacked")
+
+
+def needed(plan: Plan, remat: str | None) -> frozenset[tuple[Path, Import]]:
+    """The libraries, wherever a helper may stand."""
+    paths = {plan.place.path}
+    if isinstance(plan.stack, InitStack):
+        paths |= {item.place.path for item in (*plan.stack.sites, *plan.stack.annotations)}
+    return frozenset((path, one) for path in paths for one in _IMPORTS)
+
+
+def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
+    """The edits of all plans, imports and helpers left out."""
+    made: list[Edit] = []
+    given: dict[tuple[Path, int], set[str]] = {}  # the names already given in each scope
+    for plan in plans:
+        scope = scope_start(context.texts[plan.place.path], plan.place.span.start)
+        if plan.mapped is not None:
+            mine = [_map_edit(plan, context, plan.mapped)]
+        else:
+            mine = _loop_edits(plan, context, given.setdefault((plan.place.path, scope), set()))
+        made += [*pieces.with_lengths(mine, plan, context, _length), *site_edits(plan, context, _stacking(context))]
+    return made
+
+
+def elsewhere(plans: Sequence[Plan], context: Context) -> list[Edit]:
+    """What asked a list for its length asks the stack."""
+    return pieces.lengths_elsewhere(plans, context, _length)
+
+
+def _length(stack: str, names: Mapping[str, str]) -> str:
+    return f"{stack}.Block.size"
+
+
+def _policy(remat: str | None) -> str:
+    if remat not in _POLICIES:
+        raise CheckFailed(f"expected a remat policy that the target haliax knows, got {remat}; nothing was written")
+    return _POLICIES[remat]
+
+
+def _stacking(context: Context) -> Callable[[Path], Stacking]:
+    """`stack_layers(layers, policy)`, which is a `haliax.nn.Stacked`."""
+
+    def stacking(path: Path) -> Stacking:
+        names = context.names[path]
+        name = f"{names['hax']}.nn.Stacked"
+
+        def annotation(element: str | None) -> str:
+            return name if element is None else f"{name}[{element}]"
+
+        return Stacking(names["stack_layers"], (_policy(context.remat),), annotation)
+
+    return stacking
+
+
+def _map_edit(plan: Plan, context: Context, mapped: Mapped) -> Edit:
+    """Independent layers, one after another: a scan that carries nothing."""
+    path = plan.place.path
+    names = context.names[path]
+    stack = _stack(plan, context)
+    count = _length(stack, names)
+    parameters = ", ".join([plan.layer, "carry", *(xs.target for xs in plan.xs)])
+    function = f"lambda {parameters}: (carry, {mapped.element})"
+    scan = f"{stack}.scan_via({function})({', '.join(['None', *_sources(plan, names, count)])})[1]"
+    arguments = [scan, count]
+    if mapped.appends_to is None:
+        return in_its_place(plan, names["unstack_layers"], arguments, None, context)
+    loop = loop_text(plan, context.texts[path], context.houses[path])
+    statement = layout.call(f"{mapped.appends_to}.extend({names['unstack_layers']}", arguments, loop.style, ")")
+    return Edit(path, loop.start, loop.end, with_comments(statement, loop))
+
+
+def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
+    path = plan.place.path
+    text, names = context.texts[path], context.names[path]
+    loop = loop_text(plan, text, context.houses[path])
+    new, style = pieces.NewNames(text, given), loop.style
+    name = new(f"apply_{one_name(plan.layer).lstrip('_') or 'layer'}")
+    parameters, unpacking = layer_parameters(plan)
+    function = function_over_layer(plan, loop, name, parameters, unpacking, given)
+    stack, begin = _stack(plan, context), []
+    if isinstance(plan.stack, CallStack) and (plan.xs or plan.collections):
+        layers = new("layers")
+        begin, stack = [f"{layers} = {stack}"], layers
+    count = _length(stack, names)
+    carry = f"({layout.pattern(plan.carry)})" if len(plan.carry) > 1 else plan.carry[0]
+    method = "scan_via" if plan.collections else "fold_via"
+    arguments = [carry, *_sources(plan, names, count)]
+    after = [layout.curried(f"{function.outputs.assigned} = {stack}.{method}", [name], arguments, style)]
+    if plan.collections:
+        collected = function.outputs.assigned.rpartition(", ")[2]
+        after.append(f"{collected} = {names['unstack_layers']}({collected}, {count})")
+        after += [f"{style.step * depth}{line}" for depth, line in function.outputs.after]
+    return pieces.in_place_of_loop(plan, loop, text, begin, function, after)
+
+
+def _stack(plan: Plan, context: Context) -> str:
+    if isinstance(plan.stack, InitStack):
+        return plan.container
+    names = context.names[plan.place.path]
+    return f"{names['stack_layers']}({pieces.layers_of(plan)}, {_policy(context.remat)})"
+
+
+def _sources(plan: Plan, names: Mapping[str, str], count: str) -> list[str]:
+    """What is given layer by layer."""
+    return [f"{names['per_layer']}({one}, {count})" for one in pieces.sources_of(plan, names["jax"])]

@@ -1,0 +1,125 @@
+"""What the targets share that write out what our own containers do."""
+
+import builtins
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from scanify.analysis.plan import Called, Holds, InitStack, Plan
+from scanify.emit.edits import Edit
+from scanify.emit.loops.comments import comments_of, without
+from scanify.emit.loops.function import Function
+from scanify.emit.loops.local_function import blank_line_before
+from scanify.emit.names.fresh_name import fresh
+from scanify.emit.names.unbound import names_of
+from scanify.emit.target import Context
+from scanify.emit.targets.other_uses import OtherUse, lengths
+from scanify.emit.text import layout
+from scanify.emit.text.loop_text import LoopText
+
+Length = Callable[[str, Mapping[str, str]], str]
+"""How a target asks a stack for the number of its layers: of the stack's text, and the names in its file."""
+
+UNLIKE = (
+    "one body is applied to arrays of one shape, and the source does not show that one fits all layers: they may "
+    "differ in more than their arrays, or what goes from one to the next may"
+)
+ENDS_EARLY = "every layer is applied, and this loop may end before its last one"
+FOLDED = "a scan is a statement, and this fold is an expression; write it as a `for` statement"
+
+
+def refusal(plan: Plan, library: str) -> str | None:
+    """Why a scan of a library cannot express a loop, where it applies equal layers, all of them, and carries arrays."""
+    targets = [plan.layer, *(xs.target for xs in plan.xs)]
+    if not plan.loops:
+        return f"{library} applies layers where a loop does, and this is an equinox.nn.Sequential, which has none"
+    if plan.ends_early:
+        return f"with {library} {ENDS_EARLY}"
+    if plan.mapped is not None and not (all(map(str.isidentifier, targets)) and len(set(targets)) == len(targets)):
+        return f"the layers of an expression are the arguments of a function, and `{', '.join(targets)}` are no names"
+    if plan.folded is not None:
+        return FOLDED
+    if plan.unset:
+        return f"{library} carries arrays, and {plan.unset[0]} has no value when the loop begins"
+    if not plan.one_body:
+        return f"with {library} {UNLIKE}"
+    return None
+
+
+def unstackable(plan: Plan, plans: Sequence[Plan], texts: Mapping[Path, str]) -> str | None:
+    """A stack is one layer with longer arrays: what treats it as a list would fail."""
+    if isinstance(plan.stack, InitStack) and any(isinstance(site, Called) for site in plan.stack.sites):
+        return "the list is an equinox.nn.Sequential"
+    if plan.holds is not Holds.ARRAY_STACKED:
+        return "the source does not show that its layers differ in the values of arrays alone"
+    found = lengths(plan, plans, texts)
+    return found.what if isinstance(found, OtherUse) else None
+
+
+def lengths_elsewhere(plans: Sequence[Plan], context: Context, length: Length) -> list[Edit]:
+    """What asked a list for its length asks the stack."""
+    made = []
+    for plan in (one for one in plans if isinstance(one.stack, InitStack)):
+        found = lengths(plan, plans, context.texts)
+        assert not isinstance(found, OtherUse)  # `unstackable` has asked
+        made += [Edit(one.path, one.start, one.end, length(plan.container, context.names[one.path])) for one in found]
+    return made
+
+
+def with_lengths(edits: Sequence[Edit], plan: Plan, context: Context, length: Length) -> list[Edit]:
+    """The edits of a loop, which ask the stack for the number of layers where the loop asked the list."""
+    if not isinstance(plan.stack, InitStack):
+        return list(edits)
+    asked = length(plan.container, context.names[plan.place.path])
+    return [replace(edit, new=edit.new.replace(f"len({plan.container})", asked)) for edit in edits]
+
+
+class NewNames:
+    """Names that nothing in a file has, for what stands in a loop's place. `given` takes them, for the same scope."""
+
+    def __init__(self, text: str, given: set[str]) -> None:
+        known = names_of(text)
+        self.taken = known.bound | known.unbound | set(dir(builtins))
+        self.given = given
+
+    def __call__(self, wanted: str) -> str:
+        name = fresh(wanted, self.taken | self.given)
+        self.given.add(name)
+        return name
+
+    def unread(self) -> str:
+        """A name for what nobody reads."""
+        return "_" if "_" not in self.taken else fresh("unread", self.taken)
+
+
+def in_place_of_loop(
+    plan: Plan, loop: LoopText, text: str, begin: Sequence[str], function: Function, after: Sequence[str]
+) -> list[Edit]:
+    """Statements, the function over one layer, and statements behind it, where the loop stood, with its comments."""
+    newline, indent = loop.style.newline, loop.style.indent
+    below = newline + indent
+    blank = newline * (1 if indent else 2)
+    called = f"{function.text}{newline}{blank}{indent}{below.join(after)}"
+    above = without(list(loop.comments), comments_of(called, indent))
+    first = [*plan.ahead, *above, *begin]
+    whole = f"{below.join(first)}{newline}{blank}{indent}{called}" if first else called
+    made = [Edit(plan.place.path, loop.start, loop.end, whole)]
+    at = None if plan.ahead else blank_line_before(text, loop)
+    return made if at is None else [Edit(plan.place.path, at, at, blank), *made]
+
+
+def layers_of(plan: Plan) -> str:
+    """The layers that a loop walks, where its list is stacked in the call."""
+    if plan.numbers is None:
+        return layout.as_argument(plan.container, alone=False)
+    number = fresh("number", plan.taken)
+    return f"[{layout.attribute_of(plan.container)}[{number}] for {number} in {plan.numbers}]"
+
+
+def sources_of(plan: Plan, jax: str) -> list[str]:
+    """What a loop walks beside its layers, each with the layers along axis 0."""
+    texts = [layout.as_argument(xs.source, alone=False) for xs in plan.xs]
+    return [
+        text if xs.axis == 0 else f"{jax}.numpy.moveaxis({text}, {xs.axis}, 0)"
+        for text, xs in zip(texts, plan.xs, strict=True)
+    ]

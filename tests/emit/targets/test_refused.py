@@ -1,0 +1,77 @@
+"""What a target has no words for is refused, and a list that is used as one stays a list."""
+
+from pathlib import Path
+
+import pytest
+
+from scanify.analysis.plan import CallStack, InitStack, Plan, Refusal
+from tests.emit.targets.models import PLAIN, model, reason, rewritten
+
+REFUSED = {
+    "an exit": (
+        "for i, block in enumerate(self.blocks):\n        if i == 2:\n            break\n        x = block(x)",
+        "may end before its last one",
+    ),
+    "nothing yet": (
+        "last = None\n    for block in self.blocks:\n        x = block(x)\n        last = x",
+        "what goes from one to the next may",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_scan_has_no_words_for_is_refused(name: str, tmp_path: Path) -> None:
+    body, said = REFUSED[name]
+    text = model(f"\ndef __call__(self, x):\n    {body}\n    return x, {'last' if 'last' in body else 'x'}\n")
+    after, outcome = rewritten(text, tmp_path, "lax")
+    assert after == text
+    assert said in reason(outcome)
+
+
+USED = {
+    "by number": "self.blocks[0]",
+    "to walk": "[b for b in self.blocks]",
+    "by another name": "getattr(self, 'blocks')",
+    "in a test": "bool(self.blocks)",
+}
+
+
+@pytest.mark.parametrize("name", USED)
+def test_a_list_that_is_used_as_one_stays_a_list(name: str, tmp_path: Path) -> None:
+    text = PLAIN + f"\n    def other(self):\n        return {USED[name]}\n"
+    _, outcome = rewritten(text, tmp_path, "lax")
+    assert [type(plan.stack) for plan in outcome.applied] == [CallStack]
+    _, outcome = rewritten(text, tmp_path, "lax", stack="init")
+    assert not outcome.applied
+    if name != "by another name":  # which no target builds stacked
+        assert "is no list, and model.py" in reason(outcome)
+
+
+def test_another_class_may_have_a_field_of_the_name(tmp_path: Path) -> None:
+    other = (
+        "\n\nclass Other(eqx.Module):\n    blocks: list[int]\n\n    def first(self):\n        return self.blocks[0]\n"
+    )
+    _, outcome = rewritten(PLAIN + other, tmp_path, "lax")
+    assert [type(plan.stack) for plan in outcome.applied] == [InitStack]
+    heir = "\n\nclass Heir(Model):\n    def first(self):\n        return self.blocks[0]\n"
+    _, outcome = rewritten(PLAIN + heir, tmp_path, "lax")
+    assert [type(plan.stack) for plan in outcome.applied] == [CallStack]
+
+
+def test_all_loops_over_a_list_are_rewritten_or_the_list_stays(tmp_path: Path) -> None:
+    second = (
+        "\n    def other(self, x):\n        for block in self.blocks:\n            x = block(x) * 2\n        return x\n"
+    )
+    after, outcome = rewritten(PLAIN + second, tmp_path, "lax")
+    assert [type(plan.stack) for plan in outcome.applied] == [InitStack, InitStack]
+    assert after.count("def stack_layers(") == 1
+    early = second.replace("            x =", "            if x.ndim == 2:\n                break\n            x =")
+    _, outcome = rewritten(PLAIN + early, tmp_path, "lax")
+    assert [type(loop.stack) for loop in outcome.applied] == [CallStack]
+    assert [type(loop) for loop in outcome.analysis.loops] == [Plan, Refusal]
+
+
+def test_a_policy_that_the_library_has_not_is_refused(tmp_path: Path) -> None:
+    after, outcome = rewritten(PLAIN, tmp_path, "haliax", remat="dots")
+    assert after == PLAIN
+    assert 'haliax has no remat policy like "dots"' in reason(outcome)
