@@ -17,7 +17,9 @@ from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
 from scanify.nn.scans.loop import Unroll
 from scanify.nn.trees.boxed import unboxed
 
+# What a layer is given and what it gives: in a `BlockSeq` a carry may begin as None, or change on its way.
 C = TypeVar("C")
+D = TypeVar("D")
 Y = TypeVar("Y")
 P = ParamSpec("P")
 
@@ -78,17 +80,17 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
     @overload
     def fold_via(
         self,
-        fn: Callable[Concatenate[L, C, P], C],
+        fn: Callable[Concatenate[L, C, P], D],
         *,
         in_axes: None = None,
         unroll: Unroll = None,
         reverse: bool = False,
-    ) -> Callable[Concatenate[C, P], C]: ...
+    ) -> Callable[Concatenate[C, P], D]: ...
 
     @overload
     def fold_via(
-        self, fn: Callable[Concatenate[L, C, ...], C], *, in_axes: InAxes, unroll: Unroll = None, reverse: bool = False
-    ) -> Callable[Concatenate[C, ...], C]: ...
+        self, fn: Callable[Concatenate[L, C, ...], D], *, in_axes: InAxes, unroll: Unroll = None, reverse: bool = False
+    ) -> Callable[Concatenate[C, ...], D]: ...
 
     def fold_via(
         self, fn: Callable[..., Any], *, in_axes: InAxes = None, unroll: Unroll = None, reverse: bool = False
@@ -116,22 +118,22 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
     @overload
     def scan_via(
         self,
-        fn: Callable[Concatenate[L, C, P], tuple[C, Y]],
+        fn: Callable[Concatenate[L, C, P], tuple[D, Y]],
         *,
         in_axes: None = None,
         unroll: Unroll = None,
         reverse: bool = False,
-    ) -> Callable[Concatenate[C, P], tuple[C, Y]]: ...
+    ) -> Callable[Concatenate[C, P], tuple[D, Y]]: ...
 
     @overload
     def scan_via(
         self,
-        fn: Callable[Concatenate[L, C, ...], tuple[C, Y]],
+        fn: Callable[Concatenate[L, C, ...], tuple[D, Y]],
         *,
         in_axes: InAxes,
         unroll: Unroll = None,
         reverse: bool = False,
-    ) -> Callable[Concatenate[C, ...], tuple[C, Y]]: ...
+    ) -> Callable[Concatenate[C, ...], tuple[D, Y]]: ...
 
     def scan_via(
         self, fn: Callable[..., Any], *, in_axes: InAxes = None, unroll: Unroll = None, reverse: bool = False
@@ -145,22 +147,22 @@ class LayerSequence(eqx.nn.StatefulLayer, ListManners[L]):
     @overload
     def collect_via(
         self,
-        fn: Callable[Concatenate[L, C, P], tuple[C, Y]],
+        fn: Callable[Concatenate[L, C, P], tuple[D, Y]],
         *,
         in_axes: None = None,
         unroll: Unroll = None,
         reverse: bool = False,
-    ) -> Callable[Concatenate[C, P], tuple[C, list[Y]]]: ...
+    ) -> Callable[Concatenate[C, P], tuple[D, list[Y]]]: ...
 
     @overload
     def collect_via(
         self,
-        fn: Callable[Concatenate[L, C, ...], tuple[C, Y]],
+        fn: Callable[Concatenate[L, C, ...], tuple[D, Y]],
         *,
         in_axes: InAxes,
         unroll: Unroll = None,
         reverse: bool = False,
-    ) -> Callable[Concatenate[C, ...], tuple[C, list[Y]]]: ...
+    ) -> Callable[Concatenate[C, ...], tuple[D, list[Y]]]: ...
 
     def collect_via(
         self, fn: Callable[..., Any], *, in_axes: InAxes = None, unroll: Unroll = None, reverse: bool = False

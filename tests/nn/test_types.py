@@ -40,6 +40,10 @@ def pair(layer: Block, x: jax.Array) -> tuple[jax.Array, int]:
     return x, 1
 
 
+def kept(layer: Block, carry: tuple[jax.Array, jax.Array | None]) -> tuple[jax.Array, jax.Array]:
+    return carry[0], carry[0]
+
+
 x = jnp.ones(1)
 stack = ArrayStacked.of([Block(x)])
 reveal_type(stack)  # ArrayStacked[Block]
@@ -48,6 +52,7 @@ reveal_type(stack.fold_via(Block.__call__, in_axes=0)(x, [1.0]))  # Array
 reveal_type(stack.scan_via(pair)(x))  # tuple[Array, int]
 reveal_type(stack.collect_via(pair)(x))  # tuple[Array, list[int]]
 reveal_type(stack.map_via(Block.__call__)(x, 1.0))  # list[Array]
+reveal_type(stack.fold_via(kept)((x, None)))  # tuple[Array, Array]
 reveal_type(stack[0])  # Block
 reveal_type(stack[1:])  # list[Block]
 reveal_type(stack.with_layer(0, Block(x)))  # ArrayStacked[Block]
