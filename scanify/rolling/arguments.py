@@ -77,6 +77,12 @@ def _holds_objects(leaf: Any) -> bool:
     return isinstance(leaf, np.ndarray) and leaf.dtype.kind in "OUSV"
 
 
+def written(before: tuple[list[Any], Any], after: tuple[list[Any], Any]) -> bool:
+    """Whether a pytree is another after a call: its leaves before and after, and its structures."""
+    same = before[1] == after[1] and all(one is other for one, other in zip(before[0], after[0], strict=True))
+    return not same
+
+
 @jax.tree_util.register_pytree_node_class
 @dataclass(frozen=True, eq=False)
 class Result:

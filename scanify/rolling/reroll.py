@@ -14,7 +14,7 @@ import jax
 from scanify.errors import ScanifyError
 from scanify.jaxpr.reading.calls import opened
 from scanify.nn.scans.checkpoint import RematPolicy, ScanCheckpointPolicy
-from scanify.rolling.arguments import Arguments, Result
+from scanify.rolling.arguments import Arguments, Result, written
 from scanify.rolling.explain import doubt, explained
 from scanify.rolling.roll import Rolled, rolled
 
@@ -90,6 +90,10 @@ def reroll(
     return rerolled
 
 
+class _WritesToArguments(Exception):
+    """What a trace is given is a copy, so what is written to it would be lost."""
+
+
 class _Rerolled:
     """The programs of one function, each made when it is needed first."""
 
@@ -98,19 +102,31 @@ class _Rerolled:
     ) -> None:
         self.f, self.policy, self.least, self.check, self.explain = f, policy, least, check, explain
         self.name = getattr(f, "__qualname__", type(f).__name__)
+        self.writes: set[Arguments] = set()
         # By the identity of the trace, which is kept with it.
         self.known: OrderedDict[int, tuple[Any, Any, Rolled | None]] = OrderedDict()
 
         def traced(given: Arguments, leaves: list[Any]) -> Result:
-            args, kwargs = given.tree(leaves)
-            return Result.of(f(*args, **kwargs))
+            tree = given.tree(leaves)
+            before = jax.tree.flatten(tree)
+            result = Result.of(f(*tree[0], **tree[1]))
+            if written(before, jax.tree.flatten(tree)):
+                raise _WritesToArguments
+            return result
 
         self._trace = jax.make_jaxpr(traced, static_argnums=0, return_shape=True)
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given, leaves = Arguments.of((args, kwargs))
+        if given in self.writes:
+            return self.f(*args, **kwargs)
         start = time.perf_counter()
-        closed, shape = self._trace(given, leaves)
+        try:
+            closed, shape = self._trace(given, leaves)
+        except _WritesToArguments:
+            self.writes.add(given)
+            self._warn("it writes to its arguments; give it their arrays and return those that are new", 4)
+            return self.f(*args, **kwargs)
         jaxpr, consts = opened(closed)
         arrays = [*closed.consts, *leaves]
         found = self._rolled(closed, jaxpr, arrays, start)
@@ -149,5 +165,5 @@ class _Rerolled:
             print(explained(self.name, found.plan, traced - start, time.perf_counter() - traced))
         return found if found.plan.rolls else None
 
-    def _warn(self, why: str) -> None:
-        warnings.warn(f"{self.name} runs as it is written, not rerolled: {why}", NotRerolled, stacklevel=5)
+    def _warn(self, why: str, level: int = 6) -> None:
+        warnings.warn(f"{self.name} runs as it is written, not rerolled: {why}", NotRerolled, stacklevel=level)

@@ -134,6 +134,20 @@ class TestTheFunction:
         equal(scanify.reroll(f)(MODEL, X, True), f(MODEL, X, True), 1e-6)
         assert scanify.reroll(f)(MODEL, X, 1)["flag"] is not True
 
+    def test_that_writes_to_its_arguments_runs_as_it_is_written(self) -> None:
+        def f(model: Any, x: Any, cache: dict[str, Any]) -> Any:
+            cache["x"] = model.first(x)
+            return model(x)
+
+        cache = {"x": jnp.zeros(4)}
+        rerolled = scanify.reroll(f)
+        with pytest.warns(NotRerolled, match="writes to its arguments") as said:
+            rerolled(MODEL, X, cache)
+        assert said[0].filename == __file__
+        equal(cache["x"], MODEL.first(X), 0.0)
+        rerolled(MODEL, X + 1, cache)  # without another warning
+        equal(cache["x"], MODEL.first(X + 1), 0.0)
+
     def test_must_be_one(self) -> None:
         with pytest.raises(ScanifyError, match="expected a function"):
             scanify.reroll(3)  # type: ignore[call-overload]
@@ -152,8 +166,9 @@ class TestADoubt:
         else:
             monkeypatch.setattr(emit, "stack", lambda column: stack(column)[::-1])
         rerolled = scanify.reroll(call)
-        with pytest.warns(NotRerolled, match="call runs as it is written.*not proved equal"):
+        with pytest.warns(NotRerolled, match="call runs as it is written.*not proved equal") as said:
             ours = rerolled(MODEL, X)
+        assert said[0].filename == __file__
         equal(ours, call(MODEL, X), 0.0)
         assert scans(rerolled, MODEL, X) == []  # and does not warn again
 
