@@ -81,7 +81,9 @@ def cases(project: Path, *names: str) -> None:
     (project / "pyproject.toml").write_text(f"[tool.scanify.cases]\n{text}")
 
 
-def test_each_case_and_policy_is_a_test(project: Path) -> None:
+@pytest.mark.parametrize("target", ["scanify", "lax"])
+def test_each_case_and_policy_is_a_test(project: Path, target: str) -> None:
+    (project / "pyproject.toml").write_text(f'[tool.scanify]\ntarget = "{target}"\n\n{CONFIGURATION}')
     code, out = run(project, "--scanify", "--scanify-remat", "nested", "--scanify-remat", "False", "-v")
     assert code == 0, out
     assert "pyproject.toml::model[case] PASSED" in out and "pyproject.toml::model[nested] PASSED" in out

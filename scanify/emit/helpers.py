@@ -22,7 +22,7 @@ def helper_names(text: str, helpers: Mapping[str, Helper], imports: Mapping[str,
     known = functions_of(text)
     taken = set(re.findall(r"\w+", text))
     for name in helpers:
-        if name in taken and known.get(name) != in_file(helpers[name], {**imports, **names}, text):
+        if name in taken and known.get(name) != _dumped(in_file(helpers[name], {**imports, **names}, text)):
             names[name] = fresh(f"{name}_2", taken)
     return names
 
@@ -52,10 +52,14 @@ def in_file(helper: Helper, names: Mapping[str, str], text: str) -> str:
 
 
 def functions_of(text: str) -> dict[str, str]:
-    """The functions of a file's own level, by name, with their texts."""
+    """The functions of a file's own level, by name, with what they say, whatever their layout."""
     parsed = module(text)
     found = parsed.tree.body if parsed is not None else []
-    return {node.name: parsed.code(node) for node in found if isinstance(node, ast.FunctionDef) and parsed is not None}
+    return {node.name: ast.dump(node) for node in found if isinstance(node, ast.FunctionDef)}
+
+
+def _dumped(function: str) -> str:
+    return ast.dump(ast.parse(function).body[0])
 
 
 def _calls(edits: Iterable[Edit], name: str) -> bool:

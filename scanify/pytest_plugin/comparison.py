@@ -45,13 +45,31 @@ class Comparison:
         return self._against(case, target, policies) if self.against else self._rewritten(case, target, policies)
 
     def _rewritten(self, case: CaseSpec, target: Path, policies: tuple[str | None, ...]) -> list[CaseResult]:
+        from scanify.emit.targets import TARGETS
+
+        if TARGETS[self.config.target].POLICY_AT_RUN_TIME:
+            return self._verified(case, target, policies, None)
+        found = [(policy, self._verified(case, target, (None,), policy)) for policy in policies]
+        variants = zip(*(results for _, results in found), strict=True)
+        return [_of_all_policies(list(policies), variant) for variant in variants]
+
+    def _verified(
+        self, case: CaseSpec, target: Path, policies: tuple[str | None, ...], remat: str | None
+    ) -> list[CaseResult]:
+        """What the case says of the file as it is rewritten with a policy, compared under these."""
         from scanify.pipeline import Project, rewrite_sources
         from scanify.verify.cache.cache import Cache
         from scanify.verify.run import verify
 
         config = self.config
         project = Project.load([target], selection=Selection(config.root, config.exclude))
-        outcome = rewrite_sources(project, stack=config.stack, accept=lambda plan: True)  # type: ignore[arg-type]
+        outcome = rewrite_sources(
+            project,
+            stack=config.stack,  # type: ignore[arg-type]
+            remat=remat,
+            accept=lambda plan: True,
+            target=config.target,
+        )
         if not outcome.changes:
             reasons = [f"line {loop.place.span.line}: {loop.rule} {loop.reason}" for loop in outcome.refused]
             name = target.relative_to(config.root) if target.is_relative_to(config.root) else target
@@ -92,3 +110,14 @@ class Comparison:
             cache=Cache.of(self.config.root),
         )
         return list(done.cases)
+
+
+def _of_all_policies(names: Sequence[str | None], results: Sequence[CaseResult]) -> CaseResult:
+    """One result of several texts, each with its own policy: of what is no policy's, the first that is not good."""
+    policies = [
+        replace(each, policy=name or each.policy)
+        for name, result in zip(names, results, strict=True)
+        for each in result.policies
+    ]
+    worst = next((each for each in results if not each.good), results[0])
+    return replace(worst, policies=tuple(policies))

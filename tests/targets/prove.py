@@ -15,6 +15,15 @@ POLICIES = ("none", "full", "nested", "save_all", "dots", "offload")
 MODELS = tuple({each.name: each for each in FIXTURES}.values())
 
 
+# Of several cases of a model the one that is quickest to compare.
+_QUICK = {"gpt": "gpt_small", "llama": "llama"}
+
+
+def case_of(each: Fixture) -> str:
+    """The case that a model is compared on."""
+    return _QUICK.get(each.name, each.cases[0])
+
+
 @dataclass(frozen=True)
 class Row:
     """What became of a model: how its list is stacked, `word` for all parts of the proof together, and a reason."""
@@ -30,12 +39,20 @@ def rewritten(each: Fixture, target: str, remat: str, stack: Stack | None, folde
     return rewrite_sources(project, stack=stack, remat=remat, target=target)
 
 
+def refused(each: Fixture, target: str, remat: str, folder: Path) -> Row | None:
+    """Why the target refuses a model, None where it does not: nothing is run for it."""
+    (loop,) = rewritten(each, target, remat, None, folder).analysis.loops
+    return Row("", "refused", loop.reason) if isinstance(loop, Refusal) else None
+
+
 def prove(each: Fixture, case: str, target: str, remat: str, stack: Stack | None, folder: Path) -> Row:
     """Rewrite, and prove that what comes out computes what the loop does, from the same parameters."""
     outcome = rewritten(each, target, remat, stack, folder / "original")
     (loop,) = outcome.analysis.loops
     if isinstance(loop, Refusal):
         return Row("", "refused", loop.reason)
+    if not outcome.applied:
+        return Row("", "held back")
     stacked = "call" if isinstance(loop.stack, CallStack) else "init"
     texts = {path.relative_to(folder / "original").as_posix(): text for path, text in outcome.texts.items()}
     return Row(stacked, *word(compared(each, case, remat, write(texts, folder / "rewritten"), folder / "original")))

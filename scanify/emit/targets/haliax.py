@@ -114,8 +114,9 @@ def _map_edit(plan: Plan, context: Context, mapped: Mapped) -> Edit:
     names = context.names[path]
     stack = _stack(plan, context)
     count = _length(stack, names)
-    parameters = ", ".join([plan.layer, "carry", *(xs.target for xs in plan.xs)])
-    function = f"lambda {parameters}: (carry, {mapped.element})"
+    carry = pieces.NewNames(context.texts[path], set())("carry")
+    parameters = ", ".join([plan.layer, carry, *(xs.target for xs in plan.xs)])
+    function = f"lambda {parameters}: ({carry}, {mapped.element})"
     scan = f"{stack}.scan_via({function})({', '.join(['None', *_sources(plan, names, count)])})[1]"
     arguments = [scan, count]
     if mapped.appends_to is None:
