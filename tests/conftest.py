@@ -43,6 +43,7 @@ _EVALUATED = (
     "tests/jaxpr/",
     "tests/mutants/",
     "tests/nn/",
+    "tests/optim/",
     "tests/reroll/",
     "tests/test_fixtures.py",
     "tests/test_random_models.py",

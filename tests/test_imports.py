@@ -157,6 +157,7 @@ ALLOWED = {
     "analysis": {"analysis", "errors", "source"},
     "checkpoints": {"checkpoints", "errors", "nn"},
     "emit": {"analysis", "emit", "errors", "source"},
+    "optim": {"errors", "jaxpr", "nn", "optim"},
     "replay": {"errors", "jaxpr.primitives", "replay"},
     "rolling": {"errors", "jaxpr", "nn", "rolling", "verify.proof"},
     "verify": {"cache_folder", "errors", "jaxpr", "nn", "replay", "verify"},

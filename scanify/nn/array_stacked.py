@@ -57,7 +57,7 @@ class ArrayStacked(LayerSequence[M]):
     An optimiser sees the leaves as they are kept: **stacked**. One that treats each entry by itself (SGD, Adam) does
     what it does for a list; one that looks at a leaf as a whole does not: norms of a leaf (LARS, LAMB, clipping by the
     norm of each leaf), factored moments and matrices (Adafactor, Shampoo, Muon), masks and labels by shape or name.
-    Apply those to `stack.unstacked()`, a tuple of layers, and put what comes back with `stack.with_layers(...)`.
+    `scanify.optim.per_layer(optimiser)` shows such a one the layers one by one, with masks and labels as of a list.
 
     **Fields:**
 

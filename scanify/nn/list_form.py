@@ -1,7 +1,7 @@
 """Which leaves a model would have, and in which order, with a list of layers in place of each stack."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -11,7 +11,7 @@ from scanify.nn.array_stacked import ArrayStacked
 from scanify.nn.block_seq import BlockSeq
 from scanify.nn.layer_store import Place, fill
 from scanify.nn.trees.leaves import aval_text, has_aval, is_number
-from scanify.nn.trees.own_numbers import own
+from scanify.nn.trees.own_numbers import OwnNumbers, own
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,10 @@ class Part:
     @property
     def dtype(self) -> Any:
         return getattr(self.value, "dtype", type(self.value))
+
+    def outline(self) -> Any:
+        """The part with shape and dtype in place of an array; a Python number as it is."""
+        return jax.ShapeDtypeStruct(self.shape, self.dtype) if has_aval(self.value) else self.value
 
     @property
     def row(self) -> int:
@@ -74,18 +78,87 @@ def list_form(tree: Any) -> tuple[list[Part], list[str]]:
     """
     leaves, treedef = jax.tree_util.tree_flatten_with_path(tree)
     parts = [Part(at, outline(leaf)) if _is_saved(leaf) else leaf for at, (_, leaf) in enumerate(leaves)]
-    named = _walked(treedef.unflatten(parts), ())
+    named = jax.tree_util.tree_flatten_with_path(_listed(treedef.unflatten(parts)))[0]
     found = [replace(part, name=jax.tree_util.keystr(path)) for path, part in named if isinstance(part, Part)]
     return found, [jax.tree_util.keystr(path) for path, _ in leaves]
 
 
-def _walked(tree: Any, before: tuple[Any, ...]) -> Iterator[tuple[Any, Any]]:
-    for path, node in jax.tree_util.tree_flatten_with_path(tree, is_leaf=_is_stack)[0]:
+def listed(tree: Any) -> Any:
+    """`tree` with a `Listed` in place of each stack, and a `Part` in place of each array and Python number."""
+    leaves, treedef = jax.tree.flatten(tree)
+    parts = [Part(at, outline(leaf)) if _is_saved(leaf) else leaf for at, leaf in enumerate(leaves)]
+    return _listed(treedef.unflatten(parts))
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What an `ArrayStacked` has beside its leaves. `form` is the structure of its one module, each `OwnNumbers` being
+    a leaf, and `own` says which leaves are such. Of trees that are masked it is another, but the kind is the same."""
+
+    policy: Any
+    level: int
+    form: Any = field(compare=False)
+    own: tuple[bool, ...] = field(compare=False)
+
+    @staticmethod
+    def of(stack: ArrayStacked[Any]) -> "Kind":
+        nodes, form = jax.tree.flatten(stack.stacked, is_leaf=own(stack.level))
+        return Kind(stack.gradient_checkpointing, stack.level, form, tuple(map(own(stack.level), nodes)))
+
+    def stack(self, layers: Sequence[Any], join: Callable[[Sequence[Any]], Any]) -> ArrayStacked[Any]:
+        """Layers that are alike as one stack again; `join` makes one leaf of those of all layers."""
+        try:
+            columns = list(zip(*map(self.form.flatten_up_to, layers), strict=True))
+        except ValueError:  # an optimiser keeps something else for a layer than one tree of its structure
+            return ArrayStacked(_joined(layers, join), len(layers), self.policy, self.level)
+        nodes = [
+            OwnNumbers(column, self.level) if number else _joined(column, join)
+            for column, number in zip(columns, self.own, strict=True)
+        ]
+        return ArrayStacked(self.form.unflatten(nodes), len(layers), self.policy, self.level)
+
+
+def _joined(trees: Sequence[Any], join: Callable[[Sequence[Any]], Any]) -> Any:
+    leaves = zip(*map(jax.tree.leaves, trees), strict=True)
+    return jax.tree.structure(trees[0]).unflatten([join(column) for column in leaves])
+
+
+@jax.tree_util.register_pytree_with_keys_class
+class Listed(Sequence[Any]):
+    """The layers of a stack, to whatever walks through pytrees a list of them; with the kind of an `ArrayStacked`."""
+
+    def __init__(self, layers: Sequence[Any], stack: Kind | None = None) -> None:
+        self._layers = tuple(layers)
+        self.stack = stack
+
+    def __len__(self) -> int:
+        return len(self._layers)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._layers[index]
+
+    def tree_flatten_with_keys(self) -> tuple[list[tuple[Any, Any]], Kind | None]:
+        return [(jax.tree_util.SequenceKey(at), layer) for at, layer in enumerate(self._layers)], self.stack
+
+    def tree_flatten(self) -> tuple[tuple[Any, ...], Kind | None]:
+        return self._layers, self.stack
+
+    @classmethod
+    def tree_unflatten(cls, stack: Kind | None, layers: Sequence[Any]) -> "Listed":
+        return cls(layers, stack)
+
+    def __repr__(self) -> str:
+        return repr(list(self._layers))
+
+
+def _listed(tree: Any) -> Any:
+    def one(node: Any) -> Any:
         if not _is_stack(node):
-            yield (*before, *path), node
-            continue
-        for index, layer in enumerate(_layers(node)):
-            yield from _walked(layer, (*before, *path, jax.tree_util.SequenceKey(index)))
+            return node
+        kind = Kind.of(node) if isinstance(node, ArrayStacked) else None
+        return Listed(list(map(_listed, _layers(node))), kind)
+
+    return jax.tree.map(one, tree, is_leaf=_is_stack)
 
 
 def _layers(stack: Any) -> Iterator[Any]:
