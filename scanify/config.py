@@ -1,11 +1,13 @@
 """`[tool.scanify]` of the nearest pyproject.toml."""
 
+import difflib
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from scanify.chosen import ALL, Chosen, codes
 from scanify.errors import ScanifyError
 from scanify.source.root import project_root
 
@@ -18,7 +20,7 @@ REMATS = ("none", "full", "nested", "offload", "save_all", "dots")
 SYNONYMS = {"false": "none", "true": "full"}
 # In place of a policy: that which `scanify.verify.measure.choose` chooses by what the cases measure.
 AUTO = "auto"
-KEYS = ("cases", "exclude", "memory-budget", "remat", "stack", "target")
+KEYS = ("cases", "exclude", "ignore", "memory-budget", "per-file-ignores", "remat", "select", "stack", "target")
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Config:
     memory_budget: int | None = None
     files: tuple[tuple[str, str], ...] = ()
     target: str = TARGETS[0]
+    chosen: Chosen = field(default_factory=Chosen)
 
 
 def load_config(paths: Iterable[Path]) -> Config:
@@ -64,7 +67,7 @@ def parse_config(file: Path) -> Config:
         raise ScanifyError(f"{where}: expected a table, got {table!r}")
     unknown = sorted(set(table) - set(KEYS))
     if unknown:
-        names = ", ".join(map(repr, unknown))
+        names = ", ".join(map(_named, unknown))
         raise ScanifyError(f"{where}: unknown key {names}; the known ones are {', '.join(KEYS)}")
     return Config(
         root=file.parent,
@@ -75,7 +78,14 @@ def parse_config(file: Path) -> Config:
         cases=tuple((name, case) for name, case, _ in _cases(table, where)),
         files=tuple((name, file) for name, _, file in _cases(table, where) if file is not None),
         memory_budget=_memory(table, where),
+        chosen=_chosen(table, where),
     )
+
+
+def _named(key: str) -> str:
+    """A key that there is not, with the nearest that there is."""
+    close = difflib.get_close_matches(key, KEYS, 1)
+    return f"{key!r} (did you mean {close[0]!r}?)" if close else repr(key)
 
 
 def _choice(value: object, key: str, choices: tuple[str, ...], where: str) -> str | None:
@@ -109,6 +119,24 @@ def _patterns(table: Mapping[str, Any], where: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
         raise ScanifyError(f"{where} exclude: expected patterns such as ['tests', 'src/old/*'], got {value!r}")
     return tuple(value)
+
+
+def _chosen(table: Mapping[str, Any], where: str) -> Chosen:
+    per_file = table.get("per-file-ignores", {})
+    if not isinstance(per_file, dict):
+        wanted = "a table such as {'tests' = ['SCN1']}"
+        raise ScanifyError(f"{where} per-file-ignores: expected {wanted}, got {per_file!r}")
+    return Chosen(
+        _codes(table.get("select", [ALL]), f"{where} select"),
+        _codes(table.get("ignore", []), f"{where} ignore"),
+        tuple((pattern, _codes(each, f"{where} per-file-ignores")) for pattern, each in per_file.items()),
+    )
+
+
+def _codes(value: object, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise ScanifyError(f"{where}: expected rules such as ['SCN101', 'SCN2'], got {value!r}")
+    return codes(value, where)
 
 
 def _cases(table: Mapping[str, Any], where: str) -> list[tuple[str, str, str | None]]:

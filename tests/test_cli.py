@@ -45,6 +45,65 @@ class TestCheck:
         ]
         assert (document["version"], document["files"], document["skipped"]) == (1, 2, [])
 
+    def test_without_a_path_it_is_the_current_folder(self, tool: Tool) -> None:
+        tool.write("sub/model.py")
+        assert tool("check") == tool("check", ".") and tool("check").code == 1
+
+    @pytest.mark.parametrize(
+        ("options", "code", "shown"),
+        [
+            (("--select", "SCN1"), 1, ["SCN101"]),
+            (("--select", "SCN2,SCN102"), 0, ["SCN205"]),
+            (("--ignore", "python-layer-loop"), 0, ["SCN205"]),
+            (("--ignore", "SCN"), 0, []),
+            (("--select", "SCN101", "--ignore", "SCN1"), 1, ["SCN101"]),
+            (("--exit-zero",), 0, ["SCN101", "SCN205"]),
+        ],
+    )
+    def test_rules_are_chosen(self, tool: Tool, options: tuple[str, ...], code: int, shown: list[str]) -> None:
+        tool.write("a.py")
+        tool.write("b.py", REFUSED)
+        result = tool("check", ".", *options)
+        assert result.code == code
+        assert [word for word in ("SCN101", "SCN205") if word in result.out] == shown
+
+    def test_an_unknown_code_is_an_error(self, tool: Tool) -> None:
+        tool.write("a.py")
+        result = tool("check", "--select", "SCN191")
+        assert result.code == 2 and "--select: expected a rule" in result.err and "did you mean SCN101?" in result.err
+
+    def test_the_configuration_chooses_and_the_command_line_in_its_place(self, tool: Tool) -> None:
+        tool.write("pyproject.toml", "[tool.scanify]\nignore = ['SCN205']\nper-file-ignores = {'old/*' = ['SCN101']}\n")
+        tool.write("a.py")
+        tool.write("old/a.py")
+        tool.write("b.py", REFUSED)
+        heads = [line.split(":")[0] for line in tool("check", "--format", "concise", "-q").out.splitlines()]
+        assert heads == ["a.py"]
+        assert "SCN205" in tool("check", "--ignore", "SCN101").out
+
+    def test_quiet_says_nothing_where_nothing_is(self, tool: Tool) -> None:
+        tool.write("a.py", "x = 1\n")
+        assert tool("check", "-q") == (0, "", "")
+        assert tool("check", "-q", "--exit-zero", str(tool.folder / "a.py")).out == ""
+
+    def test_files_are_listed_and_not_read(self, tool: Tool) -> None:
+        tool.write("sub/b.py")
+        tool.write("a.py", "def f(:\n")
+        assert tool("check", "--show-files") == (0, "a.py\nsub/b.py\n", "")
+
+    def test_statistics(self, tool: Tool) -> None:
+        tool.write("a.py")
+        result = tool("check", "--statistics")
+        assert result.code == 1 and result.out.startswith("1  SCN101  python-layer-loop\n")
+
+    def test_colours_as_the_environment_says(self, tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
+        tool.write("a.py")
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        assert "\x1b[" in tool("check").out
+        assert "\x1b[" not in tool("check", "--format", "github").out
+        monkeypatch.setenv("FORCE_COLOR", "")
+        assert "\x1b[" not in tool("check").out
+
     def test_standard_input_is_read_under_the_name_given(self, tool: Tool) -> None:
         code, out, _ = tool("check", "-", stdin=MODEL.encode())
         assert (code, out.split(":")[0]) == (Exit.FINDINGS, "stdin.py")

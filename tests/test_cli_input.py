@@ -1,5 +1,7 @@
 """The command line's input from outside: what cannot be read, wrong usage, configuration, pages of rules."""
 
+import json
+
 import pytest
 
 from scanify.errors import Exit
@@ -62,7 +64,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         "arguments",
         [
-            ["check"],
+            ["check", "--select", "SCN9"],
             ["frobnicate"],
             ["check", "--format", "xml", "."],
             ["rewrite", ".", "--remat", "bold"],
@@ -94,7 +96,7 @@ class TestBadInput:
         tool.write("pyproject.toml", "[tool.scanify]\ncolour = 1\n")
         code, out, err = tool("check", "model.py")
         assert (code, out) == (Exit.USAGE, "")
-        assert "unknown key 'colour'; the known ones are cases, exclude, memory-budget, remat, stack" in err
+        assert "unknown key 'colour'; the known ones are cases, exclude, ignore, memory-budget, " in err
 
 
 class TestConfiguration:
@@ -116,6 +118,12 @@ class TestRules:
     def test_explain_prints_the_page(self, tool: Tool, name: str) -> None:
         code, out, _ = tool("explain", name)
         assert (code, out) == (Exit.OK, next(rule for rule in RULES if rule.id == "SCN205").page.text)
+
+    def test_rules_as_json(self, tool: Tool) -> None:
+        rules = json.loads(tool("rules", "--format", "json").out)
+        assert [each["id"] for each in rules] == [rule.id for rule in RULES]
+        assert list(rules[0]) == ["id", "name", "summary", "explanation"]
+        assert rules[0]["explanation"].startswith("# SCN101 python-layer-loop\n")
 
     def test_rules_lists_every_rule_with_its_summary(self, tool: Tool) -> None:
         code, out, _ = tool("rules")

@@ -69,7 +69,7 @@ class TestReading:
         [
             (
                 "[tool.scanify]\nremta = 1\nzzz = 2\n",
-                r"unknown key 'remta', 'zzz'; the known ones are cases, exclude, memory-budget, remat",
+                r"unknown key 'remta' \(did you mean 'remat'\?\), 'zzz'; the known ones are cases, exclude, ignore, memory-budget",
             ),
             ("[tool.scanify]\nremat = 'bold'\n", r"remat: expected one of none, full, nested, .*, got 'bold'"),
             ("[tool.scanify]\nremat = 3\n", r"remat: expected one of .*, got 3"),
@@ -86,6 +86,12 @@ class TestReading:
                 "[tool.scanify.cases]\ngpt = 'cases.py'\n",
                 r"cases: expected a table of name = 'FILE:FUNCTION' or name = ",
             ),
+            ("[tool.scanify]\nselect = 'SCN1'\n", r"select: expected rules such as \['SCN101', 'SCN2'\], got 'SCN1'"),
+            (
+                "[tool.scanify]\nignore = ['SCN10X']\n",
+                r"ignore: expected a rule such as .* got 'SCN10X'; did you mean SCN10",
+            ),
+            ("[tool.scanify]\nper-file-ignores = ['SCN1']\n", r"per-file-ignores: expected a table such as "),
             ("[tool]\nscanify = 3\n", r"\[tool\.scanify\]: expected a table, got 3"),
             ("[tool.scanify\n", r"not valid TOML"),
         ],

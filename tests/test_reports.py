@@ -20,7 +20,10 @@ from scanify.analysis.plan import (
     Wrap,
 )
 from scanify.pipeline import Outcome
-from scanify.report import check_json, check_text, diff, rewrite_text
+from scanify.report import diff, rewrite_text
+from scanify.report.findings import full
+from scanify.report.findings import json as check_json
+from scanify.report.findings.finding import findings
 from scanify.report.sentences import shorten
 
 HERE = Path("/project")
@@ -60,7 +63,7 @@ ANALYSIS = Analysis(4, (PLAN, UNSAFE, REFUSAL), (SKIPPED,))
 
 class TestCheckAsText:
     def test_says_one_line_a_loop_and_sums_up(self) -> None:
-        assert check_text.render(ANALYSIS, HERE) == (
+        assert full.render(findings(ANALYSIS, {}, HERE)) == (
             "model.py:88: SCN101 loop over self.layers can be a fold over stacked layers "
             "(carry x and state; per layer keys; shared mask)\n"
             "model.py:120: SCN101 loop over self.layers can be a fold over stacked layers (carry x; shared mask)\n"
@@ -72,21 +75,23 @@ class TestCheckAsText:
         )
 
     def test_says_that_there_is_nothing(self) -> None:
-        assert check_text.render(Analysis(1), HERE) == "No loop over layers in 1 file.\n"
+        assert full.render(findings(Analysis(1), {}, HERE)) == "No loop over layers in 1 file.\n"
 
     def test_a_place_that_the_reason_names_is_not_said_twice(self) -> None:
         named = replace(REFUSAL, reason="`break` on line 142 ends it")
-        assert "(line 142)" not in check_text.render(Analysis(1, (named,)), HERE)
+        assert "(line 142)" not in full.render(findings(Analysis(1, (named,)), {}, HERE))
         elsewhere = replace(REFUSAL, reason="the list is built twice", at=at(7, path=HERE / "sub" / "build.py"))
-        assert "the list is built twice (sub/build.py:7)\n" in check_text.render(Analysis(1, (elsewhere,)), HERE)
+        assert "the list is built twice (sub/build.py:7)\n" in full.render(
+            findings(Analysis(1, (elsewhere,)), {}, HERE)
+        )
 
     def test_paths_outside_of_the_folder_are_shown_whole(self) -> None:
-        assert check_text.render(Analysis(1, (REFUSAL,)), Path("/other")).startswith("/project/model.py:140: ")
+        assert full.render(findings(Analysis(1, (REFUSAL,)), {}, Path("/other"))).startswith("/project/model.py:140: ")
 
 
 class TestCheckAsJson:
     def test_is_the_object_other_tools_rely_on(self) -> None:
-        document = json.loads(check_json.render(ANALYSIS, HERE))
+        document = json.loads(check_json.render(findings(ANALYSIS, {}, HERE)))
         assert list(document) == ["version", "files", "skipped", "loops"]
         assert (document["version"], document["files"]) == (1, 4)
         assert document["skipped"] == [{"path": "bad.py", "reason": "line 3: expected an expression"}]
@@ -110,7 +115,7 @@ class TestCheckAsJson:
         }
 
     def test_an_unsafe_fix_has_obligations_and_a_refusal_has_no_fix(self) -> None:
-        _, unsafe, refused = json.loads(check_json.render(ANALYSIS, HERE))["loops"]
+        _, unsafe, refused = json.loads(check_json.render(findings(ANALYSIS, {}, HERE)))["loops"]
         assert (unsafe["fix"], unsafe["obligations"]) == ("unsafe", ["the layers of model.py:40 have one width"])
         assert (refused["status"], refused["fix"], refused["rule"]) == ("refused", None, "SCN205")
         assert (refused["reason"], refused["end_line"]) == ("`break` ends the loop early", 143)

@@ -1,22 +1,67 @@
 """`scanify check`: report the loops over layers, and change nothing."""
 
 import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from scanify.analysis.plan import Plan
-from scanify.commands.common import Given, load_project, paths_argument, selection_options, stack_option, stdin_option
+from scanify.chosen import Chosen, codes
+from scanify.commands.common import (
+    Given,
+    in_colour,
+    load_project,
+    or_here,
+    selection_options,
+    stack_option,
+    stdin_option,
+)
 from scanify.commands.kept import Kept, Report
+from scanify.config import Config
 from scanify.errors import Exit
+from scanify.report.findings.formats import COLOURED, FORMATS
 
 # Seconds of CPU time that an analysis must take for its report to be kept.
 WORTH_KEEPING = 0.5
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What the report is to be: its format, what it is about, and what it leaves out."""
+
+    form: str
+    chosen: Chosen
+    statistics: bool = False
+    quiet: bool = False
+    colour: bool = False
+
+
+_codes: dict[str, Any] = {"multiple": True, "metavar": "CODES"}
+_options: tuple[Callable[..., Any], ...] = (
+    click.argument("paths", nargs=-1, metavar="[PATHS]...", callback=or_here),
+    click.option("--format", "form", type=click.Choice(FORMATS), default=FORMATS[0], show_default=True),
+    click.option(
+        "--select", **_codes, help="Only these rules, or all that begin so: SCN1,SCN205. In place of `select`."
+    ),
+    click.option("--ignore", **_codes, help="None of these rules. In place of `ignore` of the configuration."),
+    click.option("--statistics", is_flag=True, help="How often each rule was found, in place of the findings."),
+    click.option("-q", "--quiet", is_flag=True, help="The findings, and nothing where there are none."),
+    click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found."),
+    click.option("--show-files", is_flag=True, help="List the files that would be read, and do nothing else."),
+)
+
+
+def _with_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_options):
+        command = option(command)
+    return command
+
+
 @click.command("check", short_help="Report loops over layers; change nothing.")
-@paths_argument
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@_with_options
 @stack_option
 @stdin_option
 @selection_options
@@ -24,6 +69,12 @@ WORTH_KEEPING = 0.5
 def command(
     paths: tuple[str, ...],
     form: str,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    statistics: bool,
+    quiet: bool,
+    exit_zero: bool,
+    show_files: bool,
     stack: str | None,
     stdin_filename: str | None,
     no_exclude: bool,
@@ -32,26 +83,55 @@ def command(
 ) -> int:
     """Report every loop over layers in PATHS: those that can be rewritten, and those that are left as they are and why.
 
-    PATHS are files and folders; `-` reads standard input. Exits with 1 if a loop can be rewritten or a file could not
-    be read, and with 0 if not: a loop that is refused does not fail the command.
+    PATHS are files and folders, without any the current folder; `-` reads standard input. Exits with 1 if a loop can be
+    rewritten or a file could not be read, and with 0 if not: a loop that is refused does not fail the command.
     """
-    given = load_project(paths, stack, stdin_filename, no_exclude=no_exclude, no_gitignore=no_gitignore)
-    kept = None if no_cache else Kept.of(given, form)
+    given = load_project(
+        paths, stack, stdin_filename, no_exclude=no_exclude, no_gitignore=no_gitignore, quiet=quiet or show_files
+    )
+    asked = Asked(form, chosen(given.config, select, ignore), statistics, quiet, form in COLOURED and in_colour())
+    if show_files:
+        click.echo(_files(given), nl=False)
+        return Exit.OK
+    kept = None if no_cache else Kept.of(given, repr(asked))
     report = kept.lookup() if kept is not None else None
     if report is None:
         begun = time.process_time()
-        report = _report(given, form)
+        report = _report(given, asked)
         if kept is not None and time.process_time() - begun > WORTH_KEEPING:
             kept.keep(report)
-    click.echo(report.text, nl=False)
-    return report.code
+    click.echo(report.text, nl=False, color=asked.colour)
+    return Exit.OK if exit_zero else report.code
 
 
-def _report(given: Given, form: str) -> Report:
-    analysis = given.project.analyse(stack=given.stack)
-    if form == "json":
-        from scanify.report.check_json import render
-    else:
-        from scanify.report.check_text import render
-    rewritable = any(isinstance(loop, Plan) for loop in analysis.loops)
-    return Report(render(analysis, Path.cwd()), Exit.FINDINGS if rewritable or analysis.failed else Exit.OK)
+def chosen(config: Config, select: tuple[str, ...], ignore: tuple[str, ...]) -> Chosen:
+    """What the configuration chooses, with what the command line says in place of it."""
+    found = config.chosen
+    if select:
+        found = replace(found, select=codes(select, "--select"))
+    return replace(found, ignore=codes(ignore, "--ignore")) if ignore else found
+
+
+def _files(given: Given) -> str:
+    from scanify.report.sentences import shown
+
+    project = given.project
+    paths = sorted([*(each.path for each in project.sources), *(each.path for each in project.skipped)])
+    return "".join(f"{shown(path, Path.cwd())}\n" for path in paths)
+
+
+def _report(given: Given, asked: Asked) -> Report:
+    from scanify.report.findings.finding import findings
+    from scanify.report.findings.formats import render
+
+    every, root = given.project.analyse(stack=given.stack), given.config.root
+    loops = tuple(loop for loop in every.loops if asked.chosen.takes(loop.rule, loop.place.path, root))
+    analysis = replace(every, loops=loops)
+    found = findings(analysis, given.project.texts(), Path.cwd(), colour=asked.colour, summary=not asked.quiet)
+    rewritable = any(isinstance(loop, Plan) for loop in loops)
+    code = Exit.FINDINGS if rewritable or analysis.failed else Exit.OK
+    if asked.statistics:
+        from scanify.report.findings import statistics
+
+        return Report(statistics.render(found, asked.form), code)
+    return Report(render(found, asked.form), code)

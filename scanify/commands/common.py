@@ -1,5 +1,6 @@
 """What the commands share: arguments, options, and loading what they name."""
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,6 +20,12 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 STDIN = "-"
 
 paths_argument: Decorator = click.argument("paths", nargs=-1, required=True, metavar="PATHS...")
+
+
+def or_here(context: click.Context, argument: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    """The paths that were named; the current folder where none was."""
+    return value or (".",)
+
 
 stack_option: Decorator = click.option(
     "--stack",
@@ -78,6 +85,13 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _no_exclude(_no_gitignore(command))
 
 
+def in_colour() -> bool:
+    """Whether standard output is to have colours: on a terminal, and as `NO_COLOR` and `FORCE_COLOR` say."""
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return not os.environ.get("NO_COLOR") and sys.stdout.isatty()
+
+
 @dataclass(frozen=True)
 class Given:
     """What a command was given: the files, the configuration that holds for them, how to stack; and standard input."""
@@ -104,10 +118,12 @@ def load_project(
     no_exclude: bool = False,
     no_gitignore: bool = False,
     target: str | None = None,
+    quiet: bool = False,
 ) -> Given:
     """Read the files that `paths` name.
 
-    Says on standard error where there is no Python file at all. Raises ScanifyError where a path does not exist.
+    Says on standard error where there is no Python file at all, unless it is to be `quiet`. Raises ScanifyError where
+    a path does not exist.
     """
     if STDIN in paths:
         given = _from_stdin(paths, stack, stdin_filename, no_exclude=no_exclude, no_gitignore=no_gitignore)
@@ -118,7 +134,7 @@ def load_project(
     config = load_config(files)
     selection = Selection(config.root, () if no_exclude else config.exclude, not no_gitignore)
     project = Project.load(files, selection=selection)
-    if not project.sources and not project.skipped:
+    if not project.sources and not project.skipped and not quiet:
         click.echo(f"scanify: {_nothing(files, selection)}", err=True)
     return Given(project, config, _stack(stack, config), target=target or config.target)
 

@@ -1,13 +1,23 @@
 """`scanify rules`: every rule in one line."""
 
+import json
+
 import click
 
 from scanify.rules import RULES
 
 
 @click.command("rules", short_help="List the rules.")
-def command() -> None:
+@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+def command(form: str) -> None:
     """List every rule: 1xx are loops that were found, 2xx loops that are refused, 4xx what verification found."""
+    if form == "json":
+        rules = [
+            {"id": rule.id, "name": rule.name, "summary": rule.page.summary, "explanation": rule.page.text}
+            for rule in RULES
+        ]
+        click.echo(json.dumps(rules, indent=2, ensure_ascii=False))
+        return
     width = max(len(rule.name) for rule in RULES)
     for rule in RULES:
         click.echo(f"{rule.id}  {rule.name:<{width}}  {rule.page.summary}")

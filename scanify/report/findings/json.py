@@ -4,14 +4,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-from scanify.analysis.plan import Analysis, Plan, Refusal
+from scanify.analysis.plan import Plan, Refusal
+from scanify.report.findings.finding import Findings
 from scanify.report.sentences import found, shorten, shown
 
 VERSION = 1
 
 
-def render(analysis: Analysis, folder: Path) -> str:
-    """One JSON object, with paths relative to `folder` where they lie below it."""
+def render(every: Findings) -> str:
+    """One JSON object, with paths relative to the folder where they lie below it."""
+    analysis, folder = every.analysis, every.folder
     document = {
         "version": VERSION,
         "files": analysis.files,

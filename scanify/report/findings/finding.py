@@ -1,0 +1,167 @@
+"""What `check` has found, as every format reads it: frozen, in words, with the places in lines and columns."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from scanify.analysis.facts import Place
+from scanify.analysis.plan import Analysis, Plan, Refusal, Skipped
+from scanify.report.sentences import found, plural, refused, shorten, shown
+from scanify.source.notebook.magics import original
+
+# What stands in the place of a rule where a file could not be read.
+SKIPPED = "skipped"
+
+
+class Level(Enum):
+    """How much a finding matters: a file that could not be read, a loop that can be rewritten, one that stays."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A place in a file. Lines and columns count from 1, columns in characters, and `end_column` is one past the end;
+    `text` is the first line as it stands. In a notebook they are those of the cell."""
+
+    path: Path
+    line: int
+    column: int = 1
+    end_line: int = 1
+    end_column: int = 1
+    text: str = ""
+    cell: int | None = None
+
+    @property
+    def named(self) -> str:
+        """The line as it follows the name of the file: `12`, or in a notebook `cell 3:12`."""
+        return f"{self.line}" if self.cell is None else f"cell {self.cell}:{self.line}"
+
+    @property
+    def end(self) -> int:
+        """Where on its first line it ends: one past the last column, blanks and what stands on other lines left out."""
+        last = len(self.text.rstrip()) + 1
+        return min(self.end_column, last) if self.end_line == self.line else last
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One loop over layers, or a file that was not read. `hints` are what else there is to say, each with its kind;
+    `related` is the place that the message speaks of, where that is not the loop."""
+
+    rule: str
+    level: Level
+    message: str
+    mark: Mark
+    hints: tuple[tuple[str, str], ...] = ()
+    related: Mark | None = None
+    fix: str | None = None
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All that was found, in order of path and line. `folder` is the one that paths are shown relative to."""
+
+    analysis: Analysis
+    items: tuple[Finding, ...]
+    folder: Path
+    colour: bool = False
+    summary: bool = True
+
+    def path(self, mark: Mark) -> str:
+        """The path of a place as people read it."""
+        return shown(mark.path, self.folder)
+
+    def uri(self, mark: Mark) -> str:
+        """The path of a place as other tools read it, with slashes."""
+        path = mark.path
+        return path.relative_to(self.folder).as_posix() if path.is_relative_to(self.folder) else path.as_posix()
+
+    def where(self, finding: Finding) -> str:
+        """`model.py:12`; of a file that was not read its path alone."""
+        path = self.path(finding.mark)
+        return path if finding.rule == SKIPPED else f"{path}:{finding.mark.named}"
+
+    def fingerprints(self) -> tuple[str, ...]:
+        """What tells each finding from the others and stays where lines are put above it."""
+        seen: Counter[tuple[str, str, str]] = Counter()
+        made = []
+        for each in self.items:
+            what = (self.uri(each.mark), each.rule, each.mark.text.strip())
+            made.append(hashlib.sha256("\0".join((*what, str(seen[what]))).encode(errors="replace")).hexdigest()[:40])
+            seen[what] += 1
+        return tuple(made)
+
+    def sentence(self) -> str:
+        """What all of it comes to."""
+        plans = [loop for loop in self.analysis.loops if isinstance(loop, Plan)]
+        left = len(self.analysis.loops) - len(plans)
+        unsafe = sum(not plan.safe for plan in plans)
+        files = plural(self.analysis.files, "file")
+        if not self.analysis.loops:
+            text = f"No loop over layers in {files}"
+        else:
+            text = f"{plural(len(self.analysis.loops), 'loop')} over layers in {files}: {len(plans)} can be rewritten"
+            text += f" ({unsafe} unsafe)" if unsafe else ""
+            text += f", {left} left alone" if left else ""
+        text += f"; {plural(len(self.analysis.skipped), 'file')} skipped" if self.analysis.skipped else ""
+        return f"{text}."
+
+
+def findings(
+    analysis: Analysis, texts: Mapping[Path, str], folder: Path, *, colour: bool = False, summary: bool = True
+) -> Findings:
+    """The loops of an analysis, then the files that were not read. `texts` are those of the files."""
+    loops = [_loop(loop, texts, folder) for loop in analysis.loops]
+    skipped = [_skipped(each, folder) for each in analysis.skipped]
+    return Findings(analysis, (*loops, *skipped), folder, colour, summary)
+
+
+def _loop(loop: Plan | Refusal, texts: Mapping[Path, str], folder: Path) -> Finding:
+    mark = mark_of(loop.place, texts)
+    if isinstance(loop, Plan):
+        hints = [("unsafe", shorten(each, folder)) for each in loop.obligations]
+        hints += [("note", shorten(each, folder)) for each in loop.notes]
+        fix = "safe" if loop.safe else "unsafe"
+        return Finding(loop.rule, Level.WARNING, found(loop), mark, tuple(hints), fix=fix)
+    helps = (("help", shorten(loop.remedy, folder)),) if loop.remedy else ()
+    related = mark_of(loop.at, texts) if loop.at is not None else None
+    return Finding(loop.rule, Level.NOTE, refused(loop, folder), mark, helps, related)
+
+
+def _skipped(each: Skipped, folder: Path) -> Finding:
+    level = Level.ERROR if each.fails else Level.NOTE
+    return Finding(SKIPPED, level, f"skipped: {shorten(each.reason, folder)}", Mark(each.path, 1))
+
+
+def mark_of(place: Place, texts: Mapping[Path, str]) -> Mark:
+    """A place in lines and columns; in a file whose text is not known, in lines."""
+    lines, text = place.cell or place.span, texts.get(place.path)
+    number = place.cell.number if place.cell is not None else None
+    if text is None:
+        return Mark(place.path, lines.line, 1, lines.end_line, 1, "", number)
+    first, last = _line_start(text, place.span.start), _line_start(text, place.span.end)
+    line = text[first : _line_end(text, first)]
+    return Mark(
+        place.path,
+        lines.line,
+        place.span.start - first + 1,
+        lines.end_line,
+        place.span.end - last + 1,
+        line if number is None else original(line),
+        number,
+    )
+
+
+def _line_start(text: str, offset: int) -> int:
+    return max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+
+
+def _line_end(text: str, offset: int) -> int:
+    ends = [at for at in (text.find("\n", offset), text.find("\r", offset)) if at >= 0]
+    return min(ends, default=len(text))
