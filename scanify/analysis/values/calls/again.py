@@ -55,6 +55,10 @@ class Begun:
         self._depth = len(run.calling)
         self._cut, run.cut = run.cut, sys.maxsize
 
+    def entered(self, loop: int) -> bool:
+        """Whether the call entered a loop."""
+        return loop > self._loops
+
     def ended(
         self,
         run: Interpreter,

@@ -218,7 +218,7 @@ def call_function(
         begun = Begun(run)
         with run.recording() as recorded:
             value = _run_function(run, env, node, function, positional, named)
-        effects = tuple(_outward(run, function, recorded, begun.clock))
+        effects = tuple(_outward(run, function, recorded, begun))
         begun.ended(run, key, function.node, arguments, value, effects, function.env)
     if isinstance(function.bound, Instance):
         run.effect(Act.APPLY, function.bound.name, node, env)
@@ -242,15 +242,24 @@ def _called(function: Function) -> str:
 _WRITES = (Act.WRITE, Act.COLLECT)
 
 
-def _outward(run: Interpreter, function: Function, recorded: Sequence[Effect], start: int) -> Iterator[Effect]:
-    """What a call does as its caller sees it, each once: what it changes of objects of its own is nobody's matter."""
+def _outward(run: Interpreter, function: Function, recorded: Sequence[Effect], begun: Begun) -> Iterator[Effect]:
+    """What a call does as its caller sees it, each once.
+
+    What it changes of objects of its own is nobody's matter, nor is what it asks of values that differ in its own loops
+    alone: those are over.
+    """
     name = _called(function)
     seen: set[object] = set()
     for effect in recorded:
         act = effect.act
         if act is Act.SUPER:
             continue
-        if (act in _WRITES or act is Act.CONCRETE) and run.is_fresh(effect.born, start):
+        if effect.marks:
+            marks = tuple(mark for mark in effect.marks if not begun.entered(mark.loop))
+            if not marks:
+                continue
+            effect = effect if len(marks) == len(effect.marks) else replace(effect, marks=marks)
+        if (act in _WRITES or act is Act.CONCRETE) and run.is_fresh(effect.born, begun.clock):
             if not effect.guess:
                 continue
             act = Act.OWN if act in _WRITES else act
