@@ -251,7 +251,7 @@ class Plan:
     @property
     def loops(self) -> bool:
         """Whether there is a loop to rewrite. A `Sequential` has none: `body` is then where it is applied."""
-        return not isinstance(self.stack, InitStack) or not any(isinstance(one, Called) for one in self.stack.sites)
+        return self.rule != "SCN103"
 
     @property
     def safe(self) -> bool:

@@ -61,6 +61,16 @@ def test_other_numbers_are_kept_as_they_are_written(head, number, numbers):
     assert isinstance(plan.stack, InitStack)
 
 
+@pytest.mark.parametrize("part", ["[:-2]", "[2:]"])
+def test_the_length_of_a_part_of_the_list_is_a_number(part):
+    plan = planned(f"for i in range(len(self.layers{part})):\n    x = self.layers[i](x)")
+    assert (plan.container, plan.numbers) == ("self.layers", "range(len(self.layers) - 2)")
+
+
+def test_the_length_of_another_part_is_asked_for_as_it_is_written():
+    assert refused("for i in range(len(self.layers[:mask])):\n    x = self.layers[i](x)").rule == "SCN208"
+
+
 def test_a_list_that_stays_as_it_is_is_taken_apart_in_the_call():
     plan = planned("for i in range(1, self.n):\n    x = self.layers[i](x)", stack="call")
     assert isinstance(plan.stack, CallStack)

@@ -30,6 +30,7 @@ BODIES = {
     "the carry's type is asked for": "x = layer(x)\nif isinstance(x, np.ndarray):\n    x = x + 1",
     "a dict of the caller is changed through another name": "h = mask\nh['n'] = h['n'] + 1\nx = layer(x)",
     "a list of the caller grows through another name": "h = mask\nh.append(1)\nx = layer(x)",
+    "what the caller gives is popped": "x = layer(x) + mask.pop()",
     "a list inside of a value is changed": "h = layer.scale(x)\nn = h.items.pop(0)\nx = layer(x)",
     "an element of a list of lists is popped": "n = mask[0].pop()\nx = layer(x)",
     "an element of a table of the model is popped": "n = self.table['a'].pop()\nx = layer(x)",

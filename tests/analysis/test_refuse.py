@@ -159,7 +159,8 @@ def test_what_is_walked_beside_the_layers_is_a_sequence(walked, before):
 
 
 def test_every_rule_that_refuses_says_what_to_do():
-    assert set(REMEDIES) == {rule.id for rule in RULES if rule.id.startswith("SCN2")}
+    # What a target has no words for is refused where text is made, with a remedy for each target.
+    assert set(REMEDIES) == {rule.id for rule in RULES if rule.id.startswith("SCN2")} - {"SCN217"}
 
 
 def test_an_else_of_the_loop():

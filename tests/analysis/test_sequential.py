@@ -243,7 +243,7 @@ SERVED = {
     "called with state": "return self.seq(x, state, key=key)",
     "mapped": "return jax.vmap(self.seq)(x)",
     "under a checkpoint, by a name": "f = eqx.filter_checkpoint(self.seq)\nreturn f(x)",
-    "measured, indexed and walked": "x = self.seq[0](x) / len(self.seq)\nfor one in self.seq:\n    x = x + one(x)\nreturn x",
+    "measured, indexed, walked and called": "x = self.seq[0](x) / len(self.seq)\nfor one in self.seq:\n    x = x + one(x)\nreturn self.seq(x)",
     "asked whether it is there": "if self.seq is not None:\n    x = self.seq(x)\nreturn x",
     "asked whether it is stateful": "return self.seq(x, state) if self.seq.is_stateful() else self.seq(x)",
     "an alias": "seq = self.seq\nreturn seq(x)",
@@ -286,3 +286,47 @@ def test_a_field_that_does_not_keep_it_is_refused(field):
 
 def test_it_is_built_stacked_or_not_at_all():
     assert refusal(stack="call").rule == "SCN213"
+
+
+# -- loops over one ---------------------------------------------------------------------------------------------------
+
+WALKED = "for block in self.seq:\n    x = block(x)\nreturn x"
+
+
+def test_one_that_is_only_walked_is_a_list_that_is_stacked_where_it_is_made():
+    source = text(call=WALKED)
+    (found,) = decide(source)
+    assert isinstance(found, Plan)
+    assert (found.rule, found.container, found.carry, found.loops) == ("SCN101", "self.seq", ("x",), True)
+    assert isinstance(found.stack, InitStack)
+    (site,) = found.stack.sites
+    assert isinstance(site, Called)
+    assert source[site.place.span.start : site.place.span.end] == "eqx.nn.Sequential"
+
+
+def test_one_that_is_walked_and_called_is_both():
+    found = decide(text(call=WALKED.replace("return x", CALL)))
+    assert [(each.rule, isinstance(each, Plan) and isinstance(each.stack, InitStack)) for each in found] == [
+        ("SCN103", True),
+        ("SCN101", True),
+    ]
+
+
+def test_one_whose_only_loop_stays_is_nothing_to_rewrite():
+    (found,) = decide(
+        text(call="skips = list(state)\nfor block in self.seq:\n    x = block(x) + skips.pop()\nreturn x")
+    )
+    assert isinstance(found, Refusal)
+    assert found.rule == "SCN207"
+
+
+def test_another_loop_that_stays_leaves_it_alone():
+    stays = "for block in self.seq:\n    x = block(x) + state.pop()\n"
+    found = decide(text(call=stays + WALKED))
+    assert [each.rule for each in found if isinstance(each, Plan)] == ["SCN101"]
+    assert not any(isinstance(each, Plan) and isinstance(each.stack, InitStack) for each in found)
+
+
+def test_a_part_of_one_is_no_walk_over_its_stack():
+    found = decide(text(call="for block in reversed(list(self.seq)):\n    x = block(x)\nreturn x"))
+    assert not any(isinstance(each, Plan) and isinstance(each.stack, InitStack) and each.loops for each in found)

@@ -1,5 +1,6 @@
 """What is known of the layers that a loop walks."""
 
+import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -26,7 +27,8 @@ class Layers:
     project does not build it; `hidden` that some elements are not shown. `several` says that each is a tuple or a list
     of layers, `functions` that some elements are functions, which are applied as layers are. `view` says that a name
     stands for a part of a list, or another order of it. `owner` and `attribute` are those of the field that holds the
-    list; `guessed` is an object of unknown class whose attribute it is.
+    list; `guessed` is an object of unknown class whose attribute it is. `sequentials` are the calls that make what is
+    walked, where that is no list but a `Sequential`.
     """
 
     walk: Walk
@@ -46,6 +48,7 @@ class Layers:
     owner: Definition | None = None
     attribute: str | None = None
     guessed: str = ""
+    sequentials: tuple[ast.AST, ...] = ()
     why: Unknown | None = None
 
     @property

@@ -140,6 +140,9 @@ def _of_walk(run: Interpreter, loop: Loop, walk: Walk, envs: Sequence[Env]) -> L
     if isinstance(walk.base, ast.Name) and any(cell.given and not groups_of(cell) for cell in cells):
         owner, attribute = _aliased(walk.base.id, envs)
     base = Layers(walk, tuple(cells), (), optional=optional, view=view, owner=owner, attribute=attribute, why=unknown)
+    if values and all(_is_sequential(value) for value in values):
+        made = [value.node for value in values if isinstance(value, Instance)]
+        base = replace(base, sequentials=tuple(node for node in made if node is not None))
     if cells and owner is None and isinstance(walk.base, ast.Attribute) and _is_unknown(run, walk.base.value, envs):
         base = replace(base, guessed=loop.code(walk.base.value))
     if cells and unknown is not None:
@@ -217,10 +220,14 @@ def _cells(run: Interpreter, values: Sequence[Value]) -> Iterator[ListCell | Dic
         elif isinstance(value, Listed | Mapped) and id(value.cell) not in seen:
             seen.add(id(value.cell))
             yield value.cell
-        elif isinstance(value, Instance) and isinstance(value.cls, Library) and value.name.endswith("Sequential"):
+        elif isinstance(value, Instance) and _is_sequential(value):
             inner = value.fields.get("layers")
             if isinstance(inner, Listed):
                 yield inner.cell
+
+
+def _is_sequential(value: Value) -> bool:
+    return isinstance(value, Instance) and isinstance(value.cls, Library) and value.name.endswith("Sequential")
 
 
 def _holder(run: Interpreter, walk: Walk, envs: Sequence[Env]) -> tuple[Definition | None, str | None]:

@@ -22,6 +22,7 @@ from scanify.analysis.planning.decide import Choices, decide
 from scanify.analysis.planning.remedies import REMEDIES
 from scanify.analysis.planning.scout import may_walk_modules, scout
 from scanify.analysis.planning.together import Decided, left_behind
+from scanify.analysis.planning.walked_sequentials import as_lists
 from scanify.analysis.values.domain import Instance, Listed, Mapped, Unknown, Value, join, options
 from scanify.analysis.values.explore import Code, Explorer, model_list
 from scanify.analysis.values.interpreter import Interpreter
@@ -54,7 +55,7 @@ def decisions(index: Index, paths: Iterable[Path], choices: Choices) -> list[Pla
 
 
 def _together(index: Index, decided: Decided) -> list[Plan | Refusal]:
-    found = list(_not_of_stacks(decided))
+    found = list(_not_of_stacks(as_lists(decided)))
     found.sort(key=lambda each: (str(each.place.path), each.place.span.start, each.place.span.end))
     return in_line(index, found)
 

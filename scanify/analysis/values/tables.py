@@ -35,6 +35,7 @@ MUTATORS = frozenset(
     "rotate extendleft subtract".split()
 )
 GROWERS = frozenset("append extend insert appendleft extendleft".split())  # of lists, and of nothing else
+TAKERS = frozenset("pop popitem popleft".split())  # of what changes by it, whatever it is
 # Methods of arrays, and those of tuples, dicts and strings, that only give a value.
 PURE_METHODS = frozenset(
     "all any argmax argmin argpartition argsort astype choose clip compress conj conjugate copy cumprod cumsum "

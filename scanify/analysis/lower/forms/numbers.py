@@ -73,6 +73,7 @@ def numbers_of(reader: HeadReader, head: Head) -> Numbers | None:
 
 
 def _counted(reader: HeadReader, index: ast.expr, node: ast.expr) -> Numbers | None:
+    node = _of_the_whole(reader, node)
     if not isinstance(index, ast.Name) or not _are_numbers(reader, node):
         return None
     of = None
@@ -85,6 +86,29 @@ def _counted(reader: HeadReader, index: ast.expr, node: ast.expr) -> Numbers | N
             inner = only_argument(ends[0])
             of = container_text(inner) if inner is not None else None
     return Numbers(index, reader.text(node), node, of)
+
+
+def _of_the_whole(reader: HeadReader, node: ast.expr) -> ast.expr:
+    """`range(len(xs[:-1]))` and `range(len(xs[1:]))` as `range(len(xs) - 1)`: below nothing both count nothing."""
+    match node:
+        case ast.Call(
+            args=[ast.Call(args=[ast.Subscript(value=ast.expr() as whole, slice=ast.Slice() as part)]) as size]
+        ):
+            if reader.builtin(node) != "range" or reader.builtin(size) != "len" or node.keywords or size.keywords:
+                return node
+        case _:
+            return node
+    match part:
+        case ast.Slice(lower=None, upper=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(left))), step=None):
+            pass
+        case ast.Slice(lower=ast.Constant(value=int(left)), upper=None, step=None):
+            pass
+        case _:
+            return node
+    if dotted(whole) is None or left < 1 or left is True:
+        return node
+    length = ast.BinOp(ast.Call(size.func, [whole], []), ast.Sub(), ast.Constant(left))
+    return made(ast.Call(node.func, [length], []), node)
 
 
 def _are_numbers(reader: HeadReader, node: ast.expr) -> bool:

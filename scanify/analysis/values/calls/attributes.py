@@ -80,8 +80,7 @@ def attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str
                 return replace(guess, origin=GUESSED) if isinstance(guess, Instance) else guess
             if name in tables.MEASURES:
                 return Number(shape_of(owner) if name in ("shape", "ndim", "size") else owner.marks)
-            known = name in tables.PURE_METHODS or name in tables.GROWERS
-            if known:
+            if name in tables.PURE_METHODS or name in tables.GROWERS or name in tables.TAKERS:
                 return Method(owner, name)
             return Unknown(owner.why, owner.at, owner.marks, given=owner.given, part=True)
         case _:
