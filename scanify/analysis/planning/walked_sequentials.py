@@ -21,7 +21,7 @@ def as_lists(decided: Decided) -> Decided:
 
     None about a `Sequential` that is walked and nowhere called: by itself it computes nothing.
     """
-    made = {
+    made: dict[ast.AST, Plan] = {
         fact.loop.node: decision
         for fact, decision in decided
         if fact.loop.form is Form.SEQUENTIAL and isinstance(decision, Plan)
