@@ -128,6 +128,7 @@ def test_the_import_is_added_once_for_both_containers() -> None:
         (),
         Body(called.span, "", ""),
         InitStack((Called(called, given),)),
+        rule="SCN103",
         holds=Holds.BLOCK_SEQ,
     )
     new = rewrite_texts({PATH: second}, [plan(second, "keys"), other])[PATH]
