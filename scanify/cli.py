@@ -17,8 +17,9 @@ DEEPEST = 12_000
 HELP = """Rewrite Python loops over Equinox layers to scans over stacked layers, and prove that nothing changed.
 
 \b
-Exit codes: 0 nothing to report, 1 findings or changes, 2 wrong usage or
-configuration, 3 verification failed, 4 internal error, 130 interrupted.
+Exit codes: 0 done and nothing to report, 1 findings, or changes that were only
+asked about (--check, --diff), 2 wrong usage or configuration, 3 verification
+failed, 4 internal error, 130 interrupted.
 """
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from scanify.analysis.plan import Plan, Refusal
 from scanify.chosen import ALL, Chosen, codes
 from scanify.errors import ScanifyError
 from scanify.source.root import project_root
@@ -40,6 +41,10 @@ class Config:
     files: tuple[tuple[str, str], ...] = ()
     target: str = TARGETS[0]
     chosen: Chosen = field(default_factory=Chosen)
+
+    def wants(self, loop: Plan | Refusal) -> bool:
+        """Whether the rule of a loop is chosen for its file."""
+        return self.chosen.takes(loop.rule, loop.place.path, self.root)
 
 
 def load_config(paths: Iterable[Path]) -> Config:

@@ -175,22 +175,25 @@ def rewrite_sources(
     remat: str | None = None,
     accept: Callable[[Plan], bool] = lambda plan: plan.safe,
     target: str = "scanify",
+    wanted: Callable[[Plan | Refusal], bool] = lambda loop: True,
 ) -> Outcome:
     """Analyse the project and apply the plans that `accept` says yes to: without it, the safe ones.
 
     `remat` is a policy by its name on the command line, None for that of the runtime. `target` is what the loops
-    become, by its name. Raises CheckFailed where an edit breaks one of the checks that every edit must pass.
+    become, by its name. Of loops that are not `wanted` nothing is said, and they stay. Raises CheckFailed where an edit
+    breaks one of the checks that every edit must pass.
     """
     policy = "False" if remat == "none" else remat
     analysis = _for_target(project, project.analyse(stack=stack), target, stack, policy)
     plans = [loop for loop in analysis.loops if isinstance(loop, Plan)]
-    beyond = tuple((plan, files) for plan in plans if (files := project.not_named(plan)))
+    beyond = tuple((plan, files) for plan in plans if wanted(plan) and (files := project.not_named(plan)))
     within = [plan for plan in plans if not project.not_named(plan)]
-    applied = _together([plan for plan in within if accept(plan)], within, target)
-    held = tuple(plan for plan in within if plan not in applied)
+    applied = _together([plan for plan in within if wanted(plan) and accept(plan)], within, target)
+    held = tuple(plan for plan in within if wanted(plan) and plan not in applied)
+    told = replace(analysis, loops=tuple(filter(wanted, analysis.loops)))
     before = project.texts()
     if not applied:
-        return Outcome(analysis, (), held, beyond, before, before)
+        return Outcome(told, (), held, beyond, before, before)
 
     from scanify.emit import rewrite_texts
 
@@ -214,7 +217,7 @@ def rewrite_sources(
         for path, text in sorted(texts.items())
         if text != before[path]
     }
-    return Outcome(analysis, applied, held, beyond, before, texts, changes)
+    return Outcome(told, applied, held, beyond, before, texts, changes)
 
 
 def _for_target(project: Project, found: Analysis, target: str, stack: Stack | None, remat: str | None) -> Analysis:

@@ -135,7 +135,7 @@ class TestRewrite:
     def test_writes_the_file_and_says_what_it_did(self, tool: Tool) -> None:
         path = tool.write("model.py")
         code, out, err = tool("rewrite", "model.py")
-        assert (code, out) == (Exit.FINDINGS, "")
+        assert (code, out) == (Exit.OK, "")
         assert "for layer in" not in path.read_text()
         assert "from scanify.nn import ArrayStacked" in path.read_text()
         assert err == (
@@ -144,6 +144,19 @@ class TestRewrite:
             "not load: `scanify convert OLD NEW --stack '*layers'` makes new ones (Equinox's with --like)\n"
             "1 loop rewritten in 1 file.\n"
         )
+
+    def test_a_hook_is_told_that_a_file_was_changed(self, tool: Tool) -> None:
+        tool.write("model.py")
+        assert tool("rewrite", "--exit-non-zero-on-change", "model.py").code == Exit.FINDINGS
+        assert tool("rewrite", "--exit-non-zero-on-change", "model.py").code == Exit.OK
+
+    def test_what_is_not_chosen_is_not_rewritten(self, tool: Tool) -> None:
+        tool.write("pyproject.toml", "[tool.scanify.per-file-ignores]\n'old' = ['SCN1']\n")
+        tool.write("old/model.py")
+        tool.write("model.py")
+        code, _, err = tool("rewrite", ".")
+        assert (code, "old/model.py" in err) == (Exit.OK, False)
+        assert (tool.folder / "old" / "model.py").read_text() == MODEL != (tool.folder / "model.py").read_text()
 
     def test_a_second_run_changes_nothing(self, tool: Tool) -> None:
         path = tool.write("model.py")
@@ -185,7 +198,7 @@ class TestRewrite:
         expected = path.read_text()
         path.unlink()
         code, out, err = tool("rewrite", "-", stdin=MODEL.encode())
-        assert (code, out) == (Exit.FINDINGS, expected)
+        assert (code, out) == (Exit.OK, expected)
         assert err.endswith("1 loop rewritten in 1 file.\n")
         assert tool.files() == {}
 
@@ -204,14 +217,14 @@ class TestRewrite:
             code, _, err = tool("rewrite", *arguments, stdin=CALLER.encode())
             assert (code, tool.files()) == (Exit.OK, before)
             assert "caller.py:5: SCN101 the loop over model.layers can be rewritten together with model.py" in err
-        assert tool("rewrite", "caller.py", "model.py").code == Exit.FINDINGS
+        assert tool("rewrite", "caller.py", "model.py").code == Exit.OK
         assert "model.layers.fold(x)" in caller.read_text()
         assert "ArrayStacked.init(" in model.read_text()
 
     def test_crlf_a_byte_order_mark_and_another_encoding_stay(self, tool: Tool) -> None:
         crlf = tool.write("crlf.py", MODEL.replace("\n", "\r\n").encode("utf-8-sig"))
         latin = tool.write("latin.py", ("# coding: latin-1\n# é\n" + MODEL).encode("latin-1"))
-        assert tool("rewrite", ".").code == Exit.FINDINGS
+        assert tool("rewrite", ".").code == Exit.OK
         assert crlf.read_bytes().startswith(b"\xef\xbb\xbfimport")
         assert b"ArrayStacked" in crlf.read_bytes()
         assert crlf.read_bytes().count(b"\r\n") == crlf.read_bytes().count(b"\n")

@@ -66,7 +66,11 @@ def choose_and_rewrite(outcome: Outcome, given: Given, run: CaseRun, budget: int
         return Chosen(outcome, measured, choice)
     places = {plan.place for plan in outcome.applied}
     outcome = rewrite_sources(
-        given.project, stack=given.stack, remat=choice.policy, accept=lambda plan: plan.place in places
+        given.project,
+        stack=given.stack,
+        remat=choice.policy,
+        accept=lambda plan: plan.place in places,
+        wanted=given.config.wants,
     )
     verified = verify_outcome(
         outcome, given.project, run, requested=choice.policy, measure=False, policies=(choice.policy,)

@@ -124,8 +124,8 @@ def _report(given: Given, asked: Asked) -> Report:
     from scanify.report.findings.finding import findings
     from scanify.report.findings.formats import render
 
-    every, root = given.project.analyse(stack=given.stack), given.config.root
-    loops = tuple(loop for loop in every.loops if asked.chosen.takes(loop.rule, loop.place.path, root))
+    every, config = given.project.analyse(stack=given.stack), replace(given.config, chosen=asked.chosen)
+    loops = tuple(filter(config.wants, every.loops))
     analysis = replace(every, loops=loops)
     found = findings(analysis, given.project.texts(), Path.cwd(), colour=asked.colour, summary=not asked.quiet)
     rewritable = any(isinstance(loop, Plan) for loop in loops)

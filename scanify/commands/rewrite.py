@@ -52,7 +52,8 @@ if TYPE_CHECKING:
 @stack_option
 @target_option
 @click.option("--diff", is_flag=True, help="Show what would change as a unified diff; write nothing.")
-@click.option("--check", is_flag=True, help="Only say whether anything would change; write nothing.")
+@click.option("--check", is_flag=True, help="Only say whether anything would change, with exit code 1; write nothing.")
+@click.option("--exit-non-zero-on-change", is_flag=True, help="Exit with 1 if a file was changed, as hooks do.")
 @click.option("--unsafe", is_flag=True, help="Apply unsafe fixes too, unverified.")
 @click.option(
     "--case",
@@ -75,6 +76,7 @@ def command(
     target: str | None,
     diff: bool,
     check: bool,
+    exit_non_zero_on_change: bool,
     unsafe: bool,
     cases: tuple[str, ...],
     no_verify: bool,
@@ -91,8 +93,9 @@ def command(
     """Rewrite the loops over layers in PATHS as scans over stacked layers.
 
     PATHS are files and folders; `-` rewrites standard input to standard output. Safe fixes are applied; unsafe ones
-    with --unsafe, or when a case has just verified them. Exits with 1 if anything changed or would change, with 3 if
-    verification failed or no policy fits into the memory budget; then nothing is written.
+    with --unsafe, or when a case has just verified them. Exits with 0 when that is done, whether or not anything
+    changed; with 1 if a file could not be read, or with --check or --diff if anything would change; with 3 if
+    verification failed or no policy fits into the memory budget: then nothing is written.
     """
     if cases and no_verify:
         raise ScanifyError("--case and --no-verify contradict each other; give one of them")
@@ -118,7 +121,9 @@ def command(
         advice = advice_on(partial(verify_outcome, outcome, given.project, timed, requested=None))
         *others, last = verified.shown
         verified = replace(verified, shown=(*others, replace(last, advice=advice)))
-    return _finish(outcome, given.stdin, verified, tried=run is not None, diff=diff, check=check)
+    code = _finish(outcome, given.stdin, verified, tried=run is not None, diff=diff, check=check)
+    asked = diff or check or exit_non_zero_on_change
+    return Exit.FINDINGS if code == Exit.OK and asked and outcome.changes else code
 
 
 @dataclass(frozen=True)
@@ -175,7 +180,14 @@ def _rewritten(given: Given, policy: str | None, run: CaseRun | None, *, unsafe:
     """The rewrite in memory: safe fixes, and unsafe ones where they are asked for or a case is about to verify them."""
 
     def outcome(accept: Callable[[Plan], bool]) -> Outcome:
-        return rewrite_sources(given.project, stack=given.stack, remat=policy, accept=accept, target=given.target)
+        return rewrite_sources(
+            given.project,
+            stack=given.stack,
+            remat=policy,
+            accept=accept,
+            target=given.target,
+            wanted=given.config.wants,
+        )
 
     if unsafe:
         return outcome(lambda plan: True)
@@ -215,7 +227,7 @@ def _finish(
     elif write:
         write_all(outcome.changes)
     click.echo(summary, nl=False, err=True)
-    return Exit.FINDINGS if outcome.changes or outcome.analysis.failed else Exit.OK
+    return Exit.FINDINGS if outcome.analysis.failed else Exit.OK
 
 
 def _print(verified: _Verified) -> None:

@@ -210,6 +210,7 @@ def _rewrite(given: Given, policies: tuple[str, ...]) -> Outcome:
         remat=_requested(policies),
         accept=lambda plan: True,
         target=given.target,
+        wanted=given.config.wants,
     )
 
 

@@ -69,6 +69,7 @@ class Comparison:
             remat=remat,
             accept=lambda plan: True,
             target=config.target,
+            wanted=config.wants,
         )
         if not outcome.changes:
             reasons = [f"line {loop.place.span.line}: {loop.rule} {loop.reason}" for loop in outcome.refused]

@@ -140,7 +140,8 @@ def test_a_rewrite_holds_back_and_names_the_place(
     err = capsys.readouterr().err
     assert "train.py:3 reads a norm of each leaf" in err and "--stack call" in err
     assert (tmp_path / "model.py").read_text() == MODEL
-    assert run(["rewrite", "model.py", "--stack", "call"]) == 1
+    assert run(["rewrite", "model.py", "--stack", "call"]) == 0
+    assert "scanify.nn" in (tmp_path / "model.py").read_text()
 
 
 @pytest.mark.parametrize(
