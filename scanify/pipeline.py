@@ -85,6 +85,11 @@ class Project:
         own = {source.path.resolve() for source in (*self.sources, *self.others)}
         return tuple((path, source) for path, source in self._read.items() if path not in own)
 
+    def with_texts(self, texts: Mapping[Path, str]) -> "Project":
+        """The same, where files that were named hold other texts."""
+        sources = [replace(each, text=texts.get(each.path, each.text)) for each in self.sources]
+        return Project(sources, self.skipped, self.root, self._others)
+
     def texts(self) -> dict[Path, str]:
         """The text of every file read so far, by its path."""
         return {source.path: source.text for source in self._read.values() if source is not None}

@@ -1,7 +1,8 @@
 """The rule catalogue: the ids and names in code, and the page of each, which is also its test.
 
-1xx: a loop that was found; 2xx: a loop that is refused; 4xx: what verification found. A page is one Markdown file,
-`rules/SCN205-early-exit.md`. One file per rule with examples that run is the idea of ruff's mdtest.
+1xx: a loop that was found; 2xx: a loop that is refused; 3xx: a comment that silences nothing; 4xx: what verification
+found. A page is one Markdown file, `rules/SCN205-early-exit.md`. One file per rule with examples that run is the idea
+of ruff's mdtest.
 """
 
 import re
@@ -92,6 +93,8 @@ RULES: tuple[Rule, ...] = (
     Rule("SCN215", "composed-by-caller"),
     Rule("SCN216", "carry-changes-shape"),
     Rule("SCN217", "beyond-the-target"),
+    Rule("SCN301", "unused-ignore"),
+    Rule("SCN302", "unknown-code"),
     Rule("SCN401", "outputs-differ"),
     Rule("SCN402", "gradients-differ"),
     Rule("SCN403", "remat-without-effect"),

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 HEADINGS = {
     "1": ("What it finds", "Why", "What to do", "Examples"),
     "2": ("What it means", "Why", "What to do", "Examples"),
+    "3": ("What it means", "Why", "What to do"),
     "4": ("What it means", "Why", "What to do"),
 }
 ROLES = {"before", "after", "left-alone", "refused", "file"}
@@ -56,7 +57,7 @@ class TestThePages:
 
     @every_rule
     def test_examples_are_sentences_with_fences_of_known_roles(self, rule: Rule) -> None:
-        assert bool(rule.page.examples) == (rule.id[3] != "4")
+        assert bool(rule.page.examples) == (rule.id[3] not in "34")
         for example in rule.page.examples:
             assert example.title[0].isupper() or example.title[0] == "`"
             assert not example.title.endswith(".")

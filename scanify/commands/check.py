@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,8 +21,11 @@ from scanify.commands.common import (
 )
 from scanify.commands.kept import Kept, Report
 from scanify.config import Config
-from scanify.errors import Exit
+from scanify.errors import Exit, ScanifyError
 from scanify.report.findings.formats import COLOURED, FORMATS
+
+if TYPE_CHECKING:
+    from scanify.report.findings.finding import Comment
 
 # Seconds of CPU time that an analysis must take for its report to be kept.
 WORTH_KEEPING = 0.5
@@ -50,6 +53,7 @@ _options: tuple[Callable[..., Any], ...] = (
     click.option("--statistics", is_flag=True, help="How often each rule was found, in place of the findings."),
     click.option("-q", "--quiet", is_flag=True, help="The findings, and nothing where there are none."),
     click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found."),
+    click.option("--fix-ignores", is_flag=True, help="Take out the comments that silence nothing."),
     click.option("--show-files", is_flag=True, help="List the files that would be read, and do nothing else."),
 )
 
@@ -74,6 +78,7 @@ def command(
     statistics: bool,
     quiet: bool,
     exit_zero: bool,
+    fix_ignores: bool,
     show_files: bool,
     stack: str | None,
     stdin_filename: str | None,
@@ -93,6 +98,8 @@ def command(
     if show_files:
         click.echo(_files(given), nl=False)
         return Exit.OK
+    if fix_ignores:
+        given = _fixed(given)
     kept = None if no_cache else Kept.of(given, repr(asked))
     report = kept.lookup() if kept is not None else None
     if report is None:
@@ -120,6 +127,49 @@ def _files(given: Given) -> str:
     return "".join(f"{shown(path, Path.cwd())}\n" for path in paths)
 
 
+def _fixed(given: Given) -> Given:
+    """The files without the comments that silence nothing, which are written."""
+    from scanify.ignoring import idle, without
+    from scanify.report.sentences import plural
+    from scanify.source.read import encode
+    from scanify.source.write import write_all
+
+    project = given.project
+    if given.stdin is not None:
+        raise ScanifyError("--fix-ignores changes files, and standard input is none; name a file")
+    found = idle(project, given.stack)
+    texts = without(project.texts(), found)
+    changes = {}
+    for path, text in texts.items():
+        source = project.source(path)
+        changes[path] = (encode(source, source.text), encode(source, text))
+    write_all(changes)
+    click.echo(f"scanify: {plural(len(found), 'comment')} without effect taken out", err=True)
+    return replace(given, project=project.with_texts(texts))
+
+
+def _comments(given: Given) -> "list[Comment]":
+    """What is said of the comments that silence nothing."""
+    from scanify.chosen import near
+    from scanify.ignoring import UNKNOWN, UNUSED, idle
+    from scanify.report.findings.finding import Comment, Level
+    from scanify.report.sentences import listed
+
+    said = []
+    for each in idle(given.project, given.stack):
+        for code in each.unknown:
+            text = f"no rule begins with {code!r}{near(code)}"
+            said.append(Comment(each.place, UNKNOWN, Level.ERROR, text))
+        codes = [code for code in each.codes if code not in each.unknown]
+        if codes or not each.codes:
+            of = f" {listed(codes)}" if codes else ""
+            text = (
+                f"the comment silences nothing{' with' if of else ''}{of}; `scanify check --fix-ignores` takes it out"
+            )
+            said.append(Comment(each.place, UNUSED, Level.WARNING, text))
+    return said
+
+
 def _report(given: Given, asked: Asked) -> Report:
     from scanify.report.findings.finding import findings
     from scanify.report.findings.formats import render
@@ -127,9 +177,11 @@ def _report(given: Given, asked: Asked) -> Report:
     every, config = given.project.analyse(stack=given.stack), replace(given.config, chosen=asked.chosen)
     loops = tuple(filter(config.wants, every.loops))
     analysis = replace(every, loops=loops)
-    found = findings(analysis, given.project.texts(), Path.cwd(), colour=asked.colour, summary=not asked.quiet)
+    idle = [each for each in _comments(given) if config.chosen.takes(each.rule, each.place.path, config.root)]
+    texts = given.project.texts()
+    found = findings(analysis, texts, Path.cwd(), comments=idle, colour=asked.colour, summary=not asked.quiet)
     rewritable = any(isinstance(loop, Plan) for loop in loops)
-    code = Exit.FINDINGS if rewritable or analysis.failed else Exit.OK
+    code = Exit.FINDINGS if rewritable or idle or analysis.failed else Exit.OK
     if asked.statistics:
         from scanify.report.findings import statistics
 

@@ -301,6 +301,13 @@ def test_the_kind_says_what_the_loop_is():
         pytest.param(model(init="self.layers = eqx.filter_vmap(Block)(jr.split(key, depth))"), id="stacked already"),
         pytest.param(model("for layer in self.layers:  # scanify: ignore\n    x = layer(x)"), id="asked to be ignored"),
         pytest.param(model("# scanify: ignore\nfor layer in self.layers:\n    x = layer(x)"), id="ignored from above"),
+        pytest.param(model("for layer in self.layers:  # scanify: ignore[SCN1]\n    x = layer(x)"), id="by its rule"),
+        pytest.param(
+            model("for layer in self.layers:  # scanify: ignore[SCN207]\n    x = layer(x)\n    print(x)"),
+            id="refused so",
+        ),
+        pytest.param(f"# scanify: ignore-file\n{model()}", id="a file that is ignored"),
+        pytest.param(f"# scanify: ignore-file[SCN101] why\n{model()}", id="a file, by rule"),
         pytest.param(model("for layer in self.layers:\n    x = x + 1"), id="the layer is not used"),
         pytest.param(
             "def f(fs, x):\n    for f in fs:\n        x = f(x)\n    return x\n", id="functions of unknown kind"
@@ -310,6 +317,23 @@ def test_the_kind_says_what_the_loop_is():
 )
 def test_loops_that_are_not_listed(text):
     assert decide(text) == []
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# scanify: ignore[SCN2]",
+        "# scanify: ignore[SCN102, SCN205]",
+        "# scanify: ignore[]",
+        "# scanify: ignored",
+        "# scanify: ignore-file[SCN2]",
+        "# scanify: ignore-files",
+        "# see # scanify",
+    ],
+)
+def test_a_comment_about_something_else_silences_nothing(comment):
+    (plan,) = decide(model(f"for layer in self.layers:  {comment}\n    x = layer(x)"))
+    assert plan.rule == "SCN101"
 
 
 def with_block(call: str, field: str = "") -> str:

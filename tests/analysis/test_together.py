@@ -41,6 +41,7 @@ def test_stacking_it_all_the_same_is_refused_with_the_other_loop():
     "loop",
     [
         pytest.param("for layer in self.layers:  # scanify: ignore\n    x = layer(x)\nreturn x", id="left alone"),
+        pytest.param("for layer in self.layers:  # scanify: ignore[SCN101]\n    x = layer(x)\nreturn x", id="by rule"),
         pytest.param(
             "layers = self.layers\nfor layer in layers:\n    x = layer(x)\n    print(x)\nreturn x", id="alias"
         ),

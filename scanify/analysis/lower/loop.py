@@ -125,7 +125,7 @@ class Loop:
 
     `replaced` are stretches of the file with the texts that stand there in the body of one iteration, `ahead` lines
     that must stand in front of what the loop becomes. `problem` is what speaks against it already. `ignored` says that
-    a comment asks for it to be left alone."""
+    a comment asks for it to be left alone, `ignores` for which rules one does."""
 
     module: Module
     scope: Scope
@@ -146,6 +146,11 @@ class Loop:
     ahead: tuple[str, ...] = ()
     ahead_body: tuple[ast.stmt, ...] = ()
     ignored: bool = False
+    ignores: frozenset[str] = frozenset()
+
+    def ignores_rule(self, rule: str) -> bool:
+        """Whether a comment names a rule, or the beginning of it, to be left alone for."""
+        return any(code and rule.startswith(code.upper()) for code in self.ignores)
 
     @property
     def is_statement(self) -> bool:

@@ -23,11 +23,11 @@ from scanify.analysis.lower.forms.last_element import carrying_ends
 from scanify.analysis.lower.forms.named_parts import in_one_expression
 from scanify.analysis.lower.forms.rebuild import Change, rebuilt
 from scanify.analysis.lower.head import HeadReader
+from scanify.analysis.lower.ignores import about
 from scanify.analysis.lower.loop import Form, Index, Loop, Problem
 from scanify.analysis.lower.scope import Scope, adopt, ancestors, parent_of, scope_of
 from scanify.analysis.lower.text import made
 
-IGNORE = "scanify: ignore"
 _ONE_FOR = "flatten what it walks first, or keep the comprehension"
 _KEPT = "_loops"
 
@@ -55,7 +55,11 @@ def _lowered(module: Module, node: Candidate) -> Iterator[Loop]:
         case ast.Call():
             loop = call_lowered(module, scope, node)
     if loop is not None and not _in_text(module, loop.node):
-        yield replace(loop, ignored=True) if _ignored(module, loop.node) else loop
+        asked = about(module, loop.node)
+        if asked:
+            codes = frozenset(code for each in asked for code in each.codes or ())
+            loop = replace(loop, ignored=any(each.codes is None for each in asked), ignores=codes)
+        yield loop
 
 
 def _for(module: Module, scope: Scope, node: ast.For | ast.AsyncFor) -> Loop:
@@ -189,26 +193,3 @@ def _in_text(module: Module, node: ast.AST) -> bool:
         if isinstance(above, ast.JoinedStr):
             return True
     return False
-
-
-def _ignored(module: Module, node: ast.stmt | ast.expr) -> bool:
-    """Whether a comment in a loop's head, in an expression's statement, or right above it, says `# scanify: ignore`."""
-    if not module.writes(IGNORE):
-        return False
-    statement: ast.AST | None = node
-    while statement is not None and not isinstance(statement, ast.stmt):
-        statement = parent_of(module, statement)
-    assert isinstance(statement, ast.stmt)
-    last = node.end_lineno or node.lineno
-    if node is statement and isinstance(node, ast.For | ast.AsyncFor | ast.While):
-        last = max(node.lineno, node.body[0].lineno - 1)
-    lines = [_line(module, number) for number in range(statement.lineno, last + 1)]
-    above = statement.lineno - 1
-    while above > 0 and _line(module, above).lstrip().startswith("#"):
-        lines.append(_line(module, above))
-        above -= 1
-    return any(IGNORE in line.partition("#")[2] for line in lines)
-
-
-def _line(module: Module, number: int) -> str:
-    return module.text[module.line_start(number) : module.line_start(number + 1)]

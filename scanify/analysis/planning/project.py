@@ -40,18 +40,36 @@ def decisions(index: Index, paths: Iterable[Path], choices: Choices) -> list[Pla
     """
     run = Interpreter(index)
     asked = set(paths)
-    decided = [(fact, decide(run, choices, fact)) for fact in facts_of(run, index.paths)]
-    final = _together(index, decided)
+    decided, final = _heeded(index, [(fact, decide(run, choices, fact)) for fact in facts_of(run, index.paths)])
     for _ in range(_ROUNDS):
         stays = left_behind(decided, final)
         if not stays:
             break
-        decided = [
-            (fact, decide(run, choices, fact, stays[fact.loop.node]) if fact.loop.node in stays else decision)
-            for fact, decision in decided
-        ]
-        final = _together(index, decided)
+        decided, final = _heeded(
+            index,
+            [
+                (fact, decide(run, choices, fact, stays[fact.loop.node]) if fact.loop.node in stays else decision)
+                for fact, decision in decided
+            ],
+        )
     return [each for each in final if each.place.path in asked]
+
+
+def _heeded(index: Index, decided: Decided) -> tuple[Decided, list[Plan | Refusal]]:
+    """The decisions in line, where a loop that a comment silences for the rule of its decision is as one that is
+    ignored altogether."""
+    final = _together(index, decided)
+    rules = {(each.place.path, each.place.span.start, each.place.span.end): each.rule for each in final}
+    heeded: list[tuple[LoopFact, Plan | Refusal | None]] = []
+    for fact, decision in decided:
+        place = fact.loop.place
+        rule = rules.get((place.path, place.span.start, place.span.end))
+        if rule is not None and fact.loop.ignores_rule(rule):
+            heeded.append((replace(fact, loop=replace(fact.loop, ignored=True)), None))
+        else:
+            heeded.append((fact, decision))
+    silenced = any(fact.loop.ignored for fact, _ in heeded)
+    return (heeded, _together(index, heeded)) if silenced else (decided, final)
 
 
 def _together(index: Index, decided: Decided) -> list[Plan | Refusal]:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -64,6 +64,16 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Comment:
+    """A comment that is to silence a loop and does not: what is said of it."""
+
+    place: Place
+    rule: str
+    level: Level
+    message: str
+
+
+@dataclass(frozen=True)
 class Findings:
     """All that was found, in order of path and line. `folder` is the one that paths are shown relative to."""
 
@@ -72,6 +82,7 @@ class Findings:
     folder: Path
     colour: bool = False
     summary: bool = True
+    comments: int = 0
 
     def path(self, mark: Mark) -> str:
         """The path of a place as people read it."""
@@ -110,16 +121,26 @@ class Findings:
             text += f" ({unsafe} unsafe)" if unsafe else ""
             text += f", {left} left alone" if left else ""
         text += f"; {plural(len(self.analysis.skipped), 'file')} skipped" if self.analysis.skipped else ""
+        text += f"; {plural(self.comments, 'comment')} without effect" if self.comments else ""
         return f"{text}."
 
 
 def findings(
-    analysis: Analysis, texts: Mapping[Path, str], folder: Path, *, colour: bool = False, summary: bool = True
+    analysis: Analysis,
+    texts: Mapping[Path, str],
+    folder: Path,
+    *,
+    comments: Iterable[Comment] = (),
+    colour: bool = False,
+    summary: bool = True,
 ) -> Findings:
-    """The loops of an analysis, then the files that were not read. `texts` are those of the files."""
-    loops = [_loop(loop, texts, folder) for loop in analysis.loops]
+    """The loops of an analysis with the comments that silence nothing, then the files that were not read. `texts` are
+    those of the files."""
+    loops = [(loop.place, _loop(loop, texts, folder)) for loop in analysis.loops]
+    idle = [(each.place, Finding(each.rule, each.level, each.message, mark_of(each.place, texts))) for each in comments]
+    both = sorted([*loops, *idle], key=lambda each: (str(each[0].path), each[0].span.start)) if idle else loops
     skipped = [_skipped(each, folder) for each in analysis.skipped]
-    return Findings(analysis, (*loops, *skipped), folder, colour, summary)
+    return Findings(analysis, (*(each for _, each in both), *skipped), folder, colour, summary, len(idle))
 
 
 def _loop(loop: Plan | Refusal, texts: Mapping[Path, str], folder: Path) -> Finding:

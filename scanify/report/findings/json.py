@@ -21,6 +21,17 @@ def render(every: Findings) -> str:
             {"path": shown(each.path, folder), "reason": shorten(each.reason, folder)} for each in analysis.skipped
         ],
         "loops": [_loop(loop, folder) for loop in analysis.loops],
+        "comments": [
+            {
+                "path": shown(each.mark.path, folder),
+                "cell": each.mark.cell,
+                "line": each.mark.line,
+                "rule": each.rule,
+                "reason": each.message,
+            }
+            for each in every.items
+            if each.rule.startswith("SCN3")
+        ],
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 

@@ -1,0 +1,85 @@
+"""Comments that ask for loops to be left alone: `# scanify: ignore`, `ignore[SCN101]`, `ignore-file`."""
+
+import ast
+import re
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from scanify.analysis.index.module import Module
+from scanify.analysis.lower.scope import parent_of
+
+MARK = "scanify: ignore"
+_COMMENT = re.compile(r"#[ \t]*scanify: ignore(?P<file>-file)?(?![\w-])(?:[ \t]*\[(?P<codes>[^\]#]*)\])?[^#]*")
+_KEPT = "_ignores"
+
+
+@dataclass(frozen=True)
+class Ignore:
+    """One such comment: `text[start:end]` on `line` (from 1), from its `#` on. `codes` are the rules that it names, as
+    written; None where it is about all of them. `whole_file` says that it is about every loop of the file."""
+
+    line: int
+    start: int
+    end: int
+    codes: tuple[str, ...] | None
+    whole_file: bool
+
+
+def ignores(module: Module) -> tuple[Ignore, ...]:
+    """The comments of a file, in order. Read once for each file."""
+    kept = getattr(module.tree, _KEPT, None)
+    if isinstance(kept, tuple):
+        return kept
+    found = tuple(_read(module)) if module.writes(MARK) else ()
+    setattr(module.tree, _KEPT, found)
+    return found
+
+
+def _read(module: Module) -> Iterator[Ignore]:
+    lines = iter(range(1, module.line_of(len(module.text)) + 1))
+
+    def line() -> str:
+        number = next(lines, None)
+        return "" if number is None else module.text[module.line_start(number) : module.line_start(number + 1)]
+
+    try:
+        for token in tokenize.generate_tokens(line):
+            if token.type != tokenize.COMMENT:
+                continue
+            for match in _COMMENT.finditer(token.string):
+                start = module.line_start(token.start[0]) + token.start[1] + match.start()
+                codes = match["codes"]
+                named = None if codes is None else tuple(code.strip() for code in codes.split(","))
+                yield Ignore(token.start[0], start, start + len(match[0]), named, match["file"] is not None)
+    except (tokenize.TokenError, SyntaxError):  # of a later Python, that the parser was shown without
+        return
+
+
+def about(module: Module, node: ast.AST) -> tuple[Ignore, ...]:
+    """Those about a loop: in its head, in an expression's statement, right above it, or about the whole file."""
+    every = ignores(module)
+    if not every:
+        return ()
+    lines = _lines(module, node)
+    return tuple(each for each in every if each.whole_file or each.line in lines)
+
+
+def _lines(module: Module, node: ast.AST) -> set[int]:
+    statement: ast.AST | None = node
+    while statement is not None and not isinstance(statement, ast.stmt):
+        statement = parent_of(module, statement)
+    assert isinstance(statement, ast.stmt)
+    last = getattr(node, "end_lineno", None) or statement.lineno
+    if node is statement and isinstance(node, ast.For | ast.AsyncFor | ast.While):
+        last = max(node.lineno, node.body[0].lineno - 1)
+    lines = set(range(statement.lineno, last + 1))
+    above = statement.lineno - 1
+    while above > 0 and _line(module, above).lstrip().startswith("#"):
+        lines.add(above)
+        above -= 1
+    return lines
+
+
+def _line(module: Module, number: int) -> str:
+    return module.text[module.line_start(number) : module.line_start(number + 1)]

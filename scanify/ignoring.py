@@ -1,0 +1,116 @@
+"""The comments that silence loops, held against what would be found without them: which silence nothing, which name no
+rule, and the texts without those."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scanify.analysis.facts import Place, Span
+from scanify.analysis.plan import Plan, Refusal
+from scanify.pipeline import Project, Stack
+from scanify.rules import RULES
+
+if TYPE_CHECKING:
+    from scanify.analysis.index.module import Module
+    from scanify.analysis.lower.ignores import Ignore
+
+UNUSED, UNKNOWN = "SCN301", "SCN302"
+
+
+@dataclass(frozen=True)
+class Idle:
+    """A comment that silences nothing with some or all of its codes: `codes`, none where it has none; no rule begins
+    with those that are `unknown`. `text` comes in the place of what stands between `start` and `end`."""
+
+    place: Place
+    codes: tuple[str, ...]
+    unknown: tuple[str, ...]
+    start: int
+    end: int
+    text: str
+
+
+def idle(project: Project, stack: Stack | None) -> tuple[Idle, ...]:
+    """The idle comments of the files that were named. What is known of the project is the same but for the comments."""
+    from scanify.analysis.lower.ignores import MARK, Ignore, ignores
+
+    marked = [source for source in project.sources if MARK in source.text]
+    if not marked:
+        return ()
+    from scanify.analysis.index import Index
+
+    index = Index(project.root, [*marked], project.read)
+    modules = {path: module for path in index.paths if (module := index.module_at(path)) is not None}
+    comments = {path: ignores(module) for path, module in modules.items()}
+    texts = {path: _blanked(module.text, comments[path]) for path, module in modules.items()}
+    loops = project.analyse(stack=stack, texts=texts).loops
+    found: list[Idle] = []
+    for path, module in modules.items():
+        here = [loop for loop in loops if loop.place.path == path]
+        silenced: dict[Ignore, set[str]] = {each: set() for each in comments[path]}
+        for loop in here:
+            for each in _about(module, loop, comments[path]):
+                silenced[each].add(loop.rule)
+        found += [one for each, rules in silenced.items() if (one := _idle(module, each, rules)) is not None]
+    return tuple(sorted(found, key=lambda each: (each.place.path, each.place.span.start)))
+
+
+def without(texts: Mapping[Path, str], found: Iterable[Idle]) -> dict[Path, str]:
+    """The texts that change where the idle comments, or the idle ones of their codes, are taken out."""
+    changed: dict[Path, str] = {}
+    for each in sorted(found, key=lambda each: -each.start):
+        text = changed.get(each.place.path, texts[each.place.path])
+        changed[each.place.path] = text[: each.start] + each.text + text[each.end :]
+    return changed
+
+
+def _blanked(text: str, comments: Iterable["Ignore"]) -> str:
+    for each in comments:
+        text = text[: each.start] + "#" + " " * (each.end - each.start - 1) + text[each.end :]
+    return text
+
+
+def _about(module: "Module", loop: Plan | Refusal, comments: Iterable["Ignore"]) -> list["Ignore"]:
+    import ast
+
+    from scanify.analysis.lower.ignores import about
+
+    span = loop.place.span
+    nodes = [node for node in ast.walk(module.tree) if isinstance(node, ast.stmt | ast.expr)]
+    same = [node for node in nodes if module.span(node) == span]
+    inside = [node for node in nodes if isinstance(node, ast.stmt) and module.span(node).start <= span.start]
+    inside = [node for node in inside if span.end <= module.span(node).end]
+    node = same[0] if same else max(inside, key=lambda node: module.span(node).start)
+    return [each for each in about(module, node) if each in comments]
+
+
+def _idle(module: "Module", comment: "Ignore", rules: set[str]) -> Idle | None:
+    codes = comment.codes
+    if codes is None and rules:
+        return None
+    unknown = tuple(code for code in codes or () if not any(rule.id.startswith(code.upper()) for rule in RULES))
+    used = [code for code in codes or () if code and any(rule.startswith(code.upper()) for rule in rules)]
+    idle = tuple(code for code in codes or () if code not in used)
+    if codes is not None and not idle and codes:
+        return None
+    text = module.text
+    place = module.place_of(Span(comment.start, comment.end, comment.line, comment.line))
+    if used and codes is not None:
+        start = text.index("[", comment.start) + 1
+        return Idle(place, idle, unknown, start, text.index("]", start), ", ".join(used))
+    start, end = _whole(text, comment.start, comment.end)
+    return Idle(place, idle, unknown, start, end, "")
+
+
+def _whole(text: str, start: int, end: int) -> tuple[int, int]:
+    """The comment with the blanks before it, and with its line where nothing else stands on it."""
+    begin = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
+    blanks = text[begin:start]
+    last = end
+    while last < len(text) and text[last] not in "\r\n":
+        last += 1
+    if blanks.strip() or text[end:last].strip():
+        return begin + len(blanks.rstrip()) if not text[end:last].strip() else start, end
+    following = 2 if text[last : last + 2] == "\r\n" else 1
+    return begin, min(last + following, len(text))
