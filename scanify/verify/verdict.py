@@ -125,7 +125,8 @@ class CaseResult:
     and in words. `layers` is the number of layers that the rewritten version scans over.
 
     Once for all policies, because remat does not matter to them: `tangents` compares forward derivatives (jvp),
-    `batched` the outputs under vmap, `keys` says whether random keys are used more than once. Each is None where it
+    `batched` the outputs under vmap, `keys` says whether random keys are used more than once,
+    `updates` compares the parameters after one step with the case's optimiser. Each is None where it
     does not apply; `notes` then say why.
 
     `error` is set, and nothing else, where the case could not be run (it raised, printed nonsense, took too long):
@@ -152,6 +153,7 @@ class CaseResult:
     notes: tuple[str, ...] = ()
     cached: bool = False
     startup: Startup | None = None
+    updates: Verdict | None = None
 
     @property
     def name(self) -> str:
@@ -167,7 +169,7 @@ class CaseResult:
             and not self.findings
             and self.parameters is not None
             and self.parameters.good
-            and all(once is None or once.good for once in (self.tangents, self.batched, self.keys))
+            and all(once is None or once.good for once in (self.tangents, self.batched, self.keys, self.updates))
             and not all(policy.unsupported for policy in self.policies)
             and all(policy.good for policy in self.policies)
         )

@@ -234,10 +234,10 @@ def test_what_was_compared_once_is_said_in_words_after_the_policies() -> None:
 @pytest.mark.parametrize("status", Status)
 def test_every_check_has_words_for_every_status(status: Status) -> None:
     verdict = Verdict(status)
-    text = text_of(replace(GPT, parameters=verdict, tangents=verdict, batched=verdict, keys=verdict))
-    said = re.findall(rf"^  (parameters|tangents|batched|keys) {status.value}  (.+)$", text, re.MULTILINE)
-    assert [name for name, _ in said] == ["parameters", "tangents", "batched", "keys"]
-    assert len({words for _, words in said}) == 4
+    text = text_of(replace(GPT, parameters=verdict, tangents=verdict, batched=verdict, keys=verdict, updates=verdict))
+    said = re.findall(rf"^  (parameters|tangents|batched|keys|updates) {status.value}  (.+)$", text, re.MULTILINE)
+    assert [name for name, _ in said] == ["parameters", "tangents", "batched", "keys", "updates"]
+    assert len({words for _, words in said}) == 5
 
 
 def test_verdicts_that_a_case_has_once_count() -> None:

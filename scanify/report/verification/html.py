@@ -15,7 +15,7 @@ from scanify.report.verification.sweep import sweeps
 from scanify.verify.verdict import CaseResult, Verdict, Verification
 
 _SYMBOLS = {"PROVED": "✓", "VERIFIED": "✓", "FAILED": "✗", "NOT VERIFIED": "!"}
-_COLUMNS = ("remat", "outputs", "gradients", "parameters", "tangents", "batched", "keys")
+_COLUMNS = ("remat", "outputs", "gradients", "parameters", "tangents", "batched", "keys", "updates")
 _MEANINGS = (
     ("PROVED", "equal for all inputs of these shapes and dtypes: both programs compute the same operations"),
     ("TESTED", "agrees numerically on many inputs, not proved"),
@@ -27,6 +27,7 @@ _MEANINGS = (
     ("tangents", "forward derivatives (jvp)"),
     ("batched", "the outputs under vmap"),
     ("keys", "no random key is used more than once"),
+    ("updates", "the parameters after one step with the optimiser of the case"),
 )
 _LINES = 5_000
 # From more cases than this on, those that are good are shown in short.
@@ -126,7 +127,7 @@ def _breakable(name: str) -> Markup:
 
 
 def _whole(case: CaseResult) -> dict[str, Verdict | None]:
-    empty: dict[str, Verdict | None] = dict.fromkeys(("parameters", "tangents", "batched", "keys"))
+    empty: dict[str, Verdict | None] = dict.fromkeys(("parameters", "tangents", "batched", "keys", "updates"))
     return empty | dict(once(case))
 
 

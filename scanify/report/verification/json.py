@@ -44,6 +44,7 @@ def _case(case: CaseResult) -> dict[str, Any]:
         "tangents": _optional(case.tangents),
         "batched": _optional(case.batched),
         "keys": _optional(case.keys),
+        "updates": _optional(case.updates),
         "original": _measurement(case.original),
         "policies": [_policy(policy) for policy in case.policies],
         "findings": list(case.findings),

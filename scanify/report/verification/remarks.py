@@ -24,6 +24,7 @@ _ONCE = {
         "a random key is used more than once",
         "the use of random keys was not checked",
     ),
+    "updates": tuple(text.format(what="the parameters after one step of training") for text in _COMPARED),
 }
 _ORDER = (Status.PROVED, Status.TESTED, Status.FAILED, Status.NOT_RUN)
 

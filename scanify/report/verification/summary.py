@@ -38,6 +38,7 @@ def once(case: CaseResult) -> tuple[tuple[str, Verdict], ...]:
         ("tangents", case.tangents),
         ("batched", case.batched),
         ("keys", case.keys),
+        ("updates", case.updates),
     )
     return tuple((name, verdict) for name, verdict in named if verdict is not None)
 

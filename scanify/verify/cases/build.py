@@ -26,13 +26,14 @@ class Built:
     Built abstractly, its array leaves are `jax.ShapeDtypeStruct`, and `constructor` is the traced program, without
     inputs, that computes them; otherwise they are arrays and `constructor` is None. `mapping` is what the case says of
     its parameters (`scanify.verify.cases.mapping`), None where it says nothing. `numpy` says of each array whether it
-    was one of NumPy.
+    was one of NumPy. `optimizer` is that of the case, None where it has none.
     """
 
     tree: tuple[Any, tuple[Any, ...], dict[str, Any]]
     constructor: jax.extend.core.ClosedJaxpr | None = None
     mapping: object = None
     numpy: tuple[bool, ...] = ()
+    optimizer: Any = None
 
     @property
     def arrays(self) -> list[Any]:
@@ -56,7 +57,7 @@ def build(case: Case, *, abstract: bool) -> Built:
                     f"expected arrays from the case, got a jax.ShapeDtypeStruct at {jax.tree_util.keystr(path)}; "
                     "verify with abstract weights, or return an array"
                 )
-        return Built(tree, mapping=getattr(case, "mapping", None), numpy=_numpy(returned))
+        return Built(tree, mapping=getattr(case, "mapping", None), numpy=_numpy(returned), optimizer=_optimizer(case))
     rest: list[Any] = []
     numpy: list[bool] = []
 
@@ -73,7 +74,11 @@ def build(case: Case, *, abstract: bool) -> Built:
     tree, others, traced = rest
     structs = iter([struct(aval) for aval in constructor.out_avals])
     leaves = [next(structs) if array else other for array, other in zip(traced, others, strict=True)]
-    return Built(rebuilt(tree, leaves), constructor, getattr(case, "mapping", None), tuple(numpy))
+    return Built(rebuilt(tree, leaves), constructor, getattr(case, "mapping", None), tuple(numpy), _optimizer(case))
+
+
+def _optimizer(case: Case) -> Any:
+    return getattr(case, "optimizer", None)
 
 
 def _numpy(returned: Any) -> tuple[bool, ...]:

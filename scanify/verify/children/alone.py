@@ -139,6 +139,7 @@ _WHAT = {
     "call": "what the call is traced to",
     "gradient": "what the gradients are traced to",
     "second": "what second derivatives are traced to",
+    "step": "what one step of training is traced to",
     "jvp": "what forward derivatives are traced to",
     "vmap": "what the call under vmap is traced to",
 }

@@ -115,6 +115,13 @@ class _Build:
         """What the case says of its parameters (`scanify.verify.cases.mapping`); None where it says nothing."""
         return getattr(self.function, "mapping", None)
 
+    @property
+    def optimizer(self) -> Any:
+        """With what the case trains; None where it does not say."""
+        from scanify.verify.training.step import optimizer_of
+
+        return optimizer_of(getattr(self.function, "optimizer", None), self.module)
+
     def __call__(self) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         self.called = True
         try:

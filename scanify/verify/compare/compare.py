@@ -30,6 +30,7 @@ from scanify.verify.programs.programs import Job, call_digest
 from scanify.verify.programs.trace import Policy, Traced, trace
 from scanify.verify.proof.attempt import rewritten
 from scanify.verify.proof.layers import Layers, find_layers, missing_layers, scans_more
+from scanify.verify.training.updates import updates
 from scanify.verify.values.numeric import Comparison
 from scanify.verify.verdict import CaseResult, Measurement, PolicyResult, Status, Verdict
 from scanify.verify.versions.mixed import check_not_mixed
@@ -163,6 +164,7 @@ class _Case:
             tangents=once[0].verdict,
             batched=once[1].verdict,
             keys=once[2].verdict,
+            updates=once[3].verdict,
             notes=(*self.case_notes(subject, traces), *(each.note for each in once if each.note)),
         )
 
@@ -237,15 +239,20 @@ class _Case:
         return first, replace(second, verdict=verdict)
 
     def once(self, subject: Subject, written: Traced | Verdict, results: Sequence[PolicyResult]) -> tuple[Once, ...]:
-        """Tangents, outputs under vmap, and the use of keys, of the version as it is written."""
+        """Tangents, outputs under vmap, the use of keys, and updated parameters, of the version as it is written."""
         if isinstance(written, Verdict):
             skipped = Once(Verdict(Status.NOT_RUN, "as it is written, the rewritten version cannot be traced"))
-            return skipped, skipped, skipped
+            return skipped, skipped, skipped, Once(None)
         differ = different_outputs(subject.original, written) or any(r.outputs.status is Status.FAILED for r in results)
         untested = "the outputs differ already" if differ else ""
         programs = (subject.original.forward, written.forward)
         derivatives, batching = (any(map(asks, programs)) for asks in (has_derivative_rules, has_batching_rules))
-        return tangents(subject, untested, derivatives), batched(subject, untested, batching), keys(subject, written)
+        return (
+            tangents(subject, untested, derivatives),
+            batched(subject, untested, batching),
+            keys(subject, written),
+            updates(subject, untested),
+        )
 
     def costs(self, subject: Subject, traced: Traced, policy: Policy, *, original: bool = False) -> Measurement:
         # Abstract models are those whose loop takes minutes to compile; their scans do not.

@@ -22,7 +22,7 @@ class Job:
     """One program: its kind, the remat policy it is traced under, and which leaves it is of.
 
     Kinds: "call" (outputs and gradients), "gradient" (of these leaves), "second" (Hessian-vector products), "jvp"
-    (along these leaves), "vmap" (over these leaves, in batches of `size`).
+    (along these leaves), "vmap" (over these leaves, in batches of `size`), "step" (of training, which updates these).
     """
 
     kind: str
@@ -83,4 +83,12 @@ def _vmap(program: Version, avals: Sequence[Any], job: Job) -> ClosedJaxpr:
     return jax.make_jaxpr(lambda leaves: batch(program, leaves, axes, job.size))(given)
 
 
-_MAKES: dict[str, Any] = {"gradient": _gradient, "second": _second, "jvp": _jvp, "vmap": _vmap}
+def _step(program: Version, avals: Sequence[Any], job: Job) -> ClosedJaxpr:
+    from scanify.verify.training.step import step  # reads the figures of values, which trace programs
+
+    return jax.make_jaxpr(lambda leaves, grads: step(program, leaves, grads, job.leaves))(
+        avals, _moves(avals, job.leaves)
+    )
+
+
+_MAKES: dict[str, Any] = {"gradient": _gradient, "second": _second, "jvp": _jvp, "vmap": _vmap, "step": _step}

@@ -40,7 +40,7 @@ class Version:
     """One version as a function. `recipes` says how its own array leaves come from the leaves of the original.
 
     `shared` is what was built, where the same list or dict stands in it more than once. `name` is its own, and no other
-    version's in this process.
+    version's in this process. `optimizer` is that of its case.
     """
 
     treedef: Any
@@ -48,6 +48,7 @@ class Version:
     recipes: tuple[Recipe, ...]
     shared: Any = None
     name: str = field(default_factory=lambda: f"version {next(_COUNT)}")
+    optimizer: Any = None
 
     def own(self, leaves: Sequence[Any]) -> list[Any]:
         """This version's array leaves from those of the original."""
@@ -61,12 +62,22 @@ class Version:
                 found[source] = None if value is None else _take(value, recipe.lead, at)
         return [found[i] for i in range(len(found))]
 
-    def call(self, own: Sequence[Any]) -> Any:
-        """Call the model on its own array leaves. What it writes to its arguments is part of the result (`Written`)."""
+    def tree(self, own: Sequence[Any]) -> Any:
+        """`(model, args, kwargs)` with its own array leaves."""
         arrays = iter(own)
         leaves = [next(arrays) if other is _ARRAY else other for other in self.others]
-        built = jax.tree.unflatten(self.treedef, leaves) if self.shared is None else rebuilt(self.shared, leaves)
-        model, args, kwargs = built
+        return jax.tree.unflatten(self.treedef, leaves) if self.shared is None else rebuilt(self.shared, leaves)
+
+    def arrays(self, model: Any, own: Sequence[Any]) -> list[Any]:
+        """Its own array leaves, those of the model taken from `model`."""
+        leaves = jax.tree.leaves(model)
+        count = sum(other is _ARRAY for other in self.others[: len(leaves)])
+        changed = [leaf for leaf, other in zip(leaves, self.others, strict=False) if other is _ARRAY]
+        return [*changed, *own[count:]]
+
+    def call(self, own: Sequence[Any]) -> Any:
+        """Call the model on its own array leaves. What it writes to its arguments is part of the result (`Written`)."""
+        model, args, kwargs = self.tree(own)
         watch = Watch(model, args, kwargs)
         try:
             return watch.result(model(*args, **kwargs))
@@ -83,7 +94,8 @@ def version(built: Built, recipes: Sequence[Recipe] | None = None) -> Version:
     others = tuple(_ARRAY if is_traced(leaf) else leaf for leaf in leaves)
     if recipes is None:
         recipes = [Recipe((i,)) for i in range(sum(other is _ARRAY for other in others))]
-    return Version(treedef, others, tuple(recipes), built.tree if has_aliases(built.tree) else None)
+    shared = built.tree if has_aliases(built.tree) else None
+    return Version(treedef, others, tuple(recipes), shared, optimizer=built.optimizer)
 
 
 def _assemble(parts: Sequence[Any], lead: tuple[int, ...]) -> Any:

@@ -77,7 +77,7 @@ class Comparison:
 
 def compare_outputs(case: Comparison) -> Outcome:
     """Values, under jit."""
-    return _test(case, _outputs(case))
+    return compare(case, _outputs(case))
 
 
 def _outputs(case: Comparison) -> Check:
@@ -93,13 +93,13 @@ def compare_gradients(case: Comparison, only: Sequence[int] | None = None, *, va
     grads = tuple(f"the gradient of {case.names[i]}" for i in at)
     make = functools.partial(checks.vjp, only, None if values else len(grads))
     names = (*grads, *(_on_the_way(case) if values else ()))
-    return _test(case, Check("vjp", make, names, first=len(grads), about=_of(only)))
+    return compare(case, Check("vjp", make, names, first=len(grads), about=_of(only)))
 
 
 def compare_second(case: Comparison) -> Outcome:
     """Hessian-vector products with random cotangents and tangents."""
     names = tuple(f"the second derivative of {case.names[i]}" for i in differentiated(case.leaves))
-    return _test(case, Check("jvp of vjp", checks.second_of, names, native=False, far=False))
+    return compare(case, Check("jvp of vjp", checks.second_of, names, native=False, far=False))
 
 
 def compare_tangents(case: Comparison, only: Sequence[int] | None = None) -> Outcome:
@@ -108,13 +108,13 @@ def compare_tangents(case: Comparison, only: Sequence[int] | None = None) -> Out
     make = functools.partial(checks.jvp_of, only)
     names = (*moved, *_on_the_way(case))
     check = Check("jvp", make, names, native=False, far=False, first=len(moved), about=_of(only))
-    return _test(case, check)
+    return compare(case, check)
 
 
 def compare_batched(case: Comparison, inputs: Sequence[int], size: int = SIZE) -> Outcome:
     """Values under vmap over these leaves."""
     make = functools.partial(checks.vmapped, inputs, size)
-    return _test(case, Check("vmap", make, case.outputs, native=False, far=False, about=f"{_of(inputs)} by {size}"))
+    return compare(case, Check("vmap", make, case.outputs, native=False, far=False, about=f"{_of(inputs)} by {size}"))
 
 
 def _of(leaves: Sequence[int] | None) -> str:
@@ -125,7 +125,8 @@ def _on_the_way(case: Comparison) -> tuple[str, ...]:
     return tuple(f"{name} under differentiation" for name in case.outputs)
 
 
-def _test(case: Comparison, check: Check) -> Outcome:
+def compare(case: Comparison, check: Check) -> Outcome:
+    """What a check gives of both versions."""
     native = _Runner(case, _outputs(case), wide=False)
     point, moved = case.once("near", lambda: near(case.leaves, lambda xs: native.function(xs)(xs)))
     outcome = _one(case, point, check)

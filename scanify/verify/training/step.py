@@ -1,0 +1,67 @@
+"""One step of training as a function of the parameters and of their gradients, whatever these are.
+
+The gradients of both versions are compared by themselves. Here they are inputs, so that nothing but what the optimiser
+makes of them is looked at: its state is begun anew, and the parameters are updated once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from scanify.errors import ScanifyError
+from scanify.verify.programs.trace import Version, differentiated
+from scanify.verify.values.checks import Function, noise
+
+
+def optimizer_of(given: Any, module: Any) -> Any:
+    """The optimiser of a case: what has `init` and `update`, as those of optax, or a function of the module that gives
+    one.
+
+    Raises ScanifyError where it is neither.
+    """
+    found = given(module) if callable(given) and not _is_optimizer(given) else given
+    if found is not None and not _is_optimizer(found):
+        raise ScanifyError(
+            "expected the case's `optimizer` to be one of optax, as in `gpt.optimizer = optax.adamw(1e-3)`, or a "
+            f"function of the module that returns one; got {type(found).__name__}"
+        )
+    return found
+
+
+def _is_optimizer(value: Any) -> bool:
+    return callable(getattr(value, "init", None)) and callable(getattr(value, "update", None))
+
+
+def trained(avals: Sequence[Any], inputs: Sequence[int]) -> tuple[int, ...]:
+    """The leaves that a step updates: those that can be differentiated and are no arguments of the call."""
+    return tuple(i for i in differentiated(avals) if i not in set(inputs))
+
+
+def step(program: Version, leaves: Sequence[Any], grads: Sequence[Any], at: Sequence[int]) -> list[Any]:
+    """The leaves `at` after one step with these gradients."""
+    moved = dict(zip(at, grads, strict=True))
+    model = program.tree(program.own(leaves))[0]
+    given = program.tree(program.own([moved.get(i, leaf) for i, leaf in enumerate(leaves)]))[0]
+    params, rest = eqx.partition(model, eqx.is_inexact_array)
+    optimizer = program.optimizer
+    updates, _ = optimizer.update(eqx.filter(given, eqx.is_inexact_array), optimizer.init(params), params)
+    new = eqx.combine(jax.tree.map(_updated, params, updates), rest)
+    made = program.split(program.arrays(new, program.own(leaves)))
+    return [made[i] for i in at]
+
+
+def _updated(parameter: Any, update: Any) -> Any:
+    return jnp.asarray(parameter + update).astype(parameter.dtype)
+
+
+def stepped(at: Sequence[int], program: Version, leaves: Sequence[Any], rng: np.random.Generator) -> Function:
+    """The leaves `at` after one step with gradients that are drawn at random."""
+    grads = [noise(rng, leaves[i]) for i in at]
+    function: Callable[..., Any] = jax.jit(lambda xs, gs: step(program, xs, gs, at))
+    return lambda given: [jax.block_until_ready(value) for value in function(list(given), grads)]
