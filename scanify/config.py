@@ -1,14 +1,12 @@
 """`[tool.scanify]` of the nearest pyproject.toml."""
 
-import difflib
-import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from scanify.analysis.plan import Plan, Refusal
 from scanify.chosen import ALL, Chosen, codes
+from scanify.config_file import EXTEND, NAME, Table, read_table
 from scanify.errors import ScanifyError
 from scanify.source.root import project_root
 
@@ -21,7 +19,7 @@ REMATS = ("none", "full", "nested", "offload", "save_all", "dots")
 SYNONYMS = {"false": "none", "true": "full"}
 # In place of a policy: that which `scanify.verify.measure.choose` chooses by what the cases measure.
 AUTO = "auto"
-KEYS = ("cases", "exclude", "ignore", "memory-budget", "per-file-ignores", "remat", "select", "stack", "target")
+KEYS = ("cases", "exclude", EXTEND, "ignore", "memory-budget", "per-file-ignores", "remat", "select", "stack", "target")
 
 
 @dataclass(frozen=True)
@@ -53,51 +51,32 @@ def load_config(paths: Iterable[Path]) -> Config:
     Raises ScanifyError, naming file and key, where the table is not as expected.
     """
     root = project_root(paths)
-    file = root / "pyproject.toml"
+    file = root / NAME
     return parse_config(file) if file.is_file() else Config(root)
 
 
 def parse_config(file: Path) -> Config:
-    """Read `[tool.scanify]` of `file`."""
-    try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ScanifyError(f"{file}: not valid TOML: {error}") from None
-    except OSError as error:
-        raise ScanifyError(f"{file}: cannot be read: {error.strerror}") from None
-    tool = document.get("tool", {})
-    table = tool.get("scanify", {}) if isinstance(tool, dict) else {}
-    where = f"{file}: [tool.scanify]"
-    if not isinstance(table, dict):
-        raise ScanifyError(f"{where}: expected a table, got {table!r}")
-    unknown = sorted(set(table) - set(KEYS))
-    if unknown:
-        names = ", ".join(map(_named, unknown))
-        raise ScanifyError(f"{where}: unknown key {names}; the known ones are {', '.join(KEYS)}")
+    """Read `[tool.scanify]` of `file`, and what it extends."""
+    table = read_table(file, KEYS)
+    cases = _cases(table)
     return Config(
         root=file.parent,
-        remat=_choice(_policy(table.get("remat")), "remat", (*REMATS, AUTO), where),
-        stack=_choice(table.get("stack"), "stack", STACKS, where),
-        target=_choice(table.get("target"), "target", TARGETS, where) or TARGETS[0],
-        exclude=_patterns(table, where),
-        cases=tuple((name, case) for name, case, _ in _cases(table, where)),
-        files=tuple((name, file) for name, _, file in _cases(table, where) if file is not None),
-        memory_budget=_memory(table, where),
-        chosen=_chosen(table, where),
+        remat=_choice(_policy(table.get("remat")), (*REMATS, AUTO), table.where("remat")),
+        stack=_choice(table.get("stack"), STACKS, table.where("stack")),
+        target=_choice(table.get("target"), TARGETS, table.where("target")) or TARGETS[0],
+        exclude=_patterns(table),
+        cases=tuple((name, case) for name, case, _ in cases),
+        files=tuple((name, file) for name, _, file in cases if file is not None),
+        memory_budget=_memory(table),
+        chosen=_chosen(table),
     )
 
 
-def _named(key: str) -> str:
-    """A key that there is not, with the nearest that there is."""
-    close = difflib.get_close_matches(key, KEYS, 1)
-    return f"{key!r} (did you mean {close[0]!r}?)" if close else repr(key)
-
-
-def _choice(value: object, key: str, choices: tuple[str, ...], where: str) -> str | None:
+def _choice(value: object, choices: tuple[str, ...], where: str) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or value not in choices:
-        raise ScanifyError(f"{where} {key}: expected one of {', '.join(choices)}, got {value!r}")
+        raise ScanifyError(f"{where}: expected one of {', '.join(choices)}, got {value!r}")
     return value
 
 
@@ -106,7 +85,7 @@ def _policy(value: object) -> object:
     return SYNONYMS.get(str(value).lower(), value)
 
 
-def _memory(table: Mapping[str, Any], where: str) -> int | None:
+def _memory(table: Table) -> int | None:
     value = table.get("memory-budget")
     if value is None:
         return None
@@ -116,25 +95,25 @@ def _memory(table: Mapping[str, Any], where: str) -> int | None:
         return parse_memory(value if isinstance(value, str) else "")
     except ScanifyError:
         wanted = "a text with a number and a unit, such as '8GiB'"
-        raise ScanifyError(f"{where} memory-budget: expected {wanted}, got {value!r}") from None
+        raise ScanifyError(f"{table.where('memory-budget')}: expected {wanted}, got {value!r}") from None
 
 
-def _patterns(table: Mapping[str, Any], where: str) -> tuple[str, ...]:
+def _patterns(table: Table) -> tuple[str, ...]:
     value = table.get("exclude", [])
     if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
-        raise ScanifyError(f"{where} exclude: expected patterns such as ['tests', 'src/old/*'], got {value!r}")
+        raise ScanifyError(f"{table.where('exclude')}: expected patterns such as ['tests', 'src/old/*'], got {value!r}")
     return tuple(value)
 
 
-def _chosen(table: Mapping[str, Any], where: str) -> Chosen:
+def _chosen(table: Table) -> Chosen:
     per_file = table.get("per-file-ignores", {})
     if not isinstance(per_file, dict):
         wanted = "a table such as {'tests' = ['SCN1']}"
-        raise ScanifyError(f"{where} per-file-ignores: expected {wanted}, got {per_file!r}")
+        raise ScanifyError(f"{table.where('per-file-ignores')}: expected {wanted}, got {per_file!r}")
     return Chosen(
-        _codes(table.get("select", [ALL]), f"{where} select"),
-        _codes(table.get("ignore", []), f"{where} ignore"),
-        tuple((pattern, _codes(each, f"{where} per-file-ignores")) for pattern, each in per_file.items()),
+        _codes(table.get("select", [ALL]), table.where("select")),
+        _codes(table.get("ignore", []), table.where("ignore")),
+        tuple((pattern, _codes(each, table.where("per-file-ignores"))) for pattern, each in per_file.items()),
     )
 
 
@@ -144,7 +123,7 @@ def _codes(value: object, where: str) -> tuple[str, ...]:
     return codes(value, where)
 
 
-def _cases(table: Mapping[str, Any], where: str) -> list[tuple[str, str, str | None]]:
+def _cases(table: Table) -> list[tuple[str, str, str | None]]:
     """The name of each case, its FILE:FUNCTION, and the file that it is for, where that is said."""
     value = table.get("cases", {})
     found = []
@@ -156,5 +135,5 @@ def _cases(table: Mapping[str, Any], where: str) -> list[tuple[str, str, str | N
         found.append((name, case, file))
     if not isinstance(value, dict) or len(found) < len(value):
         wanted = "a table of name = 'FILE:FUNCTION' or name = {case = 'FILE:FUNCTION', file = 'MODEL.py'}"
-        raise ScanifyError(f"{where} cases: expected {wanted}, got {value!r}")
+        raise ScanifyError(f"{table.where('cases')}: expected {wanted}, got {value!r}")
     return found

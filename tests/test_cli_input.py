@@ -96,7 +96,7 @@ class TestBadInput:
         tool.write("pyproject.toml", "[tool.scanify]\ncolour = 1\n")
         code, out, err = tool("check", "model.py")
         assert (code, out) == (Exit.USAGE, "")
-        assert "unknown key 'colour'; the known ones are cases, exclude, ignore, memory-budget, " in err
+        assert "unknown key 'colour'; the known ones are cases, exclude, extend, ignore, " in err
 
 
 class TestConfiguration:

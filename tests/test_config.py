@@ -39,6 +39,36 @@ class TestFinding:
 
 
 class TestReading:
+    def test_what_another_file_says_holds_where_this_one_says_nothing(self, tmp_path: Path) -> None:
+        (tmp_path / "team").mkdir()
+        (tmp_path / "team" / "base.toml").write_text(
+            "remat = 'dots'\nstack = 'call'\nextend = '../far/pyproject.toml'\n"
+        )
+        (tmp_path / "far").mkdir()
+        write(tmp_path / "far", "[tool.scanify]\nstack = 'init'\ntarget = 'lax'\nexclude = ['old']\n")
+        file = write(tmp_path, "[tool.scanify]\nextend = 'team/base.toml'\nremat = 'nested'\n")
+        found = Config(tmp_path, remat="nested", stack="call", target="lax", exclude=("old",))
+        assert parse_config(file) == found
+
+    @pytest.mark.parametrize(
+        ("own", "base", "message"),
+        [
+            ("'none.toml'", "", r"pyproject\.toml: \[tool\.scanify\] extend: expected a file, got 'none\.toml'"),
+            ("3", "", r"pyproject\.toml: \[tool\.scanify\] extend: expected the path of a TOML file, got 3"),
+            ("'base.toml'", "extend = 'pyproject.toml'", r"base\.toml: extend: 'pyproject\.toml' leads back to itself"),
+            ("'pyproject.toml'", "", r"extend: 'pyproject\.toml' leads back to itself"),
+            ("'base.toml'", "stak = 1", r"base\.toml: unknown key 'stak' \(did you mean 'stack'\?\)"),
+            ("'base.toml'", "stack = 1", r"base\.toml: stack: expected one of init, call, got 1"),
+            ("'base.toml'", "stack = ", r"base\.toml: not valid TOML"),
+        ],
+    )
+    def test_what_is_wrong_with_that_is_said_with_its_file(
+        self, tmp_path: Path, own: str, base: str, message: str
+    ) -> None:
+        (tmp_path / "base.toml").write_text(base)
+        with pytest.raises(ScanifyError, match=message):
+            parse_config(write(tmp_path, f"[tool.scanify]\nextend = {own}\n"))
+
     def test_every_key(self, tmp_path: Path) -> None:
         file = write(
             tmp_path,
@@ -69,7 +99,7 @@ class TestReading:
         [
             (
                 "[tool.scanify]\nremta = 1\nzzz = 2\n",
-                r"unknown key 'remta' \(did you mean 'remat'\?\), 'zzz'; the known ones are cases, exclude, ignore, memory-budget",
+                r"unknown key 'remta' \(did you mean 'remat'\?\), 'zzz'; the known ones are cases, exclude, extend, ignore",
             ),
             ("[tool.scanify]\nremat = 'bold'\n", r"remat: expected one of none, full, nested, .*, got 'bold'"),
             ("[tool.scanify]\nremat = 3\n", r"remat: expected one of .*, got 3"),
