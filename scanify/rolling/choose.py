@@ -1,7 +1,8 @@
 """Which repetitions of a program become scans: those that together save the most.
 
-What a scan saves is counted in equations that need not be lowered and compiled: its body, but for once. It costs
-arrays that are stacked for it and taken apart after it, and a loop. Tiny bodies are therefore left as they are.
+What a scan saves is counted in equations that need not be lowered and compiled: its body, but for once. It costs a
+loop, and arrays that are stacked for it and taken apart after it. So small bodies are left as they are; how small
+depends on the compiler.
 """
 
 import bisect
@@ -18,11 +19,23 @@ from scanify.rolling.repeats import Repetition, repetitions
 from scanify.rolling.signature import Signatures
 from scanify.rolling.wiring import Place, Wired, Wires
 
-# In equations: what a scan costs by itself, each array that is stacked for it, and each row that it stacks or gives
-# back; see docs/benchmarks/reroll.md.
-SCAN_COST = 10.0
-STACK_COST = 1.0
-ROW_COST = 0.3
+
+@dataclass(frozen=True)
+class Costs:
+    """What is weighed, in equations: a scan by itself, each array that is stacked for it and each row of such an array,
+    and an equation that draws random numbers."""
+
+    scan: float = 10.0
+    array: float = 1.0
+    row: float = 0.3
+    random: float = 1.0
+
+
+# Nothing but equations counted: what is traced, lowered and handed to the compiler.
+COUNTED = Costs()
+# XLA on a CPU, fitted to gradients of the models in docs/benchmarks/reroll.md: some 1.6 ms an equation, a second for
+# the two loops of a scan, and 10 ms for each slice that takes the gradient of a layer's array out of the stack.
+ON_CPU = Costs(scan=600.0, row=6.0, random=100.0)
 
 # Places at which a repetition may begin that are tried.
 CUTS = 4
@@ -33,98 +46,120 @@ NEIGHBOURS = 16
 
 @dataclass(frozen=True, eq=False)
 class Roll:
-    """Repetitions that become one scan. `kept`: what is read after the scan, with the repetitions it is read of."""
+    """Repetitions that become one scan. `kept`: what is read after the scan, with the repetitions it is read of.
+
+    `saved` is what the scan saves, in equations, and `counted` the same where only equations are counted.
+    """
 
     wired: Wired
     within: Repetition
     kept: dict[Place, list[int]]
-    weight: float
     saved: float
+    counted: float
 
 
-def chosen(program: Program, least: int) -> list[Roll]:
-    """The repetitions to roll, in the order of the program, no two of which have an operation in common."""
+def chosen(program: Program, least: int, costs: Costs = COUNTED) -> tuple[list[Roll], list[Roll]]:
+    """The repetitions to roll, in the order of the program, no two of which have an operation in common; and those that
+    are left, as they would save equations but no time."""
     if len(program.operations) < least:
-        return []
+        return [], []
     signatures = np.array(Signatures().of(program), np.int64)
-    wires = Wires(program)
-    weights = np.concatenate([[0], np.cumsum([weight(each.equation) for each in program.operations])])
+    search = _Search(Wires(program), _sums(program, costs), _sums(program, COUNTED), least, costs)
     found: list[Roll] = []
     for repetition in repetitions(signatures, least):
-        found += _rolls(wires, weights, repetition, least)
-    found = [each for each in found if each.saved > 0]
-    return best([*found, *_shorter(wires, weights, found, least)])
+        found += search.rolls(repetition)
+    found = [each for each in found if each.counted > 0]
+    found += search.shorter(found)
+    taken = best([each for each in found if each.saved > 0])
+    busy = [(each.wired.start, each.wired.stop) for each in taken]
+    free = [
+        each
+        for each in found
+        if each.saved <= 0 and all(each.wired.stop <= start or stop <= each.wired.start for start, stop in busy)
+    ]
+    return taken, best(free, lambda roll: roll.counted)
 
 
-def _shorter(wires: Wires, weights: Any, rolls: Sequence[Roll], least: int) -> list[Roll]:
-    """Where one roll reaches into the next, each of them without what both have."""
-    found: list[Roll] = []
-    ordered = sorted(rolls, key=lambda roll: (roll.wired.start, roll.wired.stop))
-    for at, first in enumerate(ordered):
-        one = first.wired
-        for second in ordered[at + 1 : at + 1 + NEIGHBOURS]:
-            other = second.wired
-            if other.start >= one.stop:
-                break
-            if not one.start < other.start < one.stop < other.stop:
-                continue
-            found += _rolls(wires, weights, first.within._replace(stop=other.start), least)
-            found += _rolls(wires, weights, second.within._replace(start=one.stop), least)
-    return [each for each in found if each.saved > 0]
+def _sums(program: Program, costs: Costs) -> Any:
+    """What the operations before each one weigh together."""
+    return np.concatenate([[0], np.cumsum([weight(each.equation, costs.random) for each in program.operations])])
 
 
-def _rolls(wires: Wires, weights: Any, repetition: Repetition, least: int) -> Iterator[Roll]:
-    start, stop, period = repetition
-    if stop - start < least * period:
-        return
-    body = (weights[stop] - weights[start]) * period / (stop - start)
-    if (stop - start) / period * body <= SCAN_COST:
-        return
-    for cut in wires.cuts(start, stop, period)[:CUTS]:
-        covered = 0
-        for wired in wires.wired(cut - period, stop, period, least):
-            covered += wired.count
-            yield _roll(wires, weights, wired, repetition)
-        if covered >= (stop - start) // period - 1:
+@dataclass(frozen=True, eq=False)
+class _Search:
+    wires: Wires
+    weights: Any
+    counts: Any
+    least: int
+    costs: Costs
+
+    def rolls(self, repetition: Repetition) -> Iterator[Roll]:
+        """What a repetition can be rolled to: from the places on at which the least is carried."""
+        start, stop, period = repetition
+        if stop - start < self.least * period:
             return
+        body = (self.counts[stop] - self.counts[start]) * period / (stop - start)
+        if (stop - start) / period * body <= COUNTED.scan:
+            return
+        for cut in self.wires.cuts(start, stop, period)[:CUTS]:
+            covered = 0
+            for wired in self.wires.wired(cut - period, stop, period, self.least):
+                covered += wired.count
+                yield self._roll(wired, repetition)
+            if covered >= (stop - start) // period - 1:
+                return
 
+    def shorter(self, rolls: Sequence[Roll]) -> list[Roll]:
+        """Where one roll reaches into the next, each of them without what both have."""
+        found: list[Roll] = []
+        ordered = sorted(rolls, key=lambda roll: (roll.wired.start, roll.wired.stop))
+        for at, first in enumerate(ordered):
+            one = first.wired
+            for second in ordered[at + 1 : at + 1 + NEIGHBOURS]:
+                other = second.wired
+                if other.start >= one.stop:
+                    break
+                if one.start < other.start < one.stop < other.stop:
+                    found += self.rolls(first.within._replace(stop=other.start))
+                    found += self.rolls(second.within._replace(start=one.stop))
+        return [each for each in found if each.counted > 0]
 
-def _roll(wires: Wires, weights: Any, wired: Wired, within: Repetition) -> Roll:
-    program, kept = wires.program, dict[Place, list[int]]()
-    for repetition in range(wired.count):
-        start = wired.start + repetition * wired.period
-        for at in range(wired.period):
-            for index, value in enumerate(program.operations[start + at].outputs):
-                if wires.last_use[value] >= wired.stop:
-                    kept.setdefault((at, index), []).append(repetition)
-    body = float(weights[wired.start + wired.period] - weights[wired.start])
-    stacks = {
-        tuple(map(_name, atoms))
-        for operand, atoms in wired.outside.items()
-        if operand not in wired.carried and len({_name(atom) for atom in atoms}) > 1
-    }
-    arrays = sum(any(isinstance(name, int) for name in names) for names in stacks)
-    rows = arrays * wired.count + sum(map(len, kept.values()))
-    saved = (wired.count - 1) * body - SCAN_COST - STACK_COST * (arrays + len(kept)) - ROW_COST * rows
-    return Roll(wired, within, kept, body, saved)
+    def _roll(self, wired: Wired, within: Repetition) -> Roll:
+        program, kept = self.wires.program, dict[Place, list[int]]()
+        for repetition in range(wired.count):
+            start = wired.start + repetition * wired.period
+            for at in range(wired.period):
+                for index, value in enumerate(program.operations[start + at].outputs):
+                    if self.wires.last_use[value] >= wired.stop:
+                        kept.setdefault((at, index), []).append(repetition)
+        stacks = {
+            tuple(map(_name, atoms))
+            for operand, atoms in wired.outside.items()
+            if operand not in wired.carried and len({_name(atom) for atom in atoms}) > 1
+        }
+        arrays = sum(any(isinstance(name, int) for name in names) for names in stacks)
+        rows = arrays * wired.count + sum(map(len, kept.values()))
+
+        def saved(costs: Costs, sums: Any) -> float:
+            body = float(sums[wired.start + wired.period] - sums[wired.start])
+            return (wired.count - 1) * body - costs.scan - costs.array * (arrays + len(kept)) - costs.row * rows
+
+        return Roll(wired, within, kept, saved(self.costs, self.weights), saved(COUNTED, self.counts))
 
 
 def _name(atom: int | Number) -> Any:
     return ("number", atom.bits) if isinstance(atom, Number) else atom
 
 
-def weight(equation: Any) -> float:
+def weight(equation: Any, random: float = 1.0) -> float:
     """How many equations an equation stands for, those of the jaxprs inside of it included."""
-    return 1.0 + sum(_weight(opened(child)[0]) for child in children(equation))
+    own = random if equation.primitive.name.startswith(("random_", "threefry")) else 1.0
+    return own + sum(_weight_of(_ById(opened(child)[0]), random) for child in children(equation))
 
 
 @lru_cache(maxsize=4096)
-def _weight_of(jaxpr: "_ById") -> float:
-    return sum(weight(equation) for equation in jaxpr.jaxpr.eqns)
-
-
-def _weight(jaxpr: Any) -> float:
-    return _weight_of(_ById(jaxpr))
+def _weight_of(jaxpr: "_ById", random: float) -> float:
+    return sum(weight(equation, random) for equation in jaxpr.jaxpr.eqns)
 
 
 class _ById:
@@ -140,16 +175,19 @@ class _ById:
         return id(self.jaxpr)
 
 
-def best(rolls: Sequence[Roll]) -> list[Roll]:
+def _saved(roll: Roll) -> float:
+    return roll.saved
+
+
+def best(rolls: Sequence[Roll], saved: Callable[[Roll], float] = _saved) -> list[Roll]:
     """Those that save the most together and do not overlap: weighted interval scheduling."""
-    stop: Callable[[Roll], int] = lambda roll: roll.wired.stop  # noqa: E731
-    ordered = sorted(rolls, key=stop)
-    stops = [stop(roll) for roll in ordered]
+    ordered = sorted(rolls, key=lambda roll: roll.wired.stop)
+    stops = [roll.wired.stop for roll in ordered]
     totals, taken = [0.0], list[bool]()
     before = []
     for at, roll in enumerate(ordered):
         before.append(bisect.bisect_right(stops, roll.wired.start, hi=at))
-        with_it = totals[before[at]] + roll.saved
+        with_it = totals[before[at]] + saved(roll)
         taken.append(with_it > totals[at])
         totals.append(max(with_it, totals[at]))
     found, at = [], len(ordered)

@@ -11,6 +11,7 @@ import jaxlib
 
 from scanify import nn
 from scanify.rolling.body import Slices
+from scanify.rolling.choose import Roll
 from scanify.rolling.plan import Plan, Scan
 from scanify.rolling.program import Operation, Program
 from scanify.verify.proof.prove import Proof
@@ -30,14 +31,19 @@ def files(name: str) -> str | None:
 def explained(name: str, plan: Plan, traced: float, rolled: float) -> str:
     """The scans of a program, a line or two for each. `traced` and `rolled` are seconds."""
     found = list(plan.all_scans())
+    left = [
+        f"  {_where(plan.program, roll)}: {roll.wired.count} x {roll.wired.period} equations are left as they are:\n"
+        "    their scan would compile more slowly (min_layers=3 rolls them all the same)"
+        for roll in plan.left
+    ]
     if not found:
-        return f"{name}: nothing repeats that a scan would make smaller"
-    lines = [f"{name}: {_times(len(found), 'scan')}"]
+        return "\n".join([f"{name}: nothing repeats whose scan would compile faster", *left])
+    lines = [f"{name}: {_times(len(found), 'scan')}", *left]
     copied = 0
     for around, program, scan in found:
         wired = scan.roll.wired
         inside = f", inside of {', '.join(around)}" if around else ""
-        lines.append(f"  {_where(program, scan)}: {wired.count} x {wired.period} equations{inside}")
+        lines.append(f"  {_where(program, scan.roll)}: {wired.count} x {wired.period} equations{inside}")
         carried = sum(_bytes(slot.aval) for slot in scan.body.slots)
         stacked = sum(wired.count * _bytes(aval) for aval in _stacked(program, scan))
         copied += 0 if around else stacked
@@ -82,9 +88,9 @@ def _size(count: int) -> str:
     return f"{count:.3g} GB"
 
 
-def _where(program: Program, scan: Scan) -> str:
+def _where(program: Program, roll: Roll) -> str:
     """The line from which all operations of a repetition are called: that of the loop's body."""
-    wired = scan.roll.wired
+    wired = roll.wired
     start = wired.start + wired.period
     place = line(program.operations[start : start + wired.period])
     return "repeated equations" if place is None else f"{place[0]}:{place[1]}"

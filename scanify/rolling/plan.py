@@ -9,7 +9,7 @@ from typing import Any
 from scanify.jaxpr.reading.calls import opened
 from scanify.jaxpr.reading.primitives import is_own
 from scanify.rolling.body import Body, body_of
-from scanify.rolling.choose import Roll, chosen
+from scanify.rolling.choose import COUNTED, Costs, Roll, chosen
 from scanify.rolling.program import Program, flat
 
 # The parameters of operations that hold programs which may be written in another way. Functions with derivatives of
@@ -39,10 +39,11 @@ class Scan:
 @dataclass(eq=False)
 class Plan:
     """A program, the scans in it by their first operation, and the plans of sub-programs by their operation: for each
-    parameter that holds some, a plan or None for each."""
+    parameter that holds some, a plan or None for each. `left` are repetitions whose scans would save no time."""
 
     program: Program
     scans: dict[int, Scan] = field(default_factory=dict)
+    left: list[Roll] = field(default_factory=list)
     inside: dict[int, dict[str, list[Plan | None]]] = field(default_factory=dict)
 
     @property
@@ -64,38 +65,41 @@ class Plan:
                     yield from plan.all_scans((*around, name)) if plan is not None else ()
 
 
-def planned(program: Program, least: int) -> Plan:
-    """The plan of a program; `least` is how many repetitions make a scan."""
+def planned(program: Program, least: int, costs: Costs = COUNTED) -> Plan:
+    """The plan of a program; `least` is how many repetitions make a scan, `costs` what it must save."""
     plan = Plan(program)
-    for roll in chosen(program, least):
+    taken, plan.left = chosen(program, least, costs)
+    for roll in taken:
         body = body_of(program, roll)
-        plan.scans[roll.wired.start] = Scan(roll, body, planned(body.program, least))
+        plan.scans[roll.wired.start] = Scan(roll, body, planned(body.program, least, costs))
     known: dict[int, Plan | None] = {}
     at = 0
     while at < len(program.operations):
         if at in plan.scans:
             at = plan.scans[at].roll.wired.stop
             continue
-        inside = _inside(program.operations[at].equation, least, known)
+        inside = _inside(program.operations[at].equation, least, costs, known)
         if inside:
             plan.inside[at] = inside
         at += 1
     return plan
 
 
-def _inside(equation: Any, least: int, known: dict[int, Plan | None]) -> dict[str, list[Plan | None]]:
+def _inside(equation: Any, least: int, costs: Costs, known: dict[int, Plan | None]) -> dict[str, list[Plan | None]]:
     """The plans of the sub-programs of an equation; empty where nothing in them is rolled."""
     names = HOLD.get(equation.primitive.name, ()) if is_own(equation.primitive) else ()
     found = {}
     for name in names:
         if name in equation.params:
             value = equation.params[name]
-            found[name] = [_sub(each, least, known) for each in (value if isinstance(value, tuple) else (value,))]
+            found[name] = [
+                _sub(each, least, costs, known) for each in (value if isinstance(value, tuple) else (value,))
+            ]
     return found if any(plan is not None for plans in found.values() for plan in plans) else {}
 
 
-def _sub(jaxpr: Any, least: int, known: dict[int, Plan | None]) -> Plan | None:
+def _sub(jaxpr: Any, least: int, costs: Costs, known: dict[int, Plan | None]) -> Plan | None:
     if id(jaxpr) not in known:
-        plan = planned(flat(opened(jaxpr)[0]), least)
+        plan = planned(flat(opened(jaxpr)[0]), least, costs)
         known[id(jaxpr)] = plan if plan.rolls else None
     return known[id(jaxpr)]

@@ -15,6 +15,7 @@ from scanify.errors import ScanifyError
 from scanify.jaxpr.reading.calls import opened
 from scanify.nn.scans.checkpoint import RematPolicy, ScanCheckpointPolicy
 from scanify.rolling.arguments import Arguments, Result, written
+from scanify.rolling.choose import COUNTED, ON_CPU
 from scanify.rolling.explain import doubt, explained
 from scanify.rolling.roll import Rolled, rolled
 
@@ -34,7 +35,7 @@ def reroll(
     f: Callable[P, R],
     *,
     remat: RematPolicy | None = None,
-    min_layers: int = 3,
+    min_layers: int | None = None,
     check: bool = True,
     explain: bool = False,
 ) -> Callable[P, R]: ...
@@ -45,7 +46,7 @@ def reroll(
     f: None = None,
     *,
     remat: RematPolicy | None = None,
-    min_layers: int = 3,
+    min_layers: int | None = None,
     check: bool = True,
     explain: bool = False,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
@@ -55,7 +56,7 @@ def reroll(
     f: Any = None,
     *,
     remat: RematPolicy | None = None,
-    min_layers: int = 3,
+    min_layers: int | None = None,
     check: bool = True,
     explain: bool = False,
 ) -> Any:
@@ -69,7 +70,9 @@ def reroll(
 
     - `remat`: what each scan keeps for its backward pass, as in `scanify.nn.ScanCheckpointPolicy`: True, "full",
         "nested", "dots", "offload", a policy; None leaves that to `f`.
-    - `min_layers`: how many equal layers make a scan, 2 at the least.
+    - `min_layers`: how many equal layers make a scan, 2 at the least. By default it is 3, where the scan compiles
+        faster than the layers: on a CPU a few small layers without random numbers do not, and are left as they are.
+        With a number, or with `remat`, layers are rolled wherever that makes the program smaller.
     - `check`: prove that each program computes what `f` does; where there is a doubt `f` runs as it is, with a warning
         that names the operation.
     - `explain`: print what became of each program.
@@ -78,10 +81,11 @@ def reroll(
         return functools.partial(reroll, remat=remat, min_layers=min_layers, check=check, explain=explain)
     if not callable(f):
         raise ScanifyError(f"expected a function to reroll, got {type(f).__name__}; give its options by name")
-    if isinstance(min_layers, bool) or not isinstance(min_layers, int) or min_layers < 2:
+    if min_layers is not None and (type(min_layers) is not int or min_layers < 2):
         raise ScanifyError(f"expected min_layers to be a number of layers, 2 at the least; got {min_layers!r}")
     policy = None if remat is None else ScanCheckpointPolicy.of(remat)
-    made = _Rerolled(f, policy, min_layers, check, explain)
+    fitted = min_layers is None and policy is None
+    made = _Rerolled(f, policy, 3 if min_layers is None else min_layers, fitted, check, explain)
 
     @functools.wraps(f)
     def rerolled(*args: Any, **kwargs: Any) -> Any:
@@ -98,9 +102,16 @@ class _Rerolled:
     """The programs of one function, each made when it is needed first."""
 
     def __init__(
-        self, f: Callable[..., Any], policy: ScanCheckpointPolicy | None, least: int, check: bool, explain: bool
+        self,
+        f: Callable[..., Any],
+        policy: ScanCheckpointPolicy | None,
+        least: int,
+        fitted: bool,
+        check: bool,
+        explain: bool,
     ) -> None:
-        self.f, self.policy, self.least, self.check, self.explain = f, policy, least, check, explain
+        self.f, self.policy, self.least, self.fitted = f, policy, least, fitted
+        self.check, self.explain = check, explain
         self.name = getattr(f, "__qualname__", type(f).__name__)
         self.writes: set[Arguments] = set()
         # By the identity of the trace, which is kept with it.
@@ -151,8 +162,9 @@ class _Rerolled:
 
     def _made(self, closed: Any, arrays: list[Any], start: float) -> Rolled | None:
         traced = time.perf_counter()
+        costs = ON_CPU if self.fitted and jax.default_backend() == "cpu" else COUNTED
         try:
-            found = rolled(closed, arrays, least=self.least, policy=self.policy)
+            found = rolled(closed, arrays, least=self.least, policy=self.policy, costs=costs)
         except Exception as error:  # whatever stands in a program that is not known here
             self._warn(f"rolling it stopped with {type(error).__name__}: {str(error)[:300]}")
             return None

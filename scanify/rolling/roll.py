@@ -9,6 +9,7 @@ from jax.extend.core import ClosedJaxpr
 
 from scanify.jaxpr.reading.calls import opened
 from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
+from scanify.rolling.choose import COUNTED, Costs
 from scanify.rolling.emit import run
 from scanify.rolling.explain import files
 from scanify.rolling.plan import Plan, planned
@@ -30,10 +31,12 @@ class Rolled:
         return proof_of(self.original, self.program, files=files)
 
 
-def rolled(closed: Any, arrays: Sequence[Any], *, least: int, policy: ScanCheckpointPolicy | None) -> Rolled:
+def rolled(
+    closed: Any, arrays: Sequence[Any], *, least: int, policy: ScanCheckpointPolicy | None, costs: Costs = COUNTED
+) -> Rolled:
     """The rolled program of a trace, given its constants and inputs; the trace itself where no scan is worth it."""
     jaxpr, _ = opened(closed)
-    plan = planned(flat(jaxpr), least)
+    plan = planned(flat(jaxpr), least, costs)
     if not plan.rolls:
         return Rolled(_of_all(jaxpr), _of_all(jaxpr), plan)
     made = jax.make_jaxpr(lambda *given: run(plan, given, policy))(*arrays)

@@ -127,7 +127,7 @@ def find(counts: list[int]) -> None:
         for _ in range(3):
             start = time.process_time()
             program = flat(opened(closed)[0])
-            (roll,) = chosen(program, 3)
+            ((roll,), _) = chosen(program, 3)
             seconds.append(time.process_time() - start)
         assert roll.wired.count == count
         size = len(program.operations)

@@ -28,7 +28,7 @@ def lengths(jaxpr: Any) -> list[int]:
 
 def same(f: Callable[..., Any], *args: Any, rtol: float = 0.0, **options: Any) -> list[int]:
     """Hold a rerolled function against itself, jitted; the lengths of its scans."""
-    rerolled = scanify.reroll(f, **options)
+    rerolled = scanify.reroll(f, **{"min_layers": 3, **options})
     ours, theirs = eqx.filter_jit(rerolled)(*args), eqx.filter_jit(f)(*args)
     equal(ours, theirs, rtol)
     return scans(rerolled, *args)
@@ -40,7 +40,7 @@ def same_gradient(f: Callable[..., Any], *args: Any, rtol: float = 1e-5, **optio
     def total(f: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args: sum(jnp.sum(leaf) for leaf in jax.tree.leaves(f(*args)) if eqx.is_inexact_array(leaf))
 
-    rerolled = scanify.reroll(f, **options)
+    rerolled = scanify.reroll(f, **{"min_layers": 3, **options})
     ours, theirs = (eqx.filter_jit(eqx.filter_grad(total(each)))(*args) for each in (rerolled, f))
     equal(ours, theirs, rtol)
 

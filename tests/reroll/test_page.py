@@ -24,8 +24,8 @@ def test_an_example_rolls_its_layers(role: str, text: str, monkeypatch: pytest.M
     found: list[Any] = []
     reroll = scanify.reroll
 
-    def watched(f: Any) -> Any:
-        rerolled = reroll(f)
+    def watched(f: Any, **options: Any) -> Any:
+        rerolled = reroll(f, **options)
 
         def call(*args: Any) -> Any:
             found.append((f, args, scans(rerolled, *args)))

@@ -62,7 +62,7 @@ class TestAStack:
 
     def test_under_vmap(self) -> None:
         xs = jnp.arange(6.0).reshape(2, 3)
-        ours = eqx.filter_vmap(scanify.reroll(call), in_axes=(None, 0))
+        ours = eqx.filter_vmap(scanify.reroll(call, min_layers=3), in_axes=(None, 0))
         assert scans(ours, MODEL, xs) == [6]
         equal(ours(MODEL, xs), eqx.filter_vmap(call, in_axes=(None, 0))(MODEL, xs), 1e-6)
 
@@ -70,21 +70,21 @@ class TestAStack:
         def tangent(f: Any) -> Any:
             return jax.jvp(lambda x: f(MODEL, x), (X,), (jnp.ones(3),))
 
-        equal(tangent(scanify.reroll(call)), tangent(call), 1e-5)
+        equal(tangent(scanify.reroll(call, min_layers=3)), tangent(call), 1e-5)
 
     def test_that_is_jitted_itself(self) -> None:
         jitted = eqx.filter_jit(call)
-        assert scans(scanify.reroll(jitted), MODEL, X) == [6]
+        assert scans(scanify.reroll(jitted, min_layers=3), MODEL, X) == [6]
 
     def test_that_the_function_closes_over(self) -> None:
         def loss(model: Any) -> Any:
-            return scanify.reroll(lambda x: model(x))(X)
+            return scanify.reroll(lambda x: model(x), min_layers=3)(X)
 
         equal(eqx.filter_grad(loss)(MODEL), eqx.filter_grad(lambda model: model(X))(MODEL), 1e-5)
 
     def test_of_two_layers_stays(self) -> None:
         two = eqx.tree_at(lambda model: model.layers, MODEL, MODEL.layers[:2])
-        assert scans(scanify.reroll(call), two, X) == []
+        assert scans(scanify.reroll(call, min_layers=3), two, X) == []
 
     def test_of_fewer_layers_than_are_asked_for_stays(self) -> None:
         assert scans(scanify.reroll(call, min_layers=7), MODEL, X) == []
@@ -131,8 +131,8 @@ class TestTheFunction:
         def f(model: Any, x: Any, flag: bool) -> Any:
             return {"y": model(x), "flag": flag, "name": "f", "none": None, "number": 3}
 
-        equal(scanify.reroll(f)(MODEL, X, True), f(MODEL, X, True), 1e-6)
-        assert scanify.reroll(f)(MODEL, X, 1)["flag"] is not True
+        equal(scanify.reroll(f, min_layers=3)(MODEL, X, True), f(MODEL, X, True), 1e-6)
+        assert scanify.reroll(f, min_layers=3)(MODEL, X, 1)["flag"] is not True
 
     def test_that_writes_to_its_arguments_runs_as_it_is_written(self) -> None:
         def f(model: Any, x: Any, cache: dict[str, Any]) -> Any:
@@ -140,7 +140,7 @@ class TestTheFunction:
             return model(x)
 
         cache = {"x": jnp.zeros(4)}
-        rerolled = scanify.reroll(f)
+        rerolled = scanify.reroll(f, min_layers=3)
         with pytest.warns(NotRerolled, match="writes to its arguments") as said:
             rerolled(MODEL, X, cache)
         assert said[0].filename == __file__
@@ -165,7 +165,7 @@ class TestADoubt:
             monkeypatch.setattr(Slot, "init", lambda self, read: jnp.zeros(4))
         else:
             monkeypatch.setattr(emit, "stack", lambda column: stack(column)[::-1])
-        rerolled = scanify.reroll(call)
+        rerolled = scanify.reroll(call, min_layers=3)
         with pytest.warns(NotRerolled, match="call runs as it is written.*not proved equal") as said:
             ours = rerolled(MODEL, X)
         assert said[0].filename == __file__
@@ -174,4 +174,4 @@ class TestADoubt:
 
     def test_is_not_looked_for_without_check(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Slot, "init", lambda self, read: jnp.zeros(4))
-        assert float(scanify.reroll(call, check=False)(MODEL, X)) != pytest.approx(float(call(MODEL, X)))
+        assert float(scanify.reroll(call, check=False, min_layers=3)(MODEL, X)) != pytest.approx(float(call(MODEL, X)))
