@@ -242,6 +242,7 @@ class Plan:
     ahead: tuple[str, ...] = ()
     exits: frozenset[str] = frozenset()
     one_body: bool = True
+    equal_layers: bool = True
 
     @property
     def ends_early(self) -> bool:

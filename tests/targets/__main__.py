@@ -61,11 +61,13 @@ def main() -> int:
     results = {target: rows(target) for target in targets}
     lines = [line for target, found in results.items() for line in table(target, found)]
     proved = sum(row.word == "PROVED" for found in results.values() for row in found.values())
-    others = sum(row.word not in ("PROVED", "refused") for found in results.values() for row in found.values())
+    others = sum(
+        row.word not in ("PROVED", "refused", "held back") for found in results.values() for row in found.values()
+    )
     total = sum(len(found) for found in results.values())
     names = ["jax", "equinox", *(["marin-haliax"] if "haliax" in targets else [])]
     made = ", ".join(f"{name} {version(name)}" for name in names)
-    lines.append(f"{proved} of {total} PROVED, {total - proved - others} refused, {others} else; {made}.")
+    lines.append(f"{proved} of {total} PROVED, {total - proved - others} refused or held back, {others} else; {made}.")
     text = "\n".join(lines)
     print(text)
     if asked.write:

@@ -40,9 +40,11 @@ def rewritten(each: Fixture, target: str, remat: str, stack: Stack | None, folde
 
 
 def refused(each: Fixture, target: str, remat: str, folder: Path) -> Row | None:
-    """Why the target refuses a model, None where it does not: nothing is run for it."""
+    """Why the target does not rewrite a model without being told to, None where it does: nothing is run for it."""
     (loop,) = rewritten(each, target, remat, None, folder).analysis.loops
-    return Row("", "refused", loop.reason) if isinstance(loop, Refusal) else None
+    if isinstance(loop, Refusal):
+        return Row("", "refused", loop.reason)
+    return None if loop.safe else Row("", "held back", loop.obligations[0])
 
 
 def prove(each: Fixture, case: str, target: str, remat: str, stack: Stack | None, folder: Path) -> Row:
@@ -51,8 +53,8 @@ def prove(each: Fixture, case: str, target: str, remat: str, stack: Stack | None
     (loop,) = outcome.analysis.loops
     if isinstance(loop, Refusal):
         return Row("", "refused", loop.reason)
-    if not outcome.applied:
-        return Row("", "held back")
+    if not loop.safe:
+        return Row("", "held back", loop.obligations[0])
     stacked = "call" if isinstance(loop.stack, CallStack) else "init"
     texts = {path.relative_to(folder / "original").as_posix(): text for path, text in outcome.texts.items()}
     return Row(stacked, *word(compared(each, case, remat, write(texts, folder / "rewritten"), folder / "original")))

@@ -51,7 +51,7 @@ class LoopFact:
     """What a loop over modules is: its layers, its shape, what its body does, and what speaks against a scan.
 
     `problems` are in the order in which they are said; `alike` says that nothing in the loop itself needs the layers
-    one by one; `starts` is what each carry begins with.
+    one by one, `one_body` that nothing but the number of a layer does; `starts` is what each carry begins with.
     """
 
     loop: Loop
@@ -61,6 +61,7 @@ class LoopFact:
     problems: tuple[Reason, ...]
     kind: Kind
     alike: bool
+    one_body: bool
     obligations: tuple[str, ...]
 
 
@@ -99,6 +100,7 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop) -> LoopFact | None
     problems += [*_walked_beside(run, loop, layers, shape, envs), *body.problems]
     other = _other_layers(run, loop, layers, envs)
     grouped = _grouped(run, loop, layers, shape, body, starts)
+    one_body = not other and _is_one_body(run, loop, layers, shape, starts, envs)
     return LoopFact(
         loop,
         layers,
@@ -106,23 +108,34 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop) -> LoopFact | None
         body,
         tuple(problems),
         _kind(loop, layers, shape, grouped, problems),
-        not (
-            shape.index is not None
-            or layers.unlike is not None
-            or layers.refusal is not None
-            or other
-            or _changes(starts, loop.form is Form.REDUCE)
-            or any(may_begin_as_none(loop, name) for name in shape.carry if not key_name(name))
-            or shape.ends_early
-            or shape.last
-            or _branches_beside(loop, shape)
-            or _collects_numbers(run, loop, shape, envs)
-        ),
+        one_body and shape.index is None,
+        one_body,
         (
             *shape.obligations,
             *body.obligations,
             *_start_obligations(loop, shape, starts),
         ),
+    )
+
+
+def _is_one_body(
+    run: Interpreter,
+    loop: Loop,
+    layers: Layers,
+    shape: LoopShape,
+    starts: dict[str, list[Value]],
+    envs: Sequence[Env],
+) -> bool:
+    """Whether nothing in the loop but the number of a layer needs the layers one by one."""
+    return not (
+        layers.unlike is not None
+        or layers.refusal is not None
+        or _changes(starts, loop.form is Form.REDUCE)
+        or any(may_begin_as_none(loop, name) for name in shape.carry if not key_name(name))
+        or shape.ends_early
+        or shape.last
+        or _branches_beside(loop, shape)
+        or _collects_numbers(run, loop, shape, envs)
     )
 
 

@@ -123,9 +123,8 @@ def _plan(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> Pla
     loop, layers, shape = fact.loop, fact.layers, fact.shape
     module = loop.module
     in_call = isinstance(stack, CallStack)
-    alike = (
-        fact.alike
-        and layers.walk.order in (Order.WHOLE, Order.NUMBERED)
+    equal_layers = (
+        layers.walk.order in (Order.WHOLE, Order.NUMBERED)
         and not layers.of_dict
         and not layers.given
         and not layers.view
@@ -140,6 +139,7 @@ def _plan(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> Pla
         )
         and len(layers.walk.bases) == 1
     )
+    alike = fact.alike and equal_layers
     collects = bool(shape.collections)
     rule = "SCN104" if loop.element is not None else "SCN105" if collects else "SCN101" if alike else "SCN102"
     return Plan(
@@ -167,7 +167,8 @@ def _plan(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> Pla
         replaced=loop.replaced,
         ahead=loop.ahead,
         exits=shape.exit_words,
-        one_body=fact.alike,
+        one_body=fact.one_body,
+        equal_layers=equal_layers,
     )
 
 

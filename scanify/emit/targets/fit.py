@@ -89,11 +89,18 @@ def _in_call(
 
 
 def _said(loop: Plan | Refusal) -> Plan | Refusal:
-    """A plan that says what our own container would find out when the program runs: whether the layers are equal."""
+    """A plan that says what our own containers would find out when the program runs."""
     if isinstance(loop, Refusal) or loop.holds is Holds.ARRAY_STACKED:
         return loop
-    equal = f"the layers in `{loop.container}` differ in the values of their arrays alone, or the program fails"
-    return replace(loop, obligations=(*loop.obligations, equal))
+    said = []
+    if not loop.equal_layers:
+        said.append(f"the layers in `{loop.container}` differ in the values of their arrays alone")
+    said += [
+        f"no `if` asks `{xs.target}`, the number of the layer, which is an array in a scan"
+        for xs in loop.xs
+        if xs.source.startswith("range(")
+    ]
+    return replace(loop, obligations=(*loop.obligations, *said))
 
 
 def refused(plan: Plan, reason: str, remedy: str) -> Refusal:

@@ -3,6 +3,7 @@
 What all layers share is closed over: haliax takes every array that it is given as an argument apart, layer by layer.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -35,6 +36,8 @@ _IMPORTS = (
     Import("jax", "jax", whole=True),
 )
 
+_DOTTED = re.compile(r"[A-Za-z_][\w.]*")
+
 # "full" of haliax forgets the carries, too: what we call so is its True.
 _POLICIES = {
     None: "True",
@@ -53,6 +56,8 @@ def refusal(plan: Plan, remat: str | None) -> str | None:
     """What a fold of haliax cannot express."""
     if remat not in _POLICIES:
         return f"haliax has no remat policy like {remat}; it has none, full, nested, offload and save_all"
+    if plan.mapped is not None and isinstance(plan.stack, CallStack) and not _DOTTED.fullmatch(plan.container):
+        return f"in an expression haliax must be told how many layers there are in `{plan.container}`"
     return pieces.refusal(plan, "haliax.nn.Stacked")
 
 
@@ -113,7 +118,7 @@ def _map_edit(plan: Plan, context: Context, mapped: Mapped) -> Edit:
     path = plan.place.path
     names = context.names[path]
     stack = _stack(plan, context)
-    count = _length(stack, names)
+    count = _length(stack, names) if isinstance(plan.stack, InitStack) else f"len({plan.container})"
     carry = pieces.NewNames(context.texts[path], set())("carry")
     parameters = ", ".join([plan.layer, carry, *(xs.target for xs in plan.xs)])
     function = f"lambda {parameters}: ({carry}, {mapped.element})"

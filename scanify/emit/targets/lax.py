@@ -96,7 +96,12 @@ def _map_edit(plan: Plan, context: Context, mapped: Mapped) -> Edit:
     path = plan.place.path
     names = context.names[path]
     parameters = ", ".join([plan.layer, *(xs.target for xs in plan.xs)])
-    arguments = [f"lambda {parameters}: {mapped.element}", _stacked(plan, names, as_tuple=True)]
+    sources = pieces.sources_of(plan, names["jax"])
+    if isinstance(plan.stack, CallStack) and sources:
+        layers = f"{names['stack_layers']}(zip({', '.join([pieces.layers_of(plan), *sources])}, strict=True))"
+    else:
+        layers = _stacked(plan, names, _stack(plan, names), as_tuple=True)
+    arguments = [f"lambda {parameters}: {mapped.element}", layers]
     if mapped.appends_to is None:
         return in_its_place(plan, names["map_layers"], arguments, None, context)
     loop = loop_text(plan, context.texts[path], context.houses[path])
@@ -113,8 +118,12 @@ def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
     layers, static = new("layers"), new("static")
     parameters, unpacking = _parameters(plan, names["eqx"], static, new.taken | given)
     function = function_over_layer(plan, loop, name, parameters, unpacking, given, pair=True)
-    parts = [_stacked(plan, names), f"{names['eqx']}.is_array"]
-    stacked = layout.call(f"{layers}, {static} = {names['eqx']}.partition", parts, style)
+    begin, stack = [], _stack(plan, names)
+    if isinstance(plan.stack, CallStack) and plan.xs:
+        stacked = new("stacked")
+        begin, stack = [f"{stacked} = {stack}"], stacked
+    parts = [_stacked(plan, names, stack), f"{names['eqx']}.is_array"]
+    partition = layout.call(f"{layers}, {static} = {names['eqx']}.partition", parts, style)
     carry = f"({layout.pattern(plan.carry)})" if len(plan.carry) > 1 else plan.carry[0]
     collected = function.outputs.assigned.rpartition(", ")[2] if plan.collections else new.unread()
     remat, scan, applied = _scan(name, context.remat, names, style)
@@ -122,7 +131,7 @@ def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
     if plan.collections:
         after.append(f"{collected} = {names['unstack_layers']}({collected})")
         after += [f"{style.step * depth}{line}" for depth, line in function.outputs.after]
-    return pieces.in_place_of_loop(plan, loop, text, [stacked], function, after)
+    return pieces.in_place_of_loop(plan, loop, text, [*begin, partition], function, after)
 
 
 def _parameters(plan: Plan, eqx: str, static: str, used: Set[str]) -> tuple[list[str], list[str]]:
@@ -139,17 +148,14 @@ def _parameters(plan: Plan, eqx: str, static: str, used: Set[str]) -> tuple[list
     return [state, layer], unpacking
 
 
-def _stacked(plan: Plan, names: Mapping[str, str], *, as_tuple: bool = False) -> str:
+def _stack(plan: Plan, names: Mapping[str, str]) -> str:
+    return plan.container if isinstance(plan.stack, InitStack) else f"{names['stack_layers']}({pieces.layers_of(plan)})"
+
+
+def _stacked(plan: Plan, names: Mapping[str, str], stack: str, *, as_tuple: bool = False) -> str:
     """The layers with what each of them has of its own, stacked: a tuple of both, or the layers alone."""
-    sources = pieces.sources_of(plan, names["jax"])
-    if isinstance(plan.stack, CallStack):
-        layers = pieces.layers_of(plan)
-        walked = f"zip({', '.join([layers, *sources])}, strict=True)" if sources else layers
-        stacked = f"{names['stack_layers']}({walked})"
-        return f"({stacked},)" if as_tuple and not sources else stacked
-    count = _length(plan.container, names)
-    each = [f"{names['per_layer']}({source}, {count})" for source in sources]
-    return layout.tuple_display([plan.container, *each]) if each or as_tuple else plan.container
+    each = [f"{names['per_layer']}({one}, {_length(stack, names)})" for one in pieces.sources_of(plan, names["jax"])]
+    return layout.tuple_display([stack, *each]) if each or as_tuple else stack
 
 
 def _scan(name: str, remat: str | None, names: Mapping[str, str], style: layout.Style) -> tuple[list[str], str, str]:

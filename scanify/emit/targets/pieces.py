@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from scanify.analysis.plan import Called, Holds, InitStack, Plan
+from scanify.analysis.plan import Called, InitStack, Plan
 from scanify.emit.edits import Edit
 from scanify.emit.loops.comments import comments_of, without
 from scanify.emit.loops.function import Function
@@ -50,7 +50,7 @@ def unstackable(plan: Plan, plans: Sequence[Plan], texts: Mapping[Path, str]) ->
     """A stack is one layer with longer arrays: what treats it as a list would fail."""
     if isinstance(plan.stack, InitStack) and any(isinstance(site, Called) for site in plan.stack.sites):
         return "the list is an equinox.nn.Sequential"
-    if plan.holds is not Holds.ARRAY_STACKED:
+    if not plan.equal_layers:
         return "the source does not show that its layers differ in the values of arrays alone"
     found = lengths(plan, plans, texts)
     return found.what if isinstance(found, OtherUse) else None
@@ -104,7 +104,7 @@ def in_place_of_loop(
     first = [*plan.ahead, *above, *begin]
     whole = f"{below.join(first)}{newline}{blank}{indent}{called}" if first else called
     made = [Edit(plan.place.path, loop.start, loop.end, whole)]
-    at = None if plan.ahead else blank_line_before(text, loop)
+    at = None if first else blank_line_before(text, loop)
     return made if at is None else [Edit(plan.place.path, at, at, blank), *made]
 
 

@@ -47,7 +47,11 @@ def per_layer(values, count):
     """One of the values for each layer, along axis 0: an array as it is, a list stacked."""
     if len(values) != count:
         raise ValueError(f"expected {count} values, one for each layer, got {len(values)}")
-    return values if eqx.is_array(values) else stack_layers(values)
+    if eqx.is_array(values):
+        return values
+    if all(type(value) in (int, float) for value in values) and len(set(values)) > 1:
+        return jax.numpy.stack([jax.numpy.asarray(value) for value in values])
+    return stack_layers(values)
 ''')
 
 UNSTACK_LAYERS = Helper(r'''
@@ -155,7 +159,11 @@ def per_layer(values, count):
     """One of the values for each layer, along axis 0: an array as it is, a list stacked."""
     if len(values) != count:
         raise ValueError(f"expected {count} values, one for each layer, got {len(values)}")
-    return values if eqx.is_array(values) else stack_arrays(values)
+    if eqx.is_array(values):
+        return values
+    if all(type(value) in (int, float) for value in values) and len(set(values)) > 1:
+        return jax.numpy.stack([jax.numpy.asarray(value) for value in values])
+    return stack_arrays(values)
 ''')
 
 UNSTACK_NAMED = Helper('''
