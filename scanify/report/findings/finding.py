@@ -1,6 +1,7 @@
 """What `check` has found, as every format reads it: frozen, in words, with the places in lines and columns."""
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from scanify.analysis.plan import Analysis, Plan, Refusal, Skipped
 from scanify.report.sentences import found, plural, refused, shorten, shown
 from scanify.source.notebook.magics import original
 
+# A comment behind the colon that a line ends with: what is quoted before it holds no such sign.
+_HEAD = re.compile(r"(?<=:)[ \t]*#[^'\"]*$")
 # What stands in the place of a rule where a file could not be read.
 SKIPPED = "skipped"
 
@@ -44,9 +47,11 @@ class Mark:
 
     @property
     def end(self) -> int:
-        """Where on its first line it ends: one past the last column, blanks and what stands on other lines left out."""
-        last = len(self.text.rstrip()) + 1
-        return min(self.end_column, last) if self.end_line == self.line else last
+        """Where on its first line it ends: one past the last column, without what stands on other lines, and for a loop
+        that goes on there without blanks and a comment behind its head."""
+        if self.end_line == self.line:
+            return min(self.end_column, len(self.text.rstrip()) + 1)
+        return len(_HEAD.sub("", self.text).rstrip()) + 1
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from scanify.analysis.facts import Place, Span
 from scanify.analysis.plan import Analysis, Kind, Refusal
 from scanify.report.findings import concise, full
@@ -21,6 +23,17 @@ def test_the_line_of_the_loop_stands_below_with_carets(tmp_path: Path) -> None:
     ]
     assert lines[4].startswith("    note: ")
     assert lines[-1] == "1 loop over layers in 1 file: 1 can be rewritten."
+
+
+@pytest.mark.parametrize(
+    ("behind", "meant"),
+    [("  # one by one", 25), ("   ", 25), ("  # it's: 'one'", 40)],
+    ids=["a comment", "blanks", "a comment with quotes"],
+)
+def test_a_comment_behind_the_head_is_not_meant(tmp_path: Path, behind: str, meant: int) -> None:
+    text = MODEL.replace("in self.layers:\n            x", f"in self.layers:{behind}\n            x")
+    carets = full.render(samples.found(tmp_path, model=text)).splitlines()[3]
+    assert carets.count("^") == meant
 
 
 def test_the_place_that_a_refusal_speaks_of_is_shown_too(tmp_path: Path) -> None:
