@@ -1,18 +1,58 @@
-"""The code on the pages of docs/how-to runs, each page as one program."""
+"""The pages docs/how-to/findings.md and settings.md: their commands run, and what they show is what comes out."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
-PAGES = sorted((Path(__file__).parent.parent / "docs" / "how-to").glob("*.md"))
-OPTAX = {"optimisers", "checkpoints"}
+from scanify.config import KEYS
+from scanify.report.findings.formats import FORMATS
+from tests.command import Tool
+
+ROOT = Path(__file__).parents[1]
+PAGES = {
+    name: (ROOT / "docs" / "how-to" / f"{name}.md").read_text(encoding="utf-8") for name in ("findings", "settings")
+}
+COMMANDS = [
+    line.strip().partition("#")[0].partition(">")[0].strip()
+    for page in PAGES.values()
+    for line in page.splitlines()
+    if line.startswith("    scanify ")
+]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.stem in OPTAX], ids=lambda page: page.stem)
-def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("optax", reason="the page trains with optax")
-    monkeypatch.chdir(tmp_path)
-    code = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    assert code
-    exec(compile("\n".join(code), str(page), "exec"), {"__name__": "page"})
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_run(tool: Tool, command: str) -> None:
+    tool.write("model.py", (ROOT / "fixtures" / "gpt" / "before.py").read_text(encoding="utf-8"))
+    done = tool(*shlex.split(command)[1:])
+    assert done.code in (0, 1) and done.out and not done.err
+
+
+def test_there_are_some() -> None:
+    assert len(COMMANDS) >= 8
+
+
+def test_what_a_check_shows(tool: Tool) -> None:
+    tool.write("model.py", (ROOT / "fixtures" / "gpt" / "before.py").read_text(encoding="utf-8"))
+    (shown,) = re.findall(r"\$ scanify check model\.py\n(.*?)```", PAGES["findings"], re.DOTALL)
+    assert tool("check", "model.py").out == shown
+
+
+def test_what_config_shows(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool.write("base.toml", 'remat = "nested"\n')
+    tool.write(
+        "gpt/pyproject.toml", '[tool.scanify]\nextend = "../base.toml"\n[tool.scanify.cases]\ngpt = "cases.py:gpt"\n'
+    )
+    monkeypatch.chdir(tool.folder / "gpt")
+    (shown,) = re.findall(r"```text\n(project: .*?)```", PAGES["settings"], re.DOTALL)
+    assert tool("config").out.splitlines()[1:] == shown.splitlines()[1:]
+
+
+def test_every_format_and_every_key_has_its_row() -> None:
+    rows = re.findall(r"^\| (`[^|]*`) \|", PAGES["findings"], re.MULTILINE)
+    assert [row.strip("`") for row in rows] == ["--format", *FORMATS]
+    named = {
+        name for row in re.findall(r"^\| (`[^|]*`) \|", PAGES["settings"], re.MULTILINE) for name in row.split("`")
+    }
+    assert set(KEYS) <= named
