@@ -1,5 +1,6 @@
 """What a target writes out computes what the loop computes: outputs, gradients, with keys and without, every policy."""
 
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,12 @@ POLICIES = ("none", "full", "nested", "save_all", "dots", "offload")
 
 every_target = pytest.mark.parametrize("target", WRITTEN_OUT)
 
+
+def few(values: Iterable[Any], sample: Collection[Any]) -> list[Any]:
+    """Parameters of a test, all but a sample of which are left to `--whole`."""
+    return [pytest.param(each, marks=() if each in sample else pytest.mark.whole) for each in values]
+
+
 MODELS: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {
     "plain": (PLAIN, (), {}),
     "keys": (KEYS, (0.3,), {"key": 1}),
@@ -43,7 +50,7 @@ MODELS: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {
 
 @every_target
 @pytest.mark.parametrize("stack", ["init", "call"])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", few(MODELS, ("keys", "collected", "numbers", "mapped")))
 def test_a_scan_is_the_loop(name: str, stack: Stack, target: str, tmp_path: Path) -> None:
     text, args, kwargs = MODELS[name]
     after, outcome = rewritten(text, tmp_path, target, stack=stack)
@@ -56,7 +63,7 @@ def test_a_scan_is_the_loop(name: str, stack: Stack, target: str, tmp_path: Path
 
 
 @every_target
-@pytest.mark.parametrize("policy", ["none", "nested", "dots", "offload"])
+@pytest.mark.parametrize("policy", few(("none", "nested", "dots", "offload"), ("nested",)))
 def test_every_policy_computes_the_same(policy: str, target: str, tmp_path: Path) -> None:
     after, outcome = rewritten(COLLECTED, tmp_path, target, remat=policy)
     if (policy, target) == ("dots", "haliax"):
@@ -65,7 +72,7 @@ def test_every_policy_computes_the_same(policy: str, target: str, tmp_path: Path
     same(computed(COLLECTED, (), {}), computed(after, (), {}))
 
 
-@pytest.mark.parametrize("depth", [1, 3, 7])
+@pytest.mark.parametrize("depth", few((1, 3, 7), (7,)))
 def test_chunks_may_be_uneven(depth: int, tmp_path: Path) -> None:
     after, _ = rewritten(COLLECTED, tmp_path, "lax", remat="nested")
     same(computed(COLLECTED, (), {}, depth), computed(after, (), {}, depth))
