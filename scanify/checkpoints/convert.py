@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scanify.checkpoints.formats.open_file import EQUINOX, WRITE, format_of, open_file
+from scanify.checkpoints.formats.open_file import EQUINOX, ORBAX, WRITE, format_of, open_file
 from scanify.checkpoints.names import Prefix, stack_names, unstack_names
 from scanify.checkpoints.saved_array import SavedArray
 from scanify.errors import ScanifyError
@@ -72,11 +72,20 @@ def _convert(old: Path, new: Path, plan: Callable[[Any], Any]) -> Counts:
         with open_file(old) as opened:
             arrays, equal = plan(opened)
             opened.demand_equal(equal)
-            _write(new, lambda file: WRITE[known](file, opened, arrays, opened.about))
+            put = _write_folder if known == ORBAX else _write
+            put(new, lambda place: WRITE[known](place, opened, arrays, opened.about))
             return Counts(len(opened.arrays), len(arrays), sum(array.nbytes for array in arrays))
     except ScanifyError as error:
         at = "" if str(error).startswith(str(old)) else f"{old}: "
         raise ScanifyError(f"{at}{error}; nothing was written") from None
+
+
+def _write_folder(new: Path, write: Callable[[Any], None]) -> None:
+    """Write a folder beside `new` and put it in its place when it is finished."""
+    with tempfile.TemporaryDirectory(prefix=f".{new.name}.", suffix=".scanify", dir=new.parent) as space:
+        made = Path(space, new.name)
+        write(made)
+        made.replace(new)
 
 
 def _write(new: Path, write: Callable[[Any], None]) -> None:

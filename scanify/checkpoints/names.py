@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from scanify.checkpoints.saved_array import SavedArray, layer_of, stack
+from scanify.checkpoints.saved_array import EMPTY, SavedArray, layer_of, stack
 from scanify.errors import ScanifyError
 
 _SHOWN = 5  # names in a message
@@ -167,6 +167,11 @@ def _count(base: str, arrays: Sequence[SavedArray], rests: Sequence[str]) -> int
         raise ScanifyError(
             f"expected stacked arrays under {base!r}, which have no number; got {_some(map(repr, numbered))}. "
             "Layers are stacked with --stack"
+        )
+    arrays = [array for array in arrays if array.dtype != EMPTY]
+    if not arrays:
+        raise ScanifyError(
+            f"expected arrays under {base!r}, got None alone, of which the number of layers is not known"
         )
     first = arrays[0]
     for array in arrays:

@@ -10,6 +10,8 @@ from typing import Any
 
 from scanify.errors import ScanifyError
 
+EMPTY = "None"  # the dtype of a leaf that is None, which some formats keep: all layers have it, and so has their stack
+
 
 @dataclass(frozen=True)
 class Stretch:
@@ -51,12 +53,16 @@ def stack(name: str, layers: Sequence[SavedArray]) -> SavedArray:
                 f"expected layers whose arrays have one shape and dtype, which can be stacked; {first.name!r} is "
                 f"{first.kind} and {layer.name!r} is {layer.kind}"
             )
+    if first.dtype == EMPTY:
+        return first.named(name)
     stretches = _joined([stretch for layer in layers for stretch in layer.stretches])
     return SavedArray(name, first.dtype, (len(layers), *first.shape), stretches)
 
 
 def layer_of(array: SavedArray, index: int, name: str) -> SavedArray:
     """Entry `index` along the first axis. Raises ScanifyError where it does not begin and end at a whole byte."""
+    if array.dtype == EMPTY:
+        return array.named(name)
     count, inner = array.shape[0], array.shape[1:]
     size, rest = divmod(array.nbytes, count)
     if rest:

@@ -58,9 +58,10 @@ def command(
 ) -> int:
     """Write the checkpoint OLD as NEW, with stacks in place of lists of layers, or the other way round.
 
-    Formats are safetensors, NumPy archives (.npz) and those of equinox.tree_serialise_leaves. Arrays are copied byte
-    for byte, a few at a time, whatever their dtype. Where a part is missing or does not fit, nothing is written. All of
-    a training state is converted where it is in the file: `--stack '*layers'` finds the moments of an optimiser too.
+    Formats are safetensors, NumPy archives (.npz), folders of orbax and what equinox.tree_serialise_leaves writes.
+    Arrays are copied byte for byte, a few at a time, whatever their dtype. Where a part is missing or does not fit,
+    nothing is written. All of a training state is converted where it is in the file: `--stack '*layers'` finds the
+    moments of an optimiser too.
     """
     _check(old, new, named=bool(stack or unstack), like=like, model=model, to=to, force=force)
     from scanify.checkpoints.convert import convert_leaves, convert_names
@@ -97,6 +98,8 @@ def _check(
         raise ScanifyError(f"expected the new file in a folder that exists, got {new}")
     if out.exists() and Path(old).exists() and out.samefile(old):
         raise ScanifyError(f"expected the new file to be another than the old one, got {new} twice")
+    if Path(old).is_dir() and out.resolve().is_relative_to(Path(old).resolve()):
+        raise ScanifyError(f"expected the new folder outside of the old one, got {new} within {old}")
     if out.exists() and not (force and out.is_file()):
         raise ScanifyError(f"{new} exists; give --force to overwrite it" if out.is_file() else f"{new} is no file")
 

@@ -6,18 +6,21 @@ from typing import Any
 from scanify.checkpoints.formats.equinox import EquinoxFile, write_equinox
 from scanify.checkpoints.formats.npy import MAGIC
 from scanify.checkpoints.formats.npz import NpzFile, write_npz
+from scanify.checkpoints.formats.orbax import METADATA, OrbaxFolder, is_orbax, write_orbax
 from scanify.checkpoints.formats.safetensors import SafetensorsFile, write_safetensors
 from scanify.errors import ScanifyError
 
-EQUINOX, NPZ, SAFETENSORS = "Equinox", "npz", "safetensors"
+EQUINOX, NPZ, ORBAX, SAFETENSORS = "Equinox", "npz", "orbax", "safetensors"
 _SUFFIXES = {".safetensors": SAFETENSORS, ".npz": NPZ, ".eqx": EQUINOX}
-_OPEN: dict[str, Any] = {EQUINOX: EquinoxFile.of, NPZ: NpzFile, SAFETENSORS: SafetensorsFile}
-WRITE: dict[str, Any] = {EQUINOX: write_equinox, NPZ: write_npz, SAFETENSORS: write_safetensors}
+_OPEN: dict[str, Any] = {EQUINOX: EquinoxFile.of, NPZ: NpzFile, ORBAX: OrbaxFolder, SAFETENSORS: SafetensorsFile}
+WRITE: dict[str, Any] = {EQUINOX: write_equinox, NPZ: write_npz, ORBAX: write_orbax, SAFETENSORS: write_safetensors}
 _LOOKED_AT = 1 << 16
 
 
 def format_of(path: Path) -> str:
     """The format of a file. Raises ScanifyError where there is no such file, or it has none of the known formats."""
+    if is_orbax(path):
+        return ORBAX
     if not path.is_file():
         raise ScanifyError(f"expected a checkpoint, got {path}, which {_what_it_is(path)}")
     named = _SUFFIXES.get(path.suffix.lower())
@@ -43,4 +46,4 @@ def open_file(path: Path) -> Any:
 
 
 def _what_it_is(path: Path) -> str:
-    return "is a folder" if path.is_dir() else "does not exist"
+    return f"is a folder without the {METADATA} of orbax" if path.is_dir() else "does not exist"
