@@ -1,5 +1,7 @@
 """What a lowered loop carries, shares, walks beside its layers, collects, and why it may not be a scan."""
 
+import tokenize
+
 import pytest
 from lower_helpers import source
 
@@ -136,3 +138,14 @@ def test_comments_leave_loops_alone():
         ('    "scanify: ignore"\n    return [layer(x) for layer in layers]\n', False),
     ):
         assert [loop.ignored for loop in loops_in(source(f"def f(layers, x):\n{text}"))] == [ignored]
+
+
+def test_comments_are_heeded_where_the_text_cannot_be_taken_apart(monkeypatch):
+    def fails(readline):
+        raise tokenize.TokenError("of a later Python")
+
+    monkeypatch.setattr(tokenize, "generate_tokens", fails)
+    (loop,) = loops_in(
+        source("def f(layers, x):\n    for layer in layers:  # scanify: ignore[SCN101]\n        x = layer(x)\n")
+    )
+    assert loop.ignores == {"SCN101"} and not loop.ignored

@@ -37,23 +37,24 @@ def ignores(module: Module) -> tuple[Ignore, ...]:
 
 
 def _read(module: Module) -> Iterator[Ignore]:
-    lines = iter(range(1, module.line_of(len(module.text)) + 1))
+    for line, column, comment in _comments(module):
+        for match in _COMMENT.finditer(comment):
+            start = module.line_start(line) + column + match.start()
+            codes = match["codes"]
+            named = None if codes is None else tuple(code.strip() for code in codes.split(","))
+            yield Ignore(line, start, start + len(match[0]), named, match["file"] is not None)
 
-    def line() -> str:
-        number = next(lines, None)
-        return "" if number is None else module.text[module.line_start(number) : module.line_start(number + 1)]
 
+def _comments(module: Module) -> list[tuple[int, int, str]]:
+    """The comments of a file, each with its line and its column."""
+    lines = [_line(module, number) for number in range(1, module.line_of(len(module.text)) + 1)]
     try:
-        for token in tokenize.generate_tokens(line):
-            if token.type != tokenize.COMMENT:
-                continue
-            for match in _COMMENT.finditer(token.string):
-                start = module.line_start(token.start[0]) + token.start[1] + match.start()
-                codes = match["codes"]
-                named = None if codes is None else tuple(code.strip() for code in codes.split(","))
-                yield Ignore(token.start[0], start, start + len(match[0]), named, match["file"] is not None)
-    except (tokenize.TokenError, SyntaxError):  # of a later Python, that the parser was shown without
-        return
+        tokens = list(tokenize.generate_tokens(iter([*lines, ""]).__next__))
+        return [(*token.start, token.string) for token in tokens if token.type == tokenize.COMMENT]
+    except (tokenize.TokenError, SyntaxError):
+        # Of a later Python: better a sign in a text is taken for a comment than one that is asked for is not heeded.
+        marked = [(number, line.find("#"), line) for number, line in enumerate(lines, start=1) if MARK in line]
+        return [(number, at, line[at:].rstrip("\r\n")) for number, at, line in marked if at >= 0]
 
 
 def about(module: Module, node: ast.AST) -> tuple[Ignore, ...]:
