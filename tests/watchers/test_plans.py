@@ -55,10 +55,20 @@ def test_code_anywhere_in_the_project_that_looks_at_leaves_makes_the_fix_unsafe(
     assert isinstance(found.stack, InitStack) and not found.safe
     (said,) = found.watchers
     assert said.startswith(f"{tmp_path / 'train.py'}:5 reads the rank of each leaf") and "--stack call" in said
+    assert said.endswith(
+        "scanify.optim has weight_decay_mask, a mask by the rank in a layer, and per_layer for optimizers"
+    )
     assert found.obligations == found.watchers
     assert sum("`scanify convert OLD NEW --stack '*layers'`" in note for note in found.notes) == 1
     inside = plan(tmp_path, stack="call")
     assert isinstance(inside.stack, CallStack) and inside.safe and inside.watchers == ()
+
+
+def test_an_optimiser_that_looks_at_whole_leaves_is_shown_what_to_write(tmp_path: Path) -> None:
+    found = plan(tmp_path, "train.py", "import optax\n\noptimizer = optax.lamb(1e-3)\n")
+    (said,) = found.watchers
+    assert "reads a norm of each leaf" in said
+    assert said.endswith("and scanify.optim.per_layer(optimizer) sees each layer by itself")
 
 
 def test_where_nothing_looks_the_change_is_announced_in_one_line(tmp_path: Path) -> None:

@@ -9,10 +9,12 @@ from scanify.analysis.index import Index
 from scanify.analysis.plan import Called, Holds, InitStack, Plan, Refusal
 from scanify.analysis.watchers.find import watchers
 from scanify.analysis.watchers.held import may_hold
+from scanify.analysis.watchers.tables import OPTAX_PER_LEAF, PER_LEAF_PACKAGES
 from scanify.analysis.watchers.watcher import Watcher
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _SHOWN = 3
+OPTIMISERS = frozenset((*OPTAX_PER_LEAF.values(), *PER_LEAF_PACKAGES.values()))
 _FIELD = re.compile(r"[^\W\d][\w.]*\.([^\W\d]\w*)")
 
 
@@ -68,5 +70,14 @@ def _sees(watcher: Watcher, index: Index, places: Sequence[Place], name: str) ->
 def _said(watcher: Watcher) -> str:
     return (
         f"{watcher.place} reads {watcher.reads}: that changes where layers are stacked when they are built; "
-        "`--stack call` leaves the parameters as they are"
+        f"`--stack call` leaves the parameters as they are{_instead(watcher.reads)}"
     )
+
+
+def _instead(reads: str) -> str:
+    """What shows an optimiser, or a mask for one, the layers of a stack as those of a list."""
+    if reads == "the rank of each leaf":
+        return ", and scanify.optim has weight_decay_mask, a mask by the rank in a layer, and per_layer for optimizers"
+    if reads in OPTIMISERS:
+        return ", and scanify.optim.per_layer(optimizer) sees each layer by itself"
+    return ""
