@@ -193,8 +193,8 @@ def rewrite_sources(
     plans = [loop for loop in analysis.loops if isinstance(loop, Plan)]
     beyond = tuple((plan, files) for plan in plans if wanted(plan) and (files := project.not_named(plan)))
     within = [plan for plan in plans if not project.not_named(plan)]
-    applied = _together([plan for plan in within if wanted(plan) and accept(plan)], within, target)
-    held = tuple(plan for plan in within if wanted(plan) and plan not in applied)
+    applied = _together([plan for plan in within if wanted(plan) and accept(plan)], plans, target)
+    held = tuple(_held(plan) for plan in within if wanted(plan) and plan not in applied)
     told = replace(analysis, loops=tuple(filter(wanted, analysis.loops)))
     before = project.texts()
     if not applied:
@@ -233,6 +233,11 @@ def _for_target(project: Project, found: Analysis, target: str, stack: Stack | N
 
     in_call = None if stack is not None else lambda: project.analyse(stack="call").loops
     return replace(found, loops=fitted(found.loops, project.texts(), target, remat, in_call))
+
+
+def _held(plan: Plan) -> Plan:
+    """A plan that is not applied, with the reason: one that is safe waits for another loop over its list."""
+    return plan if plan.obligations else replace(plan, obligations=("another loop over its list is held back",))
 
 
 def _together(plans: Sequence[Plan], all_of_them: Sequence[Plan], target: str) -> tuple[Plan, ...]:

@@ -1,6 +1,7 @@
 """`python -m tests.random_models --count 5000 --seed 0`: models made at random, each held against its own loop."""
 
 import argparse
+import functools
 import multiprocessing
 import sys
 import time
@@ -8,6 +9,7 @@ from collections.abc import Iterator
 
 import jax
 
+from scanify.emit.targets import SCANIFY, TARGETS
 from tests.random_models.check import Checked, check
 from tests.random_models.tally import Tally, failure, text
 
@@ -15,16 +17,16 @@ _KEEP = 400  # compiled programs are forgotten after so many models
 _STRIDE = 1_000_000  # between the models of one --seed and those of the next
 
 
-def checked(seeds: range, workers: int) -> Iterator[Checked]:
+def checked(seeds: range, workers: int, target: str) -> Iterator[Checked]:
     if workers == 1:
         for count, seed in enumerate(seeds, 1):
-            yield check(seed)
+            yield check(seed, target)
             if count % _KEEP == 0:
                 jax.clear_caches()
         return
     # A forked process would share the threads of jax.
     with multiprocessing.get_context("spawn").Pool(workers, maxtasksperchild=_KEEP) as pool:
-        yield from pool.imap_unordered(check, seeds)
+        yield from pool.imap_unordered(functools.partial(check, target=target), seeds)
 
 
 def main() -> int:
@@ -34,11 +36,12 @@ def main() -> int:
     parser.add_argument("--from", type=int, default=0, dest="start", help="the first model, to run a slice")
     parser.add_argument("--workers", type=int, default=1, help="the number of processes")
     parser.add_argument("--verbose", action="store_true", help="reasons of refusals, and what is louder than its loop")
+    parser.add_argument("--target", choices=TARGETS, default=SCANIFY, help="what the loops become")
     asked = parser.parse_args()
     begun = time.perf_counter()
     first = asked.seed * _STRIDE + asked.start
-    tally = Tally()
-    for one in checked(range(first, first + asked.count), asked.workers):
+    tally = Tally(fails_loudly=asked.target != SCANIFY)
+    for one in checked(range(first, first + asked.count), asked.workers, asked.target):
         tally.add(one)
         if one in (*tally.wrong[-1:], *tally.crashes[-1:]):
             print(failure(one), end="\n\n", flush=True)

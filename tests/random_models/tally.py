@@ -11,9 +11,10 @@ class Tally:
     """Counts over models. Loops of models without a planted hazard are those whose share is stated.
 
     `louder` are models with a planted hazard whose rewritten form raises where the loop does not: never silent, so
-    neither wrong nor a crash.
+    neither wrong nor a crash. So are all models of a target that fails where layers turn out to differ (`fails_loudly`).
     """
 
+    fails_loudly: bool = False
     models: int = 0
     planted: int = 0
     raising: int = 0
@@ -50,7 +51,7 @@ class Tally:
             self.wrong.append(one)
         if one.crash is not None:
             rewritten = one.text is not None
-            (self.louder if planted and rewritten else self.crashes).append(one)
+            (self.louder if (planted or self.fails_loudly) and rewritten else self.crashes).append(one)
 
     @property
     def share(self) -> float:

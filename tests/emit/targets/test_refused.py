@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from scanify.analysis.plan import CallStack, InitStack, Plan, Refusal
+from scanify.pipeline import Project, rewrite_sources
+from scanify.source.discover import Selection
 from tests.emit.targets.models import PLAIN, model, reason, rewritten
 
 REFUSED = {
@@ -75,3 +77,14 @@ def test_a_policy_that_the_library_has_not_is_refused(tmp_path: Path) -> None:
     after, outcome = rewritten(PLAIN, tmp_path, "haliax", remat="dots")
     assert after == PLAIN
     assert 'haliax has no remat policy like "dots"' in reason(outcome)
+
+
+def test_a_loop_in_a_file_that_was_not_named_holds_back_that_of_one_that_was(tmp_path: Path) -> None:
+    heir = "from model import Model\n\n\nclass Heir(Model):\n    def other(self, x):\n        for block in self.blocks:\n            x = block(x)\n        return x\n"
+    (tmp_path / "heir.py").write_text(heir)
+    (tmp_path / "model.py").write_text(PLAIN)
+    every = Project.load([tmp_path], selection=Selection(tmp_path))
+    one = Project.load([tmp_path / "model.py"], selection=Selection(tmp_path))
+    assert len(rewrite_sources(every, target="lax").applied) == 2
+    for plan in rewrite_sources(one, target="lax").applied:
+        assert isinstance(plan.stack, CallStack)
