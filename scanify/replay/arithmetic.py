@@ -129,10 +129,10 @@ def _convert(run: Run, operands: list[int]) -> list[int] | None:
     if run.values[number].dtype == dtype:
         return [number]
     known, kind = run.values.constant(number), dtype_of(dtype)
-    if known is not None and kind is not None and kind.kind != "c" and known.dtype.kind != "c" and kind != np.bool_:
+    if known is not None and kind is not None and known.dtype.kind != "c" and kind != np.bool_:
         with np.errstate(all="ignore"):
             there = known.astype(kind)
-            back = there.astype(known.dtype)
+            back = there.real.astype(known.dtype)
         if back.tobytes() == known.tobytes():
             return [run.values.const(there, dtype)]
     return [pointwise.cast(run.values, number, dtype)]

@@ -48,7 +48,9 @@ def nnx_transformer() -> Built:
     class Block(nnx.Module):
         def __init__(self, rngs: Any) -> None:
             self.norm = nnx.LayerNorm(32, rngs=rngs)
-            self.attention = nnx.MultiHeadAttention(4, 32, dropout_rate=0.1, decode=False, rngs=rngs)
+            self.attention = nnx.MultiHeadAttention(
+                4, 32, dropout_rate=0.1, decode=False, deterministic=False, rngs=rngs
+            )
             self.up, self.down = nnx.Linear(32, 128, rngs=rngs), nnx.Linear(128, 32, rngs=rngs)
 
         def __call__(self, x: Any) -> Any:
@@ -57,7 +59,7 @@ def nnx_transformer() -> Built:
 
     rngs = nnx.Rngs(0)
     graph, params, rest = nnx.split(nnx.Sequential(*(Block(rngs) for _ in range(8))), nnx.Param, ...)
-    return lambda params, rest, x: nnx.merge(graph, params, rest)(x), (params, rest, jnp.ones((2, 8, 32)))
+    return lambda params, rest, x: nnx.merge(graph, params, rest)(x), (params, rest, jax.random.normal(KEY, (2, 8, 32)))
 
 
 def nnx_cells() -> Built:
@@ -71,7 +73,7 @@ def nnx_cells() -> Built:
             _, x = cell((jnp.zeros((2, 16)), jnp.zeros((2, 16))), x)
         return x
 
-    return f, (params, rest, jnp.ones((2, 16)))
+    return f, (params, rest, jax.random.normal(KEY, (2, 16)))
 
 
 def linen_transformer(rate: float) -> Built:
@@ -86,7 +88,7 @@ def linen_transformer(rate: float) -> Built:
                 x = x + nn.Dropout(rate, deterministic=not rate)(y)
             return x
 
-    x = jnp.ones((2, 8, 32))
+    x = jax.random.normal(KEY, (2, 8, 32))
     params = Model().init({"params": KEY, "dropout": KEY}, x)
     return lambda params, x, key: Model().apply(params, x, rngs={"dropout": key}), (params, x, KEY)
 
@@ -101,7 +103,7 @@ def linen_convolutions() -> Built:
                 x = x + nn.gelu(nn.GroupNorm(4)(nn.Conv(16, (3, 3))(x)))
             return x
 
-    x = jnp.ones((1, 8, 8, 16))
+    x = jax.random.normal(KEY, (1, 8, 8, 16))
     return Model().apply, (Model().init(KEY, x), x)
 
 
@@ -109,7 +111,7 @@ def linen_cells() -> Built:
     from flax import linen as nn
 
     model = nn.Sequential([nn.RNN(nn.GRUCell(16)) for _ in range(6)])
-    x = jnp.ones((2, 5, 16))
+    x = jax.random.normal(KEY, (2, 5, 16))
     return model.apply, (model.init(KEY, x), x)
 
 
@@ -152,8 +154,8 @@ def graph_network() -> Built:
         return graph.nodes
 
     graph = jraph.GraphsTuple(
-        jnp.ones((5, 16)), jnp.ones((6, 16)), jnp.array([0, 1, 2, 3, 4, 0]), jnp.array([1, 2, 3, 4, 0, 2]),
-        jnp.ones((1, 1)), jnp.array([5]), jnp.array([6]),
+        jax.random.normal(KEY, (5, 16)), jax.random.normal(KEY, (6, 16)), jnp.array([0, 1, 2, 3, 4, 0]), jnp.array([1, 2, 3, 4, 0, 2]),
+        jax.random.normal(KEY, (1, 1)), jnp.array([5]), jnp.array([6]),
     )  # fmt: skip
     made = hk.without_apply_rng(hk.transform(net))
     return lambda params, nodes: made.apply(params, graph._replace(nodes=nodes)), (made.init(KEY, graph), graph.nodes)
@@ -163,7 +165,7 @@ def equimo(name: str, **options: Any) -> Callable[[], Built]:
     def build() -> Built:
         models = importlib.import_module("equimo.vision.models")
         model = getattr(models, name)(key=KEY, **options)
-        return lambda model, x: model(x, key=KEY), (model, jnp.ones((3, 32, 32)))
+        return lambda model, x: model(x, key=KEY), (model, jax.random.normal(KEY, (3, 32, 32)))
 
     return build
 
@@ -184,7 +186,7 @@ def mixture_of_experts() -> Built:
             x = x + jax.nn.gelu(y) * keep
         return x, loss
 
-    return f, (layers, jnp.ones((6, 16)))
+    return f, (layers, jax.random.normal(KEY, (6, 16)))
 
 
 BUILDERS: dict[str, Callable[[], Built]] = {

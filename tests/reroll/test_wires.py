@@ -141,6 +141,13 @@ def one_number_in_two_types(layers: Any, x: Any, key: Any) -> Any:
     return x
 
 
+def fourier(layers: Any, x: Any) -> Any:
+    """The inverse is padded with a number that jax converts to a complex one."""
+    for layer in layers:
+        x = dense(jnp.fft.irfft(jnp.fft.rfft(x) * 2.0, n=4), **layer)
+    return x
+
+
 def all_in_each(layers: Any, x: Any) -> Any:
     """Each call is handed all layers and reads one."""
     for at in range(N):
@@ -216,6 +223,7 @@ EQUAL: dict[str, tuple[Callable[..., Any], tuple[Any, ...], list[int]]] = {
     "keys in a chain": (chained_keys, (LIST, X, jax.random.key(3)), [N]),
     "keys by number": (folded_keys, (LIST, X, jax.random.key(3)), [N]),
     "one number in two types": (one_number_in_two_types, (LIST, X, jax.random.key(3)), [N]),
+    "Fourier transforms": (fourier, (LIST, X), [N]),
     "all layers handed to each": (all_in_each, (LIST, X), [N]),
     "names that differ": (named, (LIST, X), [N]),
     "other layers first and last": (peeled, (LIST, X), [N - 2]),

@@ -80,11 +80,11 @@ def _select(values: list[Array], dtype: Any) -> Array | None:
 
 def convert(value: Array, dtype: Any) -> Array | None:
     """The constant in another dtype, where every element survives the way there and back, and none is NaN."""
-    if not isinstance(dtype, np.dtype) or value.dtype.kind == "c" or dtype.kind == "c" or dtype == np.bool_:
+    if not isinstance(dtype, np.dtype) or value.dtype.kind == "c" or dtype == np.bool_:
         return None
     if "float8_e8m0fnu" in (value.dtype.name, dtype.name) or not np.array_equal(value, value):
         return None  # which has neither zero nor sign; and a NaN of another dtype has bits that nothing says
     with np.errstate(all="ignore"):
         answer = value.astype(dtype)
-        back = answer.astype(value.dtype)
+        back = answer.real.astype(value.dtype)  # which of real numbers is all there is
     return answer if back.tobytes() == value.tobytes() else None
