@@ -2,7 +2,7 @@
 # `make help` lists the targets; `make test PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test branches check pyright bench bench-static matrix corpus each-file packages rewritten fuzz fuzz-traps fuzz-models fuzz-runtime soundness mutants certificates precommit-test clean
+.PHONY: help demo test branches check pyright bench bench-static matrix corpus each-file packages rewritten fuzz fuzz-traps fuzz-models fuzz-runtime fuzz-reroll soundness mutants certificates precommit-test clean
 
 # The first interpreter that runs (a pyenv shim may exist and not run), is new enough and can make environments. pyenv's
 # versions are looked for where it says that they are, and where it is installed itself: without PYENV_ROOT it says ~/.pyenv.
@@ -90,6 +90,9 @@ fuzz-models: $(VENV)/$(STAMP) ## 5,000 models made at random, each rewritten and
 
 fuzz-runtime: $(VENV)/$(STAMP) ## 5,000 nestings of stacks made at random, each held against its own loop
 	$(BIN)/python -m tests.random_stacks --count 5000 --seed 0 $(ARGS)
+
+fuzz-reroll: $(VENV)/$(STAMP) ## 5,000 programs in which layers repeat or nearly do, each rerolled and held against itself
+	$(BIN)/python -m tests.random_rerolls --count 5000 --seed 0 $(ARGS)
 
 soundness: $(VENV)/$(STAMP) ## 10,000 pairs of programs and 2,000 of whole versions, equal and nearly equal: none that differs may be proved
 	$(BIN)/python -m tests.soundness --pairs 10000 --seed 0 $(ARGS)
