@@ -206,6 +206,8 @@ def _shared(run: Interpreter, cls: Definition | External, key: str | int, others
         with run.region(loop):
             named[name] = Key((Mark(loop, Vary.KEY, name),))
             made = construct(run, run.module_env(cls.module), cls.node, cls, [], named)
+        if run.exhausted:
+            return None
     if not _is_of_its_key(run, made, cls, loop) or not all(_is_harmless(each, loop) for each in effects):
         return None
     names = [each if isinstance(each, str) else plain[each].arg if each < len(plain) else "" for each in others]

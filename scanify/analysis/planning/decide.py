@@ -1,7 +1,7 @@
 """From facts to decisions: one plan or one refusal for each loop over modules, whatever its form."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from scanify.analysis.loops.stack import (
 )
 from scanify.analysis.lower.loop import Form, Loop, Order
 from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.scope import FUNCTIONS
 from scanify.analysis.plan import (
     Body,
     CallStack,
@@ -155,7 +156,9 @@ def _plan(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> Pla
         ys=(loop.appends_to,) if loop.appends_to else tuple(each.name for each in shape.collections),
         call=_with_owner(run, fact, stack),
         taken=run.index.words(module.path),
-        obligations=tuple(dict.fromkeys((*_of_list(run, fact, stack), *fact.obligations))),
+        obligations=tuple(
+            dict.fromkeys((*_of_list(run, fact, stack), *_unfollowed(run, fact, stack), *fact.obligations))
+        ),
         notes=tuple(dict.fromkeys((*shape.notes, *fact.body.notes, *_told(stack)))),
         rule=rule,
         holds=Holds.ARRAY_STACKED if alike else Holds.BLOCK_SEQ,
@@ -214,6 +217,22 @@ def _of_list(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> 
     if place is not None:
         return (f"the layers that {place} may put into the list are applied without side effects",)
     return ()
+
+
+def _obligations(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> tuple[str, ...]:
+    of_list = (*_of_list(run, fact, stack), *_unfollowed(run, fact, stack))
+    return tuple(dict.fromkeys((*of_list, *fact.obligations)))
+
+
+def _unfollowed(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> Iterator[str]:
+    """Functions that name the list and are too long to be run to their end: there they may need a list."""
+    name = fact.layers.attribute
+    if name is None or not isinstance(stack, InitStack):
+        return
+    for node in run.unfollowed:
+        if any(name in (getattr(each, "attr", None), getattr(each, "value", None)) for each in nodes_in(node)):
+            what = f"`{node.name}`" if isinstance(node, FUNCTIONS) else "a statement"
+            yield f"{what} (line {getattr(node, 'lineno', 0)}), too long to be followed, needs no list of `{name}`"
 
 
 def _told(stack: InitStack | CallStack) -> Sequence[str]:

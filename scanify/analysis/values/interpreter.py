@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 16  # calls inside of calls
 MAX_STEPS = 40_000  # nodes that one question may visit
+# Nodes that all questions about a project may visit before they get shorter, and what each may visit then: the largest
+# packages of models take half of that, and a program that interprets others has no end.
+MOST_STEPS, LEAST_STEPS = 800_000, 400
+_PART = 10  # of what is left, that one question may take
 CARRIED = "what goes from layer to layer"
 GUESSED = "an attribute of an object of unknown class"
 
@@ -107,6 +111,9 @@ class Interpreter:
         self.opened: list[ast.AST] = []  # the definitions of names for types that are being read
         self.generating: list[ListCell] = []  # what the generators that run have yielded, the innermost last
         self.steps = 0
+        self.visited = 0  # by all questions that have ended
+        self.unfollowed: dict[ast.AST, None] = {}  # functions and statements of which the end was not reached
+        self._allowed = MAX_STEPS
         self.replacing: str | None = None
         self.coarse = False  # whether only effects are asked for, so that calls need not be told apart by numbers
         self.building = 0  # when the outermost constructor that runs was called
@@ -159,7 +166,11 @@ class Interpreter:
     @property
     def exhausted(self) -> bool:
         """Whether the present question has taken too long: what is left is unknown."""
-        return self.steps > MAX_STEPS
+        return self.steps > self._allowed
+
+    def cut_short(self, statement: ast.AST) -> None:
+        """Keep in mind what is not run to its end: the functions that run, or a statement that no function has."""
+        self.unfollowed.update(dict.fromkeys(self.calling or [statement]))
 
     @contextmanager
     def question(self) -> Iterator[None]:
@@ -169,9 +180,11 @@ class Interpreter:
         calling, self.calling = self.calling, []
         building, self.building = self.building, 0
         cut, self.cut = self.cut, sys.maxsize
+        allowed, self._allowed = self._allowed, max(LEAST_STEPS, min(MAX_STEPS, (MOST_STEPS - self.visited) // _PART))
         try:
             yield
         finally:
+            self.visited, self._allowed = self.visited + self.steps, allowed
             self.steps, self.regions, self.calling, self.building = before, regions, calling, building
             self.cut = cut
 

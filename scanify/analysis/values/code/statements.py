@@ -97,6 +97,7 @@ def execute(run: Interpreter, env: Env, statements: Sequence[ast.stmt], flow: Fl
         if probe is not None:
             probe.note(env)
         if run.exhausted:
+            run.cut_short(statement)
             return False
         handler = _HANDLERS.get(type(statement))
         if handler is not None and handler(run, env, statement, flow):

@@ -51,12 +51,49 @@ def memo_key(run: Interpreter, function: Function, positional: Sequence[Value], 
     coarse = is_coarse(run)
     parts: list[object] = [function.node, around, coarse, run.replacing, function.bare]
     values = [function.bound, *positional, *named.values()]
+    size = _size(values)
+    run.steps += size // _NODES_OF_A_STEP
+    if size >= _MOST_NODES:
+        return None
     for value in values:
         part = kind_of(value) if coarse else identity(value)
         if part is None:
             return None
         parts.append(part)
     return with_loops(run, (*parts, tuple(named)), function.node)
+
+
+_MOST_NODES = 4_000  # of values in values: to tell larger ones apart costs more than to run a call again
+_NODES_OF_A_STEP = 100
+
+
+def _size(values: Iterable[Value | None]) -> int:
+    """How many values there are in some, as often as they are looked at to tell them apart; at most `_MOST_NODES`."""
+    count = 0
+    waiting = [(value, 0) for value in values]
+    while waiting and count < _MOST_NODES:
+        value, depth = waiting.pop()
+        count += 1
+        match value:
+            case Instance() if depth < _MAX_IDENTITY:
+                waiting += [(field, depth + 1) for field in value.fields.values()]
+            case Listed():
+                waiting += [(group.element, depth + 1) for group in value.cell.groups]
+            case Mapped():
+                waiting += [(each, depth + 1) for each in value.cell.entries.values()]
+                waiting += [(group.element, depth + 1) for group in value.cell.groups]
+            case OneOf():
+                waiting += [(option, depth + 1) for option in value.options]
+            case Walked():
+                waiting += [(part, depth + 1) for part in value.parts]
+            case Partial():
+                inner = (value.function, *value.positional, *(each for _, each in value.named))
+                waiting += [(part, depth + 1) for part in inner]
+            case Method():
+                waiting.append((value.owner, depth + 1))
+            case Function():
+                waiting.append((value.bound, depth + 1))
+    return count
 
 
 def surroundings(env: Env) -> tuple[int, ...]:
