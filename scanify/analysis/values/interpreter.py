@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 16  # calls inside of calls
 MAX_STEPS = 40_000  # nodes that one question may visit
-# Nodes that all questions about a project may visit before they get shorter, and what each may visit then: the largest
-# packages of models take half of that, and a program that interprets others has no end.
-MOST_STEPS, LEAST_STEPS = 800_000, 400
-_PART = 10  # of what is left, that one question may take
+# What all questions about a project may visit before they get shorter, what each may visit then, and the part of what is
+# left that one may take: the largest packages of models take half, and a program that interprets others has no end.
+MOST_STEPS, LEAST_STEPS, _PART = 800_000, 400, 10
 CARRIED = "what goes from layer to layer"
 GUESSED = "an attribute of an object of unknown class"
 
@@ -126,9 +125,7 @@ class Interpreter:
         self.touched: dict[int, Use] = {}
         self._kept: list[dict[str, Value]] = []
         self.touched_at: dict[ast.AST, Use] = {}  # the same by the calls that make them
-        self.replaced: dict[
-            tuple[ast.AST, str], Use
-        ] = {}  # by the class and the name of a field stored to from outside
+        self.replaced: dict[tuple[ast.AST, str], Use] = {}  # by the class and name of a field stored to from outside
         self.replaced_by_name: dict[str, Use] = {}  # by the name alone: fields of objects of unknown class
         self.asked_for: set[str] = set()  # functions whose callers say what they do with lists
         self.unpacking: ast.AST | None = None
