@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 16  # calls inside of calls
 MAX_STEPS = 40_000  # nodes that one question may visit
-# What all questions about a project may visit before they get shorter, what each may visit then, and the part of what is
-# left that one may take: the largest packages of models take half, and a program that interprets others has no end.
+# What all questions about a project may visit before they get shorter, what each may visit then, and the part of what
+# is left that one may take: the largest packages take half of it, and a program that interprets others has no end.
 MOST_STEPS, LEAST_STEPS, _PART = 800_000, 400, 10
 CARRIED = "what goes from layer to layer"
 GUESSED = "an attribute of an object of unknown class"
