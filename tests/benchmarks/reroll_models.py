@@ -59,7 +59,11 @@ def nnx_transformer() -> Built:
 
     rngs = nnx.Rngs(0)
     graph, params, rest = nnx.split(nnx.Sequential(*(Block(rngs) for _ in range(8))), nnx.Param, ...)
-    return lambda params, rest, x: nnx.merge(graph, params, rest, copy=True)(x), (params, rest, jax.random.normal(KEY, (2, 8, 32)))
+    return lambda params, rest, x: nnx.merge(graph, params, rest, copy=True)(x), (
+        params,
+        rest,
+        jax.random.normal(KEY, (2, 8, 32)),
+    )
 
 
 def nnx_cells() -> Built:
