@@ -87,7 +87,10 @@ class TestTwoFiles:
             (["--before", "loop.py", "--after", "notes.md"], "only Python files (.py) can be verified; got notes.md"),
             (["--before", "loop.py", "--after", "scan.py", "model.py"], "leave out model.py"),
             (["--before", "loop.py", "--after", "scan.py", "--against", "HEAD"], "give one of them"),
-            (["--before", "loop.py", "--after", "scan.py", "--stack", "init"], "--stack is how scanify rewrites"),
+            (
+                ["--before", "loop.py", "--after", "scan.py", "--stack", "init"],
+                "--stack and --target are how scanify rewrites",
+            ),
             ([], "expected a FILE to rewrite and verify, or --before A.py --after B.py, or --against REV"),
         ],
     )

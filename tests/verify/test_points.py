@@ -97,7 +97,7 @@ def test_what_the_rewritten_version_raises_far_away_fails():
 
         return run
 
-    outcome = numeric._test(case, numeric.Check("values", fails, case.outputs))
+    outcome = numeric.compare(case, numeric.Check("values", fails, case.outputs))
     assert not outcome.agree and "with inputs 1000 times as large: the rewritten version raised" in outcome.text
 
 
