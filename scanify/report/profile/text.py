@@ -2,38 +2,36 @@
 
 from io import StringIO
 
-from rich import box
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from scanify.report.profile.profile import Profile, part
+from scanify.report.tables import print_line, print_table, table_for
+from scanify.report.verification.summary import in_seconds
 from scanify.report.visible import visible
+from scanify.verify.children.limits import human_bytes
 from scanify.verify.profile.startup import Program, Startup
-
-_PLAIN = box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 
 
 def print_profile(profile: Profile, console: Console) -> None:
     """Print the report: with colours on a terminal, as plain ASCII otherwise."""
     for case in profile.cases:
-        _line(console, Text(case.name, style="bold"))
+        print_line(console, Text(case.name, style="bold"))
         if case.startup is None:
-            _line(console, Text.assemble("  ", ("could not be profiled", "bold red")))
+            print_line(console, Text.assemble("  ", ("could not be profiled", "bold red")))
             for line in (case.error or "").splitlines():
-                _line(console, Text(f"    {visible(line)}"))
+                print_line(console, Text(f"    {visible(line)}"))
         else:
             _print_programs(case.startup, console)
             for program in case.startup.programs:
                 _print_loops(profile, program, console)
             for note in case.startup.notes:
-                _line(console, Text.assemble("  ", ("note", "cyan"), f"  {visible(note)}"))
-        _line(console, Text(""))
+                print_line(console, Text.assemble("  ", ("note", "cyan"), f"  {visible(note)}"))
+        print_line(console, Text(""))
     ran_on = ", ".join(f"{name} {version}" for name, version in profile.versions)
-    _line(console, Text(ran_on, style="dim"))
+    print_line(console, Text(ran_on, style="dim"))
     for sentence in profile.over():
-        _line(console, Text.assemble(("over budget", "bold red"), f"  {sentence}"))
+        print_line(console, Text.assemble(("over budget", "bold red"), f"  {sentence}"))
 
 
 def profile_text(profile: Profile, width: int = 100) -> str:
@@ -45,7 +43,7 @@ def profile_text(profile: Profile, width: int = 100) -> str:
 
 def _print_programs(startup: Startup, console: Console) -> None:
     after = {program.name: program for program in startup.rewritten}
-    table = _table(console)
+    table = table_for(console)
     table.add_column("program", no_wrap=True)
     headings = ["StableHLO lines", "trace", "lower"]
     compiled = any(program.compile_seconds is not None for program in startup.programs)
@@ -64,16 +62,16 @@ def _print_programs(startup: Startup, console: Console) -> None:
             if compiled:
                 cells.append("-" if then is None else seconds(then.compile_seconds))
         table.add_row(program.name, *cells)
-    _print_table(table, console)
+    print_table(table, console)
 
 
 def _print_loops(profile: Profile, program: Program, console: Console) -> None:
-    _line(console, Text(""))
+    print_line(console, Text(""))
     if not program.shares:
-        _line(console, Text(f"  {program.name}: no loop of the source makes a notable part of it"))
+        print_line(console, Text(f"  {program.name}: no loop of the source makes a notable part of it"))
         return
-    _line(console, Text(f"  {program.name}, by the loops that it was traced in"))
-    table = _table(console)
+    print_line(console, Text(f"  {program.name}, by the loops that it was traced in"))
+    table = table_for(console)
     for heading in ("lines", "part", "turns", "a scan saves"):
         table.add_column(heading, justify="right")
     table.add_column("loop")
@@ -84,36 +82,14 @@ def _print_loops(profile: Profile, program: Program, console: Console) -> None:
         table.add_row(f"{share.lines:,}", part(share, program), f"{share.turns:,}", f"{share.scanned:,}", cell)
     rest = f"{100 * program.outside / program.lines:.0f} %"
     table.add_row(f"{program.outside:,}", rest, "", "", "in no such loop")
-    _print_table(table, console)
+    print_table(table, console)
 
 
 def seconds(value: float | None) -> str:
-    """A time with three digits; - where it was not measured."""
-    if value is None:
-        return "-"
-    return f"{value:.0f} s" if value >= 100 else f"{value:.3g} s"
+    """A time; - where it was not measured."""
+    return "-" if value is None else in_seconds(value)
 
 
 def size(value: int | None) -> str:
     """Bytes in binary units; - where they were not measured."""
-    if value is None:
-        return "-"
-    amount, units = float(value), ["B", "KiB", "MiB", "GiB", "TiB"]
-    while amount >= 1024 and len(units) > 1:
-        amount, units = amount / 1024, units[1:]
-    return f"{amount:.3g} {units[0]}"
-
-
-def _table(console: Console) -> Table:
-    return Table(box=box.SIMPLE_HEAD if console.is_terminal else _PLAIN, padding=(0, 1), show_edge=False)
-
-
-def _print_table(table: Table, console: Console) -> None:
-    for segments in console.render_lines(Padding(table, (0, 0, 0, 1), expand=False), pad=False):
-        line = Text.assemble(*((segment.text, segment.style or "") for segment in segments))
-        line.rstrip()
-        _line(console, line)
-
-
-def _line(console: Console, text: Text) -> None:
-    console.print(text, soft_wrap=True, highlight=False)
+    return "-" if value is None else human_bytes(value)

@@ -3,12 +3,10 @@
 import textwrap
 from io import StringIO
 
-from rich import box
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
+from scanify.report.tables import print_line, print_table, table_for
 from scanify.report.verification.figures import LOOP, SHORT, backend, measured
 from scanify.report.verification.remarks import Statement, advice, findings, notes, place, sides, statements
 from scanify.report.verification.summary import about, ran_on, summary
@@ -38,7 +36,7 @@ def verification_text(verification: Verification, width: int = 80) -> str:
 def _print_case(case: CaseResult, console: Console) -> None:
     _print_heading(case, console)
     if case.error is not None:
-        _line(console, Text.assemble("  ", ("could not be verified", "bold red")))
+        print_line(console, Text.assemble("  ", ("could not be verified", "bold red")))
         _raw(console, case.error, "    ")
     if case.policies:
         _print_table(case, console)
@@ -49,22 +47,22 @@ def _print_case(case: CaseResult, console: Console) -> None:
             _paragraph(console, Text(head, style=style), f"  {where}{': ' if where else ''}{text}")
     if case.output.strip() and not case.good:
         _print_output(case.output.rstrip("\n").splitlines(), console)
-    _line(console, Text(""))
+    print_line(console, Text(""))
 
 
 def _print_heading(case: CaseResult, console: Console) -> None:
     """The case and what was run of it: in one line, or what was run below where that is too long."""
     name, more = Text(case.case, style="bold"), about(case)
     if len(case.case) + 2 + len(more) <= console.width:
-        _line(console, Text.assemble(name, f"  {more}" if more else ""))
+        print_line(console, Text.assemble(name, f"  {more}" if more else ""))
         return
-    _line(console, name)
+    print_line(console, name)
     _paragraph(console, Text(""), more)
 
 
 def _print_table(case: CaseResult, console: Console) -> None:
     figures = measured(case, SHORT)
-    table = Table(box=box.SIMPLE_HEAD if console.is_terminal else _PLAIN, padding=(0, 1), show_edge=False)
+    table = table_for(console)
     for title in ("remat", "outputs", "gradients"):
         table.add_column(title, no_wrap=title != "remat")
     for figure in figures:
@@ -74,17 +72,10 @@ def _print_table(case: CaseResult, console: Console) -> None:
     for policy in case.policies:
         verdicts = [_status(policy.outputs), _status(policy.gradients)]
         table.add_row(policy.policy, *verdicts, *(figure.text(policy.measured) or "-" for figure in figures))
-    for segments in console.render_lines(Padding(table, (0, 0, 0, 1), expand=False), pad=False):
-        line = Text.assemble(*((segment.text, segment.style or "") for segment in segments))
-        line.rstrip()
-        _line(console, line)
+    print_table(table, console)
     if figures:
         compiled = f"; compile: on {backend(case)}" if backend(case) is not None else ""
         _paragraph(console, Text("saved: kept from the forward to the backward pass" + compiled, style="dim"), "")
-
-
-# A header line, a rule under it, and columns apart by spaces: nothing that a log viewer could garble.
-_PLAIN = box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 
 
 def _print_statement(said: Statement, console: Console) -> None:
@@ -106,20 +97,20 @@ def _print_difference(difference: Difference | None, console: Console) -> None:
         head = f"      {side:<6}  {where:<{width}}  "
         lines = textwrap.wrap(operation.text, max(24, console.width - len(head))) or [""]
         for number, line in enumerate(lines):
-            _line(console, Text((head if number == 0 else " " * len(head)) + line))
+            print_line(console, Text((head if number == 0 else " " * len(head)) + line))
 
 
 def _print_output(lines: list[str], console: Console) -> None:
     last = f" (the last {_OUTPUT_LINES} of {len(lines)} lines)" if len(lines) > _OUTPUT_LINES else ""
-    _line(console, Text(f"  the case printed{last}:"))
+    print_line(console, Text(f"  the case printed{last}:"))
     _raw(console, "\n".join(lines[-_OUTPUT_LINES:]), "    | ")
 
 
 def _print_summary(verification: Verification, console: Console) -> None:
-    _line(console, Text(ran_on(verification), style="dim"))
+    print_line(console, Text(ran_on(verification), style="dim"))
     head, rest = summary(verification)
     style = "bold green" if verification.good else "bold red"
-    _line(console, Text.assemble((head, style), "  ", rest))
+    print_line(console, Text.assemble((head, style), "  ", rest))
 
 
 def _status(verdict: Verdict) -> Text:
@@ -131,14 +122,10 @@ def _paragraph(console: Console, head: Text, rest: str) -> None:
     text = Text.assemble(head, "\n".join(line for line in rest.splitlines() if line.strip()))
     for number, line in enumerate(text.wrap(console, max(24, console.width - 6))):
         line.rstrip()
-        _line(console, Text.assemble("  " + ("" if number == 0 else "    "), line))
+        print_line(console, Text.assemble("  " + ("" if number == 0 else "    "), line))
 
 
 def _raw(console: Console, text: str, prefix: str) -> None:
     """The user's own text, as it is: neither markup nor wrapping may change it, nor may it act on the terminal."""
     for line in text.rstrip("\n").splitlines():
-        _line(console, Text(prefix + visible(line)))
-
-
-def _line(console: Console, text: Text) -> None:
-    console.print(text, soft_wrap=True, highlight=False)
+        print_line(console, Text(prefix + visible(line)))
