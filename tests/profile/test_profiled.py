@@ -3,6 +3,7 @@
 import importlib.util
 import sys
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import pytest
@@ -11,6 +12,7 @@ from scanify.errors import ScanifyError
 from scanify.verify.profile.profiled import profiled_both, profiled_case
 
 MODEL = """\
+import equinox as eqx
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -161,3 +163,15 @@ def test_a_call_without_gradient_is_a_note(module):
 def test_what_is_no_case_is_said():
     with pytest.raises(ScanifyError, match="expected"):
         profiled_case("case", lambda: 3, lambda: 3, files=lambda name: None, measure=False)
+
+
+def test_a_loop_of_a_library_has_its_own_place():
+    def case():
+        keys = jax.random.split(jax.random.key(0), 4)
+        return eqx.nn.Sequential([eqx.nn.Linear(4, 4, key=k) for k in keys]), (jnp.ones(4),), {}
+
+    found = profiled_case("case", case, case, files=lambda name: None, measure=False).startup
+    assert found is not None
+    (call,) = [program for program in found.programs if program.name == "call"]
+    assert call.largest is not None
+    assert call.largest.loop.file.startswith("equinox/nn/") and call.largest.turns == 4
