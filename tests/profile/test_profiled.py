@@ -13,7 +13,6 @@ from scanify.verify.profile.profiled import profiled_both, profiled_case
 
 MODEL = """\
 import equinox as eqx
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 
