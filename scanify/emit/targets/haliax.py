@@ -11,8 +11,8 @@ from scanify.analysis.plan import CallStack, InitStack, Mapped, Plan
 from scanify.emit.edits import Edit
 from scanify.emit.loops.commented import with_comments
 from scanify.emit.loops.function import function_over_layer
-from scanify.emit.loops.local_function import layer_parameters, one_name, scope_start
-from scanify.emit.loops.sites import Stacking, site_edits
+from scanify.emit.loops.local_function import layer_parameters, one_name
+from scanify.emit.loops.sites import Stacking
 from scanify.emit.names.imports import Import
 from scanify.emit.target import Context, Helper
 from scanify.emit.targets import pieces
@@ -71,16 +71,7 @@ def needed(plan: Plan, remat: str | None) -> frozenset[tuple[Path, Import]]:
 
 def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
     """The edits of all plans, imports and helpers left out."""
-    made: list[Edit] = []
-    given: dict[tuple[Path, int], set[str]] = {}  # the names already given in each scope
-    for plan in plans:
-        scope = scope_start(context.texts[plan.place.path], plan.place.span.start)
-        if plan.mapped is not None:
-            mine = [_map_edit(plan, context, plan.mapped)]
-        else:
-            mine = _loop_edits(plan, context, given.setdefault((plan.place.path, scope), set()))
-        made += [*pieces.with_lengths(mine, plan, context, _length), *site_edits(plan, context, _stacking(context))]
-    return made
+    return pieces.edits_of(plans, context, _loop_edits, _map_edit, _stacking(context), _length)
 
 
 def elsewhere(plans: Sequence[Plan], context: Context) -> list[Edit]:

@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from scanify.analysis.plan import Called, InitStack, Plan
+from scanify.analysis.plan import Called, InitStack, Mapped, Plan
 from scanify.emit.edits import Edit
 from scanify.emit.loops.comments import comments_of, without
 from scanify.emit.loops.function import Function
-from scanify.emit.loops.local_function import blank_line_before
+from scanify.emit.loops.local_function import blank_line_before, scope_start
+from scanify.emit.loops.sites import Stacking, site_edits
 from scanify.emit.names.fresh_name import fresh
 from scanify.emit.names.unbound import names_of
 from scanify.emit.target import Context
@@ -54,6 +55,27 @@ def unstackable(plan: Plan, plans: Sequence[Plan], texts: Mapping[Path, str]) ->
         return "the source does not show that its layers differ in the values of arrays alone"
     found = lengths(plan, plans, texts)
     return found.what if isinstance(found, OtherUse) else None
+
+
+def edits_of(
+    plans: Sequence[Plan],
+    context: Context,
+    of_loop: Callable[[Plan, Context, set[str]], list[Edit]],
+    of_map: Callable[[Plan, Context, Mapped], Edit],
+    stacking: Callable[[Path], Stacking],
+    length: Length,
+) -> list[Edit]:
+    """The edits of all plans: what a target makes of loops and maps, and of the places where lists are built."""
+    made: list[Edit] = []
+    given: dict[tuple[Path, int], set[str]] = {}  # the names already given in each scope
+    for plan in plans:
+        scope = scope_start(context.texts[plan.place.path], plan.place.span.start)
+        if plan.mapped is not None:
+            mine = [of_map(plan, context, plan.mapped)]
+        else:
+            mine = of_loop(plan, context, given.setdefault((plan.place.path, scope), set()))
+        made += [*with_lengths(mine, plan, context, length), *site_edits(plan, context, stacking)]
+    return made
 
 
 def lengths_elsewhere(plans: Sequence[Plan], context: Context, length: Length) -> list[Edit]:
