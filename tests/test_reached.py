@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scanify.commands.cases import choose_run, reached_loops
+from scanify.commands.verifying.cases import choose_run, reached_loops
 from scanify.config import Config
 from scanify.pipeline import Project, rewrite_sources
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from scanify.analysis.plan import Plan
-from scanify.commands.cases import demand_importable
 from scanify.commands.common import STDIN, load_project
+from scanify.commands.verifying.cases import demand_importable
 from scanify.errors import Exit, ScanifyError
 from scanify.report.sentences import shown
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from scanify.analysis.plan import Plan, Refusal
-from scanify.commands.cases import CaseRun, choose_run, demand_importable, limit_options
 from scanify.commands.common import Given, load_project
-from scanify.commands.proposed import proposed_run
+from scanify.commands.verifying.cases import CaseRun, choose_run, demand_importable, limit_options
+from scanify.commands.verifying.proposed import proposed_run
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, rewrite_sources
 from scanify.source.read import encode

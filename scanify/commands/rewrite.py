@@ -10,17 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from scanify.analysis.plan import Plan
-from scanify.commands.advice import advice_on
-from scanify.commands.auto import budget_bytes, choose_and_rewrite, demand_case
-from scanify.commands.cases import (
-    CaseRun,
-    choose_run,
-    demand_importable,
-    reached_loops,
-    run_options,
-    verifiable,
-    verify_outcome,
-)
 from scanify.commands.common import (
     Given,
     advise_option,
@@ -33,6 +22,17 @@ from scanify.commands.common import (
     stack_option,
     stdin_option,
     target_option,
+)
+from scanify.commands.verifying.advice import advice_on
+from scanify.commands.verifying.auto import budget_bytes, choose_and_rewrite, demand_case
+from scanify.commands.verifying.cases import (
+    CaseRun,
+    choose_run,
+    demand_importable,
+    reached_loops,
+    run_options,
+    verifiable,
+    verify_outcome,
 )
 from scanify.config import AUTO
 from scanify.errors import Exit, ScanifyError

@@ -7,10 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scanify.commands.advice import advice_on
-from scanify.commands.by_hand import ByHand, demand_file, since, two_files
-from scanify.commands.cases import CaseRun, choose_run, demand_importable, run_options, verify_by_hand, verify_outcome
-from scanify.commands.certificates import proofs_into, replay_file
 from scanify.commands.common import (
     REMAT_CHOICE,
     STDIN,
@@ -21,7 +17,18 @@ from scanify.commands.common import (
     stack_option,
     target_option,
 )
-from scanify.commands.proposed import proposed_run
+from scanify.commands.verifying.advice import advice_on
+from scanify.commands.verifying.by_hand import ByHand, demand_file, since, two_files
+from scanify.commands.verifying.cases import (
+    CaseRun,
+    choose_run,
+    demand_importable,
+    run_options,
+    verify_by_hand,
+    verify_outcome,
+)
+from scanify.commands.verifying.certificates import proofs_into, replay_file
+from scanify.commands.verifying.proposed import proposed_run
 from scanify.config import REMATS, SYNONYMS, load_config
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, rewrite_sources

@@ -87,7 +87,7 @@ class Comparison:
         return list(done.cases)
 
     def _against(self, case: CaseSpec, target: Path, policies: tuple[str | None, ...]) -> list[CaseResult]:
-        from scanify.commands.by_hand import since
+        from scanify.commands.verifying.by_hand import since
         from scanify.verify.cache.cache import Cache
         from scanify.verify.run import verify
 

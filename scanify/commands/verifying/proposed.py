@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from scanify.analysis.plan import Plan
-from scanify.commands.cases import CaseRun
 from scanify.commands.common import Given
+from scanify.commands.verifying.cases import CaseRun
 from scanify.errors import ScanifyError
 from scanify.report.sentences import shown
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scanify.commands.cases import CaseRun
+from scanify.commands.verifying.cases import CaseRun
 from scanify.errors import Exit, ScanifyError
 
 if TYPE_CHECKING:

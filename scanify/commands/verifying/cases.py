@@ -18,7 +18,7 @@ from scanify.source.notebook.text import is_notebook
 from scanify.source.read import encode
 
 if TYPE_CHECKING:
-    from scanify.commands.by_hand import ByHand
+    from scanify.commands.verifying.by_hand import ByHand
     from scanify.verify.cache.cache import Cache
     from scanify.verify.cases.case import CaseSpec
     from scanify.verify.children.limits import Limits

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scanify.commands.cases import CaseRun, verify_outcome
 from scanify.commands.common import Given
+from scanify.commands.verifying.cases import CaseRun, verify_outcome
 from scanify.config import AUTO, Config
 from scanify.errors import ScanifyError
 from scanify.pipeline import Outcome, rewrite_sources
