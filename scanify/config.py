@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scanify.analysis.plan import Plan, Refusal
+from scanify.analysis.plan import Plan, Refusal, Remark
 from scanify.chosen import ALL, Chosen, codes
 from scanify.config_file import EXTEND, NAME, Table, read_table
 from scanify.errors import ScanifyError
@@ -40,9 +40,9 @@ class Config:
     target: str = TARGETS[0]
     chosen: Chosen = field(default_factory=Chosen)
 
-    def wants(self, loop: Plan | Refusal) -> bool:
-        """Whether the rule of a loop is chosen for its file."""
-        return self.chosen.takes(loop.rule, loop.place.path, self.root)
+    def wants(self, found: Plan | Refusal | Remark) -> bool:
+        """Whether the rule of a loop, or of a remark, is chosen for its file."""
+        return self.chosen.takes(found.rule, found.place.path, self.root)
 
 
 def load_config(paths: Iterable[Path]) -> Config:

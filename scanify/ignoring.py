@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scanify.analysis.facts import Place, Span
-from scanify.analysis.plan import Plan, Refusal
+from scanify.analysis.plan import Plan, Refusal, Remark
 from scanify.pipeline import Project, Stack
 from scanify.rules import RULES
 
@@ -44,15 +44,15 @@ def idle(project: Project, stack: Stack | None) -> tuple[Idle, ...]:
     modules = {path: module for path in index.paths if (module := index.module_at(path)) is not None}
     comments = {path: ignores(module) for path, module in modules.items()}
     texts = {path: _blanked(module.text, comments[path]) for path, module in modules.items()}
-    loops = project.analyse(stack=stack, texts=texts).loops
+    said = project.analyse(stack=stack, texts=texts, remarks=True)
     found: list[Idle] = []
     for path, module in modules.items():
-        here = [loop for loop in loops if loop.place.path == path]
+        here = [each for each in (*said.loops, *said.remarks) if each.place.path == path]
         silenced: dict[Ignore, set[str]] = {each: set() for each in comments[path]}
-        for loop in here:
-            for each in _about(module, loop, comments[path]):
-                silenced[each].add(loop.rule)
-        found += [one for each, rules in silenced.items() if (one := _idle(module, each, rules)) is not None]
+        for one in here:
+            for each in _about(module, one, comments[path]):
+                silenced[each].add(one.rule)
+        found += [idle for each, rules in silenced.items() if (idle := _idle(module, each, rules)) is not None]
     return tuple(sorted(found, key=lambda each: (each.place.path, each.place.span.start)))
 
 
@@ -71,7 +71,7 @@ def _blanked(text: str, comments: Iterable["Ignore"]) -> str:
     return text
 
 
-def _about(module: "Module", loop: Plan | Refusal, comments: Iterable["Ignore"]) -> list["Ignore"]:
+def _about(module: "Module", loop: Plan | Refusal | Remark, comments: Iterable["Ignore"]) -> list["Ignore"]:
     import ast
 
     from scanify.analysis.lower.ignores import about

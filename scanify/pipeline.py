@@ -8,7 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from scanify.analysis.plan import Analysis, InitStack, Plan, Refusal, Skipped
+from scanify.analysis.plan import Analysis, InitStack, Plan, Refusal, Remark, Skipped
+from scanify.analysis.remarks.words import may_have_remarks
 from scanify.source.discover import Selection, discover, left_out, walk
 from scanify.source.file import Source
 from scanify.source.notebook.text import is_notebook
@@ -100,8 +101,11 @@ class Project:
         assert source is not None
         return source
 
-    def analyse(self, *, stack: Stack | None = None, texts: Mapping[Path, str] = MappingProxyType({})) -> Analysis:
-        """Every loop over layers in the files named, with `texts` in place of what the files hold."""
+    def analyse(
+        self, *, stack: Stack | None = None, texts: Mapping[Path, str] = MappingProxyType({}), remarks: bool = False
+    ) -> Analysis:
+        """Every loop over layers in the files named, with `texts` in place of what the files hold; and on demand the
+        remarks on stacks and scans that are there already."""
         from scanify.analysis import analyse  # libcst is loaded only by the files that need it
 
         def current(source: Source) -> Source:
@@ -123,8 +127,13 @@ class Project:
             from scanify.analysis.in_cells import in_cells
 
             loops = in_cells(loops, lambda path: current(self.source(path)).text)
+        said: tuple[Remark, ...] = ()
+        if remarks and (telling := [each for each in sources if may_have_remarks(each.text)]):
+            from scanify.analysis.remarks.find import remarks_on
+
+            said = remarks_on(telling, sources, others, self.root, read_current, trees)
         skipped = sorted((*self.skipped, *found.skipped), key=lambda each: each.path)
-        return Analysis(len(self.sources) + len(self.skipped), loops, tuple(skipped))
+        return Analysis(len(self.sources) + len(self.skipped), loops, tuple(skipped), said)
 
     def _with_watchers(
         self,

@@ -1,8 +1,8 @@
 """The rule catalogue: the ids and names in code, and the page of each, which is also its test.
 
-1xx: a loop that was found; 2xx: a loop that is refused; 3xx: a comment that silences nothing; 4xx: what verification
-found. A page is one Markdown file, `rules/SCN205-early-exit.md`. One file per rule with examples that run is the idea
-of ruff's mdtest.
+1xx: a loop that was found; 2xx: a loop that is refused; 3xx: a comment that silences nothing, code around a stack
+(31x) and scans (33x) that hardly do what is meant; 4xx: what verification found. A page is one Markdown file,
+`rules/SCN205-early-exit.md`. One file per rule with examples that run is the idea of ruff's mdtest.
 """
 
 import re
@@ -95,6 +95,17 @@ RULES: tuple[Rule, ...] = (
     Rule("SCN217", "beyond-the-target"),
     Rule("SCN301", "unused-ignore"),
     Rule("SCN302", "unknown-code"),
+    Rule("SCN310", "rank-of-each-leaf"),
+    Rule("SCN311", "norm-of-each-leaf"),
+    Rule("SCN312", "shape-of-each-leaf"),
+    Rule("SCN313", "path-of-each-leaf"),
+    Rule("SCN314", "key-for-each-leaf"),
+    Rule("SCN315", "modules-looked-for"),
+    Rule("SCN317", "leaf-after-leaf"),
+    Rule("SCN318", "fields-walked"),
+    Rule("SCN319", "leaves-saved-without-layout"),
+    Rule("SCN333", "scan-of-one-layer"),
+    Rule("SCN336", "one-weight-for-all-layers"),
     Rule("SCN401", "outputs-differ"),
     Rule("SCN402", "gradients-differ"),
     Rule("SCN403", "remat-without-effect"),

@@ -92,7 +92,7 @@ class TestCheckAsText:
 class TestCheckAsJson:
     def test_is_the_object_other_tools_rely_on(self) -> None:
         document = json.loads(check_json.render(findings(ANALYSIS, {}, HERE)))
-        assert list(document) == ["version", "files", "skipped", "loops", "comments"]
+        assert list(document) == ["version", "files", "skipped", "loops", "comments", "remarks"]
         assert (document["version"], document["files"]) == (1, 4)
         assert document["skipped"] == [{"path": "bad.py", "reason": "line 3: expected an expression"}]
         assert document["loops"][0] == {

@@ -16,14 +16,21 @@ HEADINGS = {
     "3": ("What it means", "Why", "What to do"),
     "4": ("What it means", "Why", "What to do"),
 }
-ROLES = {"before", "after", "left-alone", "refused", "file"}
+ROLES = {"before", "after", "left-alone", "refused", "remarked", "file"}
 OPTIONS = {
     "before": {"stack", "remat", "target", "unsafe", "file"},
     "after": {"file"},
     "left-alone": {"stack"},
     "refused": {"stack", "target", "file"},
+    "remarked": {"file"},
     "file": {"file"},
 }
+
+
+def has_examples(rule: Rule) -> bool:
+    """Those on comments (30x) and on what verification finds have none."""
+    return rule.id[3] != "4" and not rule.id.startswith(("SCN30", "SCN31"))
+
 
 every_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 
@@ -52,12 +59,13 @@ class TestThePages:
 
     @every_rule
     def test_the_headings_are_fixed_and_none_is_empty(self, rule: Rule) -> None:
-        assert tuple(heading for heading, _ in rule.page.sections) == HEADINGS[rule.id[3]]
+        expected = HEADINGS[rule.id[3]] + (("Examples",) if rule.id[3] == "3" and rule.page.examples else ())
+        assert tuple(heading for heading, _ in rule.page.sections) == expected
         assert all(body for _, body in rule.page.sections)
 
     @every_rule
     def test_examples_are_sentences_with_fences_of_known_roles(self, rule: Rule) -> None:
-        assert bool(rule.page.examples) == (rule.id[3] not in "34")
+        assert bool(rule.page.examples) == has_examples(rule)
         for example in rule.page.examples:
             assert example.title[0].isupper() or example.title[0] == "`"
             assert not example.title.endswith(".")
@@ -67,7 +75,9 @@ class TestThePages:
                     continue
                 assert fence.role in ROLES, f"{rule.filename}:{fence.line}"
                 assert {name for name, _ in fence.options} <= OPTIONS[fence.role], f"{rule.filename}:{fence.line}"
-                assert (fence.rule is not None) == (fence.role == "refused"), f"{rule.filename}:{fence.line}"
+                assert (fence.rule is not None) == (fence.role in ("refused", "remarked")), (
+                    f"{rule.filename}:{fence.line}"
+                )
                 ast.parse(fence.code)
 
     @every_rule
@@ -76,8 +86,9 @@ class TestThePages:
         if rule.id[3] == "1":
             assert any(fence.role == "before" for fence in fences)
             assert any(fence.role == "left-alone" for fence in fences)
-        elif rule.id[3] == "2":
+        elif has_examples(rule):
             assert any(fence.rule == rule.id for fence in fences)
+            assert rule.id[3] == "2" or any(fence.role == "left-alone" for fence in fences)
 
     def test_lines_stay_readable(self) -> None:
         for rule in RULES:
@@ -156,6 +167,7 @@ def run_fence(example: Example, fence: Fence, folder: Path) -> tuple[object, Map
 @pytest.mark.parametrize("example", examples())
 def test_every_example_does_what_it_says(example: Example, tmp_path: Path) -> None:
     from scanify.analysis.plan import Plan, Refusal
+    from scanify.pipeline import Project
 
     for index, fence in enumerate(example.fences):
         if fence.role in ("text", "file", "after"):
@@ -166,8 +178,10 @@ def test_every_example_does_what_it_says(example: Example, tmp_path: Path) -> No
         analysis, after, before = run_fence(example, fence, folder)
         assert not analysis.skipped, where
         model = folder / "model.py"
-        if fence.role == "left-alone":
+        if fence.role in ("left-alone", "remarked"):
             assert analysis.loops == (), where
+            remarks = Project.load([folder]).analyse(remarks=True).remarks
+            assert [each.rule for each in remarks] == ([fence.rule] if fence.rule is not None else []), (where, remarks)
             assert after == before, where
         elif fence.role == "refused":
             assert [type(loop) for loop in analysis.loops] == [Refusal], (where, analysis.loops)

@@ -282,6 +282,19 @@ class Refusal:
 
 
 @dataclass(frozen=True)
+class Remark:
+    """A place that does with stacked layers what it hardly means: code that looks at leaves which hold several layers,
+    or a scan that is no loop over them. `remedy` says what to write, `at` is the place that the reason speaks of.
+    """
+
+    place: Place
+    rule: str
+    reason: str
+    remedy: str = ""
+    at: Place | None = None
+
+
+@dataclass(frozen=True)
 class Skipped:
     """A file that was not read, and why. `fails`: whether that is a finding, and not just how it is."""
 
@@ -292,11 +305,13 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Analysis:
-    """What analysing a set of files gives: one verdict a loop, in order of path and line."""
+    """What analysing a set of files gives: one verdict a loop, in order of path and line; and remarks on stacks and
+    scans that are there already, where they were asked for."""
 
     files: int
     loops: tuple[Plan | Refusal, ...] = ()
     skipped: tuple[Skipped, ...] = field(default=())
+    remarks: tuple[Remark, ...] = ()
 
     @property
     def failed(self) -> bool:

@@ -86,10 +86,12 @@ def command(
     no_gitignore: bool,
     no_cache: bool,
 ) -> int:
-    """Report every loop over layers in PATHS: those that can be rewritten, and those that are left as they are and why.
+    """Report every loop over layers in PATHS: those that can be rewritten, and those that are left as they are and why;
+    and code that does with stacks and scans of layers what it hardly means.
 
     PATHS are files and folders, without any the current folder; `-` reads standard input. Exits with 1 if a loop can be
-    rewritten or a file could not be read, and with 0 if not: a loop that is refused does not fail the command.
+    rewritten, a stack is misused or a file could not be read, and with 0 if not: a loop that is refused does not fail
+    the command.
     """
     given = load_project(
         paths, stack, stdin_filename, no_exclude=no_exclude, no_gitignore=no_gitignore, quiet=quiet or show_files
@@ -174,14 +176,15 @@ def _report(given: Given, asked: Asked) -> Report:
     from scanify.report.findings.finding import findings
     from scanify.report.findings.formats import render
 
-    every, config = given.project.analyse(stack=given.stack), replace(given.config, chosen=asked.chosen)
-    loops = tuple(filter(config.wants, every.loops))
-    analysis = replace(every, loops=loops)
+    every = given.project.analyse(stack=given.stack, remarks=True)
+    config = replace(given.config, chosen=asked.chosen)
+    loops, remarks = tuple(filter(config.wants, every.loops)), tuple(filter(config.wants, every.remarks))
+    analysis = replace(every, loops=loops, remarks=remarks)
     idle = [each for each in _comments(given) if config.chosen.takes(each.rule, each.place.path, config.root)]
     texts = given.project.texts()
     found = findings(analysis, texts, Path.cwd(), comments=idle, colour=asked.colour, summary=not asked.quiet)
     rewritable = any(isinstance(loop, Plan) for loop in loops)
-    code = Exit.FINDINGS if rewritable or idle or analysis.failed else Exit.OK
+    code = Exit.FINDINGS if rewritable or remarks or idle or analysis.failed else Exit.OK
     if asked.statistics:
         from scanify.report.findings import statistics
 

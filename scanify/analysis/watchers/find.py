@@ -3,14 +3,16 @@
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from scanify.analysis.facts import Place, Span
 from scanify.analysis.index import Index, Module
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import parent_of
+from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
 from scanify.analysis.watchers.leaf import applied
 from scanify.analysis.watchers.names import callee
 from scanify.analysis.watchers.optimizers import optimizer_reads
+from scanify.analysis.watchers.rules import KEY, LIST, rule_of, rule_of_optimizer
 from scanify.analysis.watchers.tables import (
     BYTES,
     FILTERS,
@@ -82,7 +84,8 @@ def watchers(index: Index) -> tuple[Watcher, ...]:
             problem = index.problems[path]
             cell = Cells(source.text).at(problem.line, problem.line) if is_notebook(path) else None
             place = Place(path, Span(0, 0, problem.line, problem.line), cell)
-            found.append(Watcher(place, f"what cannot be seen, as the file cannot be parsed ({problem.message})"))
+            reads = f"what cannot be seen, as the file cannot be parsed ({problem.message})"
+            found.append(Watcher(place, reads, rule=LIST))
     return tuple(found)
 
 
@@ -99,7 +102,30 @@ def _of_module(index: Index, module: Module, named: set[str]) -> Iterator[Watche
                     key = (found.place.span.line, found.reads)
                     if key not in seen:
                         seen.add(key)
-                        yield found
+                        yield replace(found, rule=_rule(index, module, node, found), node=node)
+
+
+def _rule(index: Index, module: Module, node: ast.AST, found: Watcher) -> str:
+    """The rule of a watcher: what takes leaves one after another and splits a key by their number has one for each."""
+    rule = found.rule or rule_of(found.reads)
+    if rule != LIST:
+        return rule
+    around = next((each for each in ancestors(module, node) if isinstance(each, FUNCTIONS)), None)
+    calls = (each for each in nodes_in(around) if isinstance(each, ast.Call)) if around is not None else ()
+    return KEY if any(_splits_by_number(index, module, each) for each in calls) else LIST
+
+
+def _splits_by_number(index: Index, module: Module, call: ast.Call) -> bool:
+    """`jax.random.split(key, len(leaves))`, `jax.random.split(key, treedef.num_leaves)`."""
+    if len(call.args) != 2 or callee(index, module, call.func) != "jax.random.split":
+        return False
+    match call.args[1]:
+        case ast.Call(func=function):
+            return callee(index, module, function) == "builtins.len"
+        case ast.Attribute(attr=name):
+            return name == "num_leaves"
+        case _:
+            return False
 
 
 def _names_in(imported: str) -> set[str]:
@@ -174,4 +200,4 @@ def _watching(index: Index, module: Module, node: ast.AST, aliases: set[str]) ->
         yield from tree_reads(index, module, node, known)
         reads = optimizer_reads(known)
         if reads is not None:
-            yield Watcher(module.place(node), reads)
+            yield Watcher(module.place(node), reads, rule=rule_of_optimizer(reads))

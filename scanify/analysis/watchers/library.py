@@ -8,6 +8,9 @@ from scanify.analysis.watchers.values import ELEMENTWISE, SAME, TOTAL, Kind, Val
 _FIRST_AXIS = frozenset(f"jax.lax.dynamic_{name}_in_dim" for name in ("slice", "index", "update_slice", "update_index"))
 # What holds the same total in another form.
 _KEEPS = frozenset({"array", "asarray", "float32", "astype", "device_get", "int32", "stop_gradient"})
+_MEANS = frozenset(
+    f"{package}.{name}" for package in ("jax.numpy", "numpy") for name in ("mean", "std", "var", "median")
+)
 _STACKS = frozenset(
     f"{package}.{name}" for package in ("jax.numpy", "numpy") for name in ("stack", "array", "concatenate")
 )
@@ -20,7 +23,10 @@ def called(known: str, given: list[Value], named: dict[str, Value], text: str, n
         return SAME
     bad = next((each for each in every if each.kind is Kind.OTHER), None)
     if bad is not None:
-        return bad
+        # Of a leaf in another form it is a norm all the same: `jnp.linalg.norm(x.ravel())`.
+        return other("a norm of each leaf") if TOTALS.get(known) == "norm" else bad
+    if known in _MEANS and any(each.kind is Kind.ELEMENTWISE for each in given):
+        return other("a mean of each leaf")
     if known in FILLED:
         return ELEMENTWISE if all(each.kind is not Kind.LEAVES for each in every) else other(f"`{known}` of each leaf")
     if known in _STACKS and given and given[0].kind is Kind.LEAVES and not named:

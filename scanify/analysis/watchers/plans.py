@@ -9,6 +9,7 @@ from scanify.analysis.index import Index
 from scanify.analysis.plan import Called, Holds, InitStack, Plan, Refusal
 from scanify.analysis.watchers.find import watchers
 from scanify.analysis.watchers.held import may_hold
+from scanify.analysis.watchers.rules import PATH, RANK
 from scanify.analysis.watchers.tables import OPTAX_PER_LEAF, PER_LEAF_PACKAGES
 from scanify.analysis.watchers.watcher import Watcher
 
@@ -69,15 +70,18 @@ def _sees(watcher: Watcher, index: Index, places: Sequence[Place], name: str) ->
 
 def _said(watcher: Watcher) -> str:
     return (
-        f"{watcher.place} reads {watcher.reads}: that changes where layers are stacked when they are built; "
-        f"`--stack call` leaves the parameters as they are{_instead(watcher.reads)}"
+        f"{watcher.place} reads {watcher.reads} ({watcher.rule}): that changes where layers are stacked when they are "
+        "built; "
+        f"`--stack call` leaves the parameters as they are{_instead(watcher)}"
     )
 
 
-def _instead(reads: str) -> str:
+def _instead(watcher: Watcher) -> str:
     """What shows an optimiser, or a mask for one, the layers of a stack as those of a list."""
-    if reads == "the rank of each leaf":
+    if watcher.reads == "the rank of each leaf" and watcher.rule == RANK:
         return ", and scanify.optim has weight_decay_mask, a mask by the rank in a layer, and per_layer for optimizers"
-    if reads in OPTIMISERS:
+    if watcher.rule == PATH:
+        return ", and scanify.optim.label_tree labels a stack as the list of its layers"
+    if watcher.reads in OPTIMISERS:
         return ", and scanify.optim.per_layer(optimizer) sees each layer by itself"
     return ""

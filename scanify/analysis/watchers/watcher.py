@@ -1,6 +1,7 @@
 """One place in the project that looks at the leaves of trees in a way that depends on how layers are stored."""
 
-from dataclasses import dataclass
+import ast
+from dataclasses import dataclass, field
 
 from scanify.analysis.facts import Place
 from scanify.analysis.index import Definition
@@ -13,7 +14,9 @@ class Watcher:
     `classes` are the classes whose instances alone it looks for, where it does: it sees nothing of layers that hold
     none of them. They are definitions of the project, or qualified names. `attributes` are the names of the fields that
     alone it reads, where it reads some by name. `element_of` is the field of which it looks at one element alone, as in
-    `jax.tree.leaves(model.layers[0])`: a stack gives the same layer there.
+    `jax.tree.leaves(model.layers[0])`: a stack gives the same layer there. `rule` is the rule whose page says what to
+    write instead; `node` is the code that looks, None for a file that cannot be parsed, and `tree` the expression of
+    what it looks at, where there is one.
     """
 
     place: Place
@@ -21,3 +24,6 @@ class Watcher:
     classes: tuple[Definition | str, ...] = ()
     attributes: frozenset[str] | None = None
     element_of: str | None = None
+    rule: str = ""
+    node: ast.AST | None = field(default=None, compare=False, repr=False)
+    tree: ast.expr | None = field(default=None, compare=False, repr=False)

@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 
 from scanify.analysis.facts import Place
-from scanify.analysis.plan import Analysis, Plan, Refusal, Skipped
+from scanify.analysis.plan import Analysis, Plan, Refusal, Remark, Skipped
 from scanify.report.sentences import found, plural, refused, shorten, shown
 from scanify.source.notebook.magics import original
 
@@ -56,8 +56,8 @@ class Mark:
 
 @dataclass(frozen=True)
 class Finding:
-    """One loop over layers, or a file that was not read. `hints` are what else there is to say, each with its kind;
-    `related` is the place that the message speaks of, where that is not the loop."""
+    """One loop over layers, a remark, or a file that was not read. `hints` are what else there is to say, each with its
+    kind; `related` is the place that the message speaks of, where that is not the loop."""
 
     rule: str
     level: Level
@@ -126,6 +126,8 @@ class Findings:
             text += f" ({unsafe} unsafe)" if unsafe else ""
             text += f", {left} left alone" if left else ""
         text += f"; {plural(len(self.analysis.skipped), 'file')} skipped" if self.analysis.skipped else ""
+        remarks = plural(len(self.analysis.remarks), "remark")
+        text += f"; {remarks} on stacks and scans" if self.analysis.remarks else ""
         text += f"; {plural(self.comments, 'comment')} without effect" if self.comments else ""
         return f"{text}."
 
@@ -139,13 +141,15 @@ def findings(
     colour: bool = False,
     summary: bool = True,
 ) -> Findings:
-    """The loops of an analysis with the comments that silence nothing, then the files that were not read. `texts` are
-    those of the files."""
+    """The loops and remarks of an analysis with the comments that silence nothing, then the files that were not read.
+    `texts` are those of the files."""
     loops = [(loop.place, _loop(loop, texts, folder)) for loop in analysis.loops]
-    idle = [(each.place, Finding(each.rule, each.level, each.message, mark_of(each.place, texts))) for each in comments]
+    said = list(comments)
+    idle = [(each.place, Finding(each.rule, each.level, each.message, mark_of(each.place, texts))) for each in said]
+    idle += [(each.place, _remark(each, texts, folder)) for each in analysis.remarks]
     both = sorted([*loops, *idle], key=lambda each: (str(each[0].path), each[0].span.start)) if idle else loops
     skipped = [_skipped(each, folder) for each in analysis.skipped]
-    return Findings(analysis, (*(each for _, each in both), *skipped), folder, colour, summary, len(idle))
+    return Findings(analysis, (*(each for _, each in both), *skipped), folder, colour, summary, len(said))
 
 
 def _loop(loop: Plan | Refusal, texts: Mapping[Path, str], folder: Path) -> Finding:
@@ -158,6 +162,13 @@ def _loop(loop: Plan | Refusal, texts: Mapping[Path, str], folder: Path) -> Find
     helps = (("help", shorten(loop.remedy, folder)),) if loop.remedy else ()
     related = mark_of(loop.at, texts) if loop.at is not None else None
     return Finding(loop.rule, Level.NOTE, refused(loop, folder), mark, helps, related)
+
+
+def _remark(each: Remark, texts: Mapping[Path, str], folder: Path) -> Finding:
+    related = mark_of(each.at, texts) if each.at is not None else None
+    helps = (("help", shorten(each.remedy, folder)),) if each.remedy else ()
+    message = shorten(each.reason, folder)
+    return Finding(each.rule, Level.WARNING, message, mark_of(each.place, texts), helps, related)
 
 
 def _skipped(each: Skipped, folder: Path) -> Finding:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from scanify.analysis.plan import Plan, Refusal
+from scanify.analysis.plan import Plan, Refusal, Remark
 from scanify.report.findings.finding import Findings
 from scanify.report.sentences import found, shorten, shown
 
@@ -30,10 +30,24 @@ def render(every: Findings) -> str:
                 "reason": each.message,
             }
             for each in every.items
-            if each.rule.startswith("SCN3")
+            if each.rule in ("SCN301", "SCN302")
         ],
+        "remarks": [_remark(each, folder) for each in analysis.remarks],
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _remark(each: Remark, folder: Path) -> dict[str, Any]:
+    lines = each.place.cell or each.place.span
+    return {
+        "path": shown(each.place.path, folder),
+        "cell": each.place.cell.number if each.place.cell is not None else None,
+        "line": lines.line,
+        "end_line": lines.end_line,
+        "rule": each.rule,
+        "reason": shorten(each.reason, folder),
+        "remedy": shorten(each.remedy, folder),
+    }
 
 
 def _loop(loop: Plan | Refusal, folder: Path) -> dict[str, Any]:

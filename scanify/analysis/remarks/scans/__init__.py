@@ -1,0 +1,1 @@
+"""Scans that exist and are wrong, a file for each rule."""

@@ -1,0 +1,36 @@
+"""Lifted scans over layers that give all of them the weights of one."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.plan import Remark
+from scanify.analysis.remarks.scans.forms import LINEN, REMAT_SCAN, asked
+from scanify.analysis.remarks.seen import Seen, keyword
+
+RULE = "SCN336"
+_COUNTS_LAYERS = re.compile(r"(?:^|_)(?:layers?|blocks?|depth)(?:_|$)", re.IGNORECASE)
+_REMEDY = 'write `variable_axes={"params": 0}` and `split_rngs={"params": True}`, without `variable_broadcast`'
+
+
+def remarks(seen: Seen, call: ast.Call) -> Iterator[Remark]:
+    """`nn.scan(Block, variable_broadcast="params", length=n_layers)`: over steps of time that would be right."""
+    known = asked(seen, call)
+    length = keyword(call, "lengths" if known in REMAT_SCAN else "length") if known in REMAT_SCAN | LINEN else None
+    shared = keyword(call, "variable_broadcast")
+    if length is None or shared is None or not counts_layers(length) or not _has_params(shared):
+        return
+    reason = f"all layers have the weights of one: `params` is broadcast over `{seen.code(length)}`"
+    yield seen.remark(call, RULE, reason, _REMEDY, shared)
+
+
+def counts_layers(length: ast.expr) -> bool:
+    """Whether a number is called a number of layers."""
+    names = (each.id if isinstance(each, ast.Name) else getattr(each, "attr", "") for each in nodes_in(length))
+    return any(_COUNTS_LAYERS.search(name) for name in names)
+
+
+def _has_params(shared: ast.expr) -> bool:
+    """`"params"`, `["params", "cache"]`, `True`: what is broadcast."""
+    return any(isinstance(each, ast.Constant) and each.value in ("params", True) for each in nodes_in(shared))
