@@ -108,10 +108,18 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = config.cache.mkdir(_PROGRAMS)
     if not hasattr(config, "workerinput"):  # a worker forgets nothing, as others read it
         _forget_many(folder)
-    # Before anything imports jax.
-    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder / f"jax-{version('jax')}")
-    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
-    os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
+    _set("jax_compilation_cache_dir", str(folder / f"jax-{version('jax')}"))
+    _set("jax_persistent_cache_min_compile_time_secs", 0)
+    _set("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def _set(name: str, value: str | int) -> None:
+    """For this process and its children. Where a file of a folder is named, the folder's conftest has imported jax by now."""
+    os.environ[name.upper()] = str(value)
+    if "jax" in sys.modules:
+        import jax
+
+        jax.config.update(name, value)
 
 
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:

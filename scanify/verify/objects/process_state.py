@@ -6,6 +6,7 @@ filters of warnings, and what NumPy does about errors.
 
 from __future__ import annotations
 
+import pickle
 import random
 import warnings
 from collections.abc import Callable
@@ -16,7 +17,7 @@ import numpy as np
 # What it is, in words, with what reads it and what puts it back.
 _STATES: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "the state of `random`": (random.getstate, random.setstate),
-    "the state of `numpy.random`": (lambda: np.random.get_state(legacy=True), np.random.set_state),
+    "the state of `numpy.random`": (lambda: _drawn(), lambda old: np.random.set_state(pickle.loads(old))),
     "the filters of `warnings`": (lambda: list(warnings.filters), lambda old: _refill(old)),
     "what NumPy does about errors": (np.geterr, lambda old: np.seterr(**old)),
 }
@@ -36,6 +37,11 @@ class ProcessState:
     def put_back(self) -> None:
         for name in self.changed():
             _STATES[name][1](self._old[name])
+
+
+def _drawn() -> bytes:
+    """Of a generator's six hundred words a text takes a millisecond, and a verification asks some thirty times."""
+    return pickle.dumps(np.random.get_state(legacy=True))
 
 
 def _refill(old: Any) -> None:
