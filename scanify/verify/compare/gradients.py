@@ -86,7 +86,7 @@ def _all(subject: Subject, traced: Traced, policy: Policy, untested: str) -> Gra
 
 
 def second_derivatives(subject: Subject, untested: str) -> Once:
-    """The verdict on Hessian-vector products, of all inexact leaves along all of them."""
+    """The verdict on Hessian-vector products, of all inexact leaves along all of them and the cotangents."""
     if subject.original.gradient is None:
         return Once(None, f"no second derivatives, as the original raises {subject.original.raised}")
     found = _second(subject, None, untested)
@@ -97,8 +97,9 @@ def _second(subject: Subject, policy: Policy, untested: str) -> Verdict | None:
     both = _both(subject, Job("second"), policy)
     if both is None or isinstance(both, Verdict):
         return both
-    more = [f"cotangent of {subject.comparison.outputs[i]}" for i in subject.comparison.inexact]
-    more += [f"tangent of {subject.both.found.names[i]}" for i in differentiated(subject.both.avals)]
+    cotangents = [f"cotangent of {subject.comparison.outputs[i]}" for i in subject.comparison.inexact]
+    moved = [subject.both.found.names[i] for i in differentiated(subject.both.avals)]
+    more = [*cotangents, *(f"tangent of {name}" for name in (*moved, *cotangents))]
     what, asked = "second derivatives", functools.partial(judge, subject, *both, compare_second)
     return asked(more=more, policy=policy, untested=untested, cotangents=len(more), what=what)
 

@@ -28,13 +28,18 @@ def jvp(program: Version, leaves: Sequence[Any], tangents: Sequence[Any], at: Se
 
 
 def second(program: Version, leaves: Sequence[Any], cotangents: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-    """Hessian-vector products: how the gradients move with the inexact leaves, and with nothing else."""
+    """Hessian-vector products: how the gradients move with the inexact leaves and with the cotangents.
+
+    The cotangents move, too, since jax leaves out the tangent of what does not: a loop then lacks terms that a scan,
+    which carries zeros, has as zero times a first derivative. So no program that is compared has such zeros.
+    """
     at = differentiated(leaves)
 
-    def inner(*moved: Any) -> list[Any]:
-        return gradients(program, _with(leaves, at, moved), cotangents)[: len(at)]
+    def inner(moved: Sequence[Any], pulled: Sequence[Any]) -> list[Any]:
+        return gradients(program, _with(leaves, at, moved), pulled)[: len(at)]
 
-    return list(jax.jvp(inner, tuple(leaves[i] for i in at), tuple(tangents))[1])
+    given = [leaves[i] for i in at], list(cotangents)
+    return list(jax.jvp(inner, given, (list(tangents[: len(at)]), list(tangents[len(at) :])))[1])
 
 
 def _with(leaves: Sequence[Any], at: Sequence[int], moved: Sequence[Any]) -> list[Any]:

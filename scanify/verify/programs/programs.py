@@ -65,8 +65,9 @@ def _gradient(program: Version, avals: Sequence[Any], job: Job) -> ClosedJaxpr:
 
 
 def _second(program: Version, avals: Sequence[Any], job: Job) -> ClosedJaxpr:
-    given = _cotangents(program, avals), _moves(avals, differentiated(avals))
-    return jax.make_jaxpr(lambda *each: second(program, *each))(avals, *given)
+    cotangents = _cotangents(program, avals)
+    moves = [*_moves(avals, differentiated(avals)), *cotangents]
+    return jax.make_jaxpr(lambda *each: second(program, *each))(avals, cotangents, moves)
 
 
 def _jvp(program: Version, avals: Sequence[Any], job: Job) -> ClosedJaxpr:

@@ -110,9 +110,9 @@ def jvp_of(only: Sequence[int] | None, program: Version, leaves: _Arrays, rng: n
 
 
 def second_of(program: Version, leaves: _Arrays, rng: np.random.Generator) -> Function:
-    """How the gradients move with the leaves."""
+    """How the gradients move with the leaves and the cotangents."""
     cotangents = _cotangents(program, leaves, rng)
-    tangents = [noise(rng, leaves[i]) for i in differentiated(leaves)]
+    tangents = [noise(rng, each) for each in (*(leaves[i] for i in differentiated(leaves)), *cotangents)]
     function = jax.jit(lambda xs, cts, moves: second(program, xs, cts, moves))
     return lambda given: _listed(function(list(given), cotangents, tangents))
 
