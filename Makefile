@@ -2,7 +2,7 @@
 # `make help` lists the targets; `make test PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test branches check pyright bench bench-static matrix corpus each-file packages rewritten fuzz fuzz-traps fuzz-models fuzz-runtime fuzz-reroll soundness mutants certificates precommit-test clean
+.PHONY: help docs demo test branches check pyright bench bench-static matrix corpus each-file packages rewritten fuzz fuzz-traps fuzz-models fuzz-runtime fuzz-reroll soundness mutants certificates precommit-test clean
 
 # The first interpreter that runs (a pyenv shim may exist and not run), is new enough and can make environments. pyenv's
 # versions are looked for where it says that they are, and where it is installed itself: without PYENV_ROOT it says ~/.pyenv.
@@ -51,6 +51,19 @@ pyright: $(VENV)/$(STAMP) ## what pyright finds in rewritten programs and not in
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pyright
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m tests.emit.typechecked
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest -q tests/nn/test_types.py
+
+docs: .venv-docs/$(STAMP) ## the documentation as a site, in site/; a warning is an error
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict
+	@echo "site/index.html"
+
+# It has mkdocs alone: the reference is read from the sources, and nothing of them is imported.
+.venv-docs/$(STAMP): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "make: no Python 3.11 or later found; give its path with PYTHON=..." >&2; exit 1; }
+	rm -rf .venv-docs
+	"$(PYTHON)" -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --group docs
+	@touch $@
 
 bench: $(VENV)/bench ## what is timed: the command's start, stacks of layers against loops (ARGS="--layers 4,12"), a jitted constructor, verification
 	$(BIN)/python tests/benchmarks/start.py
@@ -113,7 +126,7 @@ precommit-test: $(VENV)/$(STAMP) ## the hooks, with the real pre-commit
 	SCANIFY_PRECOMMIT=1 $(BIN)/python -m pytest -q tests/test_precommit.py
 
 clean: ## remove the environments and caches
-	rm -rf .venv .venv-311 .venv-313 .mypy_cache .pytest_cache .ruff_cache .coverage .coverage.*
+	rm -rf .venv .venv-311 .venv-313 .venv-docs site .mypy_cache .pytest_cache .ruff_cache .coverage .coverage.*
 
 # $(1): the environment, $(2): the variable that names the interpreter, $(3): what it should be, $(4): requirements
 # beside the project's. The interpreter is looked for only when an environment has to be made.
