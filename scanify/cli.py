@@ -10,7 +10,7 @@ import click
 import scanify
 from scanify.errors import CheckFailed, Exit, ScanifyError
 
-COMMANDS = ("check", "rewrite", "verify", "profile", "case", "convert", "config", "explain", "rules")
+COMMANDS = ("check", "rewrite", "verify", "profile", "case", "convert", "config", "explain", "rules", "server")
 
 DEEPEST = 12_000
 

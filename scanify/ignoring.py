@@ -14,6 +14,7 @@ from scanify.rules import RULES
 if TYPE_CHECKING:
     from scanify.analysis.index.module import Module
     from scanify.analysis.lower.ignores import Ignore
+    from scanify.report.findings.finding import Comment
 
 UNUSED, UNKNOWN = "SCN301", "SCN302"
 
@@ -42,18 +43,37 @@ def idle(project: Project, stack: Stack | None) -> tuple[Idle, ...]:
 
     index = Index(project.root, [*marked], project.read)
     modules = {path: module for path in index.paths if (module := index.module_at(path)) is not None}
-    comments = {path: ignores(module) for path, module in modules.items()}
-    texts = {path: _blanked(module.text, comments[path]) for path, module in modules.items()}
+    asked = {path: ignores(module) for path, module in modules.items()}
+    texts = {path: _blanked(module.text, asked[path]) for path, module in modules.items()}
     said = project.analyse(stack=stack, texts=texts, remarks=True)
     found: list[Idle] = []
     for path, module in modules.items():
         here = [each for each in (*said.loops, *said.remarks) if each.place.path == path]
-        silenced: dict[Ignore, set[str]] = {each: set() for each in comments[path]}
+        silenced: dict[Ignore, set[str]] = {each: set() for each in asked[path]}
         for one in here:
-            for each in _about(module, one, comments[path]):
+            for each in _about(module, one, asked[path]):
                 silenced[each].add(one.rule)
         found += [idle for each, rules in silenced.items() if (idle := _idle(module, each, rules)) is not None]
     return tuple(sorted(found, key=lambda each: (each.place.path, each.place.span.start)))
+
+
+def comments(project: Project, stack: Stack | None) -> "list[Comment]":
+    """What is said of the idle comments."""
+    from scanify.chosen import near
+    from scanify.report.findings.finding import Comment, Level
+    from scanify.report.sentences import listed
+
+    said = []
+    for each in idle(project, stack):
+        for code in each.unknown:
+            text = f"no rule begins with {code!r}{near(code)}"
+            said.append(Comment(each.place, UNKNOWN, Level.ERROR, text))
+        codes = [code for code in each.codes if code not in each.unknown]
+        if codes or not each.codes:
+            of = f" with {listed(codes)}" if codes else ""
+            text = f"the comment silences nothing{of}; `scanify check --fix-ignores` takes it out"
+            said.append(Comment(each.place, UNUSED, Level.WARNING, text))
+    return said
 
 
 def without(texts: Mapping[Path, str], found: Iterable[Idle]) -> dict[Path, str]:

@@ -51,7 +51,7 @@ class Project:
         found = [read(normal(file)) for file in discover(given, selection)]
         sources = [each for each in found if isinstance(each, Source)]
         skipped = [each for each in found if isinstance(each, Skipped)]
-        return cls(sources, skipped, selection.root, _project_files(selection))
+        return cls(sources, skipped, selection.root, project_files(selection))
 
     @classmethod
     def of_text(cls, data: bytes, path: Path, *, root: Path, selection: Selection | None = None) -> "Project":
@@ -60,7 +60,7 @@ class Project:
         Without a `selection` nothing is known but this text and what it imports.
         """
         source = decode(normal(path), data)
-        others = _project_files(selection) if selection is not None else tuple
+        others = project_files(selection) if selection is not None else tuple
         if isinstance(source, Source):
             return cls([source], [], root, others)
         return cls([], [source], root, others)
@@ -155,7 +155,7 @@ class Project:
         return tuple(sorted(files_of(plan) - {source.path for source in self.sources}))
 
 
-def _project_files(selection: Selection) -> Callable[[], list[Path]]:
+def project_files(selection: Selection) -> Callable[[], list[Path]]:
     """Lists a project's files: those that `exclude` leaves out are not reported and not changed, and yet known."""
     return lambda: [normal(path) for path in walk(selection.root, replace(selection, exclude=()))]
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -23,9 +23,6 @@ from scanify.commands.kept import Kept, Report
 from scanify.config import Config
 from scanify.errors import Exit, ScanifyError
 from scanify.report.findings.formats import COLOURED, FORMATS
-
-if TYPE_CHECKING:
-    from scanify.report.findings.finding import Comment
 
 # Seconds of CPU time that an analysis must take for its report to be kept.
 WORTH_KEEPING = 0.5
@@ -150,29 +147,8 @@ def _fixed(given: Given) -> Given:
     return replace(given, project=project.with_texts(texts))
 
 
-def _comments(given: Given) -> "list[Comment]":
-    """What is said of the comments that silence nothing."""
-    from scanify.chosen import near
-    from scanify.ignoring import UNKNOWN, UNUSED, idle
-    from scanify.report.findings.finding import Comment, Level
-    from scanify.report.sentences import listed
-
-    said = []
-    for each in idle(given.project, given.stack):
-        for code in each.unknown:
-            text = f"no rule begins with {code!r}{near(code)}"
-            said.append(Comment(each.place, UNKNOWN, Level.ERROR, text))
-        codes = [code for code in each.codes if code not in each.unknown]
-        if codes or not each.codes:
-            of = f" {listed(codes)}" if codes else ""
-            text = (
-                f"the comment silences nothing{' with' if of else ''}{of}; `scanify check --fix-ignores` takes it out"
-            )
-            said.append(Comment(each.place, UNUSED, Level.WARNING, text))
-    return said
-
-
 def _report(given: Given, asked: Asked) -> Report:
+    from scanify.ignoring import comments
     from scanify.report.findings.finding import findings
     from scanify.report.findings.formats import render
 
@@ -180,7 +156,8 @@ def _report(given: Given, asked: Asked) -> Report:
     config = replace(given.config, chosen=asked.chosen)
     loops, remarks = tuple(filter(config.wants, every.loops)), tuple(filter(config.wants, every.remarks))
     analysis = replace(every, loops=loops, remarks=remarks)
-    idle = [each for each in _comments(given) if config.chosen.takes(each.rule, each.place.path, config.root)]
+    said = comments(given.project, given.stack)
+    idle = [each for each in said if config.chosen.takes(each.rule, each.place.path, config.root)]
     texts = given.project.texts()
     found = findings(analysis, texts, Path.cwd(), comments=idle, colour=asked.colour, summary=not asked.quiet)
     rewritable = any(isinstance(loop, Plan) for loop in loops)

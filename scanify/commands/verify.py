@@ -34,6 +34,7 @@ from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, rewrite_sources
 from scanify.report.diff import render as render_diff
 from scanify.report.sentences import shown
+from scanify.verdicts import keep_verdict
 
 if TYPE_CHECKING:
     from scanify.verify.verdict import Verification
@@ -202,6 +203,8 @@ def _rewritten(given: Given, run: CaseRun, policies: tuple[str, ...], *, measure
     if not given.policy_at_run_time:
         compared, requested = (None,), None  # as it is written
     result = verify_outcome(outcome, given.project, run, requested=requested, measure=measure, policies=compared)
+    if run.cache is not None:
+        keep_verdict(given.config.root, {path: outcome.before[path] for path in outcome.changes}, result)
     if advise and result.good:
         found = advice_on(partial(verify_outcome, outcome, given.project, run, requested=None))
         result = replace(result, advice=found)

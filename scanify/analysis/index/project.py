@@ -3,7 +3,7 @@
 import ast
 import builtins
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from scanify.analysis.index.layout import LIBRARIES, keeps_source, locate
@@ -21,7 +21,7 @@ class Index:
 
     `sources` are those that were read; `read` gives others below `root` where an import leads to them. Files are
     parsed when they are asked for and kept in `trees`, beside those that are parsed already; `problems` are those that
-    could not be parsed.
+    could not be parsed. `modules` are those of an earlier index that are the same.
     """
 
     def __init__(
@@ -30,13 +30,14 @@ class Index:
         sources: Iterable[Source],
         read: Callable[[Path], Source | None] | None = None,
         trees: dict[Path, ast.Module | Problem] | None = None,
+        modules: Mapping[Path, Module] | None = None,
     ) -> None:
         self.root = root
         self.problems: dict[Path, Problem] = {}
         self._read = read
         self._trees = trees if trees is not None else {}
         self._sources: dict[Path, Source | None] = {source.path: source for source in sources}
-        self._modules: dict[Path, Module | None] = {}
+        self._modules: dict[Path, Module | None] = {**modules} if modules is not None else {}
         self._words: dict[Path, frozenset[str]] = {}
         self._sorted: tuple[int, tuple[Path, ...]] = (-1, ())
         self._texts: list[str] = []  # of the paths in order

@@ -1,6 +1,6 @@
 """All decisions about a project: loops are found, their functions run, and the decisions brought into line."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,14 +33,18 @@ _BELOW = frozenset({"equinox", "jax", "jaxtyping"})
 _NOTHING_GAINED = ("SCN202", "SCN203", "SCN215")
 
 
-def decisions(index: Index, paths: Iterable[Path], choices: Choices) -> list[Plan | Refusal]:
+def decisions(
+    index: Index, paths: Iterable[Path], choices: Choices, among: Callable[[Loop], bool] | None = None
+) -> list[Plan | Refusal]:
     """A decision for every loop over modules in some files of a project.
 
-    All loops of the project are decided about, so that the answer for a file is the same whatever else is asked for.
+    All loops of the project are decided about, so that the answer for a file is the same whatever else is asked for;
+    with `among` those alone that it says yes to, which is a first answer, soon and without regard to the others.
     """
     run = Interpreter(index)
-    asked = set(paths)
-    decided, final = _heeded(index, [(fact, decide(run, choices, fact)) for fact in facts_of(run, index.paths)])
+    asked = list(dict.fromkeys(paths))
+    facts = facts_of(run, index.paths if among is None else asked, among)
+    decided, final = _heeded(index, [(fact, decide(run, choices, fact)) for fact in facts])
     for _ in range(_ROUNDS):
         stays = left_behind(decided, final)
         if not stays:
@@ -78,10 +82,11 @@ def _together(index: Index, decided: Decided) -> list[Plan | Refusal]:
     return in_line(index, found)
 
 
-def facts_of(run: Interpreter, paths: Collection[Path]) -> list[LoopFact]:
-    """What is known of every loop over modules in some files."""
+def facts_of(run: Interpreter, paths: Collection[Path], among: Callable[[Loop], bool] | None = None) -> list[LoopFact]:
+    """What is known of every loop over modules in some files, or of those that `among` says yes to."""
     explorer = Explorer(run)
-    loops = _that_may_walk_modules(run, [loop for path in paths for loop in _loops_at(run.index, path)])
+    found = [loop for path in paths for loop in _loops_at(run.index, path)]
+    loops = _that_may_walk_modules(run, found if among is None else list(filter(among, found)))
     if not loops:
         return []
     _run_functions(run, explorer, loops)

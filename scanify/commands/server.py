@@ -1,0 +1,24 @@
+"""`scanify server`: what editors talk to."""
+
+import click
+
+from scanify.errors import Exit, ScanifyError
+
+
+@click.command("server", short_help="Tell an editor what is found while somebody types.")
+def command() -> int:
+    """Speak the language server protocol on standard input and output.
+
+    Editors start it: `docs/how-to/editors.md` says how. It needs pygls: `pip install 'scanify-jax[server]'`.
+    """
+    try:
+        import pygls  # noqa: F401
+    except ModuleNotFoundError:
+        raise ScanifyError(
+            "`scanify server` needs pygls, which is not installed where scanify is; "
+            "`pip install 'scanify-jax[server]'` brings it"
+        ) from None
+    from scanify.server.app import server
+
+    server.start_io()
+    return Exit.OK

@@ -1,0 +1,65 @@
+"""Findings as the protocol has them: places in the units of the client, diagnostics, hovers."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from lsprotocol import types
+from pygls.workspace import PositionCodec
+
+from scanify.report.findings.finding import Finding, Level
+from scanify.rules import find_rule, pages_folder
+
+_SEVERITIES = {
+    Level.ERROR: types.DiagnosticSeverity.Error,
+    Level.WARNING: types.DiagnosticSeverity.Warning,
+    Level.NOTE: types.DiagnosticSeverity.Hint,
+}
+# What of a page a hover leaves out: examples are long, and the page itself is one action away.
+_LEFT_OUT = ("Examples",)
+
+
+def range_of(finding: Finding, lines: Sequence[str], codec: PositionCodec) -> types.Range:
+    """Where a finding stands: on its first line, as far as that belongs to it."""
+    mark = finding.mark
+    row = min(mark.line, max(len(lines), 1)) - 1
+    whole = types.Range(types.Position(row, mark.column - 1), types.Position(row, max(mark.end, mark.column) - 1))
+    return codec.range_to_client_units([f"{line}\n" for line in lines], whole)
+
+
+def diagnostic(finding: Finding, lines: Sequence[str], codec: PositionCodec) -> types.Diagnostic:
+    message = "\n".join([finding.message, *(f"{kind}: {hint}" for kind, hint in finding.hints)])
+    return types.Diagnostic(
+        range=range_of(finding, lines, codec),
+        message=message,
+        severity=_SEVERITIES[finding.level],
+        code=finding.rule,
+        code_description=types.CodeDescription(page_uri(finding.rule)),
+        source="scanify",
+        tags=[types.DiagnosticTag.Unnecessary] if finding.rule == "SCN301" else None,
+    )
+
+
+def page_uri(rule: str) -> str:
+    """The page of a rule as it lies in the installation."""
+    return (pages_folder() / find_rule(rule).filename).as_uri()
+
+
+def hover_text(findings: Sequence[Finding], verdict: str) -> str:
+    """What is found on a line, what its rule says, and what the last verification of the file said."""
+    parts = []
+    for each in findings:
+        page = find_rule(each.rule).page
+        hints = "".join(f"\n- *{kind}*: {hint}" for kind, hint in each.hints)
+        sections = "".join(
+            f"\n\n**{title}**\n\n{text.strip()}" for title, text in page.sections if title not in _LEFT_OUT
+        )
+        parts.append(f"**{each.rule}** {each.message}{hints}\n\n{page.summary}{sections}")
+    return "\n\n---\n\n".join([*parts, *([verdict] if verdict else [])])
+
+
+def path_of(uri: str) -> Path | None:
+    """The file that a URI names; None for what is no file."""
+    from pygls.uris import to_fs_path, urlparse
+
+    name = to_fs_path(uri) if urlparse(uri)[0] == "file" else None
+    return Path(name) if name else None
