@@ -1,14 +1,14 @@
 """The comments that silence loops, held against what would be found without them: which silence nothing, which name no
 rule, and the texts without those."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scanify.analysis.facts import Place, Span
 from scanify.analysis.plan import Plan, Refusal, Remark
-from scanify.pipeline import Project, Stack
+from scanify.pipeline import Project, Stack, for_target
 from scanify.rules import RULES
 
 if TYPE_CHECKING:
@@ -32,7 +32,32 @@ class Idle:
     text: str
 
 
-def idle(project: Project, stack: Stack | None) -> tuple[Idle, ...]:
+@dataclass(frozen=True)
+class For:
+    """What loops are to become, which says what is found of them: where they are stacked, the target and the policy."""
+
+    stack: Stack | None = None
+    target: str = "scanify"
+    policy: str | None = None
+
+
+def silenced(project: Project, loops: Sequence[Plan | Refusal]) -> "list[Plan | Refusal]":
+    """Those of some loops of which a comment says that they are not to be told for their rule."""
+    from scanify.analysis.index import Index
+    from scanify.analysis.lower.ignores import MARK, ignores
+
+    marked = [source for source in project.sources if MARK in source.text]
+    index = Index(project.root, marked, project.read)
+    found = []
+    for loop in loops:
+        module = index.module_at(loop.place.path) if any(loop.place.path == each.path for each in marked) else None
+        comments = _about(module, loop, ignores(module)) if module is not None else []
+        if any(code and loop.rule.startswith(code.upper()) for each in comments for code in each.codes or ()):
+            found.append(loop)
+    return found
+
+
+def idle(project: Project, made: For) -> tuple[Idle, ...]:
     """The idle comments of the files that were named. What is known of the project is the same but for the comments."""
     from scanify.analysis.lower.ignores import MARK, Ignore, ignores
 
@@ -45,7 +70,8 @@ def idle(project: Project, stack: Stack | None) -> tuple[Idle, ...]:
     modules = {path: module for path in index.paths if (module := index.module_at(path)) is not None}
     asked = {path: ignores(module) for path, module in modules.items()}
     texts = {path: _blanked(module.text, asked[path]) for path, module in modules.items()}
-    said = project.analyse(stack=stack, texts=texts, remarks=True)
+    said = project.analyse(stack=made.stack, texts=texts, remarks=True)
+    said = for_target(project, said, made.target, made.stack, made.policy, texts)
     found: list[Idle] = []
     for path, module in modules.items():
         here = [each for each in (*said.loops, *said.remarks) if each.place.path == path]
@@ -57,14 +83,14 @@ def idle(project: Project, stack: Stack | None) -> tuple[Idle, ...]:
     return tuple(sorted(found, key=lambda each: (each.place.path, each.place.span.start)))
 
 
-def comments(project: Project, stack: Stack | None) -> "list[Comment]":
+def comments(project: Project, made: For) -> "list[Comment]":
     """What is said of the idle comments."""
     from scanify.chosen import near
     from scanify.report.findings.finding import Comment, Level
     from scanify.report.sentences import listed
 
     said = []
-    for each in idle(project, stack):
+    for each in idle(project, made):
         for code in each.unknown:
             text = f"no rule begins with {code!r}{near(code)}"
             said.append(Comment(each.place, UNKNOWN, Level.ERROR, text))

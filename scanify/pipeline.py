@@ -197,14 +197,14 @@ def rewrite_sources(
     become, by its name. Of loops that are not `wanted` nothing is said, and they stay. Raises CheckFailed where an edit
     breaks one of the checks that every edit must pass.
     """
-    policy = "False" if remat == "none" else remat
-    analysis = _for_target(project, project.analyse(stack=stack), target, stack, policy)
+    policy = _expression(remat)
+    analysis = for_target(project, project.analyse(stack=stack), target, stack, remat)
     plans = [loop for loop in analysis.loops if isinstance(loop, Plan)]
     beyond = tuple((plan, files) for plan in plans if wanted(plan) and (files := project.not_named(plan)))
     within = [plan for plan in plans if not project.not_named(plan)]
     applied = _together([plan for plan in within if wanted(plan) and accept(plan)], plans, target)
     held = tuple(_held(plan) for plan in within if wanted(plan) and plan not in applied)
-    told = replace(analysis, loops=tuple(filter(wanted, analysis.loops)))
+    told = heeded(project, replace(analysis, loops=tuple(filter(wanted, analysis.loops))))
     before = project.texts()
     if not applied:
         return Outcome(told, (), held, beyond, before, before)
@@ -234,14 +234,40 @@ def rewrite_sources(
     return Outcome(told, applied, held, beyond, before, texts, changes)
 
 
-def _for_target(project: Project, found: Analysis, target: str, stack: Stack | None, remat: str | None) -> Analysis:
-    """The loops as a target can express them."""
+def for_target(
+    project: Project,
+    found: Analysis,
+    target: str,
+    stack: Stack | None,
+    policy: str | None,
+    texts: Mapping[Path, str] = MappingProxyType({}),
+) -> Analysis:
+    """The loops as a target can express them under a policy, by its name on the command line; `texts` are those that
+    were analysed in place of what the files hold."""
     if target == "scanify" or not any(isinstance(loop, Plan) for loop in found.loops):
         return found
     from scanify.emit.targets.fit import fitted
 
-    in_call = None if stack is not None else lambda: project.analyse(stack="call").loops
-    return replace(found, loops=fitted(found.loops, project.texts(), target, remat, in_call))
+    in_call = None if stack is not None else lambda: project.analyse(stack="call", texts=texts).loops
+    fits = fitted(found.loops, {**project.texts(), **texts}, target, _expression(policy), in_call)
+    return replace(found, loops=fits)
+
+
+def heeded(project: Project, found: Analysis) -> Analysis:
+    """What is left to be said where comments silence what a target refuses: such a loop stays one, and its list a list,
+    as it does without the comment."""
+    from scanify.emit.targets.fit import RULE
+
+    if not any(loop.rule == RULE for loop in found.loops):
+        return found
+    from scanify.ignoring import silenced
+
+    quiet = silenced(project, [loop for loop in found.loops if loop.rule == RULE])
+    return replace(found, loops=tuple(loop for loop in found.loops if loop not in quiet))
+
+
+def _expression(policy: str | None) -> str | None:
+    return "False" if policy == "none" else policy
 
 
 def _held(plan: Plan) -> Plan:

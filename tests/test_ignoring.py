@@ -100,3 +100,45 @@ def test_of_a_notebook_the_cell_alone_changes(tool: Tool) -> None:
 
 def test_standard_input_has_no_file_to_change(tool: Tool) -> None:
     assert tool("check", "-", "--fix-ignores", stdin=b"x = 1\n").code == 2
+
+
+class TestWhatATargetRefuses:
+    """It is found as any other refusal is, in `check` too, and silenced as any other."""
+
+    EARLY = REFUSED.replace("x.sum() > limit", "x.ndim == limit")
+    OTHER = "\n    def other(self, x):\n        for layer in self.layers:\n            x = layer(x)\n        return x\n"
+
+    @pytest.fixture(autouse=True)
+    def target(self, tool: Tool) -> None:
+        tool.write("pyproject.toml", '[tool.scanify]\ntarget = "lax"\n')
+
+    def test_it_is_found(self, tool: Tool) -> None:
+        tool.write("m.py", self.EARLY)
+        assert "SCN217 loop over self.layers" in tool("check").out
+        assert tool("check").code == 0
+
+    @pytest.mark.parametrize("code", ["SCN217", "SCN2"])
+    def test_a_comment_silences_it(self, tool: Tool, code: str) -> None:
+        text = with_comment(f"# scanify: ignore[{code}]", self.EARLY)
+        path = tool.write("m.py", text)
+        assert tool("check", "-q") == (0, "", "")
+        done = tool("rewrite", "m.py", "--unsafe")
+        assert "SCN217" not in done.err and "could not" not in done.err
+        assert tool("check", "--fix-ignores", "-q").code == 0 and path.read_text() == text
+
+    def test_its_list_stays_a_list_with_the_comment_and_without(self, tool: Tool) -> None:
+        plain = self.EARLY + self.OTHER
+        path = tool.write("m.py", plain)
+        tool("rewrite", "m.py", "--unsafe")
+        without_it = path.read_text()
+        assert (
+            without_it != plain and "stack" not in without_it.partition("def __call__")[0].partition("def __init__")[2]
+        )
+        path.write_text(with_comment("# scanify: ignore[SCN217]", self.EARLY) + self.OTHER)
+        tool("rewrite", "m.py", "--unsafe")
+        assert path.read_text() == without_it.replace(HEAD, f"{HEAD}  # scanify: ignore[SCN217]")
+
+    def test_for_another_target_the_comment_silences_nothing(self, tool: Tool) -> None:
+        tool.write("pyproject.toml", '[tool.scanify]\ntarget = "scanify"\n')
+        tool.write("m.py", with_comment("# scanify: ignore[SCN217]", self.EARLY))
+        assert "SCN301" in tool("check").out

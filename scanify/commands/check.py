@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,9 +20,13 @@ from scanify.commands.common import (
     stdin_option,
 )
 from scanify.commands.kept import Kept, Report
-from scanify.config import Config
+from scanify.config import AUTO, Config
 from scanify.errors import Exit, ScanifyError
+from scanify.pipeline import for_target, heeded
 from scanify.report.findings.formats import COLOURED, FORMATS
+
+if TYPE_CHECKING:
+    from scanify.ignoring import For
 
 # Seconds of CPU time that an analysis must take for its report to be kept.
 WORTH_KEEPING = 0.5
@@ -37,6 +41,8 @@ class Asked:
     statistics: bool = False
     quiet: bool = False
     colour: bool = False
+    target: str = "scanify"
+    policy: str | None = None
 
 
 _codes: dict[str, Any] = {"multiple": True, "metavar": "CODES"}
@@ -93,7 +99,8 @@ def command(
     given = load_project(
         paths, stack, stdin_filename, no_exclude=no_exclude, no_gitignore=no_gitignore, quiet=quiet or show_files
     )
-    asked = Asked(form, chosen(given.config, select, ignore), statistics, quiet, form in COLOURED and in_colour())
+    wanted, colour = chosen(given.config, select, ignore), form in COLOURED and in_colour()
+    asked = Asked(form, wanted, statistics, quiet, colour, given.target, given.config.remat)
     if show_files:
         click.echo(_files(given), nl=False)
         return Exit.OK
@@ -136,7 +143,7 @@ def _fixed(given: Given) -> Given:
     project = given.project
     if given.stdin is not None:
         raise ScanifyError("--fix-ignores changes files, and standard input is none; name a file")
-    found = idle(project, given.stack)
+    found = idle(project, _made(given))
     texts = without(project.texts(), found)
     changes = {}
     for path, text in texts.items():
@@ -147,16 +154,24 @@ def _fixed(given: Given) -> Given:
     return replace(given, project=project.with_texts(texts))
 
 
+def _made(given: Given) -> "For":
+    from scanify.ignoring import For
+
+    return For(given.stack, given.target, None if given.config.remat == AUTO else given.config.remat)
+
+
 def _report(given: Given, asked: Asked) -> Report:
     from scanify.ignoring import comments
     from scanify.report.findings.finding import findings
     from scanify.report.findings.formats import render
 
+    made = _made(given)
     every = given.project.analyse(stack=given.stack, remarks=True)
+    every = heeded(given.project, for_target(given.project, every, made.target, made.stack, made.policy))
     config = replace(given.config, chosen=asked.chosen)
     loops, remarks = tuple(filter(config.wants, every.loops)), tuple(filter(config.wants, every.remarks))
     analysis = replace(every, loops=loops, remarks=remarks)
-    said = comments(given.project, given.stack)
+    said = comments(given.project, made)
     idle = [each for each in said if config.chosen.takes(each.rule, each.place.path, config.root)]
     texts = given.project.texts()
     found = findings(analysis, texts, Path.cwd(), comments=idle, colour=asked.colour, summary=not asked.quiet)

@@ -8,10 +8,11 @@ from typing import cast
 from scanify.analysis.index.module import Module
 from scanify.analysis.index.parse import Problem, parse
 from scanify.analysis.index.project import Index
+from scanify.analysis.lower.loop import Loop
 from scanify.analysis.plan import Analysis, Plan, Refusal
-from scanify.config import AUTO, Config, load_config
-from scanify.ignoring import comments
-from scanify.pipeline import Outcome, Project, Stack, project_files, rewrite_sources
+from scanify.config import AUTO, TARGETS, Config, load_config
+from scanify.ignoring import For, comments
+from scanify.pipeline import Outcome, Project, Stack, for_target, heeded, project_files, rewrite_sources
 from scanify.report.findings.finding import SKIPPED, Finding, findings, mark_of
 from scanify.server.jobs import Answer, Job, Quick, Rewrite, Rewritten, Whole
 from scanify.source.discover import Selection, left_out
@@ -73,12 +74,17 @@ class Memory:
         modules.pop(path, None)
         index = Index(job.root, [source], inside, {path: tree}, modules)
         given = frozenset([path, *self._sources])
-        loops = decisions(
-            index,
-            [path],
-            Choices(_stack(config), given),
-            among=lambda loop: loop.module.path == path and first <= loop.place.span.line <= last,
-        )
+
+        def touching(loop: Loop) -> bool:
+            return loop.module.path == path and first <= loop.place.span.line <= last
+
+        stack = _stack(config)
+        loops = decisions(index, [path], Choices(stack, given), among=touching)
+        if config.target != TARGETS[0] and any(isinstance(loop, Plan) for loop in loops):
+            from scanify.emit.targets.fit import fitted
+
+            # In the call they are stacked where the target cannot stack them where they are built: the project tells.
+            loops = list(fitted(loops, {path: source.text}, config.target, _policy(config), None))
         for known in index.paths:
             module, text = index.module_at(known), index.source(known)
             if module is not None and text is not None and known != path:
@@ -99,9 +105,11 @@ def _whole(job: Whole) -> Answer:
     if not sources:
         return Answer({})
     project = Project(sources, (), config.root, project_files(Selection(config.root, config.exclude)))
-    analysis = project.analyse(stack=_stack(config), remarks=True)
+    made = For(_stack(config), config.target, _policy(config))
+    analysis = project.analyse(stack=made.stack, remarks=True)
+    analysis = heeded(project, for_target(project, analysis, made.target, made.stack, made.policy))
     found = dict(_by_file(analysis, config, project.texts()))
-    said = comments(project, _stack(config))
+    said = comments(project, made)
     idle = [each for each in said if config.chosen.takes(each.rule, each.place.path, config.root)]
     for finding in findings(Analysis(1), project.texts(), config.root, comments=idle).items:
         found[finding.mark.path] = (*found.get(finding.mark.path, ()), finding)
@@ -138,7 +146,7 @@ def _rewrite(job: Rewrite) -> Rewritten:
     outcome = rewrite_sources(
         project,
         stack=_stack(config),
-        remat=None if config.remat == AUTO else config.remat,
+        remat=_policy(config),
         accept=lambda plan: True,
         target=job.target,
         wanted=asked,
@@ -157,6 +165,10 @@ def _why_not(outcome: Outcome, target: str) -> str:
 
 def _stack(config: Config) -> Stack | None:
     return cast(Stack | None, config.stack)
+
+
+def _policy(config: Config) -> str | None:
+    return None if config.remat == AUTO else config.remat
 
 
 def _first(statement: ast.stmt) -> int:
