@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from scanify.analysis.plan import Analysis, InitStack, Plan, Refusal, Remark, Skipped
+from scanify.analysis.plan import BEYOND_THE_TARGET, Analysis, InitStack, Plan, Refusal, Remark, Skipped
 from scanify.analysis.remarks.words import may_have_remarks
 from scanify.source.discover import Selection, discover, left_out, walk
 from scanify.source.file import Source
@@ -256,13 +256,11 @@ def for_target(
 def heeded(project: Project, found: Analysis) -> Analysis:
     """What is left to be said where comments silence what a target refuses: such a loop stays one, and its list a list,
     as it does without the comment."""
-    from scanify.emit.targets.fit import RULE
-
-    if not any(loop.rule == RULE for loop in found.loops):
+    if not any(loop.rule == BEYOND_THE_TARGET for loop in found.loops):
         return found
     from scanify.ignoring import silenced
 
-    quiet = silenced(project, [loop for loop in found.loops if loop.rule == RULE])
+    quiet = silenced(project, [loop for loop in found.loops if loop.rule == BEYOND_THE_TARGET])
     return replace(found, loops=tuple(loop for loop in found.loops if loop not in quiet))
 
 

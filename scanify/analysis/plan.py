@@ -10,6 +10,9 @@ from pathlib import Path
 
 from scanify.analysis.facts import Place, Replacement, Span
 
+# The rule of a loop that a target cannot express, which is refused after the analysis.
+BEYOND_THE_TARGET = "SCN217"
+
 
 class Kind(Enum):
     """What a loop is, as a transformation: carry only, carry and ys, independent layers, equal only in parts."""

@@ -97,7 +97,13 @@ def command(
     the command.
     """
     given = load_project(
-        paths, stack, stdin_filename, no_exclude=no_exclude, no_gitignore=no_gitignore, quiet=quiet or show_files
+        paths,
+        stack,
+        stdin_filename,
+        no_exclude=no_exclude,
+        no_gitignore=no_gitignore,
+        quiet=quiet or show_files,
+        writes=fix_ignores,
     )
     wanted, colour = chosen(given.config, select, ignore), form in COLOURED and in_colour()
     asked = Asked(form, wanted, statistics, quiet, colour, given.target, given.config.remat)
@@ -149,7 +155,7 @@ def _fixed(given: Given) -> Given:
     for path, text in texts.items():
         source = project.source(path)
         changes[path] = (encode(source, source.text), encode(source, text))
-    write_all(changes)
+    write_all(changes, given.config.root)
     click.echo(f"scanify: {plural(len(found), 'comment')} without effect taken out", err=True)
     return replace(given, project=project.with_texts(texts))
 

@@ -119,8 +119,9 @@ def load_project(
     no_gitignore: bool = False,
     target: str | None = None,
     quiet: bool = False,
+    writes: bool = False,
 ) -> Given:
-    """Read the files that `paths` name.
+    """Read the files that `paths` name. Who `writes` files has those finished first that a killed run was writing.
 
     Says on standard error where there is no Python file at all, unless it is to be `quiet`. Raises ScanifyError where
     a path does not exist.
@@ -133,10 +134,25 @@ def load_project(
     files = [Path(path) for path in paths]
     config = load_config(files)
     selection = Selection(config.root, () if no_exclude else config.exclude, not no_gitignore)
+    if writes:
+        _finish_earlier(config.root)
     project = Project.load(files, selection=selection)
     if not project.sources and not project.skipped and not quiet:
         click.echo(f"scanify: {_nothing(files, selection)}", err=True)
     return Given(project, config, _stack(stack, config), target=target or config.target)
+
+
+def _finish_earlier(root: Path) -> None:
+    from scanify.report.sentences import shown
+    from scanify.source.journal import finish_earlier
+
+    written, left = finish_earlier(root)
+    for path in written:
+        said = "holds now what a run that was stopped had begun to write"
+        click.echo(f"scanify: {shown(path, Path.cwd())} {said}", err=True)
+    for path in left:
+        said = "was to be written by a run that was stopped, and was changed since: it stays as it is"
+        click.echo(f"scanify: {shown(path, Path.cwd())} {said}", err=True)
 
 
 def _nothing(files: list[Path], selection: Selection) -> str:

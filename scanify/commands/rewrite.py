@@ -99,7 +99,10 @@ def command(
     """
     if cases and no_verify:
         raise ScanifyError("--case and --no-verify contradict each other; give one of them")
-    given = load_project(paths, stack, stdin_filename, no_exclude=no_exclude, no_gitignore=no_gitignore, target=target)
+    writes = not (diff or check)
+    given = load_project(
+        paths, stack, stdin_filename, no_exclude=no_exclude, no_gitignore=no_gitignore, target=target, writes=writes
+    )
     run = (
         None
         if no_verify
@@ -121,7 +124,7 @@ def command(
         advice = advice_on(partial(verify_outcome, outcome, given.project, timed, requested=None))
         *others, last = verified.shown
         verified = replace(verified, shown=(*others, replace(last, advice=advice)))
-    code = _finish(outcome, given.stdin, verified, tried=run is not None, diff=diff, check=check)
+    code = _finish(outcome, given, verified, tried=run is not None, diff=diff, check=check)
     asked = diff or check or exit_non_zero_on_change
     return Exit.FINDINGS if code == Exit.OK and asked and outcome.changes else code
 
@@ -198,9 +201,7 @@ def _rewritten(given: Given, policy: str | None, run: CaseRun | None, *, unsafe:
     return outcome(lambda plan: plan.safe or plan.place in reached) if reached else safe
 
 
-def _finish(
-    outcome: Outcome, stdin: bytes | None, verified: _Verified | None, *, tried: bool, diff: bool, check: bool
-) -> int:
+def _finish(outcome: Outcome, given: Given, verified: _Verified | None, *, tried: bool, diff: bool, check: bool) -> int:
     """Show or write the result, then sum up on standard error; answer the exit code.
 
     `verified` is None where nothing was verified: without cases, or, where there are some (`tried`), without changes.
@@ -220,12 +221,12 @@ def _finish(
     if failed:
         click.echo(f"scanify: {failed}; no file was changed", err=True)
         return Exit.VERIFICATION
-    if write and stdin is not None:
+    if write and given.stdin is not None:
         rewritten = [after for _, after in outcome.changes.values()]
-        sys.stdout.buffer.write(*rewritten or [stdin])
+        sys.stdout.buffer.write(*rewritten or [given.stdin])
         sys.stdout.flush()
     elif write:
-        write_all(outcome.changes)
+        write_all(outcome.changes, given.config.root)
     click.echo(summary, nl=False, err=True)
     return Exit.FINDINGS if outcome.analysis.failed else Exit.OK
 

@@ -1,75 +1,148 @@
-"""Write files all together or not at all, each one atomically."""
+"""Write files all together or not at all, and leave what somebody else writes meanwhile as it is.
+
+New contents are prepared beside their files, noted in a journal, and put in their places one after the other. A file
+that has other names (hard links), or whose owner a new file could not have, is written in its place. Whoever stops a
+run in between, the next one finishes from the journal what was begun, or takes away what was prepared.
+"""
 
 import contextlib
 import os
 import stat
-import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from scanify.errors import ScanifyError
+from scanify.source.journal import Journal, Noted, digest
+from scanify.source.lock import locked
 
 
-def write_all(changes: Mapping[Path, tuple[bytes, bytes]]) -> None:
-    """Replace the content of each path, `(expected, new)`; mode bits are kept and symbolic links are followed.
+@dataclass(frozen=True)
+class _Change:
+    """One file: the name it was given by, the file itself, where the new content is prepared, and both contents."""
 
-    Raises ScanifyError, with every file as it was, where one of them is read-only, has changed since it was read, or
-    cannot be written.
+    path: Path
+    target: Path
+    temporary: Path
+    before: bytes
+    after: bytes
+
+
+def write_all(changes: Mapping[Path, tuple[bytes, bytes]], root: Path | None = None) -> None:
+    """Replace the content of each path, `(expected, new)`. Mode bits, owners, hard and symbolic links stay.
+
+    The journal lies in `root`, without one beside the first file. Raises ScanifyError where one of the files is
+    read-only, has changed since it was read, or cannot be written: with every file as it was, but for those that
+    somebody else has written meanwhile, which it names.
     """
-    targets = {path: path.resolve() for path in changes}
-    prepared: dict[Path, Path] = {}
-    replaced: list[Path] = []
+    if not changes:
+        return
+    journal = Journal.at(root if root is not None else next(iter(changes)).resolve().parent)
+    made = [
+        _Change(path, target := path.resolve(), target.with_name(journal.temporary_name(path.name, at)), *contents)
+        for at, (path, contents) in enumerate(changes.items())
+    ]
+    with locked({each.target.parent for each in made}):
+        _write(made, journal)
+
+
+def _write(changes: list[_Change], journal: Journal) -> None:
+    replaced: list[_Change] = []
     try:
-        for path, (expected, new) in changes.items():
-            _demand_writable(path, targets[path])
-            _demand_unchanged(path, targets[path], expected)
-            prepared[path] = _prepare(path, targets[path], new)
-        for path, (expected, _) in changes.items():
-            _demand_unchanged(path, targets[path], expected)
-            prepared[path].replace(targets[path])
-            replaced.append(path)
+        for each in changes:
+            _demand_writable(each)
+            _demand_unchanged(each)
+        journal.begin([Noted(each.target, each.temporary, digest(each.before), digest(each.after)) for each in changes])
+        for each in changes:
+            _prepare(each.temporary, each.after)
+        journal.ready()
+        for each in changes:
+            _demand_unchanged(each)
+            replaced.append(each)
+            put(each.temporary, each.target, each.after)
     except BaseException as error:
-        for path in replaced:
-            _prepare(path, targets[path], changes[path][0]).replace(targets[path])
+        kept = _undone(replaced)
+        names = ", ".join(map(str, kept))
+        what = (
+            f"{names} was written by somebody else meanwhile and stays as it is now" if kept else "no file was changed"
+        )
         if isinstance(error, OSError):
-            name = error.filename or next(iter(changes))
-            raise ScanifyError(f"{name}: cannot be written: {error.strerror}; no file was changed") from None
+            name = error.filename or changes[0].path
+            raise ScanifyError(f"{name}: cannot be written: {error.strerror}; {what}") from None
+        if kept:
+            raise ScanifyError(f"stopped while files were written: {what}; the others are as they were") from error
         raise
     finally:
-        for temporary in prepared.values():
-            with contextlib.suppress(FileNotFoundError):
-                temporary.unlink()
+        for each in changes:
+            with contextlib.suppress(OSError):
+                each.temporary.unlink()
+        journal.end()
 
 
-def _demand_writable(path: Path, target: Path) -> None:
+def _undone(replaced: list[_Change]) -> list[Path]:
+    """Put back what stood in the files; answers those that hold something else by now, which stay as they are."""
+    kept = []
+    for each in reversed(replaced):
+        try:
+            now = each.target.read_bytes()
+            # A file that was being written in its place holds the beginning of the new content.
+            if now != each.before and not each.after.startswith(now):
+                kept.append(each.path)
+            elif now != each.before:
+                _prepare(each.temporary, each.before)
+                put(each.temporary, each.target, each.before)
+        except OSError:
+            kept.append(each.path)
+    return kept
+
+
+def _demand_writable(change: _Change) -> None:
     # The mode bits are asked too, because to the superuser every file is writable, and a read-only file is meant so.
-    mode = target.stat().st_mode
-    if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(target, os.W_OK):
+    mode = change.target.stat().st_mode
+    if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(change.target, os.W_OK):
         raise ScanifyError(
-            f"{path}: is read-only; no file was changed. Make it writable, or look at the change with --diff"
+            f"{change.path}: is read-only; no file was changed. Make it writable, or look at the change with --diff"
         )
 
 
-def _demand_unchanged(path: Path, target: Path, expected: bytes) -> None:
-    if target.read_bytes() != expected:
-        raise ScanifyError(f"{path}: changed on disk while scanify was at work; no file was changed. Run it again")
+def _demand_unchanged(change: _Change) -> None:
+    if change.target.read_bytes() != change.before:
+        raise ScanifyError(
+            f"{change.path}: changed on disk while scanify was at work; no file was changed. Run it again"
+        )
 
 
-def _prepare(path: Path, target: Path, data: bytes) -> Path:
-    """A finished temporary file beside `target`, on the same file system, so that replacing is one step."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".scanify", dir=target.parent)
-    temporary = Path(name)
+def _prepare(temporary: Path, data: bytes) -> None:
+    with temporary.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def put(temporary: Path, target: Path, data: bytes) -> None:
+    """Give `target` the content that is prepared beside it, in one step where nothing of the file is lost by that."""
+    if _stands_for(temporary, target):
+        temporary.replace(target)
+        return
+    with target.open("r+b") as file:
+        file.truncate(0)  # whoever is stopped here leaves the beginning of the new content, which the journal knows
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.unlink()
+
+
+def _stands_for(temporary: Path, target: Path) -> bool:
+    """Give a new file what is the old one's: mode, owner and attributes; whether it can have all, and no other name."""
+    status = target.stat()
+    if status.st_nlink > 1:
+        return False
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        status = target.stat()
+        if (status.st_uid, status.st_gid) != ((own := temporary.stat()).st_uid, own.st_gid):
+            os.chown(temporary, status.st_uid, status.st_gid)
         temporary.chmod(stat.S_IMODE(status.st_mode))
-        if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
-            with contextlib.suppress(PermissionError):
-                os.chown(temporary, status.st_uid, status.st_gid)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    return temporary
+        for name in os.listxattr(target) if hasattr(os, "listxattr") else ():
+            os.setxattr(temporary, name, os.getxattr(target, name))
+    except OSError:
+        return False
+    return True

@@ -5,12 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from scanify.analysis.facts import Place
-from scanify.analysis.plan import CallStack, Holds, InitStack, Plan, Refusal
+from scanify.analysis.plan import BEYOND_THE_TARGET, CallStack, Holds, InitStack, Plan, Refusal
 from scanify.emit.policy import policy_expression
 from scanify.emit.target import Target
 from scanify.emit.targets import TARGETS
-
-RULE = "SCN217"
 
 Loops = Sequence[Plan | Refusal]
 
@@ -107,7 +105,7 @@ def refused(plan: Plan, reason: str, remedy: str) -> Refusal:
     """A plan as a refusal of the target."""
     return Refusal(
         place=plan.place,
-        rule=RULE,
+        rule=BEYOND_THE_TARGET,
         reason=reason,
         kind=plan.kind,
         container=plan.container,
