@@ -48,7 +48,14 @@ def counter_in_attribute() -> Any:
     return count
 
 
+def place(axis: str | None, memory: str | None = None) -> Any:
+    mesh = jax.make_mesh((1,), ("d",))
+    return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(axis), memory_kind=memory)
+
+
 DIFFERENT = {
+    "shardings over other axes": (place("d"), place(None)),
+    "shardings in other memories": (place("d", "device"), place("d", "unpinned_host")),
     "a boolean and a number": (True, 1),
     "an integer and a float": (1, 1.0),
     "both zeros": (0.0, -0.0),
@@ -73,6 +80,7 @@ DIFFERENT = {
 }
 
 EQUAL = {
+    "shardings that are made twice": (place("d"), place("d")),
     "not a number": (float("nan"), float("nan")),
     "arrays": (np.arange(3), np.arange(3)),
     "functions made by the same line": (add(1), add(1)),

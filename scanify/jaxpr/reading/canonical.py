@@ -213,6 +213,7 @@ _TRUSTED = (
     "jax._src.prng",
     "jax._src.sharding",
     "jax._src.state",
+    "jax.sharding",
     "jaxlib",
 )
 
