@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +14,8 @@ class Arguments:
     """All of the arguments but their arrays. Equal ones make one trace."""
 
     def __init__(self, treedef: Any, others: tuple[Any, ...]) -> None:
-        self._treedef, self._others = treedef, others
-        self._key = (treedef, tuple(map(_key, others)))
+        self._treedef, self.others = treedef, others
+        self._key = (treedef, tuple(map(value_key, others)))
 
     @classmethod
     def of(cls, tree: Any) -> tuple[Arguments, list[Any]]:
@@ -26,9 +27,7 @@ class Arguments:
     def tree(self, arrays: list[Any]) -> Any:
         """The pytree with these arrays."""
         waiting = iter(arrays)
-        return jax.tree.unflatten(
-            self._treedef, [next(waiting) if other is _ARRAY else other for other in self._others]
-        )
+        return jax.tree.unflatten(self._treedef, [next(waiting) if other is _ARRAY else other for other in self.others])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Arguments) and self._key == other._key
@@ -37,11 +36,13 @@ class Arguments:
         return hash(self._key)
 
 
-class _Array:
+class _Array(enum.Enum):
     """Where an array stands."""
 
+    HERE = enum.auto()
 
-_ARRAY = _Array()
+
+_ARRAY = _Array.HERE
 
 
 class _ById:
@@ -57,7 +58,7 @@ class _ById:
         return id(self.value)
 
 
-def _key(value: Any) -> Any:
+def value_key(value: Any) -> Any:
     """1, 1.0 and True are equal in Python, and so are 0.0 and -0.0, but `f` may tell them apart."""
     if isinstance(value, float | complex):
         return (type(value), repr(value))

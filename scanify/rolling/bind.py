@@ -10,6 +10,7 @@ from jax.extend.core import Var
 
 from scanify.nn.programs.literals import replay, with_type
 from scanify.nn.programs.skeleton import Skeleton
+from scanify.nn.trees.leaves import varying
 from scanify.rolling.program import Number, Operation, is_plain_slice
 
 
@@ -90,9 +91,23 @@ def array_of(value: Any) -> Any:
     return jnp.asarray(value.value, value.aval.dtype)
 
 
-def spread(array: Any, shape: tuple[int, ...]) -> Any:
-    """A scalar as an array of a shape; an array of that shape as it is."""
-    return array if array.shape == shape else jnp.broadcast_to(array, shape)
+def spread(array: Any, aval: Any) -> Any:
+    """An array as one of a type: a scalar has its shape and sharding, and it varies over the same axes of a mesh."""
+    if array.shape != aval.shape:
+        array = jax.lax.broadcast(array, aval.shape, out_sharding=_placed(aval))
+    over = tuple(sorted(varying(aval) - varying(array)))
+    return jax.lax.pcast(array, over, to="varying") if over else array
+
+
+def zeros(aval: Any) -> Any:
+    """Zeros of a type."""
+    return spread(jnp.zeros((), aval.dtype), aval)
+
+
+def _placed(aval: Any) -> Any:
+    """The sharding that a type has where a mesh is explicit."""
+    sharding = getattr(aval, "sharding", None)
+    return None if sharding is None or sharding.mesh.empty else sharding
 
 
 def strong(array: Any) -> Any:

@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from scanify.rolling.bind import array_of, spread, strong
+from scanify.nn.trees.leaves import varying
+from scanify.rolling.bind import array_of, spread, strong, zeros
 from scanify.rolling.choose import Roll
 from scanify.rolling.program import Atom, Number, Operation, Program, is_plain_slice
 from scanify.rolling.wiring import Operand, Place
@@ -30,8 +31,8 @@ class Slot:
     def init(self, read: Read) -> Any:
         """The array that is carried into the first repetition."""
         if self.first is None:
-            return jnp.zeros(self.aval.shape, self.aval.dtype)
-        return strong(spread(array_of(read(self.first)), self.aval.shape))
+            return zeros(self.aval)
+        return strong(spread(array_of(read(self.first)), self.aval))
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,5 +218,5 @@ def _start(atom: Atom) -> int | None:
 def stack(column: Sequence[Any]) -> Any:
     """Arrays and numbers as rows of one array."""
     arrays = [array_of(each) for each in column]
-    shape = max((array.shape for array in arrays), key=len)
-    return jnp.stack([strong(spread(array, shape)) for array in arrays])
+    largest = jax.typeof(max(arrays, key=lambda array: (array.ndim, len(varying(jax.typeof(array))))))
+    return jnp.stack([strong(spread(array, largest)) for array in arrays])

@@ -64,7 +64,9 @@ def chosen(program: Program, least: int, costs: Costs = COUNTED) -> tuple[list[R
     if len(program.operations) < least:
         return [], []
     signatures = np.array(Signatures().of(program), np.int64)
-    search = _Search(Wires(program), _sums(program, costs), _sums(program, COUNTED), least, costs)
+    counts = _sums(program, signatures, COUNTED)
+    weights = counts if costs.random == COUNTED.random else _sums(program, signatures, costs)
+    search = _Search(Wires(program), weights, counts, least, costs)
     found: list[Roll] = []
     for repetition in repetitions(signatures, least):
         found += search.rolls(repetition)
@@ -80,9 +82,11 @@ def chosen(program: Program, least: int, costs: Costs = COUNTED) -> tuple[list[R
     return taken, best(free, lambda roll: roll.counted)
 
 
-def _sums(program: Program, costs: Costs) -> Any:
-    """What the operations before each one weigh together."""
-    return np.concatenate([[0], np.cumsum([weight(each.equation, costs.random) for each in program.operations])])
+def _sums(program: Program, signatures: Any, costs: Costs) -> Any:
+    """What the operations before each one weigh together: those that are the same weigh the same."""
+    _, first, which = np.unique(signatures, return_index=True, return_inverse=True)
+    weights = np.array([weight(program.operations[at].equation, costs.random) for at in first])
+    return np.concatenate([[0], np.cumsum(weights[which])])
 
 
 @dataclass(frozen=True, eq=False)

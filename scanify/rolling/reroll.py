@@ -15,6 +15,7 @@ from scanify.errors import ScanifyError
 from scanify.jaxpr.reading.calls import opened
 from scanify.nn.scans.checkpoint import RematPolicy, ScanCheckpointPolicy
 from scanify.rolling.arguments import Arguments, Result, written
+from scanify.rolling.captured import Captured
 from scanify.rolling.choose import COUNTED, ON_CPU
 from scanify.rolling.explain import doubt, explained
 from scanify.rolling.roll import Rolled, rolled
@@ -24,6 +25,8 @@ R = TypeVar("R")
 
 # How many traces of one function are remembered; `jit` has a bound of its own.
 _REMEMBERED = 64
+# How often it may have captured other things.
+_CAPTURED = 4
 
 
 class NotRerolled(UserWarning):
@@ -98,6 +101,31 @@ class _WritesToArguments(Exception):
     """What a trace is given is a copy, so what is written to it would be lost."""
 
 
+class _Traces:
+    """The traces of a function that reads the same beside its arguments, and what was made of each."""
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        # By the identity of the trace, which is kept with it.
+        self.made: OrderedDict[int, tuple[Any, Any, Rolled | None]] = OrderedDict()
+
+        def traced(given: Arguments, leaves: list[Any]) -> Result:
+            tree = given.tree(leaves)
+            before = jax.tree.flatten(tree)
+            result = Result.of(f(*tree[0], **tree[1]))
+            if written(before, jax.tree.flatten(tree)):
+                raise _WritesToArguments
+            return result
+
+        # jax remembers traces by what it is told to do with them, too: 64 bits, precisions, meshes.
+        self.trace = jax.make_jaxpr(traced, static_argnums=0, return_shape=True)
+
+    def add(self, jaxpr: Any, closed: Any, found: Rolled | None) -> None:
+        """Remember what was made of a trace; of many the first are forgotten."""
+        self.made[id(jaxpr)] = (jaxpr, closed, found)
+        if len(self.made) > _REMEMBERED:
+            self.made.popitem(last=False)
+
+
 class _Rerolled:
     """The programs of one function, each made when it is needed first."""
 
@@ -113,34 +141,26 @@ class _Rerolled:
         self.f, self.policy, self.least, self.fitted = f, policy, least, fitted
         self.check, self.explain = check, explain
         self.name = getattr(f, "__qualname__", type(f).__name__)
-        self.writes: set[Arguments] = set()
-        # By the identity of the trace, which is kept with it.
-        self.known: OrderedDict[int, tuple[Any, Any, Rolled | None]] = OrderedDict()
-
-        def traced(given: Arguments, leaves: list[Any]) -> Result:
-            tree = given.tree(leaves)
-            before = jax.tree.flatten(tree)
-            result = Result.of(f(*tree[0], **tree[1]))
-            if written(before, jax.tree.flatten(tree)):
-                raise _WritesToArguments
-            return result
-
-        self._trace = jax.make_jaxpr(traced, static_argnums=0, return_shape=True)
+        self.writes: set[Any] = set()
+        self.traces: OrderedDict[Captured, _Traces] = OrderedDict()
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given, leaves = Arguments.of((args, kwargs))
         if given in self.writes:
             return self.f(*args, **kwargs)
         start = time.perf_counter()
+        traces = self._remembered(Captured.by((self.f, *given.others)))
         try:
-            closed, shape = self._trace(given, leaves)
+            closed, shape = traces.trace(given, leaves)
         except _WritesToArguments:
             self.writes.add(given)
             self._warn("it writes to its arguments; give it their arrays and return those that are new", 4)
             return self.f(*args, **kwargs)
         jaxpr, consts = opened(closed)
         arrays = [*closed.consts, *leaves]
-        found = self._rolled(closed, jaxpr, arrays, start)
+        if id(jaxpr) not in traces.made:
+            traces.add(jaxpr, closed, self._made(closed, arrays, start))
+        found = traces.made[id(jaxpr)][2]
         if found is None:
             results = jax.core.eval_jaxpr(jaxpr, consts, *leaves)
         else:
@@ -148,16 +168,14 @@ class _Rerolled:
         tree = jax.tree.structure(shape)
         return jax.tree.unflatten(tree, results).whole()
 
-    def _rolled(self, closed: Any, jaxpr: Any, arrays: list[Any], start: float) -> Rolled | None:
-        """The program to run, None where it is the trace; `start` is when tracing began."""
-        known = self.known.get(id(jaxpr))
-        if known is not None:
-            self.known.move_to_end(id(jaxpr))
-            return known[2]
-        found = self._made(closed, arrays, start)
-        self.known[id(jaxpr)] = (jaxpr, closed, found)
-        if len(self.known) > _REMEMBERED:
-            self.known.popitem(last=False)
+    def _remembered(self, captured: Captured | None) -> _Traces:
+        """The traces of the function with what it has captured: new ones where it may have been written to."""
+        if captured is None:
+            return _Traces(self.f)
+        found = self.traces.pop(captured, None) or _Traces(self.f)
+        self.traces[captured] = found
+        if len(self.traces) > _CAPTURED:
+            self.traces.popitem(last=False)
         return found
 
     def _made(self, closed: Any, arrays: list[Any], start: float) -> Rolled | None:
@@ -177,5 +195,5 @@ class _Rerolled:
             print(explained(self.name, found.plan, traced - start, time.perf_counter() - traced))
         return found if found.plan.rolls else None
 
-    def _warn(self, why: str, level: int = 6) -> None:
+    def _warn(self, why: str, level: int = 5) -> None:
         warnings.warn(f"{self.name} runs as it is written, not rerolled: {why}", NotRerolled, stacklevel=level)

@@ -16,7 +16,7 @@ from scanify.jaxpr.reading.calls import opened
 from scanify.jaxpr.reading.canonical import Canonical, NotUnderstood
 from scanify.nn.programs.derivative_rules import RULES, WITH_RULES, rule_key
 from scanify.nn.programs.skeleton import const_key
-from scanify.rolling.program import Number, Operation, Program, is_plain_call, is_plain_slice
+from scanify.rolling.program import Operation, Program, is_plain_call, is_plain_slice
 
 # Operations of each element: what their result is says what shape they have, and an operand may be a scalar as well.
 _ANY_SHAPE = EACH | SPREAD
@@ -35,6 +35,8 @@ class Signatures:
         self.alive: list[Any] = []
         self._numbers: dict[Hashable, int] = {}
         self._avals: dict[int, int] = {}
+        self._contexts: dict[int, Any] = {}
+        self._references: set[int] = set()
         self._dtypes: dict[int, int] = {}
         self._params: dict[Hashable, int] = {}
         self._objects: dict[int, Hashable] = {}
@@ -51,15 +53,14 @@ class Signatures:
             params = self._parameters(equation, operation)
         except NotUnderstood:
             return self._number(object())
-        if any("Ref" in type(variable.aval).__name__ for variable in (*equation.invars, *equation.outvars)):
+        number = self._dtype if equation.primitive.name in _ANY_SHAPE else self.aval
+        avals = program.avals
+        inputs = [number(avals[atom] if isinstance(atom, int) else atom.aval) for atom in operation.inputs]
+        outputs = [self.aval(avals[value]) for value in operation.outputs]
+        if self._references and not self._references.isdisjoint((*inputs, *outputs)):
             return self._number(object())  # what may be written to is no value: it can be neither carried nor stacked
-        elementwise = equation.primitive.name in _ANY_SHAPE
-        inputs = []
-        for atom in operation.inputs:
-            aval = atom.aval if isinstance(atom, Number) else program.avals[atom]
-            inputs.append(self._dtype(aval) if elementwise else self.aval(aval))
-        outputs = [self.aval(variable.aval) for variable in equation.outvars]
-        self.alive.append(equation.ctx)  # one object for all that are equal
+        if id(equation.ctx) not in self._contexts:  # one object for all that are equal
+            self._contexts[id(equation.ctx)] = equation.ctx
         return self._number((id(equation.primitive), id(equation.ctx), params, tuple(inputs), tuple(outputs)))
 
     def aval(self, aval: Any) -> int:
@@ -68,6 +69,8 @@ class Signatures:
         if known is None:
             strong = aval.strip_weak_type() if hasattr(aval, "strip_weak_type") else aval
             known = self._number(("aval", type(strong), strong))
+            if "Ref" in type(aval).__name__:
+                self._references.add(known)
             self.alive.append(aval)
             self._avals[id(aval)] = known
         return known
@@ -166,7 +169,7 @@ class Signatures:
             outputs = tuple(self.aval(variable.aval) for variable in equation.outvars)
             for variable in equation.outvars:
                 numbers[variable] = len(numbers)
-            self.alive.append(equation.ctx)
+            self._contexts[id(equation.ctx)] = equation.ctx
             rows.append(self._number((id(equation.primitive), id(equation.ctx), params, operands, outputs)))
         return (len(jaxpr.invars), tuple(rows), tuple(map(atom, jaxpr.outvars)))
 

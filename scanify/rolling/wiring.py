@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from scanify.nn.trees.leaves import varying
 from scanify.rolling.program import Atom, Number, Program
 
 # The result at `place` of a repetition: the operation's position in it and the index of its output.
@@ -161,11 +162,23 @@ class Wires:
             place_before = self._place(atom, here - period)
             if place_before is None or place_before[0] >= period or carried.get(operand, place_before) != place_before:
                 return False
+            if count == 1 and not self._begins(outside[operand][0], atom):
+                return False
             if count > 1 and operand not in carried:
                 return False
             found[operand] = place_before
         carried.update(found)
         return True
+
+    def _begins(self, first: Atom, carried: Atom) -> bool:
+        """Whether what the first repetition is given can be made an array of the type that is carried."""
+        if isinstance(first, Number) or isinstance(carried, Number):
+            return True
+        one, other = self.program.avals[first], self.program.avals[carried]
+        if one is other or not hasattr(one, "shape") or not one.shape:
+            return True
+        same = getattr(one, "sharding", None) == getattr(other, "sharding", None)
+        return one.shape == other.shape and same and varying(one) <= varying(other)
 
     def _place(self, atom: Atom, start: int) -> Place | None:
         """Where a value is made, seen from `start`; None for what is made before."""
