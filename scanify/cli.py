@@ -9,6 +9,7 @@ import click
 
 import scanify
 from scanify.errors import CheckFailed, Exit, ScanifyError
+from scanify.surroundings import in_the_way, ready_streams
 
 COMMANDS = ("check", "rewrite", "verify", "profile", "case", "convert", "config", "explain", "rules", "server")
 
@@ -61,6 +62,10 @@ def run(arguments: list[str]) -> int:
 
             click.echo(f"scanify: {shorten(str(error), Path.cwd())}", err=True)
             return error.exit_code
+        told = in_the_way(error)
+        if told is not None:
+            click.echo(f"scanify: {told}", err=True)
+            return Exit.USAGE
         from scanify.crash import bug_report
 
         click.echo(bug_report(error, arguments), err=True)
@@ -69,6 +74,7 @@ def run(arguments: list[str]) -> int:
 
 def main() -> None:
     """The entry point of the `scanify` command."""
+    ready_streams()
     # Trees and values live until the command ends: looking for what could go is a third of the time.
     gc.set_threshold(200_000, 50, 50)
     # Generated code has sums of a thousand terms, which are trees of that depth, and a level takes some calls.

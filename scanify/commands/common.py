@@ -126,6 +126,10 @@ def load_project(
     Says on standard error where there is no Python file at all, unless it is to be `quiet`. Raises ScanifyError where
     a path does not exist.
     """
+    if "" in paths:
+        raise ScanifyError(
+            "expected files or folders, got an empty name (a variable that is not set?); `.` is this folder"
+        )
     if STDIN in paths:
         given = _from_stdin(paths, stack, stdin_filename, no_exclude=no_exclude, no_gitignore=no_gitignore)
         return replace(given, target=target or given.config.target)
@@ -171,6 +175,8 @@ def _from_stdin(
         raise ScanifyError(f"`{STDIN}` reads one file from standard input; got other paths too: {', '.join(paths)}")
     name = Path(stdin_filename or "stdin.py")
     config = load_config([name])
+    if sys.stdin is None:
+        raise ScanifyError(f"`{STDIN}` reads standard input, which is closed")
     data = sys.stdin.buffer.read()
     if stdin_filename is None:
         return Given(Project.of_text(data, name, root=config.root), config, _stack(stack, config), data)

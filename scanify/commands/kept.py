@@ -51,10 +51,10 @@ class Kept:
             state.update(f"{part}\0".encode())
         for sources in (project.sources, project.others):
             for source in sources:
-                state.update(f"{source.path}\0{_digest(source)}\0".encode())
+                state.update(f"{source.path}\0{_digest(source)}\0".encode(errors="surrogateescape"))
             state.update(b"\1")
         for skipped in project.skipped:
-            state.update(f"{skipped.path}\0{skipped.reason}\0".encode())
+            state.update(f"{skipped.path}\0{skipped.reason}\0".encode(errors="surrogateescape"))
         return self.top / _FOLDER / f"{state.hexdigest()}.json"
 
     def lookup(self) -> Report | None:

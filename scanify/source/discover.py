@@ -86,10 +86,10 @@ def walk(top: Path, selection: Selection) -> list[Path]:
         inside, rules = waiting.pop()
         for entry in _entries(full + inside):
             name, below = entry.name, f"{inside}{os.sep}{entry.name}"
-            folder = entry.is_dir()
+            folder = _is_folder(entry)
             if folder and (left_out(name) or entry.is_symlink()):
                 continue
-            if not folder and not (name.endswith(SUFFIXES) and entry.is_file()):
+            if not folder and not (name.endswith(SUFFIXES) and _is_file(entry)):
                 continue
             path = full + below
             if any(_matches(path, name, pattern, root) for pattern in selection.exclude):
@@ -101,6 +101,20 @@ def walk(top: Path, selection: Selection) -> list[Path]:
             elif not os.path.exists(os.path.join(path, "pyvenv.cfg")):  # noqa: PTH110, PTH118
                 waiting.append((below, rules.within(Path(path)) if selection.gitignore else rules))
     return sorted(Path(spelled + below) for below in files)
+
+
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself
+        return False
+
+
+def _is_file(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_file()
+    except OSError:
+        return False
 
 
 def _entries(folder: str) -> "list[os.DirEntry[str]]":

@@ -14,7 +14,7 @@ def project_root(paths: Iterable[Path]) -> Path:
     """
     top = common_folder(paths)
     for folder in (top, *top.parents):
-        if any((folder / mark).exists() for mark in _MARKS):
+        if any(os.path.exists(folder / mark) for mark in _MARKS):  # noqa: PTH110  (false where a folder is locked)
             return folder
     while (top / "__init__.py").is_file() and top.parent != top:
         top = top.parent

@@ -1,0 +1,33 @@
+"""What a process finds around it: streams that are closed or take few characters, folders that are gone, full disks."""
+
+import os
+import sys
+
+
+def ready_streams() -> None:
+    """Make standard output and errors take any text: what they cannot show is escaped, and closed ones take nothing."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  (until the process ends)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    for stream in (sys.stdout, sys.stderr):
+        # Names of files need not be UTF-8, nor need an output be: a report is better escaped than not at all.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def in_the_way(error: Exception) -> str | None:
+    """What to tell of an error that is the system's or the input's, not a defect of ours; None for any other."""
+    if isinstance(error, RecursionError):
+        return (
+            "expected code that is nested a few thousand levels deep at most, got more (a sum of thousands "
+            "of terms?); no file was changed. Leave its file out with `exclude`, or take the expression apart"
+        )
+    if not isinstance(error, OSError) or error.strerror is None:
+        return None
+    try:
+        os.getcwd()  # noqa: PTH109
+    except OSError:
+        return "the current folder is gone, or cannot be read; change to one that is there and try again"
+    where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, (str, bytes)) else ""
+    return f"{where}{error.strerror}; make that possible, or name other files, and try again"

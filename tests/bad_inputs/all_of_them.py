@@ -1,0 +1,10 @@
+"""All bad inputs, the quick ones first."""
+
+from tests.bad_inputs.cases import CASES
+from tests.bad_inputs.notebooks import NOTEBOOKS
+from tests.bad_inputs.paths import PATHS
+from tests.bad_inputs.settings import SETTINGS
+from tests.bad_inputs.surroundings import SURROUNDINGS
+from tests.bad_inputs.texts import TEXTS
+
+INPUTS = [*PATHS, *TEXTS, *SETTINGS, *NOTEBOOKS, *SURROUNDINGS, *CASES]
