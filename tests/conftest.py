@@ -16,16 +16,34 @@ from tests.warm_children import WarmChildren
 # Of a test's parameters, where they are many and each is compiled by itself, the suite takes every so manyth.
 _LARGE = 8
 _GRIDS = {
+    "tests/emit/test_early_exits.py": 3,
+    "tests/emit/test_ends.py": 3,
+    "tests/emit/test_folds.py": 3,
+    "tests/emit/test_maps.py": 3,
+    "tests/emit/test_pages_compute_the_same.py": 5,
+    "tests/emit/test_several.py": 2,
+    "tests/emit/test_tails.py": 3,
+    "tests/jaxpr/test_rows.py": 2,
     "tests/nn/test_as_sequential.py": 3,
-    "tests/nn/test_block_seq.py": 4,
+    "tests/nn/test_block_seq.py": 6,
     "tests/nn/test_block_seq_interface.py": 2,
     "tests/nn/test_block_seq_programs.py": 2,
     "tests/nn/test_functional.py": 4,
+    "tests/nn/test_haliax_conformance.py": 2,
+    "tests/nn/test_in_place.py": 3,
     "tests/nn/test_map_via.py": 2,
-    "tests/nn/test_stack_against_loop.py": 5,
-    "tests/emit/test_early_exits.py": 2,
-    "tests/emit/test_pages_compute_the_same.py": 3,
+    "tests/nn/test_stack_against_loop.py": 8,
+    "tests/test_library.py": 3,
+    "tests/verify/test_alone.py": 2,
+    "tests/verify/test_cache.py": 3,
     "tests/verify/test_equinox_mlp.py": 2,
+    "tests/verify/test_prove.py": 3,
+    "tests/verify/test_prove_maps.py": 3,
+    "tests/verify/test_prove_numbers.py": 2,
+    "tests/verify/test_prove_rules.py": 2,
+    "tests/verify/test_returned.py": 2,
+    "tests/verify/test_tells.py": 2,
+    "tests/verify/test_writes.py": 2,
 }
 # What is measured, or compared to the last digits of float32, is compiled as users' programs are; elsewhere a program
 # runs once, and most of the time would go to optimising it.

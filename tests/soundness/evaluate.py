@@ -4,6 +4,7 @@ Nothing is fused and no order of sums is chosen, so two programs that are equal 
 operations are numpy's, all others are jax's own, compiled one by one. It shares no code with the prover.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -201,6 +202,18 @@ def _slice(params: dict[str, Any], x: Array) -> Array:
     return x[tuple(slice(*one) for one in box)]
 
 
+def _pad(params: dict[str, Any], x: Array, value: Array) -> Array:
+    """With elements between those of `x` and around them; a negative number takes away what is at an edge."""
+    config = params["padding_config"]
+    if not config:
+        return x
+    wide = np.full([n + max(n - 1, 0) * between for n, (_, _, between) in zip(x.shape, config, strict=True)], value)
+    wide[tuple(slice(None, None, between + 1) for _, _, between in config)] = x
+    wide = np.pad(wide, [(max(low, 0), max(high, 0)) for low, high, _ in config], constant_values=value)
+    edges = [(max(-low, 0), n - max(-high, 0)) for n, (low, high, _) in zip(wide.shape, config, strict=True)]
+    return wide[tuple(slice(*one) for one in edges)]
+
+
 def _dynamic_slice(params: dict[str, Any], x: Array, *starts: Any) -> Array:
     sizes = params["slice_sizes"]
     inside = [min(max(int(s), 0), n - k) for s, n, k in zip(starts, x.shape, sizes, strict=True)]
@@ -237,9 +250,17 @@ def _accumulated(function: Any) -> Callable[..., Any]:
 
 def _dot(params: dict[str, Any], x: Array, y: Array) -> Array:
     (left, right), batch = params["dimension_numbers"]
-    if x.dtype.kind != "f" or any(batch):
+    if x.dtype.kind != "f":
         return None
-    return np.tensordot(x.astype(np.float64), y.astype(np.float64), (left, right))
+    x, y = (_rows(one.astype(np.float64), *axes) for one, axes in ((x, (batch[0], left)), (y, (batch[1], right))))
+    return x @ np.swapaxes(y, -1, -2)  # the aval has the free axes apart
+
+
+def _rows(x: Array, batch: Sequence[int], summed: Sequence[int]) -> Array:
+    """As a matrix for each of the batch: its columns are what is summed over."""
+    free = [axis for axis in range(x.ndim) if axis not in {*batch, *summed}]
+    sizes = [[x.shape[axis] for axis in axes] for axes in (batch, free, summed)]
+    return np.transpose(x, [*batch, *free, *summed]).reshape(*sizes[0], *(math.prod(each) for each in sizes[1:]))
 
 
 def _reshape(params: dict[str, Any], x: Array, *rest: Any) -> Array:
@@ -293,6 +314,8 @@ NUMPY: dict[str, Callable[..., Any]] = {
     "unstack": lambda params, x: [np.take(x, i, params["axis"]) for i in range(x.shape[params["axis"]])],
     "split": _split,
     "rev": lambda params, x: np.flip(x, params["dimensions"]),
+    "pad": _pad,
+    "stage": _reshape,
     "dynamic_slice": _dynamic_slice,
     "dynamic_update_slice": _dynamic_update_slice,
     "select_n": _select,

@@ -207,7 +207,7 @@ def _is_written(name: str, held: Any) -> bool:
 def unwrapped(value: Any) -> types.FunctionType | None:
     """The function that a class has under a name, whatever is around it."""
     for _ in range(8):
-        if isinstance(value, types.FunctionType):
+        if value is None or isinstance(value, types.FunctionType):
             return value
         inner = (getattr(value, name, None) for name in ("__func__", "fget", "method", "__wrapped__", "func"))
         value = next((each for each in inner if each is not None), None)
