@@ -115,6 +115,8 @@ class Canonical:
         return ("tree", self._same(kind), self.key(kept), tuple(self._tree(child) for child in tree.children()))
 
     def _container(self, value: Any) -> Hashable:
+        if type(value) is types.FunctionType:  # as most of what comes here: it is none of the others
+            return self._callable(value)
         if self._captured and _may_be_written(value):
             # Two functions that write to two lists do not do the same, however equal the lists.
             return self._same(value)

@@ -13,10 +13,11 @@ from scanify.jaxpr.reading.calls import children
 from scanify.nn.arguments.layer_inputs import Inputs, Shared
 from scanify.nn.programs.cover import Item, Period, Run
 from scanify.nn.programs.layer_programs import Step
-from scanify.nn.programs.literals import Place, replay, stacked_constants, with_type
+from scanify.nn.programs.literals import Place, lifted, replay, stacked_constants, with_type
 from scanify.nn.programs.skeleton import Constant
 from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
-from scanify.nn.scans.loop import Unroll, run_scan
+from scanify.nn.scans.loop import Unroll, is_straight, run_scan
+from scanify.nn.scans.rematted import rematted
 from scanify.nn.trees.weak import weakly_typed
 
 Body = Callable[[Any, Any], tuple[Any, Any]]
@@ -58,16 +59,19 @@ class Applier:
         return carry, sorted(pieces, key=lambda piece: piece.positions)
 
     def _apply(
-        self, body: Body, carry: list[Any], xs: Any, run: Run, policy: ScanCheckpointPolicy, *, straight: bool
+        self, body: "_LayerBody", carry: list[Any], xs: Any, run: Run, policy: ScanCheckpointPolicy, *, straight: bool
     ) -> tuple[list[Any], list[Any]]:
         """A run by a scan; a single layer, whose `xs` have a leading axis of 1, as it is."""
         policy = self._with_names(policy, self.steps[run.start])
-        if run.count > 1:
-            carry, ys = run_scan(body, carry, xs, run.count, policy=policy, unroll=self.unroll, reverse=self.reverse)
-            return carry, list(ys)
-        one = policy.checkpoint(body, straight=straight)
-        carry, ys = one(carry, jax.tree.map(lambda x: x[0], xs))
-        return carry, [y[None] for y in ys]
+        if run.count == 1:
+            carry, ys = body.rematted(policy, straight=straight)(carry, jax.tree.map(lambda x: x[0], xs))
+            return carry, [y[None] for y in ys]
+        within: Body = body
+        if policy.is_jax_policy:  # of the body, and not of the scan any more
+            within = body.rematted(policy, straight=is_straight(run.count, self.unroll))
+            policy = ScanCheckpointPolicy(disable=True)
+        carry, ys = run_scan(within, carry, xs, run.count, policy=policy, unroll=self.unroll, reverse=self.reverse)
+        return carry, list(ys)
 
     def _period(self, period: Period, carry: list[Any], inputs: Inputs, part: int) -> tuple[list[Any], list[Piece]]:
         """A scan over periods, in whose body the runs of one period follow one another."""
@@ -148,14 +152,14 @@ def _pieces(period: Period, ys: Sequence[Sequence[Any]]) -> list[Piece]:
     return found
 
 
-def _layers(steps: Sequence[Step], shape: tuple[int, ...], inputs: Inputs, part: int) -> tuple[Body, Any]:
+def _layers(steps: Sequence[Step], shape: tuple[int, ...], inputs: Inputs, part: int) -> tuple["_LayerBody", Any]:
     """The one body of equal layers, and what it scans over, with leading axes `shape`."""
     columns = [inputs.many(refs, shape, part) for refs in zip(*(step.inputs for step in steps), strict=True)]
     lifted = stacked_constants([step.program.constants for step in steps])
     numbers = {_name(place): jnp.asarray(value.reshape(*shape)) for place, value in lifted.items()}
     constants = {one.place: one for one in steps[0].program.constants if one.place in lifted}
     scanned = [column for column in columns if not isinstance(column, Shared)]
-    return _body(steps[0], columns, constants), (scanned, numbers)
+    return _LayerBody(steps[0], columns, constants), (scanned, numbers)
 
 
 def map_kinds(steps: Sequence[Step]) -> list[Piece]:
@@ -200,21 +204,44 @@ def _name(place: Place) -> str:
     return ".".join(map(str, place))
 
 
-def _body(step: Step, columns: Sequence[Any], constants: dict[Place, Constant]) -> Body:
-    program = step.program
+@dataclass(frozen=True, eq=False)
+class _LayerBody:
+    """A layer as a function of a carry and of what is scanned over."""
 
-    def body(carry: Any, x: Any) -> tuple[Any, Any]:
+    step: Step
+    columns: Sequence[Any]
+    constants: dict[Place, Constant]
+
+    def __call__(self, carry: Any, x: Any) -> tuple[Any, Any]:
+        consts, own, given = self._read(x)
+        return self.step.parts(replay(self.step.program.jaxpr, consts, [*carry, *own], given))
+
+    def rematted(self, policy: ScanCheckpointPolicy, *, straight: bool) -> Body:
+        """The same under a policy: what was traced is taken as it is where it can be, and else traced again."""
+        anew: Body = policy.checkpoint(self, straight=straight)
+        program = self.step.program
+        jaxpr = lifted(program.jaxpr, list(self.constants)) if policy.is_jax_policy else None
+        if jaxpr is None or len(program.captured) < len(program.consts):  # of which some are for nothing, or no arrays
+            return anew
+
+        def body(carry: Any, x: Any) -> tuple[Any, Any]:
+            consts, own, given = self._read(x)
+            done = rematted(jaxpr, consts, [*carry, *own, *given.values()], policy, straight=straight)
+            return anew(carry, x) if done is None else self.step.parts(done)
+
+        return body
+
+    def _read(self, x: Any) -> tuple[list[Any], list[Any], dict[Place, Any]]:
+        """The arrays that the program closes over, those that it is given, and the scalars in the places of its own."""
         scanned, numbers = x
         waiting = iter(scanned)
         arrays = []
-        for ref, column in zip(step.inputs, columns, strict=True):
+        for ref, column in zip(self.step.inputs, self.columns, strict=True):
             array = column.array if isinstance(column, Shared) else next(waiting)
             arrays.append(weakly_typed(array) if ref.weak_type else array)
-        given = {place: with_type(numbers[_name(place)], constant) for place, constant in constants.items()}
-        own, captured = arrays[: len(step.refs)], arrays[len(step.refs) :]
-        consts = list(program.consts)
-        for at, array in zip(program.captured, captured, strict=True):
+        given = {place: with_type(numbers[_name(place)], constant) for place, constant in self.constants.items()}
+        own, captured = arrays[: len(self.step.refs)], arrays[len(self.step.refs) :]
+        consts = list(self.step.program.consts)
+        for at, array in zip(self.step.program.captured, captured, strict=True):
             consts[at] = array
-        return step.parts(replay(program.jaxpr, consts, [*carry, *own], given))
-
-    return body
+        return consts, own, given

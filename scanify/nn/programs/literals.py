@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import Var
 
 from scanify.jaxpr.reading.calls import opened
 from scanify.nn.programs.skeleton import Constant, start_of
@@ -49,6 +50,22 @@ def replay(jaxpr: Any, consts: Sequence[Any], arrays: Sequence[Any], given: Mapp
         results = results if equation.primitive.multiple_results else [results]
         values.update(zip(equation.outvars, results, strict=True))
     return [_array(out) if hasattr(out, "val") else values[out] for out in jaxpr.outvars]
+
+
+def lifted(jaxpr: Any, places: Sequence[Place]) -> Any:
+    """The jaxpr with inputs of its own, after the others, for the scalars at `places`; None where one of them is inside
+    a call, or is the start of a slice: `replay` gives such."""
+    if any(len(place) != 2 or place[1] < 0 for place in places):
+        return None
+    if not places:
+        return jaxpr
+    equations, added = list(jaxpr.eqns), []
+    for index, operand in places:
+        atoms = list(equations[index].invars)
+        atoms[operand] = Var(atoms[operand].aval)
+        added.append(atoms[operand])
+        equations[index] = equations[index].replace(invars=atoms)
+    return jaxpr.replace(constvars=(), invars=[*jaxpr.constvars, *jaxpr.invars, *added], eqns=equations)
 
 
 def _array(literal: Any) -> Any:

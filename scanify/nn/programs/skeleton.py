@@ -128,8 +128,9 @@ def without_dead(jaxpr: Any) -> Any:
 def _live(jaxpr: Any, used: Sequence[bool], known: Known) -> tuple[dict[int, list[bool]], list[bool]]:
     needed = {id(out) for out, use in zip(jaxpr.outvars, used, strict=True) if use}
     found: dict[int, list[bool]] = {}
-    for index in range(len(jaxpr.eqns) - 1, -1, -1):
-        equation = jaxpr.eqns[index]
+    equations = jaxpr.eqns  # made anew each time that one asks
+    for index in range(len(equations) - 1, -1, -1):
+        equation = equations[index]
         outs = [id(out) in needed for out in equation.outvars]
         if True not in outs and not equation.effects:
             continue
@@ -199,25 +200,23 @@ class _Reader:
         """The key of the results that are used. `place` is where the jaxpr stands; None where its scalar operands
         cannot be taken out."""
         read, _ = live(jaxpr, used, self._known)
-        numbers: dict[Any, Hashable] = {}
+        numbers: dict[int, Hashable] = {}  # by the identity of a variable; literals have none
         for which, (constvar, const) in enumerate(zip(jaxpr.constvars, consts, strict=True)):
             aval = constvar.aval
             if place == () and isinstance(aval, jax.core.ShapedArray):
-                numbers[constvar] = _Lazy(lambda which=which, aval=aval: self._captured(which, aval))  # type: ignore[misc]
+                numbers[id(constvar)] = _Lazy(lambda which=which, aval=aval: self._captured(which, aval))  # type: ignore[misc]
             else:
-                numbers[constvar] = _Lazy(lambda const=const: self._const(const))  # type: ignore[misc]
+                numbers[id(constvar)] = _Lazy(lambda const=const: self._const(const))  # type: ignore[misc]
         for invar in jaxpr.invars:
-            numbers[invar] = (len(numbers), self._aval(invar.aval))
+            numbers[id(invar)] = (len(numbers), self._aval(invar.aval))
         rows = []
         for index, equation in enumerate(jaxpr.eqns):
             if index not in read:
                 continue
             at = None if place is None else (*place, index)
-            operands = tuple([self._atom(numbers, atom, at, which) for which, atom in enumerate(equation.invars)])
-            params = self._params(equation, at, read[index])
-            outs = tuple([self._aval(out.aval) for out in equation.outvars])
-            for out in equation.outvars:
-                numbers[out] = len(numbers)
+            operands = self._operands(numbers, equation.invars, at)
+            params = self._params(equation, at, read[index]) if equation.params else ()
+            outs = self._results(numbers, equation.outvars)
             self.alive.append(equation.ctx)  # one object for all equal contexts
             rows.append(self._number((id(equation.primitive), operands, params, outs, id(equation.ctx))))
         results = tuple(
@@ -225,9 +224,27 @@ class _Reader:
         )
         return (len(jaxpr.invars), tuple(rows), results)
 
-    def _atom(self, numbers: dict[Any, Hashable], atom: Any, place: tuple[int, ...] | None, which: int) -> Hashable:
+    def _operands(self, numbers: dict[int, Hashable], atoms: Sequence[Any], place: tuple[int, ...] | None) -> Hashable:
+        found = []
+        for which, atom in enumerate(atoms):
+            number = numbers.get(id(atom))
+            plain = number is not None and type(number) is not _Lazy
+            found.append(number if plain else self._atom(numbers, atom, place, which))
+        return tuple(found)
+
+    def _results(self, numbers: dict[int, Hashable], variables: Sequence[Any]) -> Hashable:
+        """The keys of what an equation gives, whose variables are numbered."""
+        known, found = self._known.avals, []
+        for variable in variables:
+            aval = variable.aval
+            kept = known.get(id(aval))
+            found.append(self._aval(aval) if kept is None else kept[0])
+            numbers[id(variable)] = len(numbers)
+        return tuple(found)
+
+    def _atom(self, numbers: dict[int, Hashable], atom: Any, place: tuple[int, ...] | None, which: int) -> Hashable:
         if not hasattr(atom, "val"):
-            number = numbers[atom]
+            number = numbers[id(atom)]
             return number() if type(number) is _Lazy else number
         kind = self._aval(atom.aval)
         value = atom.val
@@ -248,8 +265,6 @@ class _Reader:
 
     def _params(self, equation: Any, place: tuple[int, ...] | None, used: Sequence[bool]) -> Hashable:
         name, params = equation.primitive.name, equation.params
-        if not params:
-            return ()
         if name == "slice" and place is not None and params["strides"] is None:
             return self._slice(params, place)
         if name in TRANSPARENT:

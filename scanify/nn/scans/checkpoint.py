@@ -132,6 +132,17 @@ class ScanCheckpointPolicy:
         """Whether anything is kept in host memory."""
         return "offload" in (self.save_carries, self.save_inputs) or bool(self.offload_block_internals)
 
+    @property
+    def is_jax_policy(self) -> bool:
+        """Whether `jax.checkpoint` with `jax_policy` around each layer is all that it asks for."""
+        keeps_all = self.disable or self.save_block_internals is True
+        return not (keeps_all or self.offloads or self.names or self.nested) and self.save_carries is True
+
+    @property
+    def jax_policy(self) -> Any:
+        """What `jax.checkpoint` takes for a policy."""
+        return _jax_policy(self)
+
     def checkpoint(self, body: Callable[[Any, Any], Any], *, straight: bool = False) -> Callable[[Any, Any], Any]:
         """`body(carry, x)`, which keeps for its backward pass what this policy says.
 
@@ -156,7 +167,7 @@ class ScanCheckpointPolicy:
             return body(carry, x)
 
         rematted: Callable[[Any, Any], Any] = jax.checkpoint(
-            named, policy=_jax_policy(self), prevent_cse=self.prevent_cse or straight
+            named, policy=self.jax_policy, prevent_cse=self.prevent_cse or straight
         )
         return rematted
 

@@ -115,10 +115,15 @@ def _scan(
     remat: Callable[..., Body], body: Body, init: Any, xs: Any, length: int, unroll: int | bool, reverse: bool
 ) -> tuple[Any, Any]:
     """A scan whose body is rematted: `remat(body, straight=...)` is told whether XLA will see straight-line code."""
-    few = isinstance(length, int) and (length == 1 or unroll >= length)
-    straight = unroll is True or unroll == 0 or few
+    straight = is_straight(length, unroll)
     carry, ys = jax.lax.scan(remat(body, straight=straight), init, xs, length=length, unroll=unroll, reverse=reverse)
     return carry, ys
+
+
+def is_straight(length: int, unroll: Unroll) -> bool:
+    """Whether XLA sees a scan as straight-line code: as one of one step, or one that is unrolled."""
+    steps = 1 if unroll is None else unroll
+    return steps is True or steps == 0 or (isinstance(length, int) and (length == 1 or steps >= length))
 
 
 # -- nested ---------------------------------------------------------------------------------------------------------
