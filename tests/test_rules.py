@@ -22,7 +22,7 @@ OPTIONS = {
     "after": {"file"},
     "left-alone": {"stack"},
     "refused": {"stack", "target", "file"},
-    "remarked": {"file"},
+    "remarked": {"file", "line"},
     "file": {"file"},
 }
 
@@ -136,10 +136,10 @@ class TestReadingPages:
 
 
 def examples() -> list[object]:
-    """Every example of every page, with an id that reads as the sentence it is."""
+    """Every example of every page, with an id that reads as the sentence it is; those of remarks have their own test."""
     params: list[object] = []
     for rule in RULES:
-        if (ROOT / "rules" / rule.filename).exists():
+        if (ROOT / "rules" / rule.filename).exists() and rule.id[3] != "3":
             params += [pytest.param(each, id=f"{rule.id}: {each.title}") for each in rule.page.examples]
     return params
 
@@ -167,7 +167,6 @@ def run_fence(example: Example, fence: Fence, folder: Path) -> tuple[object, Map
 @pytest.mark.parametrize("example", examples())
 def test_every_example_does_what_it_says(example: Example, tmp_path: Path) -> None:
     from scanify.analysis.plan import Plan, Refusal
-    from scanify.pipeline import Project
 
     for index, fence in enumerate(example.fences):
         if fence.role in ("text", "file", "after"):
@@ -178,10 +177,8 @@ def test_every_example_does_what_it_says(example: Example, tmp_path: Path) -> No
         analysis, after, before = run_fence(example, fence, folder)
         assert not analysis.skipped, where
         model = folder / "model.py"
-        if fence.role in ("left-alone", "remarked"):
+        if fence.role == "left-alone":
             assert analysis.loops == (), where
-            remarks = Project.load([folder]).analyse(remarks=True).remarks
-            assert [each.rule for each in remarks] == ([fence.rule] if fence.rule is not None else []), (where, remarks)
             assert after == before, where
         elif fence.role == "refused":
             assert [type(loop) for loop in analysis.loops] == [Refusal], (where, analysis.loops)

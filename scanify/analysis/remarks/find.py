@@ -9,19 +9,43 @@ from scanify.analysis.index import Index, Module
 from scanify.analysis.lower.ignores import MARK, about
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import Remark
+from scanify.analysis.remarks.candidates import candidates
 from scanify.analysis.remarks.numbers import Numbers
-from scanify.analysis.remarks.scans import one_layer, shared_weights
+from scanify.analysis.remarks.scans import (
+    cast_carry,
+    graph_definitions,
+    missing_key,
+    nested_prime,
+    one_key,
+    one_layer,
+    policy_names,
+    remat_around,
+    shared_weights,
+    sliced,
+)
 from scanify.analysis.remarks.seen import Seen
-from scanify.analysis.remarks.words import SCANS
+from scanify.analysis.remarks.words import may_know_stacks
 from scanify.source.file import Source
 
 if TYPE_CHECKING:
     from scanify.analysis.index.parse import Problem
 
 Rule = Callable[[Seen, ast.Call], Iterator[Remark]]
-_RULES: tuple[Rule, ...] = (one_layer.remarks, shared_weights.remarks)
-# The last parts of the names of what the rules ask about.
-_CALLED = frozenset("scan remat_scan init partial fold fold_via scan_via".split())
+_RULES: tuple[Rule, ...] = tuple(
+    each.remarks
+    for each in (
+        one_key,
+        sliced,
+        remat_around,
+        one_layer,
+        nested_prime,
+        policy_names,
+        shared_weights,
+        missing_key,
+        graph_definitions,
+        cast_carry,
+    )
+)
 
 
 def remarks_on(
@@ -35,26 +59,16 @@ def remarks_on(
     """The remarks on the files that are asked about, in order of their places."""
     index = Index(root, [*sources, *others()], read, trees)
     modules = [module for each in asked if (module := index.module_at(each.path)) is not None]
-    calls = [(module, call) for module in modules if SCANS.search(module.text) for call in _calls(module)]
-    numbers = Numbers(index, calls)
+    stacks = any(may_know_stacks(source.text) for path in index.paths if (source := index.source(path)) is not None)
+    numbers = Numbers(index)
     found: dict[Remark, None] = {}
-    for module, call in calls:
+    for module in modules:
+        calls = list(candidates(index, module, stacks=stacks))
+        numbers.ask_at(module, calls)
         seen = Seen(index, module, numbers)
-        found |= dict.fromkeys(each for rule in _RULES for each in rule(seen, call) if not _silenced(module, each))
+        every = (each for call in calls for rule in _RULES for each in rule(seen, call))
+        found |= dict.fromkeys(each for each in every if not _silenced(module, each))
     return tuple(sorted(found, key=lambda each: (str(each.place.path), each.place.span.start, each.rule)))
-
-
-def _calls(module: Module) -> Iterator[ast.Call]:
-    """The calls of a file that a rule may be about."""
-    names = _CALLED | {
-        local for local, target in module.imports.items() if target.rpartition(".")[2] in _CALLED and local != target
-    }
-    for node in nodes_in(module.tree):
-        if isinstance(node, ast.Call):
-            function = node.func.func if isinstance(node.func, ast.Call) else node.func
-            last = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", None)
-            if last in names:
-                yield node
 
 
 def _silenced(module: Module, remark: Remark) -> bool:

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from scanify.analysis.facts import Place
 from scanify.analysis.index import Definition, Index, Module
@@ -11,7 +11,7 @@ from scanify.analysis.lower.scope import FUNCTIONS, ancestors, own_nodes
 from scanify.analysis.plan import Remark
 from scanify.analysis.remarks.numbers import Numbers
 from scanify.analysis.values.domain import Value
-from scanify.analysis.watchers.names import Body, callee, local_scope
+from scanify.analysis.watchers.names import Body, Callee, callee, local_scope
 
 _DEPTH = 4
 
@@ -23,16 +23,23 @@ class Seen:
     index: Index
     module: Module
     numbers: Numbers
+    bodies: dict[ast.Call, object] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _callees: dict[ast.expr, Callee] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def called(self, function: ast.expr) -> str:
         """The qualified name of a function outside of the project; empty for any other."""
-        found = callee(self.index, self.module, function)
+        found = self._callee(function)
         return found if isinstance(found, str) else ""
 
     def body(self, function: ast.expr) -> Body | None:
         """The function of the project that an expression stands for."""
-        found = callee(self.index, self.module, function)
+        found = self._callee(function)
         return found if isinstance(found, Body) else None
+
+    def _callee(self, function: ast.expr) -> Callee:
+        if function not in self._callees:
+            self._callees[function] = callee(self.index, self.module, function)
+        return self._callees[function]
 
     def values(self, site: ast.expr, part: ast.expr) -> tuple[Value, ...]:
         """What an expression may be where a call is reached, of which it is a part."""
@@ -40,7 +47,7 @@ class Seen:
 
     def number(self, site: ast.expr, part: ast.expr | None) -> int | None:
         """The whole number that an expression is wherever a call is reached; None where it may be any."""
-        return self.numbers.number(self.module, site, part) if part is not None else None
+        return self.numbers.number(self.module, site, self.meant(part)) if part is not None else None
 
     def given(self, name: ast.Name) -> list[ast.expr] | None:
         """The expressions that a local name is assigned, in order; None where it is bound otherwise, too."""
@@ -79,7 +86,7 @@ class Seen:
 
     def function_around(self, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | None:
         """The function that a node stands in."""
-        return next((each for each in ancestors(self.module, node) if isinstance(each, FUNCTIONS)), None)
+        return next((each for each in ancestors(self.module, node) if isinstance(each, (*FUNCTIONS, ast.Lambda))), None)
 
     def place(self, node: ast.AST) -> Place:
         return self.module.place(node)

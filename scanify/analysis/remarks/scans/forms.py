@@ -30,3 +30,10 @@ def axis_size(seen: Seen, axis: ast.expr | None) -> ast.expr | None:
     if isinstance(meant, ast.Call) and seen.called(meant.func) in ("haliax.Axis", "haliax.axis.Axis"):
         return argument(meant, 1, "size")
     return axis
+
+
+def applied_stack(call: ast.Call) -> ast.expr | None:
+    """What may be a stack in `stack.fold(x, ...)`, `stack.fold_via(f)(x, ...)`; None for other calls."""
+    method = call.func.func if isinstance(call.func, ast.Call) else call.func
+    methods = ("fold_via", "scan_via") if isinstance(call.func, ast.Call) else ("fold", "scan")
+    return method.value if isinstance(method, ast.Attribute) and method.attr in methods else None

@@ -1,0 +1,153 @@
+"""The function that a scan runs for each layer: which of its names are the layer, the carry, or differ by turns."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from scanify.analysis.lower.nodes import names_in, nodes_in
+from scanify.analysis.remarks.scans.forms import LAX
+from scanify.analysis.remarks.seen import Seen, argument, names_read
+from scanify.analysis.remarks.stacks import kind_of
+
+_PARAMETERS = re.compile(r"param|weight|layer|block|theta", re.IGNORECASE)
+_VIAS = frozenset({"fold_via", "scan_via"})
+
+
+@dataclass(frozen=True, eq=False)
+class ScanBody:
+    """`carry` is the parameter of the carry, `given` that of what the scan takes apart: a layer, or its parameters,
+    with what goes along. `gives` says whether it returns `(carry, y)`."""
+
+    seen: Seen
+    node: ast.FunctionDef | ast.Lambda
+    carry: str
+    given: str
+    gives: bool
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """The nodes of its code, without its parameters."""
+        return nodes_in(*([self.node.body] if isinstance(self.node, ast.Lambda) else self.node.body))
+
+    @cached_property
+    def layer(self) -> frozenset[str]:
+        """The names of what the scan gives for a layer, and of what is made of it."""
+        return _made_of(self.nodes, {self.given})
+
+    @cached_property
+    def turns(self) -> frozenset[str]:
+        """All names that may stand for something else in each turn."""
+        return _made_of(self.nodes, self._parameters)
+
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        """All names that the body binds."""
+        return frozenset(self._parameters | set(_stored(self.nodes)))
+
+    @property
+    def _parameters(self) -> set[str]:
+        args = self.node.args
+        return {each.arg for each in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
+
+    def calls_of_layers(self) -> Iterator[ast.Call]:
+        """The calls that apply the layer: `layer(x)`, `layer.attn(x)`, `eqx.combine(arrays, static)(x)`, and
+        `block(params, x)` where the name says that these are parameters."""
+        for node in self.nodes:
+            if not isinstance(node, ast.Call):
+                continue
+            function = node.func
+            while isinstance(function, ast.Attribute):
+                function = function.value
+            if isinstance(function, ast.Name):
+                applied = function.id in self.layer and (node.args or node.keywords)
+                given = node.args[0] if node.args else None
+                named = isinstance(given, ast.Name) and given.id in self.layer and _PARAMETERS.search(given.id)
+                if applied or (named and len(node.args) > 1 and not self.seen.called(node.func)):
+                    yield node
+            elif isinstance(function, ast.Call) and node.func is function and self.mentions(function, self.layer):
+                yield node
+
+    def mentions(self, node: ast.AST, names: frozenset[str]) -> bool:
+        return any(each.id in names for each in names_read(node))
+
+    def returned(self) -> list[ast.expr]:
+        """The expressions of the carry that is given to the next turn, names of the body followed."""
+        values: list[ast.expr] = []
+        if isinstance(self.node, ast.Lambda):
+            values = [self.node.body]
+        else:
+            returns = (each for each in self.nodes if isinstance(each, ast.Return))
+            values = [each.value for each in returns if each.value is not None]
+        found = []
+        for value in values:
+            if self.gives and isinstance(value, ast.Tuple) and len(value.elts) == 2:
+                value = value.elts[0]
+            found.append(value)
+        return found
+
+
+def body_of(seen: Seen, call: ast.Call) -> ScanBody | None:
+    """The body of `jax.lax.scan(f, x, xs)`, or of `stack.fold_via(f)(x)`, where the project has it."""
+    if call not in seen.bodies:
+        seen.bodies[call] = _body_of(seen, call)
+    found = seen.bodies[call]
+    return found if isinstance(found, ScanBody) else None
+
+
+def _body_of(seen: Seen, call: ast.Call) -> ScanBody | None:
+    known = seen.called(call.func)
+    if known in LAX:
+        function = argument(call, 0, "f")
+        return scan_body(seen, function, layer_first=False, gives=True) if function is not None else None
+    via = call.func
+    is_via = isinstance(via, ast.Attribute) and via.attr in _VIAS and bool(call.args)
+    if not is_via or not isinstance(via, ast.Attribute) or kind_of(seen.index, seen.module, via.value) is None:
+        return None
+    return scan_body(seen, call.args[0], layer_first=True, gives=via.attr == "scan_via")
+
+
+def scan_body(seen: Seen, function: ast.expr, *, layer_first: bool, gives: bool) -> ScanBody | None:
+    found = seen.body(function)
+    if found is None:
+        return None
+    node, inner = found.node, replace(seen, module=found.module)
+    parameters = [*node.args.posonlyargs, *node.args.args]
+    if len(parameters) < 2 or (parameters[0].arg in ("self", "cls") and not layer_first):
+        return None
+    first, second = parameters[0].arg, parameters[1].arg
+    given, carry = (first, second) if layer_first else (second, first)
+    return ScanBody(inner, node, carry, given, gives)
+
+
+def _stored(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for each in nodes:
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+            yield each.id
+        elif isinstance(each, ast.FunctionDef):
+            yield each.name
+
+
+def _made_of(nodes: list[ast.AST], names: set[str]) -> frozenset[str]:
+    """Some names and those that are assigned something with one of them in it."""
+    bindings: list[tuple[list[str], set[str]]] = []
+    for each in nodes:
+        match each:
+            case ast.Assign(targets=targets, value=value):
+                bindings.append((list(_stored(nodes_in(*targets))), names_in([value])))
+            case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.AugAssign(target=target, value=value):
+                bindings.append((list(_stored(nodes_in(target))), names_in([value])))
+            case ast.NamedExpr(target=target, value=value) | ast.For(target=target, iter=value):
+                bindings.append((list(_stored(nodes_in(target))), names_in([value])))
+            case ast.comprehension(target=target, iter=value):
+                bindings.append((list(_stored(nodes_in(target))), names_in([value])))
+            case _:
+                pass
+    found, before = set(names), -1
+    while len(found) != before:
+        before = len(found)
+        for bound, read in bindings:
+            if not read.isdisjoint(found):
+                found.update(bound)
+    return frozenset(found)

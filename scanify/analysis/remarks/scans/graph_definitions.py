@@ -1,0 +1,56 @@
+"""Stacks of Flax NNX layers that take the graph definition of the first for all."""
+
+import ast
+from collections.abc import Iterator
+
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.plan import Remark
+from scanify.analysis.remarks.seen import Seen, names_read
+from scanify.analysis.watchers.tables import MAPS
+
+RULE = "SCN338"
+_REMEDY = (
+    "compare them before: `if any(graphdef != graphdefs[0] for graphdef in graphdefs): raise ValueError(...)`, "
+    "or build the layers stacked with `nnx.vmap`"
+)
+
+
+def remarks(seen: Seen, call: ast.Call) -> Iterator[Remark]:
+    """`nnx.merge(graphdefs[0], jax.tree.map(lambda *x: jnp.stack(x), *states))` without a look at the others."""
+    if not seen.called(call.func).startswith("flax.nnx.") or not seen.called(call.func).endswith("merge"):
+        return
+    states = seen.meant(call.args[1]) if len(call.args) >= 2 else None
+    around = seen.function_around(call)
+    if around is None or not isinstance(states, ast.Call) or seen.called(states.func) not in MAPS:
+        return
+    if not any(isinstance(each, ast.Starred) for each in states.args):
+        return
+    definition = call.args[0]
+    names = {each.id for each in names_read(definition)}
+    if not _is_of_first(seen, definition) or any(_compares(each, names) for each in nodes_in(around)):
+        return
+    reason = f"all layers get the graph definition of the first, `{seen.code(definition)}`: what is no array may differ"
+    yield seen.remark(call, RULE, reason, _REMEDY, definition)
+
+
+def _is_of_first(seen: Seen, definition: ast.expr) -> bool:
+    """`graphdefs[0]`, or a name that `nnx.split(layers[0])` was unpacked into."""
+    if isinstance(definition, ast.Subscript):
+        return isinstance(definition.slice, ast.Constant)
+    around = seen.function_around(definition)
+    for each in nodes_in(around) if around is not None and isinstance(definition, ast.Name) else ():
+        match each:
+            case ast.Assign(targets=[ast.Tuple(elts=[ast.Name(id=name), *_])], value=ast.Call() as split):
+                first = split.args[0] if split.args else None
+                if name == getattr(definition, "id", "") and isinstance(first, ast.Subscript):
+                    return isinstance(first.slice, ast.Constant) and seen.called(split.func).startswith("flax.nnx.")
+            case _:
+                pass
+    return False
+
+
+def _compares(node: ast.AST, names: set[str]) -> bool:
+    """Whether something is compared, or given to a function that may: `graphdef != graphdefs[0]`, `len(set(...))`."""
+    if isinstance(node, ast.Compare):
+        return True
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("set", "all", "any") and bool(names)

@@ -1,0 +1,50 @@
+"""Rematerialisation policies that keep values by names which nothing attaches."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.plan import Remark
+from scanify.analysis.remarks.seen import Seen, keyword
+
+RULE = "SCN335"
+_ONLY = frozenset(
+    f"{module}.{name}"
+    for module in ("jax.checkpoint_policies", "jax.ad_checkpoint.checkpoint_policies")
+    for name in ("save_only_these_names", "save_and_offload_only_these_names")
+)
+_LISTS = ("names_which_can_be_saved", "names_which_can_be_offloaded", "save_block_internals", "offload_block_internals")
+_REMEDY = "attach each name where its value is computed: `x = jax.ad_checkpoint.checkpoint_name(x, {name!r})`"
+
+
+def remarks(seen: Seen, call: ast.Call) -> Iterator[Remark]:
+    """`save_only_these_names("attention")` in a project without `checkpoint_name(x, "attention")`."""
+    known = seen.called(call.func)
+    if known not in _ONLY and not known.endswith("ScanCheckpointPolicy"):
+        return
+    lists = [keyword(call, name) for name in _LISTS]
+    given = [*(call.args if known in _ONLY else ()), *(each for each in lists if each is not None)]
+    named = [each for part in given for each in nodes_in(part)]
+    if any(isinstance(each, ast.Starred | ast.Name | ast.Attribute | ast.Call) for each in named):
+        return  # some names are not shown
+    texts = {each.value: each for each in named if isinstance(each, ast.Constant) and isinstance(each.value, str)}
+    missing = [name for name in texts if not _stands_elsewhere(seen, call, name)]
+    if missing:
+        names = ", ".join(f"`{name}`" for name in missing)
+        reason = f"the policy keeps {names} and nothing in the project is called so: all of it is computed again"
+        yield seen.remark(call, RULE, reason, _REMEDY.format(name=missing[0]), texts[missing[0]])
+
+
+def _stands_elsewhere(seen: Seen, call: ast.Call, name: str) -> bool:
+    """Whether a text stands anywhere else in the project: whatever that does, it may attach the name."""
+    quoted = re.compile(rf"""(["']){re.escape(name)}\1""")
+    span = seen.module.span(call)
+    for path in seen.index.paths:
+        source = seen.index.source(path)
+        if source is None or name not in source.text:
+            continue
+        for match in quoted.finditer(source.text):
+            if path != seen.module.path or not span.start <= match.start() < span.end:
+                return True
+    return False

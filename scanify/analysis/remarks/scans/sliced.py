@@ -1,0 +1,68 @@
+"""Arguments that all layers are meant to share, and that a scan slices, one part for each layer."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from scanify.analysis.plan import Remark
+from scanify.analysis.remarks.scans.body import body_of
+from scanify.analysis.remarks.scans.forms import LAX, applied_stack
+from scanify.analysis.remarks.seen import Seen, argument
+from scanify.analysis.remarks.stacks import STACKED, annotation_of, kind_of
+from scanify.analysis.values.domain import Array, is_none
+from scanify.analysis.watchers.names import local_scope
+
+RULE = "SCN331"
+_MASKS = frozenset(
+    f"{package}.{name}" for package in ("jax.numpy", "numpy") for name in ("tril", "triu", "eye", "identity")
+)
+# Parameters that are of one array for each layer, by what everyone calls such.
+_PER_LAYER = re.compile(r"cache|state|layer|per_|stack|key|kv|scale|rate|carry|rng", re.IGNORECASE)
+_CLOSE = "let the function that is applied to each layer close over it: `fold_via(lambda block, x: block(x, mask))(x)`"
+
+
+def remarks(seen: Seen, call: ast.Call) -> Iterator[Remark]:
+    """`Stacked.fold_via(Block.__call__)(x, mask)` with a plain array, which haliax slices along its first axis."""
+    stack = applied_stack(call)
+    if stack is not None and kind_of(seen.index, seen.module, stack) == STACKED:
+        yield from _sliced_by_haliax(seen, call)
+    if seen.called(call.func) in LAX:
+        yield from _among_xs(seen, call)
+
+
+def _sliced_by_haliax(seen: Seen, call: ast.Call) -> Iterator[Remark]:
+    for given in (*call.args[1:], *(each.value for each in call.keywords)):
+        if isinstance(given, ast.Name | ast.Call) and (_is_mask(seen, given) or _is_shared_array(seen, call, given)):
+            text = seen.code(given)
+            reason = f"`{text}` is sliced along its first axis, one part for each layer: a plain array is not shared"
+            yield seen.remark(given, RULE, reason, _CLOSE, call)
+
+
+def _among_xs(seen: Seen, call: ast.Call) -> Iterator[Remark]:
+    """`jax.lax.scan(f, x, (layers, mask))` with a mask over tokens."""
+    xs = argument(call, 2, "xs")
+    meant = seen.meant(xs) if xs is not None else None
+    if not isinstance(meant, ast.Tuple) or len(meant.elts) < 2:
+        return
+    body = body_of(seen, call)
+    for given in meant.elts if body is not None and any(body.calls_of_layers()) else ():
+        if _is_mask(seen, given):
+            reason = f"`{seen.code(given)}` is sliced along its first axis, one part for each layer: it is among the xs"
+            yield seen.remark(given, RULE, reason, "let the body of the scan close over it", call)
+
+
+def _is_mask(seen: Seen, node: ast.expr) -> bool:
+    """Whether it is made as a matrix over tokens: `jnp.tril(jnp.ones((n, n)))`."""
+    meant = seen.meant(node)
+    return isinstance(meant, ast.Call) and seen.called(meant.func) in _MASKS
+
+
+def _is_shared_array(seen: Seen, call: ast.Call, given: ast.expr) -> bool:
+    """A parameter that is declared to be a plain array, and by its name is not one for each layer."""
+    if not isinstance(given, ast.Name) or _PER_LAYER.search(given.id):
+        return False
+    scope = local_scope(seen.module, given, given.id)
+    if scope is None or given.id not in scope.params or annotation_of(seen.module, given) is None:
+        return False
+    values = [each for each in seen.values(call, given) if not is_none(each)]
+    return bool(values) and all(isinstance(each, Array) for each in values)
