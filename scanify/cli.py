@@ -11,7 +11,19 @@ import scanify
 from scanify.errors import CheckFailed, Exit, ScanifyError
 from scanify.surroundings import in_the_way, ready_streams
 
-COMMANDS = ("check", "rewrite", "verify", "profile", "case", "convert", "config", "explain", "rules", "server")
+COMMANDS = (
+    "check",
+    "rewrite",
+    "unroll",
+    "verify",
+    "profile",
+    "case",
+    "convert",
+    "config",
+    "explain",
+    "rules",
+    "server",
+)
 
 DEEPEST = 12_000
 

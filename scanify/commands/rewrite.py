@@ -36,10 +36,11 @@ from scanify.commands.verifying.cases import (
 )
 from scanify.config import AUTO
 from scanify.errors import Exit, ScanifyError
-from scanify.pipeline import Outcome, rewrite_sources
+from scanify.pipeline import Outcome, files_of, rewrite_sources
 from scanify.report.sentences import shown
 from scanify.source.notebook.text import is_notebook
 from scanify.source.write import write_all
+from scanify.unrolling.kept import Rewrite, keep
 
 if TYPE_CHECKING:
     from scanify.verify.verdict import Verification
@@ -125,8 +126,16 @@ def command(
         *others, last = verified.shown
         verified = replace(verified, shown=(*others, replace(last, advice=advice)))
     code = _finish(outcome, given, verified, tried=run is not None, diff=diff, check=check)
+    if code != Exit.VERIFICATION and not (diff or check) and given.stdin is None:
+        _keep(given, outcome, policy)
     asked = diff or check or exit_non_zero_on_change
     return Exit.FINDINGS if code == Exit.OK and asked and outcome.changes else code
+
+
+def _keep(given: Given, outcome: Outcome, policy: str | None) -> None:
+    """Keep the texts before for the way back."""
+    rewrite = Rewrite(outcome.before, outcome.texts, given.stack, policy if policy != AUTO else None, given.target)
+    keep(given.project.root, rewrite, map(files_of, outcome.applied))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,67 @@
+"""The summary that `scanify unroll` ends with: what is a loop again, what stays a scan and why."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from scanify.emit.unroll.unroll_texts import Turned
+from scanify.report.sentences import listed, plural, shorten, shown
+from scanify.unrolling.project import Unrolling
+
+_DISCHARGE = "verify it with --case FILE:FUNCTION, or take it unverified with --unsafe"
+_LAYOUT = (
+    "    note: where a list is built again, each layer has its own parameters, so checkpoints of the stack do not "
+    "load: `scanify convert OLD NEW --unstack PATTERN` makes new ones"
+)
+_UNREACHED = "no case reaches this loop; give one that does, or take it unverified with --unsafe"
+
+
+def render(found: Unrolling, folder: Path, *, changed: int, written: bool, verified: bool) -> str:
+    """The summary, with paths relative to `folder`. `written`: whether the files have been changed."""
+    verb = "" if written else "would be "
+    lines = [f"{shown(path, folder)}: {verb}what it was before it was rewritten" for path in found.restored]
+    held = bool(found.held)
+    for each in found.turned:
+        what = "can be a loop, but that is unsafe" if held else f"{'is' if written else 'would be'} a loop over a list"
+        lines.append(f"{_where(each, folder)}: `{each.container}.{each.method}` {what}")
+    if held or not verified:
+        lines += [f"    unsafe: {shorten(each, folder)}" for each in found.obligations]
+    if held:
+        lines.append(f"    help: {_UNREACHED if verified else _DISCHARGE}")
+    else:
+        lines += _policies(found, folder)
+        if changed:
+            lines.append(_LAYOUT)
+    for each in found.left:
+        name = f"`{each.container}{'.' if each.method else ''}{each.method}`"
+        lines.append(f"{_where(each, folder)}: {name} stays as it is: {each.why}")
+    if found.beyond:
+        others = listed(shown(path, folder) for path in found.beyond)
+        lines.append(f"what is stacked here can be turned back together with {others}; name {others} too")
+    lines.append(_counts(found, changed, written))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _where(each: Turned, folder: Path) -> str:
+    return f"{shown(each.path, folder)}:{each.line}"
+
+
+def _policies(found: Unrolling, folder: Path) -> list[str]:
+    """What becomes of remat policies: a loop keeps what each layer computes."""
+    said: Sequence[tuple[Path, int, str]] = found.policies
+    return [
+        f"{shown(path, folder)}:{line}: the policy {policy} of the stack is gone: a loop keeps all that its backward "
+        "pass needs; `eqx.filter_checkpoint(layer)(x)` computes a layer again"
+        for path, line, policy in said
+        if policy not in ("False", '"save_all"', "'save_all'")
+    ]
+
+
+def _counts(found: Unrolling, changed: int, written: bool) -> str:
+    files = plural(changed, "file")
+    if changed:
+        text = f"{files} unrolled" if written else f"{files} would be unrolled"
+    else:
+        text = "Nothing to unroll"
+    text += f"; {plural(len(found.turned), 'scan')} held back" if found.held else ""
+    text += f"; {plural(len(found.left), 'place')} left alone" if found.left else ""
+    return f"{text}."

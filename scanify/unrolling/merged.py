@@ -1,0 +1,29 @@
+"""Two changes of one text brought together, line by line."""
+
+import difflib
+from itertools import pairwise
+
+_Hunk = tuple[int, int, list[str]]
+
+
+def merged(base: str, first: str, second: str) -> str | None:
+    """`base` with what changed to `first` and what changed to `second`; None where both changed the same lines."""
+    if base == first:
+        return second
+    lines = base.splitlines(keepends=True)
+    hunks = sorted([*_hunks(lines, first), *_hunks(lines, second)], key=lambda hunk: hunk[:2])
+    for (_, end, _), (start, _, _) in pairwise(hunks):
+        if start <= end:
+            return None
+    made, at = [], 0
+    for start, end, new in hunks:
+        made += [*lines[at:start], *new]
+        at = end
+    return "".join([*made, *lines[at:]])
+
+
+def _hunks(lines: list[str], other: str) -> list[_Hunk]:
+    """What of some lines is other lines in another text."""
+    theirs = other.splitlines(keepends=True)
+    found = difflib.SequenceMatcher(None, lines, theirs, autojunk=False).get_opcodes()
+    return [(start, end, theirs[begin:stop]) for tag, start, end, begin, stop in found if tag != "equal"]
