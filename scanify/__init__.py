@@ -7,7 +7,8 @@ if TYPE_CHECKING:
     from scanify import testing as testing
     from scanify.library import Equality as Equality
     from scanify.library import prove_equal as prove_equal
-    from scanify.rolling import reroll as reroll
+    from scanify.rolling.parameters import reroll_parameters as reroll_parameters
+    from scanify.rolling.reroll import reroll as reroll
 
 __version__ = "0.1.0"
 
@@ -15,6 +16,7 @@ _LAZY = {
     "Equality": "scanify.library",
     "prove_equal": "scanify.library",
     "reroll": "scanify.rolling",
+    "reroll_parameters": "scanify.rolling",
 }
 
 

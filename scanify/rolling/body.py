@@ -14,6 +14,7 @@ from scanify.nn.trees.leaves import varying
 from scanify.rolling.bind import array_of, spread, strong, zeros
 from scanify.rolling.choose import Roll
 from scanify.rolling.program import Atom, Number, Operation, Program, is_plain_slice
+from scanify.rolling.slices import Slices, parts_of, start_of
 from scanify.rolling.wiring import Operand, Place
 
 Read = Callable[[Atom], Any]
@@ -33,37 +34,6 @@ class Slot:
         if self.first is None:
             return zeros(self.aval)
         return strong(spread(array_of(read(self.first)), self.aval))
-
-
-@dataclass(frozen=True, eq=False)
-class Slices:
-    """Slices of one array that differ in where they start along one axis."""
-
-    value: int
-    equation: Any
-    axis: int
-    starts: tuple[int, ...]
-
-    def of(self, array: Any) -> Any:
-        """The slices, stacked; without a copy of each where they lie side by side."""
-        params = self.equation.params
-        size = params["limit_indices"][self.axis] - params["start_indices"][self.axis]
-        low, high = list(params["start_indices"]), list(params["limit_indices"])
-        first, count = self.starts[0], len(self.starts)
-        step = size if self.starts[1] > first else -size
-        if self.starts == tuple(range(first, first + step * count, step)):
-            low[self.axis] = min(self.starts)
-            high[self.axis] = low[self.axis] + size * count
-            whole = jax.lax.slice(array, low, high)
-            shape = list(whole.shape)
-            shape[self.axis : self.axis + 1] = [count, size]
-            rows = jnp.moveaxis(whole.reshape(shape), self.axis, 0)
-            return rows if step > 0 else jax.lax.rev(rows, (0,))
-        pieces = []
-        for start in self.starts:
-            low[self.axis], high[self.axis] = start, start + size
-            pieces.append(jax.lax.slice(array, low, high))
-        return jnp.stack(pieces)
 
 
 @dataclass(eq=False)
@@ -131,7 +101,7 @@ class _Maker:
             if is_plain_slice(self.operations[operand[0]].equation) and self._sliced_outside(operand[0]):
                 continue
             names = tuple(("number", atom.bits) if isinstance(atom, Number) else atom for atom in atoms)
-            found[operand] = self._column(names, atoms)
+            found[operand] = self._column(names, parts_of(self.whole, atoms) or atoms)
         return found
 
     def _column(self, name: Any, column: list[Atom] | Slices) -> int:
@@ -149,7 +119,7 @@ class _Maker:
             return False
         operation = self.operations[at]
         value, rank = atoms[0], len(operation.inputs) - 1
-        starts = [[_start(atom) for atom in self.wired.outside[at, axis + 1]] for axis in range(rank)]
+        starts = [[start_of(atom) for atom in self.wired.outside[at, axis + 1]] for axis in range(rank)]
         moved = [axis for axis in range(rank) if len(set(starts[axis])) > 1]
         if len(moved) != 1 or isinstance(value, Number) or None in starts[moved[0]]:
             return False
@@ -199,7 +169,7 @@ class _Maker:
 def _aval_of(program: Program, column: list[Atom] | Slices) -> Any:
     """What the body sees of a column."""
     if isinstance(column, Slices):
-        return column.equation.outvars[0].aval
+        return column.aval
     avals = [atom.aval if isinstance(atom, Number) else program.avals[atom] for atom in column]
     return max(avals, key=lambda aval: len(aval.shape))
 
@@ -209,10 +179,6 @@ def same(one: Atom | None, other: Atom | None) -> bool:
     if isinstance(one, Number) and isinstance(other, Number):
         return one is other or one.bits == other.bits
     return one is other or (type(one) is int and one == other)
-
-
-def _start(atom: Atom) -> int | None:
-    return int(atom.value) if isinstance(atom, Number) else None
 
 
 def stack(column: Sequence[Any]) -> Any:

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from scanify.jaxpr.reading.calls import children, opened
-from scanify.rolling.program import Number, Program
+from scanify.rolling.program import Number, Program, is_view
 from scanify.rolling.repeats import Repetition, repetitions
 from scanify.rolling.signature import Signatures
+from scanify.rolling.slices import parts_of
 from scanify.rolling.wiring import Place, Wired, Wires
 
 
@@ -83,9 +84,11 @@ def chosen(program: Program, least: int, costs: Costs = COUNTED) -> tuple[list[R
 
 
 def _sums(program: Program, signatures: Any, costs: Costs) -> Any:
-    """What the operations before each one weigh together: those that are the same weigh the same."""
+    """What the operations before each one weigh together: those that are the same weigh the same, parts of arrays
+    nothing."""
     _, first, which = np.unique(signatures, return_index=True, return_inverse=True)
-    weights = np.array([weight(program.operations[at].equation, costs.random) for at in first])
+    equations = [program.operations[at].equation for at in first]
+    weights = np.array([0.0 if is_view(each) else weight(each, costs.random) for each in equations])
     return np.concatenate([[0], np.cumsum(weights[which])])
 
 
@@ -137,11 +140,14 @@ class _Search:
                     if self.wires.last_use[value] >= wired.stop:
                         kept.setdefault((at, index), []).append(repetition)
         stacks = {
-            tuple(map(_name, atoms))
+            tuple(map(_name, atoms)): atoms
             for operand, atoms in wired.outside.items()
             if operand not in wired.carried and len({_name(atom) for atom in atoms}) > 1
         }
-        arrays = sum(any(isinstance(name, int) for name in names) for names in stacks)
+        arrays = sum(
+            any(isinstance(atom, int) for atom in atoms) and parts_of(program, atoms) is None
+            for atoms in stacks.values()
+        )
         rows = arrays * wired.count + sum(map(len, kept.values()))
 
         def saved(costs: Costs, sums: Any) -> float:

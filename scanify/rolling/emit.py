@@ -14,9 +14,10 @@ from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
 from scanify.nn.scans.loop import run_scan
 from scanify.nn.trees.weak import weakly_typed
 from scanify.rolling.bind import array_of, bind, strong
-from scanify.rolling.body import Slices, stack
+from scanify.rolling.body import stack
 from scanify.rolling.plan import Plan, Scan
 from scanify.rolling.program import Atom, Number, Operation
+from scanify.rolling.slices import Slices
 
 Policy = ScanCheckpointPolicy | None
 
@@ -51,10 +52,13 @@ class _Run:
                 at = scan.roll.wired.stop
                 continue
             operation = self._with_scans_inside(at)
+            at += 1
+            if self.program.views.get(operation.outputs[0] if operation.outputs else -1) is operation:
+                self.values[operation.outputs[0]] = operation  # which is taken out where it is read, if it is
+                continue
             results = bind(operation, [self.read(atom) for atom in operation.inputs])
             for value, result in zip(operation.outputs, results, strict=True):
                 self.values[value] = result
-            at += 1
         return [self._result(atom) for atom in self.program.outputs]
 
     def read(self, atom: Atom) -> Any:
@@ -64,6 +68,9 @@ class _Run:
         value = self.values[atom]
         if isinstance(value, Row):
             value = self.values[atom] = value.rows[value.at]
+        elif isinstance(value, Operation):
+            (value,) = bind(value, [self.read(each) for each in value.inputs])
+            self.values[atom] = value
         return value
 
     def _result(self, atom: Atom) -> Any:

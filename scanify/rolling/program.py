@@ -65,6 +65,7 @@ class Program:
     starts: dict[tuple[int, ...], tuple[Number, ...]] = field(default_factory=dict)
     known: Known = field(default_factory=Known)
     rematted: dict[int, tuple[Any, list[bool], Skeleton]] = field(default_factory=dict)
+    views: dict[int, Operation] = field(default_factory=dict)  # what are parts of arrays, and how they are made
 
     def value(self, aval: Any) -> int:
         """A new value."""
@@ -109,6 +110,8 @@ def _read(program: Program, jaxpr: Any, known: dict[Any, Atom]) -> list[Atom]:
         if is_remat(equation):
             equation, given, inside = _rematted(program, equation, given)
         program.operations.append(Operation(equation, tuple(given), outputs, inside))
+        if is_view(equation):
+            program.views[outputs[0]] = program.operations[-1]
     return [atom(each) for each in jaxpr.outvars]
 
 
@@ -118,6 +121,12 @@ def is_plain_slice(equation: Any) -> bool:
         return False
     strides = equation.params["strides"]
     return strides is None or all(stride == 1 for stride in strides)
+
+
+def is_view(equation: Any) -> bool:
+    """Whether an equation gives a part of an array, as it is: `xs[3]` is a slice and what squeezes it."""
+    name = equation.primitive.name
+    return (name == "squeeze" and is_own(equation.primitive)) or is_plain_slice(equation)
 
 
 def is_remat(equation: Any) -> bool:

@@ -49,6 +49,17 @@ def loss(model: Any, tokens: Any, key: Any) -> Any:
     return (model(tokens, key=key) ** 2).mean()
 
 
+def stacked(model: tuple[Any, Any, Any], remat: Any) -> tuple[Callable[..., Any], tuple[Any, Any, Any]]:
+    """The rerolled loss as a function of parameters that are stacked outside, and those."""
+    arrays, static = eqx.partition(model[0], eqx.is_inexact_array)
+    parameters, unstack = scanify.reroll_parameters(arrays)
+
+    def f(parameters: Any, tokens: Any, key: Any) -> Any:
+        return loss(eqx.combine(unstack(parameters), static), tokens, key)
+
+    return scanify.reroll(f, remat=remat), (parameters, *model[1:])
+
+
 def cost(f: Callable[..., Any], model: Any, tokens: Any, key: Any) -> Cost:
     """What the gradient of a function costs, from its trace to a step."""
     jax.clear_caches()
@@ -80,6 +91,7 @@ def compare(layers: int, remats: list[str]) -> None:
         ("as it is written", loss, model),
         ("rerolled", scanify.reroll(loss), model),
         *((f'rerolled, remat="{remat}"', scanify.reroll(loss, remat=remat), model) for remat in remats),  # type: ignore[call-overload]
+        *((f'rerolled, remat="{remat}", stacked parameters', *stacked(model, remat)) for remat in remats),
         ("rewritten (nested)", loss, rewritten),
     ]
     first: Cost | None = None

@@ -51,7 +51,7 @@ def equal(ours: Any, theirs: Any, rtol: float) -> None:
     for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
         if not isinstance(other, jax.Array):
             assert type(one) is type(other)
-            assert one == other
+            assert np.array_equal(one, other)
             continue
         assert jax.typeof(one) == jax.typeof(other)
         if jax.dtypes.issubdtype(one.dtype, jax.dtypes.prng_key):

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from scanify.rolling import signature
-from scanify.rolling.body import Slices
 from scanify.rolling.signature import Signatures
+from scanify.rolling.slices import Slices
 from tests.random_rerolls.case import Case, Outcome
 
 EACH, SUITE, ALL = 4, 24, 400
