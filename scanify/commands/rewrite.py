@@ -126,14 +126,15 @@ def command(
         *others, last = verified.shown
         verified = replace(verified, shown=(*others, replace(last, advice=advice)))
     code = _finish(outcome, given, verified, tried=run is not None, diff=diff, check=check)
-    if code != Exit.VERIFICATION and not (diff or check) and given.stdin is None:
-        _keep(given, outcome, policy)
-    asked = diff or check or exit_non_zero_on_change
-    return Exit.FINDINGS if code == Exit.OK and asked and outcome.changes else code
+    if not (diff or check):
+        _keep(given, outcome, policy, code)
+    return Exit.FINDINGS if code == Exit.OK and outcome.changes and (diff or check or exit_non_zero_on_change) else code
 
 
-def _keep(given: Given, outcome: Outcome, policy: str | None) -> None:
-    """Keep the texts before for the way back."""
+def _keep(given: Given, outcome: Outcome, policy: str | None, code: int) -> None:
+    """Keep the texts before for the way back, where files were written."""
+    if code == Exit.VERIFICATION or given.stdin is not None:
+        return
     rewrite = Rewrite(outcome.before, outcome.texts, given.stack, policy if policy != AUTO else None, given.target)
     keep(given.project.root, rewrite, map(files_of, outcome.applied))
 
