@@ -2,7 +2,7 @@
 # `make help` lists the targets; `make test PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo test branches check pyright bench bench-static bad-inputs matrix corpus each-file packages rewritten fuzz fuzz-traps fuzz-models fuzz-runtime fuzz-reroll soundness mutants certificates precommit-test clean
+.PHONY: help docs demo test branches check pyright bench bench-static bad-inputs matrix corpus each-file packages rewritten fuzz fuzz-traps fuzz-models fuzz-runtime fuzz-reroll soundness mutants certificates precommit-test man clean
 
 # The first interpreter that runs (a pyenv shim may exist and not run), is new enough and can make environments. pyenv's
 # versions are looked for where it says that they are, and where it is installed itself: without PYENV_ROOT it says ~/.pyenv.
@@ -127,6 +127,9 @@ bad-inputs: $(VENV)/$(STAMP) ## what people give by mistake, by the hundred: no 
 precommit-test: $(VENV)/$(STAMP) ## the hooks, with the real pre-commit
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pre-commit
 	SCANIFY_PRECOMMIT=1 $(BIN)/python -m pytest -q tests/test_precommit.py
+
+man: $(VENV)/$(STAMP) ## the manual page, scanify.1, to be read with `man -l` and installed where others are
+	$(BIN)/python -m scanify.manual > scanify.1
 
 clean: ## remove the environments and caches
 	rm -rf .venv .venv-311 .venv-313 .venv-docs site .mypy_cache .pytest_cache .ruff_cache .coverage .coverage.*

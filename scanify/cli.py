@@ -23,6 +23,7 @@ COMMANDS = (
     "explain",
     "rules",
     "server",
+    "completion",
 )
 
 DEEPEST = 12_000
@@ -71,8 +72,9 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         if isinstance(error, ScanifyError) and not isinstance(error, CheckFailed):
             from scanify.report.sentences import shorten
+            from scanify.report.terminal import tell
 
-            click.echo(f"scanify: {shorten(str(error), Path.cwd())}", err=True)
+            tell(f"scanify: {shorten(str(error), Path.cwd())}", err=True)
             return error.exit_code
         told = in_the_way(error)
         if told is not None:

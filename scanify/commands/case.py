@@ -11,6 +11,7 @@ from scanify.commands.common import STDIN, load_project
 from scanify.commands.verifying.cases import demand_importable
 from scanify.errors import Exit, ScanifyError
 from scanify.report.sentences import shown
+from scanify.report.terminal import tell
 
 if TYPE_CHECKING:
     from scanify.propose.propose import Proposals
@@ -52,9 +53,7 @@ def command(
     plans = [loop for loop in loops if isinstance(loop, Plan)]
     if not classes and not plans:
         reasons = "; ".join(f"{loop.place.named}: {loop.rule}" for loop in loops) or "it has none"
-        click.echo(
-            f"scanify: no layer loop of {file} would be rewritten ({reasons}); name a class with --class", err=True
-        )
+        tell(f"scanify: no layer loop of {file} would be rewritten ({reasons}); name a class with --class", err=True)
         return Exit.FINDINGS
     proposals = _proposed(source.path, source.text, plans, classes, time_limit, memory_limit)
     return _finish(proposals, output)
@@ -116,7 +115,7 @@ def _finish(proposals: "Proposals", output: str | None) -> int:
     folder = Path.cwd()
     for each in proposals.declined:
         head = f"no case for {each.cls or shown(proposals.target, folder)}: "
-        click.echo(f"scanify: {head}" + "\n".join(each.reasons), err=True)
+        tell(f"scanify: {head}" + "\n".join(each.reasons), err=True)
     if not proposals.cases:
         return Exit.FINDINGS
     text = render(proposals.cases, shown(proposals.target, folder))
@@ -125,5 +124,5 @@ def _finish(proposals: "Proposals", output: str | None) -> int:
         return Exit.OK
     Path(output).write_text(text, encoding="utf-8")
     names = ", ".join(f"{output}:{case.function}" for case in proposals.cases)
-    click.echo(f"scanify: wrote {names}", err=True)
+    tell(f"scanify: wrote {names}", err=True)
     return Exit.OK

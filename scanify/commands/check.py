@@ -12,6 +12,7 @@ from scanify.analysis.plan import Plan
 from scanify.chosen import Chosen, codes
 from scanify.commands.common import (
     Given,
+    analysing,
     in_colour,
     load_project,
     or_here,
@@ -24,6 +25,7 @@ from scanify.config import AUTO, Config
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import for_target, heeded
 from scanify.report.findings.formats import COLOURED, FORMATS
+from scanify.report.terminal import tell
 
 if TYPE_CHECKING:
     from scanify.ignoring import For
@@ -116,10 +118,12 @@ def command(
     report = kept.lookup() if kept is not None else None
     if report is None:
         begun = time.process_time()
-        report = _report(given, asked)
+        with analysing(given):
+            report = _report(given, asked)
         if kept is not None and time.process_time() - begun > WORTH_KEEPING:
             kept.keep(report)
-    click.echo(report.text, nl=False, color=asked.colour)
+    show = tell if form == FORMATS[0] else click.echo
+    show(report.text, nl=False, color=asked.colour)
     return Exit.OK if exit_zero else report.code
 
 
@@ -156,7 +160,7 @@ def _fixed(given: Given) -> Given:
         source = project.source(path)
         changes[path] = (encode(source, source.text), encode(source, text))
     write_all(changes, given.config.root)
-    click.echo(f"scanify: {plural(len(found), 'comment')} without effect taken out", err=True)
+    tell(f"scanify: {plural(len(found), 'comment')} without effect taken out", err=True)
     return replace(given, project=project.with_texts(texts))
 
 

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -12,6 +13,9 @@ import click
 from scanify.config import AUTO, REMATS, STACKS, SYNONYMS, TARGETS, Config, load_config
 from scanify.errors import ScanifyError
 from scanify.pipeline import Project, Stack
+from scanify.report.progress import waiting
+from scanify.report.sentences import plural
+from scanify.report.terminal import tell
 from scanify.source.discover import Selection
 from scanify.source.root import normal
 
@@ -140,9 +144,10 @@ def load_project(
     selection = Selection(config.root, () if no_exclude else config.exclude, not no_gitignore)
     if writes:
         _finish_earlier(config.root)
-    project = Project.load(files, selection=selection)
+    with waiting(f"reading {', '.join(paths)} ..."):
+        project = Project.load(files, selection=selection)
     if not project.sources and not project.skipped and not quiet:
-        click.echo(f"scanify: {_nothing(files, selection)}", err=True)
+        tell(f"scanify: {_nothing(files, selection)}", err=True)
     return Given(project, config, _stack(stack, config), target=target or config.target)
 
 
@@ -153,10 +158,10 @@ def _finish_earlier(root: Path) -> None:
     written, left = finish_earlier(root)
     for path in written:
         said = "holds now what a run that was stopped had begun to write"
-        click.echo(f"scanify: {shown(path, Path.cwd())} {said}", err=True)
+        tell(f"scanify: {shown(path, Path.cwd())} {said}", err=True)
     for path in left:
         said = "was to be written by a run that was stopped, and was changed since: it stays as it is"
-        click.echo(f"scanify: {shown(path, Path.cwd())} {said}", err=True)
+        tell(f"scanify: {shown(path, Path.cwd())} {said}", err=True)
 
 
 def _nothing(files: list[Path], selection: Selection) -> str:
@@ -183,10 +188,25 @@ def _from_stdin(
     selection = Selection(config.root, () if no_exclude else config.exclude, not no_gitignore)
     pattern = selection.excluded_by(normal(name))
     if pattern is not None:
-        click.echo(f"scanify: {_nothing([name], selection)}", err=True)
+        tell(f"scanify: {_nothing([name], selection)}", err=True)
         return Given(Project([], [], config.root), config, _stack(stack, config), data)
     project = Project.of_text(data, name, root=config.root, selection=selection)
     return Given(project, config, _stack(stack, config), data)
+
+
+def analysing(given: Given) -> AbstractContextManager[None]:
+    """Inside, a terminal is told what takes its time."""
+    return waiting(
+        f"analysing {plural(len(given.project.sources), 'file')} and the project in {given.project.root} ..."
+    )
+
+
+def write_output(output: str, text: str) -> None:
+    """Write a report to the file of `--output`. Raises ScanifyError where it cannot be written."""
+    try:
+        Path(output).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ScanifyError(f"--output: {output} cannot be written: {error.strerror}") from None
 
 
 def _stack(option: str | None, config: Config) -> Stack | None:

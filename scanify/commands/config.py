@@ -10,6 +10,7 @@ from scanify.commands.common import or_here
 from scanify.config import KEYS, load_config
 from scanify.config_file import EXTEND, NAME, Table, read_table
 from scanify.report.sentences import shown
+from scanify.report.terminal import tell
 
 # What holds where a key is not set and has no default of its own.
 _UNSET = {
@@ -44,14 +45,14 @@ def command(paths: tuple[str, ...], form: str, schema: bool) -> None:
         settings = {key: {"value": value, "from": str(origin) if origin else None} for key, value, origin in rows}
         click.echo(json.dumps({"root": str(config.root), "settings": settings}, indent=2, ensure_ascii=False))
         return
-    click.echo(f"project: {config.root}")
+    tell(f"project: {config.root}")
     told = [
         (key, _UNSET[key] if value is None else _written(value), shown(origin, here) if origin else "default")
         for key, value, origin in rows
     ]
     first, second = (max(len(row[at]) for row in told) for at in (0, 1))
     for key, value, origin in told:
-        click.echo(f"{key:<{first}}  {value:<{second}}  {origin}")
+        tell(f"{key:<{first}}  {value:<{second}}  {origin}", hang=first + 2)
 
 
 def _written(value: Any) -> str:

@@ -10,6 +10,7 @@ import click
 
 from scanify.errors import Exit, ScanifyError
 from scanify.report.sentences import plural
+from scanify.report.terminal import tell
 
 if TYPE_CHECKING:
     from scanify.checkpoints.convert import Counts
@@ -105,7 +106,7 @@ def _check(
 
 
 def _finish(new: str, counts: "Counts") -> int:
-    click.echo(
+    tell(
         f"scanify: wrote {new}: {plural(counts.before, 'array')} became {counts.after} "
         f"({counts.nbytes / 2**20:,.1f} MiB, byte for byte)",
         err=True,

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from scanify.analysis.plan import Plan, Refusal
-from scanify.commands.common import Given, load_project
+from scanify.commands.common import Given, load_project, write_output
 from scanify.commands.verifying.cases import CaseRun, choose_run, demand_importable, limit_options
 from scanify.commands.verifying.proposed import proposed_run
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, rewrite_sources
+from scanify.report.terminal import tell
 from scanify.source.read import encode
 
 if TYPE_CHECKING:
@@ -143,7 +144,8 @@ def _report(profile: "Profile", form: str, output: str | None) -> None:
     if output is None:
         click.echo(text, nl=False)
     else:
-        Path(output).write_text(text, encoding="utf-8")
+        write_output(output, text)
+        tell(f"{output}: the report")
 
 
 def _document(profile: "Profile", form: str) -> str:

@@ -13,8 +13,10 @@ from scanify.analysis.plan import Plan
 from scanify.commands.common import (
     Given,
     advise_option,
+    analysing,
     budget_option,
     demand_policy_at_run_time,
+    in_colour,
     load_project,
     paths_argument,
     remat_option,
@@ -38,6 +40,7 @@ from scanify.config import AUTO
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, files_of, rewrite_sources
 from scanify.report.sentences import shown
+from scanify.report.terminal import tell
 from scanify.source.notebook.text import is_notebook
 from scanify.source.write import write_all
 from scanify.unrolling.kept import Rewrite, keep
@@ -157,7 +160,7 @@ def _say_unverified(outcome: Outcome, *, explicit: bool) -> None:
     if explicit and notebooks and not verifiable(outcome):
         demand_importable(notebooks[0])
     for path in notebooks:
-        click.echo(f"scanify: {shown(path, Path.cwd())} is not verified, as no case can import a notebook", err=True)
+        tell(f"scanify: {shown(path, Path.cwd())} is not verified, as no case can import a notebook", err=True)
 
 
 def _by_name(
@@ -193,14 +196,15 @@ def _rewritten(given: Given, policy: str | None, run: CaseRun | None, *, unsafe:
     """The rewrite in memory: safe fixes, and unsafe ones where they are asked for or a case is about to verify them."""
 
     def outcome(accept: Callable[[Plan], bool]) -> Outcome:
-        return rewrite_sources(
-            given.project,
-            stack=given.stack,
-            remat=policy,
-            accept=accept,
-            target=given.target,
-            wanted=given.config.wants,
-        )
+        with analysing(given):
+            return rewrite_sources(
+                given.project,
+                stack=given.stack,
+                remat=policy,
+                accept=accept,
+                target=given.target,
+                wanted=given.config.wants,
+            )
 
     if unsafe:
         return outcome(lambda plan: True)
@@ -225,11 +229,12 @@ def _finish(outcome: Outcome, given: Given, verified: _Verified | None, *, tried
     if diff:
         from scanify.report import diff as diff_report
 
-        click.echo(diff_report.render(outcome.before, outcome.texts, folder), nl=False)
+        text = diff_report.render(outcome.before, outcome.texts, folder)
+        click.echo(diff_report.coloured(text) if in_colour() else text, nl=False, color=in_colour())
     if verified is not None:
         _print(verified)
     if failed:
-        click.echo(f"scanify: {failed}; no file was changed", err=True)
+        tell(f"scanify: {failed}; no file was changed", err=True)
         return Exit.VERIFICATION
     if write and given.stdin is not None:
         rewritten = [after for _, after in outcome.changes.values()]
@@ -237,7 +242,7 @@ def _finish(outcome: Outcome, given: Given, verified: _Verified | None, *, tried
         sys.stdout.flush()
     elif write:
         write_all(outcome.changes, given.config.root)
-    click.echo(summary, nl=False, err=True)
+    tell(summary, nl=False, err=True)
     return Exit.FINDINGS if outcome.analysis.failed else Exit.OK
 
 
@@ -249,4 +254,4 @@ def _print(verified: _Verified) -> None:
     for verification in verified.shown:
         print_verification(verification, Console(stderr=True))
     for remark in verified.remarks:
-        click.echo(f"scanify: {remark}", err=True)
+        tell(f"scanify: {remark}", err=True)

@@ -4,6 +4,7 @@ import json
 
 import click
 
+from scanify.report.terminal import tell
 from scanify.rules import RULES
 
 
@@ -20,4 +21,4 @@ def command(form: str) -> None:
         return
     width = max(len(rule.name) for rule in RULES)
     for rule in RULES:
-        click.echo(f"{rule.id}  {rule.name:<{width}}  {rule.page.summary}")
+        tell(f"{rule.id}  {rule.name:<{width}}  {rule.page.summary}", hang=width + 10)

@@ -16,6 +16,7 @@ from scanify.commands.common import (
     load_project,
     stack_option,
     target_option,
+    write_output,
 )
 from scanify.commands.verifying.advice import advice_on
 from scanify.commands.verifying.by_hand import ByHand, demand_file, since, two_files
@@ -34,6 +35,7 @@ from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, rewrite_sources
 from scanify.report.diff import render as render_diff
 from scanify.report.sentences import shown
+from scanify.report.terminal import tell
 from scanify.verdicts import keep_verdict
 
 if TYPE_CHECKING:
@@ -273,7 +275,8 @@ def _report(result: "Verification", form: str, output: str | None) -> None:
     if output is None:
         click.echo(text, nl=False)
         return
-    try:
-        Path(output).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ScanifyError(f"--output: {output} cannot be written: {error.strerror}") from None
+    from scanify.report.verification.summary import summary
+
+    write_output(output, text)
+    verdict, said = summary(result)
+    tell(f"{verdict}: {said}\n{output}: the report")

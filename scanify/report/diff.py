@@ -13,6 +13,20 @@ _NO_LINE_END = "\\ No newline at end of file\n"
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
+_COLOURS = (("--- ", "1"), ("+++ ", "1"), ("@@", "36"), ("-", "31"), ("+", "32"))
+
+
+def coloured(diff: str) -> str:
+    """A diff as a terminal shows it: what goes in red, what comes in green. Line ends stay outside of the colours."""
+
+    def line(match: re.Match[str]) -> str:
+        text = match[0]
+        code = next((code for start, code in _COLOURS if text.startswith(start)), None)
+        return text if code is None else f"\x1b[{code}m{text}\x1b[0m"
+
+    return re.sub(r"^[^\r\n]+", line, diff, flags=re.MULTILINE)
+
+
 def render(
     before: Mapping[Path, str],
     after: Mapping[Path, str],

@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from scanify.commands.verifying.cases import CaseRun
 from scanify.errors import Exit, ScanifyError
+from scanify.report.terminal import tell
 
 if TYPE_CHECKING:
     from scanify.verify.verdict import Verification
@@ -34,7 +33,7 @@ class Keep:
         if self.path is not None and result.good:
             _save(self.path, [each.read_text(encoding="utf-8") for each in sorted(self.folder.iterdir())])
         elif self.path is not None:
-            click.echo(f"{self.path} is not written, for the verification failed", err=True)
+            tell(f"{self.path} is not written, for the verification failed", err=True)
 
 
 @contextmanager
@@ -52,7 +51,7 @@ def _save(path: Path, cases: list[str]) -> None:
     count = sum(len(case["checks"]) for case in read)
     for case in read:
         for why in case["unwritten"]:
-            click.echo(f"{path}: not in the certificate, though it is proved: {case['case']}: {why}", err=True)
+            tell(f"{path}: not in the certificate, though it is proved: {case['case']}: {why}", err=True)
     if not count:
         raise ScanifyError(f"--certificate: {path} is not written, for nothing was proved that could be written down")
     given = {"format": FORMAT, "made by": dict(versions()), "cases": read}
@@ -62,7 +61,7 @@ def _save(path: Path, cases: list[str]) -> None:
         path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
     except OSError as error:
         raise ScanifyError(f"--certificate: {path} cannot be written: {error.strerror}") from None
-    click.echo(f"{path}: a certificate of {count} proofs", err=True)
+    tell(f"{path}: a certificate of {count} proofs", err=True)
 
 
 def replay_file(path: str) -> int:
@@ -78,9 +77,9 @@ def replay_file(path: str) -> int:
     try:
         lines = replay(text)
     except Rejected as why:
-        click.echo(f"{path}: REJECTED: {why}")
+        tell(f"{path}: REJECTED: {why}")
         return Exit.VERIFICATION
     for line in lines:
-        click.echo(line)
-    click.echo(f"{path}: {len(lines)} proofs hold")
+        tell(line)
+    tell(f"{path}: {len(lines)} proofs hold")
     return Exit.OK

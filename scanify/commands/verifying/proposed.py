@@ -6,13 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from scanify.analysis.plan import Plan
 from scanify.commands.common import Given
 from scanify.commands.verifying.cases import CaseRun
 from scanify.errors import ScanifyError
 from scanify.report.sentences import shown
+from scanify.report.terminal import tell
 
 if TYPE_CHECKING:
     from scanify.propose.propose import Proposals
@@ -39,7 +38,7 @@ def proposed_run(
     proposals = _proposals(given)
     name = shown(proposals.target, Path.cwd())
     for each in proposals.cases:
-        click.echo(
+        tell(
             f"scanify: no case was given; using {each.function}, proposed for {each.cls} (`scanify case {name}` "
             "prints it, to be edited and kept)",
             err=True,
