@@ -12,6 +12,7 @@ from scanify.commands.common import Given, load_project, paths_argument, selecti
 from scanify.commands.verifying.cases import CaseRun, choose_run, reached_loops, run_options, verify_outcome
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome
+from scanify.report.terminal import tell
 from scanify.source.write import write_all
 from scanify.unrolling.project import Unrolling, unroll_project
 
@@ -124,7 +125,7 @@ def _finish(
 
         print_verification(verified, Console(stderr=True))
     if failed:
-        click.echo("scanify: verification failed; no file was changed", err=True)
+        tell("scanify: verification failed; no file was changed", err=True)
         return Exit.VERIFICATION
     if write and given.stdin is not None:
         sys.stdout.buffer.write(*[after for _, after in changes.values()] or [given.stdin])
@@ -132,5 +133,5 @@ def _finish(
     elif write:
         write_all(changes, given.config.root)
     summary = render(found, folder, changed=len(changes), written=write, verified=verified is not None)
-    click.echo(summary, nl=False, err=True)
+    tell(summary, nl=False, err=True)
     return Exit.FINDINGS if any(each.fails for each in given.project.skipped) else Exit.OK
