@@ -21,9 +21,13 @@ def _for_verify(folder: Path) -> None:
     git = ["git", "-c", "user.name=Me", "-c", "user.email=me@example.com"]
     for words in (["init", "--quiet", "--initial-branch=main"], ["add", "."], ["commit", "--quiet", "-m", "The loop"]):
         subprocess.run([*git, *words], cwd=folder, check=True)
-    assert run(["rewrite", "--quiet", str(model)]) == 0
+    assert run(["rewrite", str(model)]) == 0
     (folder / "loop.py").write_bytes(loop)
     (folder / "scan.py").write_bytes(model.read_bytes())
+
+
+def _for_unroll(folder: Path) -> None:
+    assert run(["rewrite", str(folder / "model.py")]) == 0
 
 
 def _for_checkpoints(folder: Path) -> None:
@@ -39,6 +43,7 @@ def _for_checkpoints(folder: Path) -> None:
 
 GIVEN: dict[str, Callable[[Path], None]] = {
     "rewrite.md": _for_rewrite,
+    "unroll.md": _for_unroll,
     "verify.md": _for_verify,
     "checkpoints.md": _for_checkpoints,
 }
