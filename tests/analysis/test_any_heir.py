@@ -149,3 +149,29 @@ class Chain(eqx.Module):
 
 
 """
+
+
+PROTOCOL = """\
+from collections.abc import Sequence
+from typing import Protocol
+
+import equinox as eqx
+
+
+class Step(Protocol):
+    def apply(self, x): ...
+
+
+class Model(eqx.Module):
+    steps: Sequence[Step]
+
+    def __call__(self, x):
+        for step in self.steps:
+            x = step.apply(x)
+        return x
+"""
+
+
+def test_elements_of_a_protocol_are_composed_by_the_caller():
+    (found,) = decide(PROTOCOL)
+    assert isinstance(found, Refusal) and found.rule == "SCN215", found

@@ -439,3 +439,36 @@ def test_a_constructor_that_a_subclass_runs_again_fills_the_list_before_it_is_st
     )
     plan = only(f"{head}\n\nclass Model(Filled):\n    def __call__(self, x, mask{call}")
     assert [type(site).__name__ for site in plan.stack.sites] == ["After"]
+
+
+MADE_ELSEWHERE = """\
+import equinox as eqx
+from elsewhere import make
+
+
+class Model(eqx.Module):
+    blocks: list[eqx.Module]
+
+    def __init__(self, depth, *, key):
+        self.blocks = []
+BUILD
+
+    def __call__(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("build", "same"),
+    [
+        ("        for i in range(depth):\n            block = make(i)\n            self.blocks.append(block)", False),
+        ("        block = make(0)\n        for i in range(depth):\n            self.blocks.append(block)", True),
+    ],
+)
+def test_a_name_that_the_loop_binds_anew_is_not_one_object(build, same):
+    """What an unknown function gives may be another layer each time, and where it is asked once it is one."""
+    found = only(MADE_ELSEWHERE.replace("BUILD", build))
+    assert isinstance(found, Refusal if same else Plan), found
+    assert not same or "the same object" in found.reason

@@ -365,3 +365,49 @@ def test_independent_layers_of_a_class_of_another_package(declared: str, made: s
     for plan in found:
         assert isinstance(plan, Plan) and not plan.safe and "are Equinox modules" in plan.obligations[0]
     assert not decide(text.replace("class Net(eqx.Module)", "class Net"))
+
+
+SIZED = """\
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+
+
+class Cell(eqx.Module):
+    linear: eqx.nn.Linear
+    size: int
+
+    def __init__(self, size, *, key):
+        self.linear = eqx.nn.Linear(size, size, key=key)
+        self.size = size
+
+    def state(self, batch):
+        return GIVES
+
+
+class Model(eqx.Module):
+    cells: list[Cell]
+
+    def __init__(self, size, depth, *, key):
+        self.cells = [Cell(size, key=k) for k in jr.split(key, depth)]
+
+    def states(self, batch):
+        return [cell.state(batch) for cell in self.cells]
+"""
+
+
+@pytest.mark.parametrize(
+    ("gives", "listed"),
+    [
+        ("jnp.zeros((batch, self.size))", False),
+        ("(jnp.zeros(self.linear.weight.shape), jnp.zeros(self.size))", False),
+        ("jnp.zeros((batch, self.linear.out_features))", True),
+        ("jnp.zeros(self.size) + self.linear.bias", True),
+        ("self.linear(batch)", True),
+        ("make(self)", True),
+        ("batch", True),
+    ],
+)
+def test_states_that_are_made_of_sizes_are_no_map(gives, listed):
+    """No array of the layers is in them, so a stack of layers would be taken apart for nothing."""
+    assert bool(decide(SIZED.replace("GIVES", gives))) == listed

@@ -138,3 +138,19 @@ def test_a_class_that_makes_its_objects_otherwise_is_called_for_each_layer(extra
     decision = only(text)
     sites = decision.stack.sites if isinstance(decision, Plan) and isinstance(decision.stack, InitStack) else ()
     assert not any(isinstance(site, Wrap) and site.built is not None for site in sites), sites
+
+
+@pytest.mark.parametrize("static", ["eqx.field(static=True)", "eqx.static_field()"])
+@pytest.mark.parametrize(
+    ("mask", "one_trace"), [("jnp.tril(jnp.ones((4, 4)))", False), ("np.tril(np.ones((4, 4)))", True)]
+)
+def test_a_static_field_that_jax_computes_would_be_a_tracer(static, mask, one_trace):
+    text = model().replace(
+        "    linear: eqx.nn.Linear\n", f"    linear: eqx.nn.Linear\n    mask: object = {static}\n", 1
+    )
+    text = text.replace(HEAD, f"{HEAD}        self.mask = {mask}\n", 1)
+    decision = only(text)
+    assert isinstance(decision, Plan), decision
+    assert isinstance(decision.stack, InitStack), decision.stack
+    (site,) = decision.stack.sites
+    assert isinstance(site, Wrap) and (site.built is not None) == one_trace

@@ -19,13 +19,13 @@ from scanify.analysis.values import tables
 from scanify.analysis.values.calls.attributes import class_env
 from scanify.analysis.values.calls.construct import construct, symbolic
 from scanify.analysis.values.classes import dotted, library_module
-from scanify.analysis.values.domain import Class, Const, Function, Instance, Key, Library, Number, Text, Value
+from scanify.analysis.values.domain import Array, Class, Const, Function, Instance, Key, Library, Number, Text, Value
 from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.heap import Group
 from scanify.analysis.values.interpreter import Interpreter, Stored
 from scanify.analysis.values.marks import Mark, Vary
 from scanify.analysis.values.objects.held import held
-from scanify.analysis.values.objects.likeness import difference
+from scanify.analysis.values.objects.likeness import difference, is_static
 
 _NUMBERS = ("int", "float", "bool", "str")
 _HARMLESS = (Act.APPLY, Act.RESIZES)
@@ -210,6 +210,8 @@ def _shared(run: Interpreter, cls: Definition | External, key: str | int, others
             return None
     if not _is_of_its_key(run, made, cls, loop) or not all(_is_harmless(each, loop) for each in effects):
         return None
+    if _has_static_array(run, made):
+        return None
     names = [each if isinstance(each, str) else plain[each].arg if each < len(plain) else "" for each in others]
     return not any(each not in named or _may_be_array(run, named[each]) for each in names)
 
@@ -219,6 +221,19 @@ def _is_of_its_key(run: Interpreter, made: Value, cls: Definition, loop: int) ->
     if not isinstance(made, Instance) or difference(run, Group(made, cls.node, cls.module, (loop,), None)) is not None:
         return False
     return all(mark.how is Vary.KEY for _, marks in held(made) for mark in marks if mark.loop == loop)
+
+
+def _has_static_array(run: Interpreter, made: Value) -> bool:
+    """Whether a static field holds an array: in a trace it would be a tracer, and no part of a tree's structure."""
+    for owner, _ in held(made):
+        fields = (
+            run.classes.fields(owner.cls) if isinstance(owner, Instance) and isinstance(owner.cls, Definition) else {}
+        )
+        for name, field in fields.items():
+            inner = owner.fields.get(name) if isinstance(owner, Instance) and is_static(field) else None
+            if inner is not None and any(isinstance(each, Array) and not each.numpy for each, _ in held(inner)):
+                return True
+    return False
 
 
 def _is_harmless(effect: Effect, loop: int) -> bool:

@@ -9,6 +9,7 @@ from scanify.analysis.loops.applied import calls_itself
 from scanify.analysis.loops.given import composed, is_copy_of_given
 from scanify.analysis.loops.layer_list import FUNCTIONS, Layers, groups_of
 from scanify.analysis.lower.loop import Form, Loop, Order
+from scanify.analysis.lower.scope import ancestors
 from scanify.analysis.values.calls.attributes import class_env
 from scanify.analysis.values.calls.construct import any_instance
 from scanify.analysis.values.classes import dotted
@@ -97,11 +98,14 @@ def nothing_shown(
         return replace(base, refusal=("SCN204", text, one.module.place(one.node)))
     given = next((each.element for each in groups if isinstance(each.element, Unknown) and each.element.given), None)
     if given is not None and base.owner is not None and base.attribute is not None:
-        declared = _declared(run, base)
-        if declared is not None:
-            return declared
+        said = _declared(run, base)
+        if said is not None:
+            return said
         of_callers = replace(base, given=given.why, unlike=given.why, hidden=given.why)
         return composed(run, of_callers, cell)
+    declared = (option for group in groups for option in options(group.element) if isinstance(option, Instance))
+    if cell.given and base.attribute is not None and any(says_no_class(run, each) for each in declared):
+        return composed(run, replace(base, given=cell.given, unlike=hidden, hidden=hidden), cell)
     if any(each.repeated for each in groups) and not any(_shaped(each) for each in groups):
         why = f"{_CANNOT}: {hidden}"
         return replace(base, given=cell.given, unlike=why, hidden=why, grouped=_apart(groups))
@@ -128,7 +132,19 @@ def _apart(groups: Sequence[Group]) -> str | None:
 def _is_one_object(group: Group) -> bool:
     """Whether a loop adds what one name stands for in all of its iterations."""
     named = isinstance(group.node, ast.Name | ast.Attribute) and bool(group.loops) and not group.spread
-    return named and not any(mark.loop in group.loops for mark in group.element.marks)
+    return named and not any(mark.loop in group.loops for mark in group.element.marks) and not _bound_in_loop(group)
+
+
+def _bound_in_loop(group: Group) -> bool:
+    """Whether the loop that adds what a name stands for binds the name too: `block = make(i)`, `append(block)`."""
+    assert isinstance(group.node, ast.Name | ast.Attribute)
+    name = dotted(group.node)
+    loops = (each for each in ancestors(group.module, group.node) if isinstance(each, ast.For | ast.While))
+    return any(dotted(each) == name for loop in loops for each in ast.walk(loop) if _is_bound(each))
+
+
+def _is_bound(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store)
 
 
 def _shaped(group: Group) -> bool:

@@ -9,6 +9,7 @@ from scanify.analysis.facts import Place, Span
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.fact import LoopFact
 from scanify.analysis.loops.layer_list import Layers, groups_of
+from scanify.analysis.loops.of_sizes import made_of_sizes
 from scanify.analysis.loops.stack import (
     Refused,
     StackChoice,
@@ -64,7 +65,7 @@ def decide(run: Interpreter, choices: Choices, fact: LoopFact, stays: Place | No
         return decide_sequential(run, choices, fact)
     if fact.kind is Kind.MAP and loop.element is not None:
         unknown = not layers.known and layers.refusal is None and not _of_one_declared_class(run, layers)
-        if layers.few is not None or constructs(loop) or unknown:
+        if layers.few is not None or constructs(loop) or unknown or made_of_sizes(run, loop, layers):
             return None
         if loop.is_statement and (fact.problems or layers.refusal is not None):
             return None

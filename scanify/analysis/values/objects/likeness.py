@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values import tables
-from scanify.analysis.values.classes import Field
+from scanify.analysis.values.classes import Field, dotted
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -160,12 +160,15 @@ def _holds_settings(run: Interpreter, value: Instance) -> bool:
     if not isinstance(value.cls, Definition) or run.classes.heirs(value.cls) or not run.classes.known_bases(value.cls):
         return False
     fields = run.classes.fields(value.cls)
-    return bool(fields) and set(value.fields) <= set(fields) and all(map(_is_static, fields.values()))
+    return bool(fields) and set(value.fields) <= set(fields) and all(map(is_static, fields.values()))
 
 
-def _is_static(field: Field) -> bool:
-    given = field.default.keywords if isinstance(field.default, ast.Call) else []
-    return any(
+def is_static(field: Field) -> bool:
+    """Whether a field is a part of the tree's structure: `field(static=True)`, or equinox's older `static_field()`."""
+    if not isinstance(field.default, ast.Call):
+        return False
+    given, made_by = field.default.keywords, dotted(field.default.func) or ""
+    return made_by.rpartition(".")[2] == "static_field" or any(
         each.arg == "static" and isinstance(each.value, ast.Constant) and each.value.value is True for each in given
     )
 
@@ -173,7 +176,7 @@ def _is_static(field: Field) -> bool:
 def _static(run: Interpreter, owner: Instance, name: str, group: Group, path: str) -> Iterator[Difference]:
     """A static field that differs as keys do: it holds no array, so what it holds is another value in each layer."""
     field = run.classes.fields(owner.cls).get(name) if isinstance(owner.cls, Definition) else None
-    mark = worst_mark(held_marks(owner.fields[name]), group) if field is not None and _is_static(field) else None
+    mark = worst_mark(held_marks(owner.fields[name]), group) if field is not None and is_static(field) else None
     if mark is not None:
         yield Difference(max(mark.how, Vary.NUMBER), mark.via, path)
 
