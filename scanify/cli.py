@@ -17,6 +17,7 @@ COMMANDS = (
     "unroll",
     "verify",
     "profile",
+    "reroll",
     "case",
     "convert",
     "config",

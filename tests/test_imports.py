@@ -171,7 +171,7 @@ ALLOWED = {
     "emit": {"analysis", "emit", "errors", "source"},
     "optim": {"errors", "jaxpr", "nn", "optim"},
     "replay": {"errors", "jaxpr.primitives", "replay"},
-    "rolling": {"errors", "jaxpr", "nn", "rolling", "verify.proof"},
+    "rolling": {"errors", "jaxpr", "nn", "rolling", "verify"},
     "verify": {"cache_folder", "errors", "jaxpr", "nn", "replay", "verify"},
     "propose": {"analysis.plan", "errors", "propose", "verify"},
 }

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,9 @@ from scanify.verify.proof.prove import Proof
 
 # Files that are not the user's: jax's, this package's, and all that was installed.
 _FOREIGN = tuple(f"{Path(path).parent}{os.sep}" for path in (jax.__file__, jaxlib.__file__, nn.__path__[0]))
+
+
+Files = Callable[[str], str | None]
 
 
 def files(name: str) -> str | None:
@@ -96,8 +99,8 @@ def _where(program: Program, roll: Roll) -> str:
     return "repeated equations" if place is None else f"{place[0]}:{place[1]}"
 
 
-def line(operations: Sequence[Operation]) -> tuple[str, int] | None:
-    """The innermost line of the user's that all of these operations have in common."""
+def line(operations: Sequence[Operation], files: Files = files) -> tuple[str, int] | None:
+    """The innermost line of the user's that all of these operations have in common; `files` knows their files."""
     common: list[tuple[str, int]] | None = None
     for operation in operations:
         traceback = getattr(operation.equation.source_info, "traceback", None)

@@ -143,6 +143,6 @@ def _own_source() -> str:
     """The SHA-256 of the parts of scanify that take part in a run: a checkout changes without its version."""
     folder = Path(__file__).resolve().parents[2]
     whole = hashlib.sha256()
-    for file in sorted(file for part in ("jaxpr", "nn", "verify") for file in (folder / part).rglob("*.py")):
+    for file in sorted(file for part in ("jaxpr", "nn", "rolling", "verify") for file in (folder / part).rglob("*.py")):
         whole.update(f"{file.relative_to(folder)}\0{digest(file.read_bytes())}\0".encode())
     return whole.hexdigest()
