@@ -2,7 +2,7 @@
 # `make help` lists the targets; `make test PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo test branches check pyright bench bench-static bad-inputs matrix corpus each-file packages rewritten fuzz fuzz-traps fuzz-models fuzz-runtime fuzz-reroll soundness mutants certificates precommit-test man clean
+.PHONY: help docs demo test branches check pyright bench bench-static bad-inputs matrix corpus each-file packages rewritten fuzz fuzz-traps fuzz-models fuzz-runtime fuzz-reroll soundness mutants certificates precommit-test man wheel clean
 
 # The first interpreter that runs (a pyenv shim may exist and not run), is new enough and can make environments. pyenv's
 # versions are looked for where it says that they are, and where it is installed itself: without PYENV_ROOT it says ~/.pyenv.
@@ -123,6 +123,9 @@ matrix: .venv-311/$(STAMP) .venv-313/$(STAMP) ## the whole suite, with what samp
 
 bad-inputs: $(VENV)/$(STAMP) ## what people give by mistake, by the hundred: no traceback, nothing lost (ARGS=WORDS for some)
 	$(BIN)/python -m tests.bad_inputs $(ARGS)
+
+wheel: ## the wheel, installed far from the checkout on Python 3.11 and 3.13, where it proves a rewrite
+	tests/wheel.sh "$(PYTHON_311)" "$(PYTHON_313)"
 
 precommit-test: $(VENV)/$(STAMP) ## the hooks, with the real pre-commit
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pre-commit
