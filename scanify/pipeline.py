@@ -18,6 +18,7 @@ from scanify.source.root import normal, project_root
 
 if TYPE_CHECKING:
     from scanify.analysis.index.parse import Problem
+    from scanify.emit.policies import NewPolicy
 
 Stack = Literal["init", "call"]
 
@@ -166,7 +167,7 @@ class Outcome:
     `beyond` those that were not because they change other files than those named, with these files.
 
     `before` and `texts` hold every file read, as it is and as it would be; `changes` the bytes `(before, after)` of
-    those that change.
+    those that change. `policies` are those of stacks that were there already.
     """
 
     analysis: Analysis
@@ -176,6 +177,7 @@ class Outcome:
     before: Mapping[Path, str] = field(default_factory=dict)
     texts: Mapping[Path, str] = field(default_factory=dict)
     changes: Mapping[Path, tuple[bytes, bytes]] = field(default_factory=dict)
+    policies: "tuple[NewPolicy, ...]" = ()
 
     @property
     def refused(self) -> tuple[Refusal, ...]:
@@ -232,6 +234,26 @@ def rewrite_sources(
         if text != before[path]
     }
     return Outcome(told, applied, held, beyond, before, texts, changes)
+
+
+def with_policy(outcome: Outcome, project: Project, remat: str) -> Outcome:
+    """The same, where the stacks that are in the files named already are built with this policy, too."""
+    from scanify.emit.policies import with_policy as changed
+
+    own = {source.path: outcome.texts.get(source.path, source.text) for source in project.sources}
+    texts, policies = changed(own, _expression(remat) or remat)
+    changes = {
+        path: (encode(project.source(path), project.source(path).text), encode(project.source(path), text))
+        for path, text in sorted(texts.items())
+    }
+    before = outcome.before or project.texts()
+    return replace(
+        outcome,
+        before=before,
+        texts={**before, **outcome.texts, **texts},
+        changes=dict(sorted({**outcome.changes, **changes}.items())),
+        policies=policies,
+    )
 
 
 def for_target(

@@ -105,6 +105,12 @@ class Given:
     stack: Stack | None
     stdin: bytes | None = None
     target: str = TARGETS[0]
+    remat: str | None = None
+
+    @property
+    def changes_policies(self) -> bool:
+        """Whether stacks that are there already get the policy: where it was named for this run, and is theirs."""
+        return self.remat is not None and self.policy_at_run_time
 
     @property
     def policy_at_run_time(self) -> bool:

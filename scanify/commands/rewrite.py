@@ -36,14 +36,15 @@ from scanify.commands.verifying.cases import (
     verifiable,
     verify_outcome,
 )
+from scanify.commands.verifying.policies import against_loops, measurable
 from scanify.config import AUTO
 from scanify.errors import Exit, ScanifyError
-from scanify.pipeline import Outcome, files_of, rewrite_sources
+from scanify.pipeline import Outcome, files_of, rewrite_sources, with_policy
 from scanify.report.sentences import shown
 from scanify.report.terminal import tell
 from scanify.source.notebook.text import is_notebook
 from scanify.source.write import write_all
-from scanify.unrolling.kept import Rewrite, keep
+from scanify.unrolling.kept import Rewrite, keep, keep_on
 
 if TYPE_CHECKING:
     from scanify.verify.verdict import Verification
@@ -114,7 +115,7 @@ def command(
     )
     if run is not None and given.stdin is not None:
         raise ScanifyError("standard input cannot be verified; name a file, or give --no-verify")
-    policy = remat or given.config.remat
+    policy, given = remat or given.config.remat, replace(given, remat=remat)
     budget = budget_bytes(memory_budget, policy, given.config)
     timed = demand_case(run, "--advise advises") if advise else None
     if policy == AUTO:
@@ -137,6 +138,9 @@ def command(
 def _keep(given: Given, outcome: Outcome, policy: str | None, code: int) -> None:
     """Keep the texts before for the way back, where files were written."""
     if code == Exit.VERIFICATION or given.stdin is not None:
+        return
+    if not outcome.applied:
+        keep_on(given.project.root, outcome.before, outcome.texts)
         return
     rewrite = Rewrite(outcome.before, outcome.texts, given.stack, policy if policy != AUTO else None, given.target)
     keep(given.project.root, rewrite, map(files_of, outcome.applied))
@@ -170,8 +174,9 @@ def _by_name(
     outcome = _rewritten(given, policy, run, unsafe=unsafe)
     if run is None or not verifiable(outcome):
         return outcome, None
-    if given.policy_at_run_time:
-        verified = verify_outcome(outcome, given.project, run, requested=policy, measure=measure)
+    shown = against_loops(outcome, given)
+    if given.policy_at_run_time and shown is not None:
+        verified = verify_outcome(shown, given.project, run, requested=policy, measure=measure)
     else:
         verified = verify_outcome(outcome, given.project, run, requested=None, measure=measure, policies=(None,))
     return outcome, _Verified((verified,), failed="" if verified.good else _FAILED)
@@ -179,7 +184,7 @@ def _by_name(
 
 def _by_choice(given: Given, run: CaseRun, budget: int | None, *, unsafe: bool) -> tuple[Outcome, _Verified | None]:
     """The rewrite under the policy that the cases show to be the cheapest that fits."""
-    outcome = _rewritten(given, None, run, unsafe=unsafe)
+    outcome = measurable(_rewritten(given, None, run, unsafe=unsafe), given)
     if not outcome.changes:
         return outcome, None
     if not verifiable(outcome):
@@ -206,13 +211,18 @@ def _rewritten(given: Given, policy: str | None, run: CaseRun | None, *, unsafe:
                 wanted=given.config.wants,
             )
 
-    if unsafe:
-        return outcome(lambda plan: True)
-    safe = outcome(lambda plan: plan.safe)
-    if run is None or not safe.held:
-        return safe
-    reached = reached_loops(safe.held, given.project, run)
-    return outcome(lambda plan: plan.safe or plan.place in reached) if reached else safe
+    def accepted() -> Outcome:
+        if unsafe:
+            return outcome(lambda plan: True)
+        safe = outcome(lambda plan: plan.safe)
+        if run is None or not safe.held:
+            return safe
+        reached = reached_loops(safe.held, given.project, run)
+        return outcome(lambda plan: plan.safe or plan.place in reached) if reached else safe
+
+    if policy is None or not given.changes_policies:
+        return accepted()
+    return with_policy(accepted(), given.project, policy)
 
 
 def _finish(outcome: Outcome, given: Given, verified: _Verified | None, *, tried: bool, diff: bool, check: bool) -> int:

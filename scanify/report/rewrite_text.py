@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from scanify.analysis.plan import CallStack, Plan
+from scanify.emit.policies import NewPolicy
 from scanify.pipeline import Outcome, files_of
 from scanify.report.sentences import listed, plural, refused, shorten, shown, where
 from scanify.source.notebook.text import is_notebook
@@ -17,6 +18,7 @@ def render(outcome: Outcome, folder: Path, *, written: bool, verified: bool = Fa
     lines: list[str] = []
     for plan in outcome.applied:
         lines += _applied(plan, folder, "rewrote" if written else "would rewrite", verified=verified)
+    lines += [_policy(each, folder, written=written) for each in outcome.policies]
     for plan in outcome.held:
         lines.append(f"{_where(plan, folder)} the loop over {plan.container} can be rewritten, but the fix is unsafe")
         lines += [f"    unsafe: {shorten(each, folder)}" for each in plan.obligations]
@@ -32,6 +34,14 @@ def render(outcome: Outcome, folder: Path, *, written: bool, verified: bool = Fa
         lines.append(f"{shown(skipped.path, folder)}: skipped: {shorten(skipped.reason, folder)}")
     lines.append(_counts(outcome, written))
     return "".join(f"{line}\n" for line in lines)
+
+
+def _policy(each: NewPolicy, folder: Path, *, written: bool) -> str:
+    """What becomes of the policy of a stack that was there already."""
+    place = f"{shown(each.path, folder)}:{each.line}"
+    if each.why:
+        return f"{place}: the stack keeps its policy {each.old}: {each.why}"
+    return f"{place}: the stack {'has' if written else 'would have'} the policy {each.new}, not {each.old or 'True'}"
 
 
 def _advice(plan: Plan, *, verified: bool) -> str:
@@ -63,6 +73,8 @@ def _counts(outcome: Outcome, written: bool) -> str:
     loops, files = plural(len(outcome.applied), "loop"), plural(len(outcome.changes), "file")
     if outcome.applied:
         text = f"{loops} rewritten in {files}" if written else f"{loops} would be rewritten in {files}"
+    elif any(not each.why for each in outcome.policies):
+        text = f"Policies changed in {files}" if written else f"Policies would change in {files}"
     else:
         text = f"Nothing to rewrite in {plural(outcome.analysis.files, 'file')}"
     text += f"; {plural(len(outcome.held), 'loop')} held back" if outcome.held else ""

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from scanify.cache_folder import cache_folder, write_entry
@@ -42,6 +42,17 @@ def keep(root: Path, rewrite: Rewrite, together: Iterable[Set[Path]]) -> None:
         mine = {path: rewrite.before[path] for path in files & changed}
         if mine:
             _keep(root, top, mine, rewrite)
+
+
+def keep_on(root: Path, before: Mapping[Path, str], after: Mapping[Path, str]) -> None:
+    """Keep that scans have changed which an earlier rewrite has made, such as their policies: the loops stay theirs.
+
+    What no rewrite has made has no loops that could be given back.
+    """
+    for rewrite in kept(root):
+        if any(before.get(path) == text and after[path] != text for path, text in rewrite.after.items()):
+            now = {path: after[path] if before.get(path) == text else text for path, text in rewrite.after.items()}
+            keep(root, replace(rewrite, after=now), [set(now)])
 
 
 def joined(sets: Iterable[Set[Path]]) -> list[set[Path]]:

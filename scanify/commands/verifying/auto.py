@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 
 from scanify.commands.common import Given
 from scanify.commands.verifying.cases import CaseRun, verify_outcome
+from scanify.commands.verifying.policies import against_loops
 from scanify.config import AUTO, Config
 from scanify.errors import ScanifyError
-from scanify.pipeline import Outcome, rewrite_sources
+from scanify.pipeline import Outcome, rewrite_sources, with_policy
 
 if TYPE_CHECKING:
     from scanify.verify.measure.choose import Choice
@@ -60,7 +61,9 @@ def choose_and_rewrite(outcome: Outcome, given: Given, run: CaseRun, budget: int
     """
     from scanify.verify.measure.choose import choose
 
-    measured = verify_outcome(outcome, given.project, run, requested=None, measure=True)
+    measured = verify_outcome(
+        against_loops(outcome, given) or outcome, given.project, run, requested=None, measure=True
+    )
     choice = choose(measured.cases, budget)
     if choice.policy is None:
         return Chosen(outcome, measured, choice)
@@ -72,7 +75,12 @@ def choose_and_rewrite(outcome: Outcome, given: Given, run: CaseRun, budget: int
         accept=lambda plan: plan.place in places,
         wanted=given.config.wants,
     )
+    if given.changes_policies:
+        outcome = with_policy(outcome, given.project, choice.policy)
+    if not outcome.changes:
+        return Chosen(outcome, measured, choice, measured)
+    shown = against_loops(outcome, given) or outcome
     verified = verify_outcome(
-        outcome, given.project, run, requested=choice.policy, measure=False, policies=(choice.policy,)
+        shown, given.project, run, requested=choice.policy, measure=False, policies=(choice.policy,)
     )
     return Chosen(outcome, measured, choice, verified)

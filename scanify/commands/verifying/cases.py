@@ -1,7 +1,7 @@
 """Cases on the command line and in the configuration, and verifying a rewrite on them."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -151,7 +151,7 @@ def reached_loops(plans: Sequence[Plan], project: Project, run: CaseRun) -> froz
         abstract=run.abstract,
         measure=False,
         limits=run.limits,
-        target=_target(plans, project),
+        target=_only({plan.place.path for plan in plans}, project),
         comparer="scanify.verify.cases.reached:reached_case",
     )
     lines = {(os.path.realpath(file), line) for case in done.cases for file, line in case.reached}
@@ -188,7 +188,7 @@ def verify_outcome(
             abstract=run.abstract,
             measure=measure,
             limits=run.limits,
-            target=_target(outcome.applied, project),
+            target=_target(outcome, project),
             notify=notify,
             comparer=comparer,
             cache=run.cache,
@@ -232,14 +232,16 @@ def verify_by_hand(
         )
 
 
-def _target(plans: Sequence[Plan], project: Project) -> Path:
-    """The file whose module the cases are given: the one file named, or the one file with rewritten loops.
+def _target(outcome: Outcome, project: Project) -> Path:
+    """The file whose module the cases are given: that of the rewritten loops, or else of the changes."""
+    return _only({plan.place.path for plan in outcome.applied} or set(outcome.changes), project)
 
-    Raises ScanifyError where there are several: which of them a case means is not to be guessed.
-    """
+
+def _only(paths: Set[Path], project: Project) -> Path:
+    """The one file named, or the one of these. Raises ScanifyError where there are several: there is no guess."""
     if len(project.sources) == 1:
         return project.sources[0].path
-    files = sorted({plan.place.path for plan in plans if not is_notebook(plan.place.path)})
+    files = sorted(path for path in paths if not is_notebook(path))
     if len(files) == 1:
         return files[0]
     names = ", ".join(shown(path, Path.cwd()) for path in files)
