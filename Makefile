@@ -131,6 +131,10 @@ precommit-test: $(VENV)/$(STAMP) ## the hooks, with the real pre-commit
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pre-commit
 	SCANIFY_PRECOMMIT=1 $(BIN)/python -m pytest -q tests/test_precommit.py
 
+jupyterlab-test: $(VENV)/$(STAMP) ## a rewritten notebook in the real JupyterLab, in headless Chromium
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check jupyterlab ipykernel websocket-client
+	$(BIN)/python -m pytest -q --whole tests/notebooks/test_in_jupyterlab.py
+
 man: $(VENV)/$(STAMP) ## the manual page, scanify.1, to be read with `man -l` and installed where others are
 	$(BIN)/python -m scanify.manual > scanify.1
 
