@@ -1,5 +1,6 @@
 """`scanify.prove_equal` and `scanify.testing.assert_equal_programs`: what they say of pairs of functions."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -164,6 +165,15 @@ def test_what_agrees_without_a_proof_is_tested() -> None:
         assert_equal_programs(*functions, X, tested=False)
 
 
+@pytest.mark.parametrize("g", [lambda x, i: i == 1, lambda x, i: i % 3 == 1], ids=["a branch", "a remainder"])
+def test_other_integers_than_those_given_are_tried(g: Callable[..., Any]) -> None:
+    def choice(flag: Callable[..., Any]) -> Callable[..., jax.Array]:
+        return lambda x, i: jax.lax.cond(flag(x, i), jnp.sin, jnp.cos, x)
+
+    found = scanify.prove_equal(choice(lambda x, i: i > 0), choice(g), X, jnp.int32(1), up_to=0)
+    assert found.verdict is Status.FAILED and "integers" in found.reason, found
+
+
 def test_without_values_nothing_is_tested() -> None:
     found = scanify.prove_equal(lambda x: x * 2, lambda x: x + x, jax.ShapeDtypeStruct((3,), jnp.float32))
     assert found.verdict is Status.NOT_RUN and not found
@@ -202,8 +212,10 @@ def test_what_cannot_be_compared_raises() -> None:
 
     _COUNTED = counted
     assert scanify.prove_equal(counting, lambda x: x, X).verdict is Status.FAILED  # writes to what it closes over
-    with pytest.raises(ScanifyError, match="does something else each time"):
+    with pytest.raises(ScanifyError, match="takes elements from an iterator"):
         scanify.prove_equal(lambda x: x * next(_NUMBERS), lambda x: x, X)
+    with pytest.raises(ScanifyError, match="does something else each time"):
+        scanify.prove_equal(lambda x: x * time.perf_counter(), lambda x: x, X)
 
 
 _NUMBERS = iter(range(1, 1000))

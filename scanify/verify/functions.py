@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -53,9 +54,16 @@ def equality(f: Function, g: Function, args: tuple[Any, ...], kwargs: Mapping[st
     second = rewritten("cannot be traced", lambda: trace(both.after, both.avals), files)
     if isinstance(second, Verdict):
         return Equality.of([("outputs", second)])
-    names = original.outputs.names
+    outputs = original.outputs
     comparison = Comparison(
-        both.before, both.after, both.leaves, both.found.names, names, original.outputs.inexact, None
+        both.before,
+        both.after,
+        both.leaves,
+        both.found.names,
+        outputs.names,
+        outputs.inexact,
+        None,
+        inputs=_outside_of_modules((args, kwargs)),
     )
     subject = Subject(both, original, comparison, abstract, files, Steps())
     checks, notes = _checked(subject, second, up_to)
@@ -82,7 +90,7 @@ class _Files:
 
 def _pair(f: Function, g: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Pair, bool]:
     """Both as functions of the arrays among the arguments; and whether one of these has a shape but no values."""
-    given = jax.tree.map(lambda leaf: jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf, (args, kwargs))
+    given = jax.tree.map(lambda leaf: jnp.asarray(leaf) if _is_numeric(leaf) else leaf, (args, kwargs))
     leaves = [leaf for leaf in jax.tree.leaves(given) if is_traced(leaf)]
     abstract = any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in leaves)
     found = correspond((None, *given), (None, *given))
@@ -92,6 +100,24 @@ def _pair(f: Function, g: Function, args: tuple[Any, ...], kwargs: dict[str, Any
     first, second = (version(Built((_called(each), *given))) for each in (f, g))
     avals = tuple(struct(leaf) for leaf in leaves)
     return Pair(first, second, found, tuple(leaves), avals, tuple(range(len(leaves)))), abstract
+
+
+def _is_numeric(leaf: Any) -> bool:
+    """Whether it is an array of NumPy that jax has a dtype for."""
+    return isinstance(leaf, np.ndarray) and leaf.dtype.kind not in "OSUMmT" and leaf.dtype.names is None
+
+
+def _outside_of_modules(given: Any) -> tuple[int, ...]:
+    """Which arrays among the arguments are no parameters: they are tested with other values, further off."""
+    parts = jax.tree.leaves(given, is_leaf=lambda part: isinstance(part, eqx.Module))
+    arrays = [
+        (part, leaf)
+        for part in parts
+        for leaf in jax.tree.leaves(part)
+        if is_traced(leaf) or isinstance(leaf, np.ndarray)
+    ]
+    inside = [isinstance(part, eqx.Module) for part, _ in arrays]
+    return tuple(i for i, held in enumerate(inside) if not held)
 
 
 def _called(function: Function) -> Function:

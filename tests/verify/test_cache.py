@@ -215,7 +215,7 @@ def in_place(root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         pytest.param(attribute(sys, "version", "4.0"), id="the version of Python"),
         pytest.param(attribute(cache_module, "_own_source", lambda: "other"), id="scanify's own source"),
         pytest.param(attribute(cache_module.platform, "machine", lambda: "other"), id="the kind of machine"),
-        pytest.param(attribute(cache_module, "FORMAT", 4), id="the format"),
+        pytest.param(attribute(cache_module, "FORMAT", 5), id="the format"),
     ],
 )
 def test_a_change_of_what_a_result_depends_on_runs_it_again(

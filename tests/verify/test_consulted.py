@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import py_compile
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -77,6 +78,18 @@ LOOKS: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]] = {
     "a folder": (lambda folder: (folder / "new").is_dir(), lambda folder: (folder / "new").mkdir()),
     "names": (lambda folder: os.listdir(folder), lambda folder: (folder / "new").touch()),  # noqa: PTH208
     "glob": (lambda folder: list(folder.glob("*.json")), lambda folder: (folder / "new.json").touch()),
+    "sizes in a folder": (
+        lambda folder: [each.stat().st_size for each in os.scandir(folder)],
+        lambda folder: (folder / "a").write_text("longer"),
+    ),
+    "kinds in a folder": (
+        lambda folder: [each.is_dir() for each in os.scandir(folder)],
+        lambda folder: (folder / "a").unlink() or (folder / "a").mkdir(),
+    ),
+    "a size below, by glob": (
+        lambda folder: [each.stat().st_size for each in folder.glob("**/*.txt")],
+        lambda folder: (folder / "below/b.txt").write_text("longer"),
+    ),
     "names below": (lambda folder: list(os.walk(folder)), lambda folder: (folder / "below/new").touch()),
     "a link": (lambda folder: (folder / "link").exists(), lambda folder: (folder / "a").unlink()),
 }
@@ -87,6 +100,7 @@ def test_what_is_asked_about_files_must_stay_as_it_was(tmp_path: Path, name: str
     look, change = LOOKS[name]
     (tmp_path / "a").write_text("a")
     (tmp_path / "below").mkdir()
+    (tmp_path / "below/b.txt").write_text("b")
     (tmp_path / "link").symlink_to(tmp_path / "a")
     with consulting(lambda path: False, _mine) as record:
         look(tmp_path)
@@ -116,6 +130,20 @@ def test_nothing_holds_where_another_program_was_run() -> None:
     with consulting(lambda path: False, _mine) as record:
         subprocess.run(["true"], check=True)
     assert found(record).unfollowed == ("another program was run",) and not found(record).holds()
+
+
+def test_nothing_holds_where_a_database_was_opened(tmp_path: Path) -> None:
+    with consulting(lambda path: False, _mine) as record:
+        sqlite3.connect(tmp_path / "data.db").close()
+    assert found(record).unfollowed == ("a database was opened",) and not found(record).holds()
+
+
+def test_nothing_holds_beside_a_library_that_opens_files_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    with consulting(lambda path: False, _mine) as record:
+        monkeypatch.setitem(sys.modules, "safetensors", ModuleType("safetensors"))
+    assert found(record).unseen == ("safetensors",) and not found(record).holds()
+    monkeypatch.delitem(sys.modules, "safetensors")
+    assert found(record).holds()
 
 
 def longer(file: Path) -> None:

@@ -29,7 +29,7 @@ from scanify.verify.verdict import CaseResult
 from scanify.verify.versions.loaded import Version, digest
 from scanify.verify.versions.versions import overlay_of
 
-FORMAT = 3
+FORMAT = 4
 _VARIABLES = ("JAX", "XLA", "EQX", "EQUINOX", "CUDA", "NVIDIA", "ROCR", "HIP", "TPU", "LIBTPU", "PYTHON", "TF_", "NCCL")
 _ENTRIES = 256
 
@@ -69,7 +69,7 @@ class Cache:
 
     def keep(self, request: Request, response: Response, results: Sequence[CaseResult]) -> None:
         """Keep `results`, those of `response` with what the parent added, if all are good."""
-        if not results or response.consulted.unfollowed or not all(result.good for result in results):
+        if not results or not response.consulted.known or not all(result.good for result in results):
             return
         key = _key(request)
         entry = {"key": key, "response": to_json(replace(response, results=tuple(results)))}

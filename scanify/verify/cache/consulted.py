@@ -2,9 +2,9 @@
 
 A result holds for as long as all of these stay as they were. Files are those that Python opens to read, those that the
 user's code asks about (is it there, how large is it), and folders that it lists; of a module that is loaded from
-bytecode it is the source. What a library opens by itself (safetensors, HDF5) is not seen. Libraries count by the sizes
-and times of their files, so that one that is changed in place is another. What cannot be followed, as another program
-that is run, is named: then nothing holds.
+bytecode it is the source. What a library opens by itself (safetensors, HDF5) is not seen, so where one is
+loaded nothing holds. Libraries count by the sizes and times of their files, so that one that is changed in place is
+another. What cannot be followed, as another program that is run, is named: then nothing holds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ _UNFOLLOWED = {
     "os.fork": "another process was started",
     "os.forkpty": "another process was started",
     "socket.connect": "something was asked of another machine or process",
+    "sqlite3.connect": "a database was opened",
 }
+# Libraries that open files without Python, so that nobody hears of it.
+_BY_THEMSELVES = "h5py lmdb netCDF4 pyarrow rocksdb safetensors tensorstore tiledb tokenizers zarr".split()
 
 _HOOKS = (__name__, hearing.__module__)
 
@@ -46,8 +49,9 @@ _ALL = "*"
 class Consulted:
     """`files` by path and `variables` by name, each with a digest of what it held, None where there was none;
     `libraries` by the folder or file of the package, with a digest of the sizes and times of its files; `asked` are
-    files and folders that were asked about, `listed` folders whose names were read, each with a digest of that.
-    `unfollowed` is what was done that cannot be followed.
+    files and folders that were asked about, `listed` folders whose names were read and `scanned` those of which the
+    sizes and times of files were, too, each with a digest of that. `unfollowed` is what was done that cannot be
+    followed, `unseen` are the libraries that may have opened files.
     """
 
     files: tuple[tuple[str, str | None], ...] = ()
@@ -55,12 +59,20 @@ class Consulted:
     libraries: tuple[tuple[str, str], ...] = ()
     asked: tuple[tuple[str, str | None], ...] = ()
     listed: tuple[tuple[str, str | None], ...] = ()
+    scanned: tuple[tuple[str, str | None], ...] = ()
     unfollowed: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        """Whether all that was looked at is known."""
+        return not self.unfollowed and not self.unseen
 
     def holds(self) -> bool:
         """Whether all of it is as it was."""
         return (
-            not self.unfollowed
+            self.known
+            and all(_scanned(path) == known for path, known in self.scanned)
             and all(_asked(path) == known for path, known in self.asked)
             and all(_listed(path) == known for path, known in self.listed)
             and all(_variable(name, dict(os.environ)) == known for name, known in self.variables)
@@ -81,6 +93,7 @@ class Consulting:
     written: set[str] = field(default_factory=set)
     asked: dict[str, str | None] = field(default_factory=dict)
     listed: dict[str, str | None] = field(default_factory=dict)
+    scanned: dict[str, str | None] = field(default_factory=dict)
     unfollowed: dict[str, None] = field(default_factory=dict)
     # Of these files it is kept which version has looked at them, or at the folders that they are in.
     watched: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -114,7 +127,7 @@ class Consulting:
         if self.busy or not isinstance(given, str | bytes | os.PathLike):
             return
         path = str(Path(os.fsdecode(given)).absolute())
-        self._note_version(path, "listed" if found is self.listed else "asked")
+        self._note_version(path, "asked" if found is self.asked else "listed")
         if path in found or path in self.written or path.startswith(_SYSTEM) or not self._asks():
             return
         self.busy = True
@@ -165,7 +178,9 @@ class Consulting:
         if event == "open":
             self.opened(arguments[0], arguments[2])
         elif event in ("os.listdir", "os.scandir"):
-            self.looked(arguments[0] if arguments[0] is not None else ".", self.listed, _listed)
+            folder = "." if arguments[0] is None else arguments[0]
+            found, digest_of = (self.listed, _listed) if event == "os.listdir" else (self.scanned, _scanned)
+            self.looked(folder, found, digest_of)
         elif event in _UNFOLLOWED and self._asks():
             self.unfollowed[_UNFOLLOWED[event]] = None
 
@@ -180,7 +195,9 @@ class Consulting:
             libraries,
             tuple(sorted(self.asked.items())),
             tuple(sorted(self.listed.items())),
+            tuple(sorted(self.scanned.items())),
             tuple(self.unfollowed),
+            tuple(name for name in _BY_THEMSELVES if name in sys.modules),
         )
 
 
@@ -293,6 +310,23 @@ def _listed(path: str) -> str | None:
     except OSError:
         return None
     return _digest("\0".join(names).encode("utf-8", "surrogateescape"))
+
+
+def _scanned(path: str) -> str | None:
+    """What `os.scandir` tells of a folder: its names, and the sizes and times of its data files."""
+    try:
+        entries = [each for each in os.scandir(path) if each.name not in _MADE]
+    except OSError:
+        return None
+    return _digest("\0".join(sorted(map(_entry, entries))).encode("utf-8", "surrogateescape"))
+
+
+def _entry(each: os.DirEntry[str]) -> str:
+    with suppress(OSError):
+        if each.is_file():
+            found = each.stat()
+            return f"{each.name} {each.is_symlink()} {found.st_size} {_time(Path(each.path))}"
+    return f"{each.name} {each.is_symlink()} folder"
 
 
 def _source_of(path: str) -> str:

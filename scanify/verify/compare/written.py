@@ -63,11 +63,11 @@ def _changed(container: Any, old: Contents) -> Any:
     """
     now = contents(container)
     if isinstance(now, dict) and isinstance(old, dict):
-        if list(now) == list(old) and all(now[key] is old[key] for key in old):
+        if list(now) == list(old) and all(_same(now[key], old[key]) for key in old):
             return None
         if isinstance(container, dict):
             return now
-        other = {name: value for name, value in now.items() if name not in old or value is not old[name]}
+        other = {name: value for name, value in now.items() if name not in old or not _same(value, old[name])}
         other |= dict.fromkeys((f"{name} (gone)" for name in old.keys() - now.keys()), True)
         return other or None
     if isinstance(now, list) and isinstance(old, list):
@@ -76,3 +76,8 @@ def _changed(container: Any, old: Contents) -> Any:
     if now == old:
         return None
     return container.copy() if isinstance(container, np.ndarray | bytearray) else now
+
+
+def _same(now: Any, old: Any) -> bool:
+    """The same object; a state is written down anew each time that it is read."""
+    return now is old or (type(now) is bytes and now == old)

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
+import numpy as np
 
 from scanify.verify.leaves.correspond import Slot, one_level
 from scanify.verify.objects.mutable import unwrapped
@@ -95,6 +96,8 @@ class _Meaning:
             return self._class(a, b)
         if isinstance(a, jax.core.Tracer) or isinstance(b, jax.core.Tracer):
             return False
+        if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.dtype.hasobject and b.dtype.hasobject:
+            return self.same(*((type(x), x.shape, str(x.dtype), x.ravel().tolist()) for x in (a, b)))
         if is_array(a) or is_array(b):
             return is_array(a) and is_array(b) and same_array(a, b)
         if qualified(type(a)) != qualified(type(b)):
@@ -122,7 +125,7 @@ class _Meaning:
         if isinstance(a, types.MethodType):
             return self.same((a.__func__, a.__self__), (b.__func__, b.__self__))
         if isinstance(a, functools.partial):
-            return self.same((a.func, a.args, a.keywords), (b.func, b.args, b.keywords))
+            return self.same(*((each.func, each.args, each.keywords, vars(each)) for each in (a, b)))
         if isinstance(a, property):
             return self.same((a.fget, a.fset), (b.fget, b.fset))
         if isinstance(a, staticmethod | classmethod):

@@ -2,7 +2,8 @@
 
 Lists, dicts, sets, NumPy arrays and objects with attributes are looked into, wherever they are: in a field that is
 static, in an attribute of an object that is no pytree, in what a function closes over, in a class of the user's, or in
-the global variables of the user's modules that hold these.
+the global variables of the user's modules that hold these. A function may bind anew what it closes over, an object may
+get another class, and a generator of random numbers has a state.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from scanify.verify.objects.states import behind, put_state, state
 from scanify.verify.objects.statics import cell_contents
 
 
@@ -39,6 +41,9 @@ Contents = list[Any] | dict[Any, Any] | set[Any] | bytes
 _LEAVES = (str, bytes, int, float, complex, type(None), jax.Array, types.ModuleType, types.CodeType, np.generic)
 # Their objects keep what they like, as the programs that they have traced.
 _OWN_BUSINESS = frozenset({"jax", "jaxlib", "equinox", "numpy", "scanify", "functools", "typing", "abc", "inspect"})
+# Names for what an object holds beside its attributes.
+_CLASS, _STATE, _OF_FUNCTIONS = "__class__", "its state", ("__code__", "__defaults__", "__kwdefaults__")
+_HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: only classes of a class statement can be exchanged for one another
 _BIND = ("STORE_GLOBAL", "DELETE_GLOBAL")
 _BIND_GLOBALS = tuple(dis.opmap[name] for name in _BIND)
 _SLOTS_OF_NONE = frozenset({"__dict__", "__weakref__"})
@@ -59,12 +64,40 @@ def contents(value: Any) -> Contents | None:
     if isinstance(value, Rebound):
         return {name: value.variables[name] for name in value.names if name in value.variables}
     if isinstance(value, np.ndarray):
-        return None if value.dtype.hasobject else value.tobytes()
-    if isinstance(value, (*_LEAVES, functools.partial, types.MethodType, eqx.Module)):
+        return value.ravel().tolist() if value.dtype.hasobject else value.tobytes()
+    if isinstance(value, (*_LEAVES, types.MethodType)):
         return None
     if isinstance(value, type):
         return _of_class(value)
-    return attributes(value)
+    if isinstance(value, types.FunctionType):
+        return _kept_by(value) if is_users(value.__globals__) else None
+    held = state(value)
+    own = dict(vars(value)) if isinstance(value, functools.partial | eqx.Module | BaseException) else attributes(value)
+    if isinstance(value, BaseException):
+        own = {**(own or {}), "args": value.args}
+    if own is None:
+        return held
+    beside = {_CLASS: type(value)} if type(value).__flags__ & _HEAP and not isinstance(value, eqx.Module) else {}
+    found = {name: kept for name, kept in own.items() if not _is_remembered(type(value), name)}
+    return {**found, **beside, **({} if held is None else {_STATE: held})}
+
+
+def _kept_by(function: types.FunctionType) -> dict[Any, Any]:
+    """What a function of the user's holds that can be bound anew: what it closes over, defaults, attributes."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    closed = {_Cell(name, cell): cell_contents(cell) for name, cell in cells}
+    return {**closed, **vars(function), **{name: getattr(function, name) for name in _OF_FUNCTIONS}}
+
+
+class _Cell(str):
+    """The name of a variable that a function closes over, with where its value is."""
+
+    cell: types.CellType
+
+    def __new__(cls, name: str, cell: types.CellType) -> _Cell:
+        made = super().__new__(cls, f"{name} (closed over)")
+        made.cell = cell
+        return made
 
 
 def attributes(value: Any) -> dict[Any, Any] | None:
@@ -85,11 +118,16 @@ def _is_remembered(kind: type, name: str) -> bool:
 
 def put_back(value: Any, old: Contents) -> None:
     """Make `value` hold what it held before."""
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and isinstance(old, list):
+        for at, held in zip(np.ndindex(value.shape), old, strict=True):
+            value[at] = held
+    elif isinstance(value, np.ndarray):
         assert isinstance(old, bytes)
         value[...] = np.frombuffer(old, value.dtype).reshape(value.shape)
     elif isinstance(value, list | bytearray):
         value[:] = old
+    elif isinstance(old, bytes):
+        put_state(value, old)
     elif isinstance(value, Rebound):
         assert isinstance(old, dict)
         for name in set(value.names) - old.keys():
@@ -129,11 +167,13 @@ def containers(parts: dict[str, Any]) -> list[tuple[str, Any, Contents]]:
 
 def _inside(value: Any, held: Contents | None) -> Iterator[tuple[str, Any]]:
     if isinstance(value, np.ndarray | bytearray):
+        yield from ((f"[{at}]", child) for at, child in enumerate(held if isinstance(held, list) else ()))
         return
     if isinstance(value, functools.partial):
         yield ".func", value.func
         yield ".args", value.args
         yield ".keywords", value.keywords
+        yield from vars(value).items()
     elif isinstance(value, types.MethodType):
         yield "", value.__func__
         yield "", value.__self__
@@ -148,6 +188,7 @@ def _inside(value: Any, held: Contents | None) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, eqx.Module):
         yield from ((f".{name}", child) for name, child in vars(value).items())
     else:
+        yield from (("", child) for child in behind(value))
         yield from ((f".{name}", child) for name, child in (held if isinstance(held, dict) else {}).items())
     if not isinstance(value, type):
         yield f" ({type(value).__qualname__})", type(value)
@@ -243,8 +284,13 @@ def _slots(kind: type) -> list[str]:
 
 
 def _set(value: Any, name: str, held: Any) -> None:
-    put: Callable[..., None] = type.__setattr__ if isinstance(value, type) else object.__setattr__
-    put(value, name, held)
+    if isinstance(name, _Cell):
+        name.cell.cell_contents = held
+    elif name == _STATE:
+        put_state(value, held)
+    else:
+        put: Callable[..., None] = type.__setattr__ if isinstance(value, type) else object.__setattr__
+        put(value, name, held)
 
 
 def _unset(value: Any, name: str) -> None:

@@ -1,13 +1,16 @@
 """What a call changes for its whole process beside the settings of jax and of the environment.
 
 A call that seeds the generator of `random` or of NumPy changes what is drawn after it, wherever that is; so do its
-filters of warnings, and what NumPy does about errors.
+filters of warnings, what NumPy does about errors, and the value of a context variable.
 """
 
 from __future__ import annotations
 
+import contextvars
+import os
 import pickle
 import random
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +23,14 @@ _STATES: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "the state of `numpy.random`": (lambda: _drawn(), lambda old: np.random.set_state(pickle.loads(old))),
     "the filters of `warnings`": (lambda: list(warnings.filters), lambda old: _refill(old)),
     "what NumPy does about errors": (np.geterr, lambda old: np.seterr(**old)),
+    "the variables of the environment": (lambda: _variables(), lambda old: _reset(old)),
+    "the working directory": (os.getcwd, os.chdir),
+    "the limit of recursion": (sys.getrecursionlimit, sys.setrecursionlimit),
 }
+
+
+# Context variables of libraries, which make them when they are first asked.
+_LIBRARIES = frozenset({"decimal_context", "numpy.ufunc.extobj"})
 
 
 class ProcessState:
@@ -28,20 +38,42 @@ class ProcessState:
 
     def __init__(self) -> None:
         self._old = {name: read() for name, (read, _) in _STATES.items()}
+        self._context = dict(contextvars.copy_context().items())
 
-    def changed(self) -> dict[str, str]:
-        """What is otherwise now, by its name in words, as a text that tells one value from another."""
-        now = {name: repr(read()) for name, (read, _) in _STATES.items()}
-        return {name: text for name, text in now.items() if text != repr(self._old[name])}
+    def changed(self) -> dict[str, Any]:
+        """What is otherwise now, by its name in words: a text that tells one value from another, or the value."""
+        found: dict[str, Any] = {name: repr(_STATES[name][0]()) for name in self._others()}
+        for variable, value in contextvars.copy_context().items():
+            if variable.name not in _LIBRARIES and self._context.get(variable, self) is not value:
+                found[f"the context variable {variable.name}"] = value
+        return found
 
     def put_back(self) -> None:
-        for name in self.changed():
+        """All but context variables, for which the call has a context of its own."""
+        for name in self._others():
             _STATES[name][1](self._old[name])
+
+    def _others(self) -> list[str]:
+        return [name for name, (read, _) in _STATES.items() if repr(read()) != repr(self._old[name])]
 
 
 def _drawn() -> bytes:
     """Of a generator's six hundred words a text takes a millisecond, and a verification asks some thirty times."""
     return pickle.dumps(np.random.get_state(legacy=True))
+
+
+def _variables() -> dict[bytes, bytes]:
+    """Without asking `os.environ`, which takes down who asks: a kept result would depend on all variables."""
+    held: Any = os.environ
+    return dict(dict.items(held._data))
+
+
+def _reset(old: dict[bytes, bytes]) -> None:
+    now = _variables()
+    for name in now.keys() - old.keys():
+        del os.environb[name]
+    for name in old.keys() - {name for name, value in now.items() if old.get(name) == value}:
+        os.environb[name] = old[name]
 
 
 def _refill(old: Any) -> None:

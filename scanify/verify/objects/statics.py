@@ -21,6 +21,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from scanify.verify.objects.states import state
 from scanify.verify.values.arrays import is_array, is_key, same_bits, show_value
 
 _Seen = set[tuple[int, int]]
@@ -113,21 +114,27 @@ def _same(a: Any, b: Any, seen: _Seen) -> bool:
     if isinstance(a, types.CodeType):
         return same_code(a, b)
     if isinstance(a, functools.partial):
-        return _same((a.func, a.args, a.keywords), (b.func, b.args, b.keywords), seen)
+        first, second = ((each.func, each.args, each.keywords, vars(each)) for each in (a, b))
+        return _same(first, second, seen)
     if isinstance(a, Mapping):
         made = [each.default_factory if isinstance(each, collections.defaultdict) else None for each in (a, b)]
         return _same(made[0], made[1], seen) and _all(a, b, seen) and _all(a.values(), b.values(), seen)
     if isinstance(a, list | tuple | collections.deque):
-        return _all(a, b, seen)
+        ends = [each.maxlen if isinstance(each, collections.deque) else None for each in (a, b)]
+        return ends[0] == ends[1] and _all(a, b, seen)
     if isinstance(a, set | frozenset):
-        return len(a) == len(b) and all(any(_same(x, y, seen) for y in b) for x in a)
+        return len(a) == len(b) and _one_to_one(list(a), list(b), seen)
     return _same_object(a, b, seen)
 
 
 def same_array(a: Any, b: Any) -> bool:
     if any(isinstance(x, jax.core.Tracer | jax.ShapeDtypeStruct) for x in (a, b)):
         return False
-    if type(a) is not type(b) or not same_bits(a, b):
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray) and a.dtype.hasobject:
+        return (a.shape, a.dtype) == (b.shape, b.dtype) and _all(a.ravel().tolist(), b.ravel().tolist(), set())
+    if not same_bits(a, b):
         return False
     # One of a class of its own may hold more, as the mask of a masked array.
     return not isinstance(a, np.ndarray) or type(a) is np.ndarray or _same_attributes(a, b, set())
@@ -163,6 +170,16 @@ def _all(a: Iterable[Any], b: Iterable[Any], seen: _Seen) -> bool:
     return len(first) == len(second) and all(_same(x, y, seen) for x, y in zip(first, second, strict=True))
 
 
+def _one_to_one(a: list[Any], b: list[Any], seen: _Seen) -> bool:
+    """Whether each element has one of its own in the other set that is the same."""
+    for x in a:
+        at = next((i for i, y in enumerate(b) if _same(x, y, seen)), None)
+        if at is None:
+            return False
+        del b[at]
+    return True
+
+
 def _same_object(a: Any, b: Any, seen: _Seen) -> bool:
     """By their attributes. What a class of the user's says of equality is not asked: it may say anything."""
     if isinstance(a, np.generic):
@@ -179,7 +196,23 @@ def _same_object(a: Any, b: Any, seen: _Seen) -> bool:
                 return True
         except Exception:  # an __eq__ that cannot answer settles nothing
             pass
+        parts = [_parts(each) for each in (a, b)]
+        if None not in parts:
+            return _same(parts[0], parts[1], seen)
     return (bool(attributes(a)) or _holds_nothing_else(type(a))) and _same_attributes(a, b, seen)
+
+
+def _parts(value: Any) -> Any:
+    """What an object of Python's own or of NumPy holds, where that can be asked; None where it cannot."""
+    known = state(value)
+    if known is not None:
+        return known, attributes(value)
+    if isinstance(value, property):
+        return value.fget, value.fset, value.fdel
+    if isinstance(value, types.BuiltinMethodType):
+        return value.__name__, value.__self__
+    module = type(value).__module__
+    return value.__reduce__() if module == "operator" else None
 
 
 def _holds_nothing_else(kind: type) -> bool:

@@ -8,6 +8,7 @@ derivative, and what is saved between forward and backward is not mixed with the
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import itertools
 import math
 import time
@@ -77,6 +78,9 @@ class Version:
 
     def call(self, own: Sequence[Any]) -> Any:
         """Call the model on its own array leaves. What it writes to its arguments is part of the result (`Written`)."""
+        return contextvars.copy_context().run(self._called, own)
+
+    def _called(self, own: Sequence[Any]) -> Any:
         model, args, kwargs = self.tree(own)
         watch = Watch(model, args, kwargs)
         try:
