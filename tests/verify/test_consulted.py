@@ -112,6 +112,70 @@ def test_what_is_asked_about_files_must_stay_as_it_was(tmp_path: Path, name: str
     assert not seen.holds()
 
 
+def by_variable(folder: Path) -> Any:
+    return sorted(Path(os.environ["DATA"]).iterdir())
+
+
+def by_file(folder: Path) -> Any:
+    return (folder / (folder / "a").read_text()).exists()
+
+
+def by_link(folder: Path) -> Any:
+    return [each.stat().st_size for each in os.scandir(folder / "data") if each.is_file()]
+
+
+def by_bytecode(folder: Path) -> Any:
+    spec = importlib.util.spec_from_file_location("reads", folder / "below/reads.py")
+    assert spec is not None and spec.loader is not None
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+
+# Two ways to look at once: what is looked at first says where to look then. Either may change.
+COMPOSED: dict[str, tuple[Callable[[Path], Any], tuple[Callable[[Path], Any], ...]]] = {
+    "names in a folder that a variable names": (
+        by_variable,
+        (lambda folder: (folder / "below/new").touch(), lambda folder: os.environ.update(DATA=str(folder))),
+    ),
+    "whether there is what a file names": (
+        by_file,
+        (lambda folder: (folder / "b.txt").touch(), lambda folder: (folder / "a").write_text("c.txt")),
+    ),
+    "sizes in a folder behind a link": (
+        by_link,
+        (
+            lambda folder: (folder / "below/b.txt").write_text("longer"),
+            lambda folder: (folder / "data").unlink() or (folder / "data").symlink_to(folder),
+        ),
+    ),
+    "a file that a module loaded from bytecode reads": (
+        by_bytecode,
+        (lambda folder: (folder / "a").write_text("c"), lambda folder: (folder / "below/reads.py").write_text("x = 1")),
+    ),
+}
+
+
+@pytest.mark.parametrize("at", [0, 1])
+@pytest.mark.parametrize("name", COMPOSED)
+def test_what_is_looked_at_on_the_way_counts_as_well(
+    tmp_path: Path, name: str, at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, changes = COMPOSED[name]
+    (tmp_path / "a").write_text("b.txt")
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below/b.txt").write_text("b")
+    source = tmp_path / "below/reads.py"
+    source.write_text("from pathlib import Path\nx = (Path(__file__).parent.parent / 'a').read_text()")
+    py_compile.compile(str(source))
+    (tmp_path / "data").symlink_to(tmp_path / "below")
+    monkeypatch.setenv("DATA", str(tmp_path / "below"))
+    with consulting(lambda path: False, _mine) as record:
+        look(tmp_path)
+    seen = found(record)
+    assert seen.holds()
+    changes[at](tmp_path)
+    assert not seen.holds()
+
+
 def test_a_module_that_is_loaded_from_bytecode_is_its_source(tmp_path: Path) -> None:
     source = tmp_path / "by_path.py"
     source.write_text("x = 1")
