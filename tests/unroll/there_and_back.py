@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from scanify.errors import ScanifyError
 from scanify.pipeline import Project, files_of, rewrite_sources
 from scanify.unrolling.kept import Rewrite, keep
 from scanify.unrolling.project import Unrolling, unroll_project
@@ -95,13 +96,19 @@ class Tally:
         return "\n".join([*lines, *self.failures])
 
 
-def tally(seeds: range) -> tuple[Tally, list[There]]:
-    """Unroll the models of some seeds."""
+def tally(seeds: range, every_so_many: int = 0) -> tuple[Tally, list[There]]:
+    """Unroll the models of some seeds, and print what is known after each so many."""
     found, every = Tally(), []
     for seed in seeds:
         with tempfile.TemporaryDirectory() as name:
             (Path(name) / ".git").mkdir()
-            there = there_and_back(seed, Path(name).resolve())
+            try:
+                there = there_and_back(seed, Path(name).resolve())
+            except ScanifyError as error:  # a check that failed: of the rewrite, or of the way back
+                found.failures.append(f"seed {seed}: {error}")
+                continue
         found.add(there)
         every += [there] if there is not None else []
+        if every_so_many and found.seen % every_so_many == 0:
+            print(found, flush=True)
     return found, every
