@@ -2,7 +2,7 @@
 # `make help` lists the targets; `make test PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo test branches check pyright bench bench-static bad-inputs matrix corpus each-file packages rewritten fuzz fuzz-traps fuzz-models fuzz-runtime fuzz-reroll soundness mutants certificates precommit-test jupyterlab-test man wheel clean
+.PHONY: help docs demo test branches check pyright bench bench-static bad-inputs matrix corpus each-file packages rewritten fuzz fuzz-traps fuzz-models fuzz-unroll fuzz-runtime fuzz-reroll soundness mutants certificates precommit-test jupyterlab-test man wheel clean
 
 # The first interpreter that runs (a pyenv shim may exist and not run), is new enough and can make environments. pyenv's
 # versions are looked for where it says that they are, and where it is installed itself: without PYENV_ROOT it says ~/.pyenv.
@@ -97,6 +97,9 @@ fuzz: $(VENV)/$(STAMP) ## 5,000 projects made at random, with traps and without,
 
 fuzz-traps: $(VENV)/$(STAMP) ## every way to set each trap of the projects, held against a rewrite without a look
 	$(BIN)/python -m tests.random_projects --genuine $(ARGS)
+
+fuzz-unroll: $(VENV)/$(STAMP) ## 1,000 models made at random, rewritten and unrolled: each must be what it was
+	$(BIN)/python -m tests.unroll --count 1000 $(ARGS)
 
 fuzz-models: $(VENV)/$(STAMP) ## 5,000 models made at random, each rewritten and held against its own loop
 	$(BIN)/python -m tests.random_models --count 5000 --seed 0 --workers 2 $(ARGS)

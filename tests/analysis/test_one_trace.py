@@ -71,6 +71,9 @@ def test_where_an_argument_may_be_an_array_keys_alone_are_per_layer(scale):
 
 
 ONE_BY_ONE = {
+    "arguments that are not spelled out": (
+        "options = dict(rate=0.5)\nself.layers = [Block(8, **options, key=k) for k in jr.split(key, depth)]"
+    ),
     "a condition": "self.layers = [Block(8, key=k) for k in jr.split(key, depth) if depth]",
     "two loops": "self.layers = [Block(8, key=k) for k in jr.split(key, depth) for _ in range(1)]",
     "keys of the caller": "self.layers = [Block(8, key=k) for k in key]",

@@ -51,6 +51,8 @@ def in_one_trace(run: Interpreter, stored: Stored, made: ast.expr, layer: Instan
     keys = _keys(run, stored, made)
     if keys is None or not isinstance(cls, Definition | External) or not _is_of(layer, cls):
         return None
+    if any(isinstance(each, ast.Starred) for each in call.args) or any(each.arg is None for each in call.keywords):
+        return None  # what is given is not spelled out, and neither is which of it may be an array
     given = list(_arguments(call))
     own = [position for position, (_, value) in enumerate(given) if _same(value, keys.one)]
     others = [value for position, (_, value) in enumerate(given) if position not in own]
@@ -77,7 +79,7 @@ def _is_of(layer: Instance, cls: Definition | External) -> bool:
 
 def _arguments(call: ast.Call) -> Iterator[tuple[str | None, ast.expr]]:
     yield from ((None, each) for each in call.args)
-    yield from ((each.arg or "**", each.value) for each in call.keywords)
+    yield from ((each.arg, each.value) for each in call.keywords)
 
 
 def _is_plain(value: ast.expr) -> bool:
