@@ -33,8 +33,8 @@ def candidates(index: Index, module: Module, *, stacks: bool) -> Iterator[ast.Ca
         if name not in _FUNCTIONS and target.rpartition(".")[2] in _FUNCTIONS | _STACKS
     }
     if aliases:
-        lines = sorted({*lines, *_lines_of(module, aliases)})
-    for expression in _expressions(module.tree.body, lines):
+        lines = sorted({*lines, *lines_of(module, aliases)})
+    for expression in expressions_on(module.tree.body, lines):
         for node in nodes_in(expression):
             if isinstance(node, ast.Call) and _may_be(index, module, node, aliases, stacks):
                 yield node
@@ -47,10 +47,11 @@ def _lines(module: Module, *, stacks: bool) -> list[int]:
     words += [*_STACKS, *_METHODS] if stacks else []
     words += ["remat", "merge"] if "flax" in text else []
     words += ["vmap"] if "split(" in text else []
-    return _lines_of(module, words)
+    return lines_of(module, words)
 
 
-def _lines_of(module: Module, words: Iterable[str]) -> list[int]:
+def lines_of(module: Module, words: Iterable[str]) -> list[int]:
+    """The lines of a file on which one of some texts stands."""
     found = set()
     for word in words:
         at = module.text.find(word)
@@ -60,7 +61,7 @@ def _lines_of(module: Module, words: Iterable[str]) -> list[int]:
     return sorted(found)
 
 
-def _expressions(body: Iterable[ast.AST], lines: Sequence[int]) -> Iterator[ast.AST]:
+def expressions_on(body: Iterable[ast.AST], lines: Sequence[int]) -> Iterator[ast.AST]:
     """The expressions of statements that have one of some lines in them; other statements are not looked at."""
     for statement in body:
         if isinstance(statement, ast.Import | ast.ImportFrom) or not _has(statement, lines):
@@ -68,7 +69,7 @@ def _expressions(body: Iterable[ast.AST], lines: Sequence[int]) -> Iterator[ast.
         for value in (getattr(statement, name, None) for name in statement._fields):
             parts: list[Any] = value if isinstance(value, list) else [value]
             if parts and isinstance(parts[0], ast.stmt | ast.excepthandler | ast.match_case):
-                yield from _expressions(parts, lines)
+                yield from expressions_on(parts, lines)
             else:
                 yield from (each for each in parts if isinstance(each, ast.AST) and _has(each, lines))
 

@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scanify.analysis.index import Index, Module
+from scanify.analysis.index import Index
 from scanify.analysis.lower.ignores import MARK, about
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import Remark
+from scanify.analysis.remarks import optimised
 from scanify.analysis.remarks.candidates import candidates
 from scanify.analysis.remarks.numbers import Numbers
 from scanify.analysis.remarks.scans import (
@@ -66,14 +67,16 @@ def remarks_on(
         calls = list(candidates(index, module, stacks=stacks))
         numbers.ask_at(module, calls)
         seen = Seen(index, module, numbers)
-        every = (each for call in calls for rule in _RULES for each in rule(seen, call))
-        found |= dict.fromkeys(each for each in every if not _silenced(module, each))
+        every = [each for call in calls for rule in _RULES for each in rule(seen, call)]
+        every += optimised.remarks(index, module) if stacks else ()
+        found |= dict.fromkeys(each for each in every if not _silenced(index, each))
     return tuple(sorted(found, key=lambda each: (str(each.place.path), each.place.span.start, each.rule)))
 
 
-def _silenced(module: Module, remark: Remark) -> bool:
+def _silenced(index: Index, remark: Remark) -> bool:
     """Whether a comment asks that nothing be said."""
-    if not module.writes(MARK):
+    module = index.module_at(remark.place.path)
+    if module is None or not module.writes(MARK):
         return False
     span = remark.place.span
     inside = [

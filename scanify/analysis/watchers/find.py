@@ -105,6 +105,12 @@ def _of_module(index: Index, module: Module, named: set[str]) -> Iterator[Watche
                         yield replace(found, rule=_rule(index, module, node, found), node=node)
 
 
+def watchers_of(index: Index, module: Module, call: ast.Call) -> Iterator[Watcher]:
+    """What one call looks at, without what its arguments do."""
+    for found in _watching(index, module, call, set(module.imports)):
+        yield replace(found, rule=_rule(index, module, call, found), node=call)
+
+
 def _rule(index: Index, module: Module, node: ast.AST, found: Watcher) -> str:
     """The rule of a watcher: what takes leaves one after another and splits a key by their number has one for each."""
     rule = found.rule or rule_of(found.reads)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from scanify.analysis.index import Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parent_of
+from scanify.analysis.watchers.data import is_data
 from scanify.analysis.watchers.leaf import applied
 from scanify.analysis.watchers.names import Body, callee
 from scanify.analysis.watchers.predicates import Search, searched
@@ -26,9 +27,14 @@ from scanify.analysis.watchers.uses import Uses
 from scanify.analysis.watchers.values import ELEMENTWISE, Kind
 from scanify.analysis.watchers.watcher import Watcher
 
+_READERS = MAPS | LEAVES | FLATTENS | REDUCES | STRUCTURES | PATHS | FILTERS | RAVELS | BYTES | SERIALISES
+
 
 def tree_reads(index: Index, module: Module, call: ast.Call, known: str) -> Iterator[Watcher]:
     """What a call of the function with a qualified name reads of the leaves of a tree."""
+    trees = _trees(call, known)
+    if trees and all(is_data(index, module, each) for each in trees):
+        return  # of something that is known to hold no model
     place, element_of = module.place(call), _element_of(call, known)
     search = _search(index, module, call, known)
     if search.reads is not None:
@@ -38,6 +44,17 @@ def tree_reads(index: Index, module: Module, call: ast.Call, known: str) -> Iter
     reads = _reads(index, module, call, known)
     if reads is not None:
         yield Watcher(place, reads, element_of=element_of)
+
+
+def _trees(call: ast.Call, known: str) -> list[ast.expr]:
+    """The trees that a function is given; none where they are not told apart from its other arguments."""
+    if known not in _READERS or any(isinstance(each, ast.Starred) for each in call.args):
+        return []
+    if known in MAPS or known.endswith("map_with_path"):
+        return call.args[1:]
+    if known in REDUCES or known == "equinox.tree_serialise_leaves":
+        return call.args[1:2]
+    return call.args[:1]
 
 
 def _element_of(call: ast.Call, known: str) -> str | None:

@@ -8,8 +8,8 @@ from scanify.analysis.plan import Remark
 from scanify.analysis.remarks.scans.body import ScanBody, body_of
 from scanify.analysis.remarks.scans.forms import LINEN, applied_stack, asked
 from scanify.analysis.remarks.seen import Seen, keyword, names_read
-from scanify.analysis.remarks.stacks import BLOCK_SEQ, kind_of
 from scanify.analysis.values.domain import Key, is_none
+from scanify.analysis.watchers.stacks import BLOCK_SEQ, kind_of
 
 RULE = "SCN330"
 _SPLIT = "split the key, `jax.random.split(key, number_of_layers)`, and scan over the keys with the layers"

@@ -8,9 +8,9 @@ from scanify.analysis.plan import Remark
 from scanify.analysis.remarks.scans.body import body_of
 from scanify.analysis.remarks.scans.forms import LAX, applied_stack
 from scanify.analysis.remarks.seen import Seen, argument
-from scanify.analysis.remarks.stacks import STACKED, annotation_of, kind_of
 from scanify.analysis.values.domain import Array, is_none
 from scanify.analysis.watchers.names import local_scope
+from scanify.analysis.watchers.stacks import STACKED, annotation_of, kind_of
 
 RULE = "SCN331"
 _MASKS = frozenset(

@@ -83,8 +83,7 @@ def class_of(index: Index, module: Module, node: ast.expr, depth: int = 0) -> De
                 return found if isinstance(found, Definition) and found.node is scope.owner else None
             values = assigned(module, node)
             if values:
-                classes = [class_of(index, module, value, depth + 1) for value in values]
-                return classes[0] if all(each == classes[0] for each in classes) else None
+                return class_of(index, module, values[0], depth + 1) if len(values) == 1 else None
             annotation = annotation_of(module, node)
             return _class_named(index, module, annotation) if annotation is not None else None
         case ast.Call(func=function):

@@ -1,0 +1,134 @@
+"""Code that looks at leaves and that an optimizer runs over a tree which is known to hold a stack."""
+
+import ast
+from collections.abc import Iterator
+
+from scanify.analysis.index import Definition, Index, Module
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.plan import Remark
+from scanify.analysis.remarks.candidates import expressions_on, lines_of
+from scanify.analysis.watchers.find import watchers_of
+from scanify.analysis.watchers.names import Body, callee, local_scope
+from scanify.analysis.watchers.rules import KEY, NORM, PATH, RANK, SHAPE
+from scanify.analysis.watchers.stacks import assigned, class_of, field_kind, fields, kind_of, stored
+from scanify.analysis.watchers.watcher import Watcher
+
+_DEPTH = 5
+# What gives a tree with the stacks of the first tree that it is given, and at which position that stands.
+_KEEPS = {
+    "equinox.filter": 0,
+    "equinox.partition": 0,
+    "equinox.filter_shard": 0,
+    "equinox.nn.inference_mode": 0,
+    "jax.device_put": 0,
+    "equinox.apply_updates": 0,
+    "equinox.tree_at": 1,
+    "jax.tree.map": 1,
+    "jax.tree_util.tree_map": 1,
+}
+_REMEDIES = {
+    RANK: "`optax.adamw(rate, mask=scanify.optim.weight_decay_mask)` asks for the rank in a layer",
+    NORM: "`scanify.optim.per_layer(optimizer)` shows it each layer by itself",
+    SHAPE: "`scanify.optim.per_layer(optimizer)` shows it each layer by itself",
+    PATH: "`scanify.optim.label_tree(label, params)` labels a stack as the list of its layers",
+    KEY: "`scanify.optim.per_layer(optimizer)` gives each layer keys of its own",
+}
+
+
+def remarks(index: Index, module: Module) -> Iterator[Remark]:
+    """The remarks on a file with `optimizer.init(params)` of parameters that hold a stack."""
+    lines = lines_of(module, [".init("])
+    for init in nodes_in(*expressions_on(module.tree.body, lines)) if lines else ():
+        is_init = isinstance(init, ast.Call) and isinstance(init.func, ast.Attribute) and init.func.attr == "init"
+        if not is_init or not isinstance(init, ast.Call) or len(init.args) != 1 or init.keywords:
+            continue
+        assert isinstance(init.func, ast.Attribute)
+        if holds_stack(index, module, init.args[0]):
+            for watcher in _run_by(index, module, init.func.value):
+                if watcher.rule in _REMEDIES:
+                    reason = (
+                        f"it reads {watcher.reads}, and a leaf of {_text(module, init.args[0])} holds several layers"
+                    )
+                    yield Remark(watcher.place, watcher.rule, reason, _REMEDIES[watcher.rule], module.place(init))
+
+
+def _text(module: Module, node: ast.expr) -> str:
+    return f"`{' '.join(module.code(node).split())}`"
+
+
+def holds_stack(index: Index, module: Module, node: ast.expr, depth: int = 0) -> bool:
+    """Whether an expression is shown to be a tree with a stack of layers in it."""
+    if depth > _DEPTH:
+        return False
+    if kind_of(index, module, node) is not None:
+        return True
+    owner = class_of(index, module, node)
+    if owner is not None:
+        return _class_holds(index, owner, 0)
+    match node:
+        case ast.Call(args=arguments):
+            known = callee(index, module, node.func)
+            at = _KEEPS.get(known) if isinstance(known, str) else None
+            return at is not None and len(arguments) > at and holds_stack(index, module, arguments[at], depth + 1)
+        case ast.Subscript(value=value, slice=ast.Constant(value=0)):
+            return isinstance(value, ast.Call) and holds_stack(index, module, value, depth + 1)
+        case ast.Name():
+            values = assigned(module, node) or _unpacked(module, node)
+            return len(values) == 1 and holds_stack(index, module, values[0], depth + 1)
+        case _:
+            return False
+
+
+def _unpacked(module: Module, name: ast.Name) -> list[ast.expr]:
+    """`params, static = eqx.partition(model, ...)`: the call, for its first name."""
+    scope = local_scope(module, name, name.id)
+    found: list[ast.expr] = []
+    for node in nodes_in(scope.node) if scope is not None else module.tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Tuple(elts=[ast.Name(id=first), *_])], value=ast.Call() as value):
+                found += [value] if first == name.id else []
+            case _:
+                pass
+    return found
+
+
+def _class_holds(index: Index, owner: Definition, depth: int) -> bool:
+    """Whether objects of a class hold a stack, in a field or in an object that a field is declared to hold."""
+    if depth > _DEPTH or not isinstance(owner.node, ast.ClassDef):
+        return False
+    names = {**fields(owner.node), **{name: values[0] for name, values in stored(owner.node).items()}}
+    if any(field_kind(index, owner, name) is not None for name in names):
+        return True
+    inner = (class_of_annotation(index, owner.module, each) for each in fields(owner.node).values())
+    return any(each is not None and each != owner and _class_holds(index, each, depth + 1) for each in inner)
+
+
+def class_of_annotation(index: Index, module: Module, annotation: ast.expr) -> Definition | None:
+    found = index.resolve(module, ast.unparse(annotation)) if isinstance(annotation, ast.Name | ast.Attribute) else None
+    return found if isinstance(found, Definition) and isinstance(found.node, ast.ClassDef) else None
+
+
+def _run_by(index: Index, module: Module, optimizer: ast.expr) -> Iterator[Watcher]:
+    """The watchers among what an optimizer is made of: its parts, its masks and labels, and what those call."""
+    seen: set[ast.AST] = set()
+    waiting: list[tuple[Module, ast.AST]] = [(module, optimizer)]
+    while waiting:
+        where, node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if isinstance(node, ast.Call):
+            known = callee(index, where, node.func)
+            if isinstance(known, str) and known.endswith((".per_layer", ".weight_decay_mask", ".label_tree")):
+                continue
+            yield from watchers_of(index, where, node)
+            if isinstance(known, Body):
+                waiting.append((known.module, known.node))
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            waiting += [(where, each) for each in assigned(where, node)]
+            known = callee(index, where, node)
+            waiting += [(known.module, known.node)] if isinstance(known, Body) else []
+        elif isinstance(node, ast.Attribute) and (owner := class_of(index, where, node.value)) is not None:
+            assert isinstance(owner.node, ast.ClassDef)
+            waiting += [(owner.module, each) for each in stored(owner.node).get(node.attr, ())]
+        waiting += [(where, each) for each in ast.iter_child_nodes(node)]
