@@ -129,8 +129,9 @@ def _layers(ws: Any, bs: Any, x: Any) -> Any:
     return x
 
 
-def find(counts: list[int]) -> None:
-    """Seconds to find the layers in a trace, for traces of more and more equations."""
+def find(counts: list[int]) -> list[tuple[int, float]]:
+    """Seconds to find the layers in a trace, for traces of more and more equations: both numbers of each."""
+    found = []
     print("| layers | equations | find s | microseconds an equation |\n|---|---|---|---|")
     for count in counts:
         given = ([jnp.ones((4, 4))] * count, [jnp.ones(4)] * count, jnp.ones(4))
@@ -144,6 +145,24 @@ def find(counts: list[int]) -> None:
         assert roll.wired.count == count
         size = len(program.operations)
         print(f"| {count} | {size:,} | {min(seconds):.2f} | {min(seconds) / size * 1e6:.1f} |", flush=True)
+        found.append((size, min(seconds)))
+    return found
+
+
+def plot(found: list[tuple[int, float]], file: str) -> None:
+    """Seconds by equations, and the line on which they would be if each equation took what it takes at 20,000."""
+    from matplotlib import pyplot
+
+    sizes, seconds = zip(*found, strict=True)
+    at = min(range(len(sizes)), key=lambda at: abs(sizes[at] - 20_000))
+    figure, axes = pyplot.subplots(figsize=(6, 4), layout="constrained")
+    axes.loglog(sizes, seconds, "o-", label="to find the layers")
+    axes.loglog(sizes, [size * seconds[at] / sizes[at] for size in sizes], "--", color="gray", label="linear")
+    axes.plot([20_000], [0.3], "v", color="tab:red", label="0.3 s for 20,000")
+    axes.set(xlabel="equations", ylabel="seconds of CPU time")
+    axes.grid(which="major", alpha=0.3)
+    axes.legend()
+    figure.savefig(file, dpi=120)
 
 
 def main() -> None:
@@ -151,10 +170,13 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=24)
     parser.add_argument("--remat", action="append", help="a policy (default: nested)")
     parser.add_argument("--find", action="store_true")
+    parser.add_argument("--plot", metavar="FILE", help="with --find, draw it (needs matplotlib)")
     given = parser.parse_args()
     print(f"{jax.devices()[0].platform}, jax {jax.__version__}\n")
     if given.find:
-        find([20, 50, 100, 215, 500, 1000, 2150])
+        found = find([20, 50, 100, 215, 500, 1000, 2150])
+        if given.plot:
+            plot(found, given.plot)
     else:
         compare(given.layers, given.remat or ["nested"])
 
