@@ -25,6 +25,7 @@ def main() -> int:
         texts: list[tuple[int, int, str]] = []
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
+            sys.path[:1] = [folder]
             place = Place(Path(folder), page.name)
             for at, block in enumerate(found):
                 follows = found[at + 1] if at + 1 < len(found) else None
