@@ -151,6 +151,17 @@ class Project:
 
         return with_watchers(loops, Index(self.root, [*sources, *others()], read, trees))
 
+    def may_hold_findings(self) -> bool:
+        """Whether there may be anything to say of the files that were named, by a first look at each of them alone."""
+        from scanify.analysis.index.parse import parse
+        from scanify.analysis.lower.candidates import may_hold_loop
+        from scanify.analysis.lower.ignores import MARK
+
+        texts = [source.text for source in self.sources]
+        if any(MARK in text or may_have_remarks(text) for text in texts):
+            return True
+        return any(may_hold_loop(text, parse(text)) for text in texts)
+
     def not_named(self, plan: Plan) -> tuple[Path, ...]:
         """The files that a plan changes and that were not named, so that they must stay as they are."""
         return tuple(sorted(files_of(plan) - {source.path for source in self.sources}))

@@ -114,7 +114,8 @@ def command(
         return Exit.OK
     if fix_ignores:
         given = _fixed(given)
-    kept = None if no_cache else Kept.of(given, repr(asked))
+    # To look a report up, the whole project is read: of files with nothing to say of there is nothing to save by that.
+    kept = Kept.of(given, repr(asked)) if not no_cache and given.project.may_hold_findings() else None
     report = kept.lookup() if kept is not None else None
     if report is None:
         begun = time.process_time()
