@@ -110,6 +110,7 @@ async def did_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
     document = Document(normal(path), root, given.uri, given.text, given.version)
     ls.documents[document.path] = document
     ls.schedule.project(root)
+    ls.schedule.warm(document)
 
 
 @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)

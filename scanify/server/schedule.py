@@ -1,6 +1,7 @@
 """When what is analysed: the statement that is typed in at once, the project a moment after the last key."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Collection, Coroutine
 from pathlib import Path
 
@@ -45,6 +46,14 @@ class Schedule:
             task.cancel()
         self._quick.cancel()
         self._whole.cancel()
+
+    def warm(self, document: Document) -> None:
+        """Have the process for first answers started, with all that it imports, before somebody types."""
+        self._start(self._warmed(document))
+
+    async def _warmed(self, document: Document) -> None:
+        with contextlib.suppress(Cancelled, ScanifyError):
+            await self._quick.ask(Quick(document.root, document.opened, (1, 1)))
 
     def changed(self, document: Document | Notebook) -> None:
         """Somebody types: a first answer soon, that for the project when they pause."""
