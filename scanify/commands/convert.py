@@ -71,7 +71,7 @@ def command(
     if like is None:
         steps = [(True, Prefix.parse(text)) for text in stack] + [(False, Prefix.parse(text)) for text in unstack]
         return _finish(new, convert_names(Path(old), Path(new), steps))
-    from scanify.commands.like import tree_like
+    from scanify.commands.verifying.like import tree_like
 
     return _finish(new, convert_leaves(Path(old), Path(new), partial(tree_like, like, model), to_list=to == "list"))
 
