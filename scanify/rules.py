@@ -101,6 +101,7 @@ RULES: tuple[Rule, ...] = (
     Rule("SCN313", "path-of-each-leaf"),
     Rule("SCN314", "key-for-each-leaf"),
     Rule("SCN315", "modules-looked-for"),
+    Rule("SCN316", "layer-of-a-stack-replaced"),
     Rule("SCN317", "leaf-after-leaf"),
     Rule("SCN318", "fields-walked"),
     Rule("SCN319", "leaves-saved-without-layout"),

@@ -29,7 +29,11 @@ OPTIONS = {
 
 def has_examples(rule: Rule) -> bool:
     """Those on comments (30x), on what is only said of a fix, and on what verification finds have none."""
-    return rule.id[3] != "4" and not rule.id.startswith("SCN30") and not "SCN315" <= rule.id <= "SCN319"
+    return (
+        rule.id[3] != "4"
+        and not rule.id.startswith("SCN30")
+        and rule.id not in ("SCN315", "SCN317", "SCN318", "SCN319")
+    )
 
 
 every_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)

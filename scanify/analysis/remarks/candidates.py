@@ -12,7 +12,7 @@ from scanify.analysis.lower.text import dotted
 # The last parts of the names of what the rules ask about, and of the methods of stacks.
 _FUNCTIONS = frozenset(
     """scan remat_scan init partial remat checkpoint Stacked ArrayStacked merge save_only_these_names
-    save_and_offload_only_these_names ScanCheckpointPolicy vmap filter_vmap""".split()
+    save_and_offload_only_these_names ScanCheckpointPolicy vmap filter_vmap tree_at""".split()
 )
 _OF_FLAX = frozenset(
     "remat checkpoint merge remat_scan".split()
@@ -44,7 +44,7 @@ def _lines(module: Module, *, stacks: bool) -> list[int]:
     """The lines with a word that such a call has, of those calls that the file may have by its other words."""
     text = module.text
     words = ["scan", "these_names", "ScanCheckpointPolicy"]
-    words += [*_STACKS, *_METHODS] if stacks else []
+    words += [*_STACKS, *_METHODS, "tree_at"] if stacks else []
     words += ["remat", "merge"] if "flax" in text else []
     words += ["vmap"] if "split(" in text else []
     return lines_of(module, words)

@@ -9,7 +9,7 @@ from scanify.analysis.index import Index
 from scanify.analysis.lower.ignores import MARK, about
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import Remark
-from scanify.analysis.remarks import optimised
+from scanify.analysis.remarks import layer_replaced, optimised
 from scanify.analysis.remarks.candidates import candidates
 from scanify.analysis.remarks.numbers import Numbers
 from scanify.analysis.remarks.scans import (
@@ -45,6 +45,7 @@ _RULES: tuple[Rule, ...] = tuple(
         missing_key,
         graph_definitions,
         cast_carry,
+        layer_replaced,
     )
 )
 

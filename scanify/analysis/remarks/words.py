@@ -1,7 +1,7 @@
 """Which files may have something to remark on: a cheap first look at their text, which lets through too much."""
 
 # What runs layers one after another, stacks them, or says what is computed again.
-_SCANS = ("scan", "fold", "Stacked", "vmap", "merge", "these_names", "ScanCheckpointPolicy", ".init(")
+_SCANS = ("scan", "fold", "Stacked", "vmap", "merge", "these_names", "ScanCheckpointPolicy", ".init(", "tree_at")
 _STACKS = ("Stacked", "BlockSeq")
 
 
