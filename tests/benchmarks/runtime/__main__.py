@@ -52,7 +52,7 @@ def main() -> None:
             rows += [figures for figures, _, _ in runs]
             write_json(rows, machine, given.out / "runtime.json")
             (given.out / "runtime.md").write_text(markdown(rows, machine))
-    plot(rows, given.out / "runtime.png")
+    plot(rows, given.out)
     print(f"\n{markdown(rows, machine)}\nwritten to {given.out}")
 
 

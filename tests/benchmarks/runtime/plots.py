@@ -1,87 +1,79 @@
-"""The figures as plots: ours in colour, what it is compared with in grey and dashed."""
+"""Three plots, each of one thing: `python -m tests.benchmarks.runtime.plots` makes them of docs/benchmarks/programs.json."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tests.benchmarks.runtime.measure import Figures
 
+FOLDER = Path(__file__).resolve().parents[3] / "docs" / "benchmarks"
+
 
 @dataclass(frozen=True)
-class Panel:
-    """One figure against the number of layers: the field, what stands above it, its unit, and the ways that are shown."""
+class Plot:
+    """One figure of one kind of model against the number of layers; `ways` are contender, policy and colour."""
 
-    field: str
+    name: str
     title: str
+    field: str
     scale: float
-    ways: tuple[tuple[str, str], ...]
+    sizes: str
+    ways: tuple[tuple[str, str, str], ...]
 
 
-PANELS = (
-    Panel(
-        "compile",
-        "compile the gradient, s",
-        1,
-        (("loop", "none"), ("haliax", "full"), ("by hand", "full"), ("scanify", "full"), ("scanify", "nested")),
-    ),
-    Panel(
-        "stablehlo_lines", "StableHLO lines", 1, (("loop", "none"), ("haliax", "full"), ("scanify", "full"))
-    ),
-    Panel(
+_TWO = (("loop", "none", "#222222"), ("scanify", "full", "#3182bd"))
+PLOTS = (
+    Plot("compile", "Seconds to compile the gradient (parameters dominate)", "compile", 1, "parameters", _TWO),
+    Plot("lines", "Lines of StableHLO (parameters dominate)", "stablehlo_lines", 1, "parameters", _TWO),
+    Plot(
+        "memory",
+        "Temporaries in MB (activations dominate)",
         "temp_bytes",
-        "temporaries, MB",
         1e-6,
+        "activations",
         (
-            ("loop", "none"),
-            ("haliax", "none"),
-            ("haliax", "nested"),
-            ("eqx.internal", "checkpointed"),
-            ("scanify", "none"),
-            ("scanify", "dots"),
-            ("scanify", "full"),
-            ("scanify", "nested"),
+            ("loop", "none", "#222222"),
+            ("scanify", "dots", "#fd8d3c"),
+            ("scanify", "full", "#3182bd"),
+            ("scanify", "nested", "#31a354"),
         ),
     ),
-)  # fmt: skip
-_OURS = {"none": "#9ecae1", "dots": "#fd8d3c", "full": "#3182bd", "nested": "#31a354"}
-_OTHERS = {"loop": ("#222222", "o"), "haliax": ("#888888", "s"), "by hand": ("#888888", "^"), "eqx.internal": ("#aaaaaa", "d")}  # fmt: skip
-_DASHES = {"none": "--", "full": "-.", "nested": ":", "checkpointed": "-."}
+)
 
 
-def plot(rows: Sequence[Figures], path: Path) -> None:
-    """Compile seconds, program size and temporaries against the number of layers, a row of panels for each size."""
+def plot(rows: Sequence[Figures], folder: Path) -> None:
+    """Write one PNG for each plot into `folder`. Each line is named at its end."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    kinds = list(dict.fromkeys(row.sizes for row in rows))
-    figure, grid = plt.subplots(len(kinds), len(PANELS), figsize=(15, 4.0 * len(kinds)), squeeze=False)
-    for axes, kind in zip(grid, kinds, strict=True):
-        for axis, panel in zip(axes, PANELS, strict=True):
-            mine = [row for row in rows if row.sizes == kind]
-            for way in panel.ways:
-                _line(axis, [row for row in mine if (row.contender, row.policy) == way], panel)
-            counts = sorted({row.layers for row in mine})
-            axis.set(title=f"{panel.title}, {kind} heavy", xlabel="layers", yscale="log", xticks=counts)
-            axis.spines[["top", "right"]].set_visible(False)
-            axis.grid(alpha=0.25)
-            beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if axis is axes[-1] else {}
-            axis.legend(fontsize=7, frameon=False, **beside)
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    for each in PLOTS:
+        figure, axis = plt.subplots(figsize=(7, 3.6))
+        for name, policy, colour in each.ways:
+            mine = [row for row in rows if (row.sizes, row.contender, row.policy) == (each.sizes, name, policy)]
+            points = sorted((row.layers, getattr(row, each.field) * each.scale) for row in mine)
+            if points:
+                axis.plot(*zip(*points, strict=True), color=colour, lw=2.4, marker="o", ms=5)
+                label = name if name == "loop" else f"{name}, {policy}"
+                axis.annotate(
+                    label,
+                    points[-1],
+                    xytext=(8, -12 if policy == "nested" else -3),
+                    textcoords="offset points",
+                    color=colour,
+                )
+        axis.set_title(each.title, loc="left", fontsize=11)
+        counts = sorted({row.layers for row in rows if row.sizes == each.sizes})
+        axis.set(xlabel="layers", xticks=counts, ylim=(0, None))
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.grid(axis="y", alpha=0.25)
+        figure.tight_layout()
+        figure.savefig(folder / f"{each.name}.png", dpi=110)
+        plt.close(figure)
 
 
-def _line(axis: Any, rows: Sequence[Figures], panel: Panel) -> None:
-    if not rows:
-        return
-    name, policy = rows[0].contender, rows[0].policy
-    points = sorted((row.layers, getattr(row, panel.field) * panel.scale) for row in rows)
-    label = f"{name}, {policy}"
-    if name == "scanify":
-        axis.plot(*zip(*points, strict=True), color=_OURS[policy], lw=2.6, marker="o", ms=5, label=label, zorder=3)
-        return
-    colour, marker = _OTHERS[name]
-    axis.plot(*zip(*points, strict=True), _DASHES[policy], color=colour, lw=1.2, marker=marker, ms=4, label=label)
+if __name__ == "__main__":
+    kept = json.loads((FOLDER / "programs.json").read_text(encoding="utf-8"))["figures"]
+    plot([Figures(**{**row, "steps": tuple(row["steps"])}) for row in kept], FOLDER)
