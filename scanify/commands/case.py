@@ -124,5 +124,6 @@ def _finish(proposals: "Proposals", output: str | None) -> int:
         return Exit.OK
     Path(output).write_text(text, encoding="utf-8")
     names = ", ".join(f"{output}:{case.function}" for case in proposals.cases)
-    tell(f"scanify: wrote {names}", err=True)
+    then = f"scanify rewrite {shown(proposals.target, folder)} --case {output}:{proposals.cases[0].function} --diff"
+    tell(f"scanify: wrote {names}; look at the sizes, then: {then}", err=True)
     return Exit.OK

@@ -57,7 +57,8 @@ def test_a_case_is_printed_and_verifies(folder: Path, capsys: pytest.CaptureFixt
 class TestOutput:
     def test_it_is_written_and_not_overwritten(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["case", "tower.py", "-o", "cases.py"]) == Exit.OK
-        assert "scanify: wrote cases.py:tower" in capsys.readouterr().err
+        told = capsys.readouterr().err
+        assert "scanify: wrote cases.py:tower; " in told and "--case cases.py:tower --diff" in told
         text = (folder / "cases.py").read_text()
         (folder / "cases.py").write_text("mine")
         assert run(["case", "tower.py", "-o", "cases.py"]) == Exit.USAGE
