@@ -137,7 +137,7 @@ def test_a_name_that_the_body_gives_to_the_layer_is_its_name(body):
 )
 def test_a_name_that_the_body_binds_again_is_its_own(body):
     plan = planned(f"for i in range(len(self.layers)):\n    {body}")
-    assert plan.layer == "layer_2"
+    assert plan.layer == "layers_i"
 
 
 @pytest.mark.parametrize(
@@ -261,3 +261,9 @@ def test_a_range_of_the_functions_own_is_not_pythons(own):
     loop = "for i in range(len(self.layers)):\n    x = self.layers[i](x)"
     assert isinstance(only(text_of(loop)), Plan)
     assert not any(isinstance(one, Plan) for one in decide(text_of(loop, before=own)))
+
+
+def test_what_each_layer_gets_by_number_has_the_name_of_its_list_and_number():
+    """`mask_i` for `mask[i]`: not `layer` for what is none."""
+    plan = planned("for i in range(len(self.layers)):\n    x = self.layers[i](x, mask[i])")
+    assert tuple(xs.target for xs in plan.xs) == ("mask_i",)

@@ -165,11 +165,11 @@ FORMS: dict[str, tuple[str, str, dict[str, object]]] = {
         {"carry": "x, state"},
     ),
     "names that are taken are not used": (
-        "for layer in self.layers:\n    x, state = layer(x, state)\nreturn x, state",
+        "for layer in self.layers:\n    x, state = layer(x, state)  # the carry\nreturn x, state",
         """
-        def apply_layer_2(layer, carry_3):
-            x, state = carry_3
-            x, state = layer(x, state)
+        def apply_layer_2(layer, carry_2):
+            x, state = carry_2
+            x, state = layer(x, state)  # the carry
             return x, state
 
         x, state = self.layers.fold_via(apply_layer_2)((x, state))

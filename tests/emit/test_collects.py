@@ -60,6 +60,70 @@ def body(text: str) -> str:
 
 
 FORMS = {
+    "a list that is empty before the loop is assigned whole": (
+        """
+        outs = []
+        total = jnp.zeros(())
+        for layer in self.layers:
+            x = layer(x)
+            outs.append(x)
+        return x, outs, total
+        """,
+        """
+        total = jnp.zeros(())
+
+        def apply_layer(layer, x):
+            x = layer(x)
+            return x, x
+
+        x, outs = self.layers.collect_via(apply_layer)(x)
+        return x, outs, total
+        """,
+    ),
+    "a list that is not empty any more is added to": (
+        """
+        outs = []
+        outs.append(x)
+        for layer in self.layers:
+            x = layer(x)
+            outs.append(x)
+        return x, outs
+        """,
+        """
+        outs = []
+        outs.append(x)
+
+        def apply_layer(layer, x):
+            x = layer(x)
+            return x, x
+
+        x, collected = self.layers.collect_via(apply_layer)(x)
+        outs.extend(collected)
+        return x, outs
+        """,
+    ),
+    "a list that is made empty outside of a branch is added to": (
+        """
+        outs = []
+        if wanted:
+            for layer in self.layers:
+                x = layer(x)
+                outs.append(x)
+        return x, outs
+        """,
+        """
+        outs = []
+        if wanted:
+
+            def apply_layer(layer, x):
+                x = layer(x)
+                return x, x
+
+            x, collected = self.layers.collect_via(apply_layer)(x)
+            outs.extend(collected)
+        return x, outs
+        """,
+    ),
     "the body is kept word for word": (
         """
         outs = []

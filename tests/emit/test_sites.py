@@ -26,8 +26,12 @@ SITES = {
         'of((Block(k) for k in keys), gradient_checkpointing="full")',
     ),
     "tuple(Block(k) for k in keys)": (
-        "of(tuple(Block(k) for k in keys))",
-        'of(tuple(Block(k) for k in keys), gradient_checkpointing="full")',
+        "of([Block(k) for k in keys])",
+        'of([Block(k) for k in keys], gradient_checkpointing="full")',
+    ),
+    "tuple(Block(k) for k in keys)[1:]": (
+        "of(tuple(Block(k) for k in keys)[1:])",
+        'of(tuple(Block(k) for k in keys)[1:], gradient_checkpointing="full")',
     ),
     "[  # some\n  Block(k)  # one\n  for k in keys\n]": (
         "of([  # some\n  Block(k)  # one\n  for k in keys\n])",

@@ -31,10 +31,12 @@ def function_over_layer(
     given: Set[str],
     *,
     pair: bool = False,
+    fills: bool = False,
 ) -> Function:
     """The function with these parameters, and the lines that make the names of the loop of them.
 
-    It gives the carry, and beside it what the layer collects; with `pair` None where it collects nothing.
+    It gives the carry, and beside it what the layer collects; with `pair` None where it collects nothing. `fills` says
+    that the loop fills one list that is empty before it.
     """
     newline, taken = loop.style.newline, plan.taken | given
     carry = layout.pattern(plan.carry)
@@ -42,7 +44,7 @@ def function_over_layer(
     lists = appended(plan, loop, taken) if plan.collections else None
     comment = ""
     if lists is not None:
-        outputs = outputs_of_appended(plan.collections, lists.values, state, taken)
+        outputs = outputs_of_appended(plan.collections, lists.values, state, taken, fills=fills)
         body, comment = lists.body, f"  {lists.comment}" if lists.comment else ""
     else:
         inner = {one.name: fresh(f"layer_{one.name.lstrip('_')}", taken) for one in plan.collections}

@@ -1,6 +1,7 @@
 """A loop as a function over one layer in front of a call of `fold_via` or `collect_via`."""
 
 import re
+from collections.abc import Set
 
 from scanify.analysis.plan import Plan
 from scanify.emit.edits import Edit
@@ -8,12 +9,14 @@ from scanify.emit.loops.comments import comments_of, without
 from scanify.emit.loops.enclosing import begins_function
 from scanify.emit.loops.function import flat, function_over_layer
 from scanify.emit.loops.loops_around import loops_around
+from scanify.emit.loops.made_empty import made_empty
 from scanify.emit.names.free_names import free_names
 from scanify.emit.names.fresh_name import fresh
 from scanify.emit.text import layout
 from scanify.emit.text.loop_text import LoopText
 from scanify.emit.text.newlines import indent_of, indent_width, line_start, line_stop, previous_line
 
+_WORD = re.compile(r"[^\W\d]\w*")
 _DEF = re.compile(r"(?:^|(?<=[\r\n]))([ \t]*)(?:async[ \t]+)?def\b")
 
 
@@ -32,9 +35,10 @@ def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, gi
     style, newline = loop.style, loop.style.newline
     name = fresh(f"apply_{one_name(plan.layer).lstrip('_') or 'layer'}", plan.taken | given)
     given.add(name)
-    parameters, unpacking = layer_parameters(plan)
-    function = function_over_layer(plan, loop, name, parameters, unpacking, given)
+    parameters, unpacking = layer_parameters(plan, words(loop.body))
     around = loops_around(text, loop.start, loop.end)
+    fills = around is None and not plan.ahead and made_empty(plan, loop, text)
+    function = function_over_layer(plan, loop, name, parameters, unpacking, given, fills=fills)
     shared = around.given(free_names(f"{function.text}{newline}")) if around is not None else []
     front = None
     if around is not None and shared is not None:
@@ -87,9 +91,13 @@ def _stands_apart(text: str, at: int) -> bool:
     return not above.strip() or begins_function(text, start)
 
 
-def layer_parameters(plan: Plan) -> tuple[list[str], list[str]]:
-    """The function's parameters, and the lines that unpack those which are not single names."""
-    used = set(plan.taken) | {plan.layer, *plan.carry, *(xs.target for xs in plan.xs)}
+def layer_parameters(plan: Plan, taken: Set[str] | None = None) -> tuple[list[str], list[str]]:
+    """The function's parameters, and the lines that unpack those which are not single names.
+
+    `taken` are the names that the function's body has; where they are not said, those of the whole file.
+    """
+    own = (name for one in (plan.layer, *plan.carry, *(xs.target for xs in plan.xs)) for name in words(one))
+    used = {*(plan.taken if taken is None else taken), *own}
     unpacking = []
     state = plan.carry[0]
     if len(plan.carry) > 1:
@@ -113,6 +121,11 @@ def layer_parameters(plan: Plan) -> tuple[list[str], list[str]]:
         if not xs.target.isidentifier():
             unpacking.append(f"{flat(xs.target)} = {name}")
     return parameters, unpacking
+
+
+def words(code: str) -> set[str]:
+    """The identifiers in a piece of code, those in its comments and strings included."""
+    return set(_WORD.findall(code))
 
 
 def one_name(layer: str) -> str:

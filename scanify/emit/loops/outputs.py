@@ -28,11 +28,16 @@ class Outputs:
 
 
 def outputs_of_appended(
-    collections: Sequence[Collection], values: Sequence[str], state: str, taken: Set[str]
+    collections: Sequence[Collection], values: Sequence[str], state: str, taken: Set[str], *, fills: bool = False
 ) -> Outputs:
-    """Where each list gets one element from every layer: the elements, which are added to the lists below the call."""
+    """Where each list gets one element from every layer: the elements, which are added to the lists below the call.
+
+    Where the loop `fills` one list, which is empty before it, that list is what is collected.
+    """
     collected = fresh("collected", taken)
     given = values[0] if len(values) == 1 else layout.tuple_display(values)
+    if len(collections) == 1 and fills:
+        return Outputs((), f"{state}, {given}", "collect_via", f"{state}, {collections[0].name}")
     if len(collections) == 1:
         after: tuple[tuple[int, str], ...] = ((0, f"{collections[0].name}.extend({collected})"),)
     else:

@@ -1,5 +1,7 @@
 """Where a list of layers is built and annotated: a stack in its place, as the target writes one."""
 
+import ast
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,12 +10,15 @@ from scanify.analysis.facts import Span
 from scanify.analysis.plan import After, Called, InitStack, OneTrace, Plan, Wrap
 from scanify.emit.edits import Edit
 from scanify.emit.loops import annotations
+from scanify.emit.loops.enclosing import module
 from scanify.emit.loops.local_list import local_list
 from scanify.emit.target import Context
 from scanify.emit.text import layout
 from scanify.emit.text.house_style import HouseStyle
 from scanify.emit.text.loop_text import end_of_block, step_of
 from scanify.emit.text.newlines import LINE_END, indent_of, indent_width, line_start, line_stop, newline_of
+
+_OF_GENERATOR = re.compile(r"(tuple|list)\(")
 
 
 @dataclass(frozen=True)
@@ -106,7 +111,7 @@ def _built(text: str, span: Span, call: tuple[str, list[str]], arguments: tuple[
 
 def _wrapped(text: str, span: Span, how: Stacking, house: HouseStyle) -> str:
     """The expression inside `ArrayStacked.of(...)`; one that spans lines keeps its own layout."""
-    old = text[span.start : span.end]
+    old = _as_list(text[span.start : span.end], text)
     arguments = [layout.as_argument(old, alone=not how.more), *how.more]
     line = text[line_start(text, span.start) : span.start]
     space = " " if line[-1:].isidentifier() else ""  # `return[...]`
@@ -117,6 +122,18 @@ def _wrapped(text: str, span: Span, how: Stacking, house: HouseStyle) -> str:
     after = text[span.end : line_stop(text, span.end)].partition("#")[0].rstrip()
     new = layout.call(f"{before}{space}{how.head}", arguments, style, after)
     return new[len(before) : len(new) - len(after)]
+
+
+def _as_list(old: str, text: str) -> str:
+    """`[... for ...]` for `tuple(... for ...)`: a stack takes both, and nobody would write the tuple for it."""
+    found = _OF_GENERATOR.match(old)
+    if found is None or re.search(rf"\b{found[1]}\s*=|\b(?:def|class)\s+{found[1]}\b", text):
+        return old
+    parsed = module(old)
+    match parsed.tree.body if parsed is not None else []:
+        case [ast.Expr(ast.Call(ast.Name(), [ast.GeneratorExp()], []))]:
+            return f"[{old[found.end() : -1]}]"
+    return old
 
 
 def _style(text: str, indent: str, house: HouseStyle) -> layout.Style:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from scanify.emit.edits import Edit
 from scanify.emit.loops.enclosing import FUNCTIONS, Module, module
+from scanify.emit.loops.made_empty import is_empty_list
 from scanify.emit.names.free_names import reads
 from scanify.emit.text.newlines import line_start, next_line
 
@@ -28,12 +29,27 @@ def dead_stores(path: Path, before: str, after: str) -> list[Edit]:
         old_reads, new_reads = reads(was), reads(function)
         if {"locals", "exec", "eval", "vars"} & new_reads:
             continue
+        known_statements = {ast.dump(each) for block in _blocks(was) for each in block}
         for block in _blocks(function):
-            for statement in block:
+            for at, statement in enumerate(block):
                 if isinstance(statement, ast.Assign):
-                    edit = _without(path, new, statement, old_reads - new_reads, block)
+                    dead = (old_reads - new_reads) | _filled_whole(statement, block[at + 1 :], known_statements)
+                    edit = _without(path, new, statement, dead, block)
                     made += [edit] if edit is not None else []
     return made
+
+
+def _filled_whole(statement: ast.Assign, below: list[ast.stmt], known: set[str]) -> set[str]:
+    """The name of a list that is made empty for a loop, and that a new statement assigns whole: `x, outputs = ...`."""
+    target = statement.targets[0]
+    if not isinstance(target, ast.Name) or not is_empty_list(statement, target.id):
+        return set()
+    named = (each for each in below if any(isinstance(one, ast.Name) and one.id == target.id for one in ast.walk(each)))
+    match next(named, None):
+        case ast.Assign(targets=[ast.Tuple(elts=[*names])], value=value) as filled if ast.dump(filled) not in known:
+            whole = any(isinstance(each, ast.Name) and each.id == target.id for each in names)
+            return {target.id} if whole and target.id not in reads(value) else set()
+    return set()
 
 
 def _functions(tree: ast.AST, inside: str = "") -> Iterator[tuple[str, _Function]]:

@@ -188,7 +188,8 @@ def _taken(loop: Loop, numbers: Numbers, bound: set[str]) -> Iterator[_Taken]:
             name = pattern.id
         else:
             used = _used_names(loop) if used is None else used
-            name = unused(_name(places, own_place, applied), used)
+            name = _name(places, own_place, applied)
+            name = unused(_with_its_number(loop, places, name, used) or name, used)
             used.add(name)
         yield _Taken(places, name, tuple(bindings) if pattern is not None else (), own_place, applied, pattern)
 
@@ -206,6 +207,17 @@ def _only_target(loop: Loop, places: Places, bindings: Sequence[_Binding]) -> as
 def _name(places: Places, own_place: bool, applied: bool) -> str:
     otherwise = "old_" if own_place else "" if applied else "this_"
     return singular(ast.unparse(places.container), otherwise) if isinstance(places.reads[0], ast.Subscript) else "layer"
+
+
+def _with_its_number(loop: Loop, places: Places, name: str, used: set[str]) -> str | None:
+    """`hs_i` for `hs[i]`, where another thing is called `h`, or the list's name says nothing of one of its elements."""
+    place, index = places.reads[0], dotted(places.number)
+    last = (dotted(places.container) or "").rpartition(".")[2].lstrip("_")
+    if not isinstance(place, ast.Subscript) or index is None or not f"{last}_{index}".isidentifier() or not last:
+        return None
+    above = parent_of(loop.module, place)
+    said = name != "layer" or name in last or (isinstance(above, ast.Call) and above.func is place)
+    return f"{last}_{index}" if name in used or not said else None
 
 
 def _pairs(statement: ast.stmt) -> list[tuple[ast.expr, ast.expr]]:
