@@ -1,12 +1,17 @@
 """The summary that `scanify rewrite` ends with: what was rewritten, what was left and why, what is unsafe."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scanify.analysis.plan import CallStack, Plan
-from scanify.emit.policies import NewPolicy
 from scanify.pipeline import Outcome, files_of
 from scanify.report.sentences import listed, plural, refused, shorten, shown, where
 from scanify.source.notebook.text import is_notebook
+
+if TYPE_CHECKING:
+    from scanify.emit.policies import NewPolicy  # which imports libcst
 
 _DISCHARGE = "verify it with --case FILE:FUNCTION, or take it unverified with --unsafe"
 _NOTEBOOK = "no case can import a notebook; take it unverified with --unsafe"
