@@ -76,7 +76,7 @@ def test_ordinary_code_does_not(text):
 
 
 def test_files_that_the_gate_holds_back_are_not_interpreted(monkeypatch, tmp_path):
-    def refuse(run, paths):
+    def refuse(run, paths, *_):
         raise AssertionError(f"{paths} are interpreted")
 
     monkeypatch.setattr("scanify.analysis.planning.project.facts_of", refuse)

@@ -45,5 +45,6 @@ GIVEN: dict[str, Callable[[Path], None]] = {
     "rewrite.md": _for_rewrite,
     "unroll.md": _for_unroll,
     "verify.md": _for_verify,
+    "ci.md": _for_verify,
     "checkpoints.md": _for_checkpoints,
 }

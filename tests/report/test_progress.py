@@ -14,8 +14,13 @@ def test_a_log_gets_nothing() -> None:
     assert stream.getvalue() == ""
 
 
+class Terminal(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
 def test_a_terminal_shows_the_step_as_it_is_written() -> None:
-    stream = StringIO()
+    stream = Terminal()
     console = Console(file=stream, force_terminal=True, width=80, legacy_windows=False)
     with progress(console) as notify:
         notify("verifying cases[1].py:gpt")
