@@ -161,6 +161,16 @@ def exporting(value: str) -> Callable[..., Any]:
     return export
 
 
+def rounding(precision: str) -> Callable[..., Any]:
+    """What is computed after it is rounded otherwise, in the whole process."""
+
+    def set_it(x: jax.Array) -> jax.Array:
+        jax.config.update("jax_default_matmul_precision", precision)
+        return x * 2
+
+    return set_it
+
+
 @pytest.mark.parametrize(
     ("f", "g", "given"),
     [
@@ -168,13 +178,23 @@ def exporting(value: str) -> Callable[..., Any]:
         (counting(1), counting(2), (counter(),)),
         (setting(1), setting(2), ()),
         (exporting("a"), exporting("b"), ()),
+        (rounding("float32"), rounding("bfloat16"), ()),
+        (rounding("float32"), lambda x: x * 2, ()),
     ],
-    ids=["a generator", "a counter in a closure", "a context variable", "a variable of the environment"],
+    ids=[
+        "a generator",
+        "a counter in a closure",
+        "a context variable",
+        "a variable of the environment",
+        "a setting of jax",
+        "a setting of jax in one alone",
+    ],
 )
 def test_writes_that_differ_are_told_and_equal_ones_are_no_doubt(f, g, given):
     assert scanify.prove_equal(f, f, X, *given, up_to=0)
     assert scanify.prove_equal(f, g, X, *given, up_to=0).verdict is Status.FAILED
     assert VARIABLE.get() == 0 and "SCANIFY_TEST_OF_WRITES" not in os.environ
+    assert jax.config.jax_default_matmul_precision is None
 
 
 PAIRS = {

@@ -1,4 +1,4 @@
-"""What a call changes for its whole process beside the settings of jax and of the environment.
+"""What a call changes for its whole process: settings of jax, of NumPy and of Python, generators, the environment.
 
 A call that seeds the generator of `random` or of NumPy changes what is drawn after it, wherever that is; so do its
 filters of warnings, what NumPy does about errors, and the value of a context variable.
@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 
 # What it is, in words, with what reads it and what puts it back.
@@ -23,6 +24,7 @@ _STATES: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "the state of `numpy.random`": (lambda: _drawn(), lambda old: np.random.set_state(pickle.loads(old))),
     "the filters of `warnings`": (lambda: list(warnings.filters), lambda old: _refill(old)),
     "what NumPy does about errors": (np.geterr, lambda old: np.seterr(**old)),
+    "the settings of jax": (lambda: dict(jax.config.values), lambda old: _set_again(old)),
     "the variables of the environment": (lambda: _variables(), lambda old: _reset(old)),
     "the working directory": (os.getcwd, os.chdir),
     "the limit of recursion": (sys.getrecursionlimit, sys.setrecursionlimit),
@@ -60,6 +62,12 @@ class ProcessState:
 def _drawn() -> bytes:
     """Of a generator's six hundred words a text takes a millisecond, and a verification asks some thirty times."""
     return pickle.dumps(np.random.get_state(legacy=True))
+
+
+def _set_again(old: dict[str, Any]) -> None:
+    for name, value in old.items():
+        if jax.config.values[name] is not value:
+            jax.config.update(name, value)
 
 
 def _variables() -> dict[bytes, bytes]:
