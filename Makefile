@@ -2,7 +2,7 @@
 # `make help` lists the targets; `make test PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo test branches check pyright bench bench-static bad-inputs matrix corpus each-file packages rewritten fuzz fuzz-traps fuzz-models fuzz-unroll fuzz-runtime fuzz-reroll soundness mutants certificates precommit-test jupyterlab-test man wheel clean
+.PHONY: help docs demo test branches check pyright bench bench-static bad-inputs matrix corpus each-file packages rewritten train fuzz fuzz-traps fuzz-models fuzz-unroll fuzz-runtime fuzz-reroll soundness mutants certificates precommit-test jupyterlab-test man wheel clean
 
 # The first interpreter that runs (a pyenv shim may exist and not run), is new enough and can make environments. pyenv's
 # versions are looked for where it says that they are, and where it is installed itself: without PYENV_ROOT it says ~/.pyenv.
@@ -91,6 +91,9 @@ packages: .venv-313/$(STAMP) ## models of published packages, installed, rewritt
 
 rewritten: .venv-313/$(STAMP) ## published packages, rewritten as a whole: their imports and their own tests, before and after
 	.venv-313/bin/python -m tests.rewritten $(ARGS)
+
+train: $(VENV)/bench ## a small language model on real text, as a loop and as scans: losses, start to first step, memory (minutes)
+	$(BIN)/python -m tests.training --plot docs/benchmarks/training.png $(ARGS)
 
 fuzz: $(VENV)/$(STAMP) ## 5,000 projects made at random, with traps and without, each rewritten and held against itself
 	$(BIN)/python -m tests.random_projects --count 5000 --seed 0 --jobs 2 $(ARGS)

@@ -125,8 +125,8 @@ def thunk(folder: Path, target: str, case_file: Path, case: str) -> Callable[[],
     Every version is loaded under the same module name, as the qualified names of the classes tell which belong
     together, and is out of `sys.modules` afterwards.
     """
-    module = _load(target.removesuffix(".py").replace("/", "."), folder)
-    build = getattr(_load(case_file.stem, case_file.parent), case)
+    module = load(target.removesuffix(".py").replace("/", "."), folder)
+    build = getattr(load(case_file.stem, case_file.parent), case)
     return lambda: build(module)
 
 
@@ -145,7 +145,7 @@ def replaced(texts: Texts, path: str, *changes: tuple[str, str]) -> Texts:
     return {**texts, path: text}
 
 
-def _load(name: str, folder: Path) -> ModuleType:
+def load(name: str, folder: Path) -> ModuleType:
     top = name.partition(".")[0]
     assert top not in sys.modules, f"{top} is the name of another module"
     sys.path.insert(0, str(folder))
