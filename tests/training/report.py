@@ -54,7 +54,9 @@ def plot(runs: Mapping[str, Run], file: Path) -> None:
         if name not in runs:
             continue
         one = runs[name]
-        smooth = [sum(part) / len(part) for at in range(len(one.losses)) if (part := one.losses[max(0, at - 19) : at + 1])]
+        smooth = [
+            sum(part) / len(part) for at in range(len(one.losses)) if (part := one.losses[max(0, at - 19) : at + 1])
+        ]
         axes.plot(one.times, smooth, color=colour, label=name, linewidth=1.6)
         axes.axvline(one.start, color=colour, linewidth=0.8, linestyle=":")
     axes.set_xlabel("seconds since the start (dotted: the first step is done)")
@@ -62,4 +64,5 @@ def plot(runs: Mapping[str, Run], file: Path) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
     axes.set_xlim(left=0)
+    axes.set_ylim(2, 6)  # what a model that knows nothing begins with is above it
     figure.savefig(file, dpi=150)

@@ -1,5 +1,6 @@
 """One version, trained in a process of its own: what its losses were, and what they cost."""
 
+import itertools
 import json
 import statistics
 import subprocess
@@ -90,7 +91,7 @@ def train(name: str, size: Size) -> Run:
         losses.append(float(value))
         times.append(time.perf_counter() - begun)
     assert compiled is not None
-    each = [after - before for before, after in zip(times, times[1:], strict=False)]
+    each = [after - before for before, after in itertools.pairwise(times)]
     temporaries = compiled.memory_analysis().temp_size_in_bytes
     return Run(losses, times, times[0], statistics.median(each) if each else 0.0, temporaries)
 

@@ -1,7 +1,8 @@
 """The text: what Python's own help says of its language, half a megabyte that is installed with every Python."""
 
-import numpy as np
 from pydoc_data.topics import topics
+
+import numpy as np
 
 CHARACTERS = 128  # ASCII; the few others become question marks
 

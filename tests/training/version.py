@@ -46,7 +46,9 @@ class Version:
         gpt = fixture("gpt")
         write(gpt.before, folder)
         if self.remat is not None:
-            outcome = rewrite_sources(Project.load([folder], selection=Selection(folder)), stack="init", remat=self.remat)
+            outcome = rewrite_sources(
+                Project.load([folder], selection=Selection(folder)), stack="init", remat=self.remat
+            )
             assert outcome.changes, "the loop is not rewritten"
             for path, (_, after) in outcome.changes.items():
                 path.write_bytes(after)
