@@ -27,7 +27,7 @@ from tests.benchmarks.constructor import CASE, versions
 from tests.fixture_helpers import FIXTURES, Fixture, Refused, fixture, left_alone, read, refused, thunk, write
 
 POLICIES = ("none", "full", "nested", "save_all", "offload", "dots")
-# One model of each kind of loop is proved under every policy; the others under what they are rewritten to, one of those.
+# A fold and a group are proved under every policy; the others, scans too, under what they are rewritten to, one of those.
 UNDER_ALL = ("vit", "alternating")
 assert {each.remat for each in FIXTURES} <= {*POLICIES}
 
