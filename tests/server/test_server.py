@@ -164,7 +164,8 @@ def test_actions_rewrite_and_ignore_and_explain(project: Path, resolves: bool) -
     asyncio.run(session())
 
 
-def test_a_hover_has_the_page_and_the_last_verdict(project: Path) -> None:
+def test_a_hover_has_the_page_and_the_last_verdict(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CI", raising=False)  # Where it is set, no verdict is kept (scanify/cache_folder.py).
     path = project / "model.py"
     proved = Verdict(Status.PROVED)
     case = CaseResult("cases.py:model", proved, (PolicyResult("full", proved, proved),))
