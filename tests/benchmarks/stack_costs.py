@@ -1,12 +1,14 @@
 """`python -m tests.benchmarks.stack_costs`: what a list of layers costs and what stacks of them cost, in one run.
 
 Milliseconds of this process's own time, the least of several turns in which the columns take turns, so that a busy
-machine will do. Memory is the peak, in parameters, of a process that does nothing else and has done the same with small ones before.
+machine will do. Memory is the peak, in parameters, of a process that does nothing else and has done the same with
+small ones before: the middle one of three.
 """
 
 import argparse
 import gc
 import math
+import statistics
 import subprocess
 import sys
 import time
@@ -162,7 +164,8 @@ def main() -> None:
     print(f"\n| peak memory, in parameters, with so many layers | {' | '.join(map(str, counts))} |")
     print("|---" * (1 + len(counts)) + "|")
     for way in (*KINDS, "ArrayStacked, list kept", "BlockSeq, list kept", "ArrayStacked.init"):
-        cells = " | ".join(f"{printed(MEMORY, way, str(count), str(width(count))):.2f}" for count in counts)
+        peaks = [statistics.median(printed(MEMORY, way, str(n), str(width(n))) for _ in range(3)) for n in counts]
+        cells = " | ".join(f"{peak:.2f}" for peak in peaks)
         print(f"| {way} | {cells} |", flush=True)
     print("\n| import, ms of processor time | |\n|---|---|")
     for names in ("jax", "jax, equinox", "jax, equinox, scanify.nn"):
