@@ -23,6 +23,12 @@ class ScanifyError(Exception):
     exit_code = Exit.USAGE
 
 
+class CaseFailed(ScanifyError):
+    """A case that could not be run, where what it runs was to say what may be changed."""
+
+    exit_code = Exit.VERIFICATION
+
+
 class CheckFailed(ScanifyError):
     """An edit that broke one of the checks every edit must pass: nothing was written. A defect of scanify."""
 

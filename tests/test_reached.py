@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from scanify.cli import run as scanify
 from scanify.commands.verifying.cases import choose_run, reached_loops
 from scanify.config import Config
+from scanify.errors import Exit
 from scanify.pipeline import Project, rewrite_sources
 
 MODEL = """\
@@ -62,7 +64,6 @@ FIRST, SECOND = 19, 24
         pytest.param(["forward"], True, {FIRST}, id="without weights too"),
         pytest.param(["other_method"], False, {SECOND}, id="that of another method"),
         pytest.param(["forward", "other_method"], False, {FIRST, SECOND}, id="of several cases together"),
-        pytest.param(["raises"], False, set(), id="none where the case raises"),
     ],
 )
 def test_a_case_reaches(cases: list[str], abstract: bool, lines: set[int], tmp_path: Path) -> None:
@@ -76,3 +77,15 @@ def test_a_case_reaches(cases: list[str], abstract: bool, lines: set[int], tmp_p
     assert run is not None
     reached = reached_loops(held, project, run)
     assert {place.span.line for place in reached} == lines
+
+
+def test_a_case_that_cannot_be_run_is_no_case_that_does_not_reach_a_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("model.py").write_text(MODEL)
+    Path("cases.py").write_text(CASES)
+    assert scanify(["rewrite", "model.py", "--case", "cases.py:raises"]) == Exit.VERIFICATION
+    said = capsys.readouterr().err
+    assert "a case could not be run" in said and "RuntimeError: no" in said and "reaches this loop" not in said
+    assert Path("model.py").read_text() == MODEL

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from scanify.analysis.plan import Plan, Refusal
-from scanify.commands.common import Given, load_project, write_output
-from scanify.commands.verifying.cases import CaseRun, choose_run, demand_importable, limit_options
-from scanify.commands.verifying.proposed import proposed_run
+from scanify.commands.common import Given, write_output
+from scanify.commands.verifying.cases import CaseRun, limit_options
+from scanify.commands.verifying.model import case_option, opened
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, rewrite_sources
 from scanify.report.terminal import tell
@@ -26,13 +26,7 @@ _BUDGET = re.compile(r"lines=(\d[\d_,]*)")
 
 @click.command("profile", short_help="Show which loops a model's programs come from.")
 @click.argument("file")
-@click.option(
-    "--case",
-    "cases",
-    multiple=True,
-    metavar="FILE:FUNCTION",
-    help="A function that is given the module and answers (model, args), or a name of the configuration; see verify.",
-)
+@case_option
 @click.option(
     "--compile",
     "compiles",
@@ -64,15 +58,7 @@ def command(
     scanify rewrites the file, the sizes after it are shown, too. Nothing is written.
     """
     allowed = _lines(budget)
-    demand_importable(Path(file))
-    given = load_project((file,), None)
-    if not given.project.sources:
-        raise ScanifyError(f"expected a Python file, got {file}")
-    run = choose_run(cases, given.config, time_limit, memory_limit, abstract=False)
-    if run is None:
-        with proposed_run(given, time_limit, memory_limit, abstract=False) as proposed:
-            profile = _profile(given, proposed, allowed, compiles=compiles)
-    else:
+    with opened(file, cases, time_limit, memory_limit) as (given, run):
         profile = _profile(given, run, allowed, compiles=compiles)
     _report(profile, form, output)
     if profile.failed:

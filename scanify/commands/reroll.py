@@ -1,14 +1,13 @@
 """`scanify reroll --report`: the loops of a model's trace, in any framework, by what their scans would save."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from scanify.commands.common import Given, load_project
-from scanify.commands.verifying.cases import CaseRun, choose_run, demand_importable, limit_options
-from scanify.commands.verifying.proposed import proposed_run
-from scanify.errors import Exit, ScanifyError
+from scanify.commands.common import Given
+from scanify.commands.verifying.cases import CaseRun, limit_options
+from scanify.commands.verifying.model import case_option, opened
+from scanify.errors import Exit
 from scanify.source.read import encode
 
 if TYPE_CHECKING:
@@ -20,13 +19,7 @@ COMPARER = "scanify.rolling.reported:reported_case"
 @click.command("reroll", short_help="List what repeats in a model's trace, by what a scan would save.")
 @click.argument("file")
 @click.option("--report", is_flag=True, required=True, help="List the loops; nothing is written.")
-@click.option(
-    "--case",
-    "cases",
-    multiple=True,
-    metavar="FILE:FUNCTION",
-    help="A function that is given the module and answers (model, args), or a name of the configuration; see verify.",
-)
+@case_option
 @limit_options
 def command(file: str, report: bool, cases: tuple[str, ...], time_limit: float | None, memory_limit: str | None) -> int:
     """Trace the model of each case and list the equations that repeat, at the lines that they come from.
@@ -34,15 +27,7 @@ def command(file: str, report: bool, cases: tuple[str, ...], time_limit: float |
     `scanify.reroll` makes scans of them in the traced program, whatever the framework. `scanify rewrite` makes scans of
     the loops of Equinox models in the source, which saves tracing every layer, too.
     """
-    demand_importable(Path(file))
-    given = load_project((file,), None)
-    if not given.project.sources:
-        raise ScanifyError(f"expected a Python file, got {file}")
-    run = choose_run(cases, given.config, time_limit, memory_limit, abstract=False)
-    if run is None:
-        with proposed_run(given, time_limit, memory_limit, abstract=False) as proposed:
-            done = _reported(given, proposed)
-    else:
+    with opened(file, cases, time_limit, memory_limit) as (given, run):
         done = _reported(given, run)
     for case in done.cases:
         click.echo(f"{case.name}: {case.error}" if case.error is not None else f"{case.name}: {case.notes[0]}")

@@ -1,6 +1,5 @@
 """`scanify rewrite`: replace loops over layers by scans over stacked layers."""
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +15,6 @@ from scanify.commands.common import (
     analysing,
     budget_option,
     demand_policy_at_run_time,
-    in_colour,
     load_project,
     paths_argument,
     remat_option,
@@ -29,12 +27,19 @@ from scanify.commands.verifying.advice import advice_on
 from scanify.commands.verifying.auto import budget_bytes, choose_and_rewrite, demand_case
 from scanify.commands.verifying.cases import (
     CaseRun,
-    choose_run,
     demand_importable,
     reached_loops,
     run_options,
     verifiable,
     verify_outcome,
+)
+from scanify.commands.verifying.changing import (
+    demand_no_contradiction,
+    no_verify_option,
+    put,
+    run_before_writing,
+    show_diff,
+    showing_options,
 )
 from scanify.commands.verifying.policies import against_loops, measurable
 from scanify.config import AUTO
@@ -43,7 +48,6 @@ from scanify.pipeline import Outcome, files_of, rewrite_sources, with_policy
 from scanify.report.sentences import shown
 from scanify.report.terminal import tell
 from scanify.source.notebook.text import is_notebook
-from scanify.source.write import write_all
 from scanify.unrolling.kept import Rewrite, keep, keep_on
 
 if TYPE_CHECKING:
@@ -56,8 +60,7 @@ if TYPE_CHECKING:
 @budget_option
 @stack_option
 @target_option
-@click.option("--diff", is_flag=True, help="Show what would change as a unified diff; write nothing.")
-@click.option("--check", is_flag=True, help="Only say whether anything would change, with exit code 1; write nothing.")
+@showing_options
 @click.option("--exit-non-zero-on-change", is_flag=True, help="Exit with 1 if a file was changed, as hooks do.")
 @click.option("--unsafe", is_flag=True, help="Apply unsafe fixes too, unverified.")
 @click.option(
@@ -67,7 +70,7 @@ if TYPE_CHECKING:
     metavar="FILE:FUNCTION",
     help="Verify the rewrite on this case first, and write nothing if that fails. May be given several times.",
 )
-@click.option("--no-verify", is_flag=True, help="Do not run the cases of the configuration.")
+@no_verify_option
 @click.option("--measure/--no-measure", default=False, show_default=True, help="Measure both versions when verifying.")
 @advise_option
 @run_options
@@ -102,19 +105,14 @@ def command(
     changed; with 1 if a file could not be read, or with --check or --diff if anything would change; with 3 if
     verification failed or no policy fits into the memory budget: then nothing is written.
     """
-    if cases and no_verify:
-        raise ScanifyError("--case and --no-verify contradict each other; give one of them")
+    demand_no_contradiction(cases, no_verify=no_verify)
     writes = not (diff or check)
     given = load_project(
         paths, stack, stdin_filename, no_exclude=no_exclude, no_gitignore=no_gitignore, target=target, writes=writes
     )
-    run = (
-        None
-        if no_verify
-        else choose_run(cases, given.config, time_limit, memory_limit, abstract=abstract, execute=execute)
+    run = run_before_writing(
+        cases, given, time_limit, memory_limit, abstract=abstract, execute=execute, no_verify=no_verify
     )
-    if run is not None and given.stdin is not None:
-        raise ScanifyError("standard input cannot be verified; name a file, or give --no-verify")
     policy, given = remat or given.config.remat, replace(given, remat=remat)
     budget = budget_bytes(memory_budget, policy, given.config)
     timed = demand_case(run, "--advise advises") if advise else None
@@ -237,21 +235,14 @@ def _finish(outcome: Outcome, given: Given, verified: _Verified | None, *, tried
     write = not (diff or check or failed)
     summary = render(outcome, folder, written=write, verified=tried and not failed)
     if diff:
-        from scanify.report import diff as diff_report
-
-        text = diff_report.render(outcome.before, outcome.texts, folder)
-        click.echo(diff_report.coloured(text) if in_colour() else text, nl=False, color=in_colour())
+        show_diff(outcome.before, outcome.texts)
     if verified is not None:
         _print(verified)
     if failed:
         tell(f"scanify: {failed}; no file was changed", err=True)
         return Exit.VERIFICATION
-    if write and given.stdin is not None:
-        rewritten = [after for _, after in outcome.changes.values()]
-        sys.stdout.buffer.write(*rewritten or [given.stdin])
-        sys.stdout.flush()
-    elif write:
-        write_all(outcome.changes, given.config.root)
+    if write:
+        put(outcome.changes, given)
     tell(summary, nl=False, err=True)
     return Exit.FINDINGS if outcome.analysis.failed else Exit.OK
 

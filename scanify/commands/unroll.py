@@ -1,6 +1,5 @@
 """`scanify unroll`: turn scans over stacked layers back into lists and loops."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,11 +8,18 @@ import click
 
 from scanify.analysis.plan import Analysis
 from scanify.commands.common import Given, load_project, paths_argument, selection_options, stdin_option
-from scanify.commands.verifying.cases import CaseRun, choose_run, reached_loops, run_options, verify_outcome
-from scanify.errors import Exit, ScanifyError
+from scanify.commands.verifying.cases import CaseRun, reached_loops, run_options, verify_outcome
+from scanify.commands.verifying.changing import (
+    demand_no_contradiction,
+    no_verify_option,
+    put,
+    run_before_writing,
+    show_diff,
+    showing_options,
+)
+from scanify.errors import Exit
 from scanify.pipeline import Outcome
 from scanify.report.terminal import tell
-from scanify.source.write import write_all
 from scanify.unrolling.project import Unrolling, unroll_project
 
 if TYPE_CHECKING:
@@ -22,8 +28,7 @@ if TYPE_CHECKING:
 
 @click.command("unroll", short_help="Turn scans over stacks back into lists and loops.")
 @paths_argument
-@click.option("--diff", is_flag=True, help="Show what would change as a unified diff; write nothing.")
-@click.option("--check", is_flag=True, help="Only say whether anything would change, with exit code 1; write nothing.")
+@showing_options
 @click.option("--unsafe", is_flag=True, help="Also write loops that nothing shows to be the scans.")
 @click.option(
     "--case",
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
     metavar="FILE:FUNCTION",
     help="Verify the loops against the scans on this case first, and write nothing if that fails.",
 )
-@click.option("--no-verify", is_flag=True, help="Do not run the cases of the configuration.")
+@no_verify_option
 @run_options
 @stdin_option
 @selection_options
@@ -58,16 +63,11 @@ def command(
     written with --unsafe, or when a case has just verified them. Remat policies belong to stacks and are gone with
     them. Exits as `scanify rewrite` does.
     """
-    if cases and no_verify:
-        raise ScanifyError("--case and --no-verify contradict each other; give one of them")
+    demand_no_contradiction(cases, no_verify=no_verify)
     given = load_project(paths, None, stdin_filename, no_exclude=no_exclude, no_gitignore=no_gitignore)
-    run = (
-        None
-        if no_verify
-        else choose_run(cases, given.config, time_limit, memory_limit, abstract=abstract, execute=execute)
+    run = run_before_writing(
+        cases, given, time_limit, memory_limit, abstract=abstract, execute=execute, no_verify=no_verify
     )
-    if run is not None and given.stdin is not None:
-        raise ScanifyError("standard input cannot be verified; name a file, or give --no-verify")
     found = unroll_project(given.project, unsafe=unsafe)
     if run is not None:
         found = _reached(given, found, run)
@@ -114,10 +114,8 @@ def _finish(
     failed = verified is not None and not verified.good
     write = not (diff or check or failed)
     if diff:
-        from scanify.report import diff as diff_report
-
         before = given.project.texts()
-        click.echo(diff_report.render(before, {**before, **found.texts}, folder), nl=False)
+        show_diff(before, {**before, **found.texts})
     if verified is not None:
         from rich.console import Console
 
@@ -127,11 +125,8 @@ def _finish(
     if failed:
         tell("scanify: verification failed; no file was changed", err=True)
         return Exit.VERIFICATION
-    if write and given.stdin is not None:
-        sys.stdout.buffer.write(*[after for _, after in changes.values()] or [given.stdin])
-        sys.stdout.flush()
-    elif write:
-        write_all(changes, given.config.root)
+    if write:
+        put(changes, given)
     summary = render(found, folder, changed=len(changes), written=write, verified=verified is not None)
     tell(summary, nl=False, err=True)
     return Exit.FINDINGS if any(each.fails for each in given.project.skipped) else Exit.OK

@@ -24,14 +24,14 @@ def module_of(source: str) -> ModuleType:
 
 
 def test_a_case_is_a_file_and_a_function(tmp_path: Path) -> None:
-    (tmp_path / "cases.py").write_text("")
+    (tmp_path / "cases.py").write_text("def gpt(module): ...")
     spec = parse_case("cases.py:gpt", tmp_path)
     assert spec == CaseSpec(tmp_path / "cases.py", "gpt", "cases.py:gpt")
 
 
 def test_a_colon_in_a_directory_belongs_to_the_file(tmp_path: Path) -> None:
     (tmp_path / "a:b").mkdir()
-    (tmp_path / "a:b" / "cases.py").write_text("")
+    (tmp_path / "a:b" / "cases.py").write_text("def gpt(module): ...")
     assert parse_case("a:b/cases.py:gpt", tmp_path).path == tmp_path / "a:b" / "cases.py"
 
 

@@ -11,7 +11,7 @@ import click
 from scanify.analysis.facts import Place
 from scanify.analysis.plan import Plan
 from scanify.config import REMATS, Config
-from scanify.errors import ScanifyError
+from scanify.errors import CaseFailed, ScanifyError
 from scanify.pipeline import Outcome, Project, files_of
 from scanify.report.sentences import shown
 from scanify.source.notebook.text import is_notebook
@@ -135,7 +135,10 @@ def demand_importable(path: Path) -> None:
 
 
 def reached_loops(plans: Sequence[Plan], project: Project, run: CaseRun) -> frozenset[Place]:
-    """The places of the loops whose bodies the cases run. What a case does not reach, it cannot verify."""
+    """The places of the loops whose bodies the cases run. What a case does not reach, it cannot verify.
+
+    Raises CaseFailed where a case cannot be run: what it reaches is not known.
+    """
     from scanify.verify.run import verify
 
     plans = [plan for plan in plans if not any(map(is_notebook, files_of(plan)))]
@@ -154,6 +157,9 @@ def reached_loops(plans: Sequence[Plan], project: Project, run: CaseRun) -> froz
         target=_only({plan.place.path for plan in plans}, project),
         comparer="scanify.verify.cases.reached:reached_case",
     )
+    for case in done.cases:
+        if case.error is not None:
+            raise CaseFailed(f"a case could not be run, and no file was changed\n{case.error}")
     lines = {(os.path.realpath(file), line) for case in done.cases for file, line in case.reached}
     return frozenset(plan.place for plan in plans if any(each in lines for each in _body_lines(plan)))
 

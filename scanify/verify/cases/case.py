@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from scanify.errors import ScanifyError
+from scanify.verify.cases.defined import missing, no_function
 
 EXAMPLE = "def gpt(module): return module.GPT(CONFIG, key=jax.random.key(0)), (tokens,)"
 
@@ -28,7 +29,7 @@ class CaseSpec:
 def parse_case(text: str, base: Path | None = None) -> CaseSpec:
     """The case that `FILE:FUNCTION` names; a relative FILE is looked for in `base`, by default the current directory.
 
-    Raises ScanifyError where the text has another form or there is no such file.
+    Raises ScanifyError where the text has another form, or there is no such file, or no such function in it.
     """
     file, colon, function = text.rpartition(":")
     if not colon or not file or not function.isidentifier():
@@ -39,6 +40,9 @@ def parse_case(text: str, base: Path | None = None) -> CaseSpec:
     if not path.is_file():
         kind = "is a directory" if path.is_dir() else "does not exist"
         raise ScanifyError(f"{text}: the case file {path} {kind}")
+    wrong = missing(path, function)
+    if wrong is not None:
+        raise ScanifyError(f"{text}: {wrong}")
     return CaseSpec(path, function, text)
 
 
@@ -47,8 +51,7 @@ def find_function(module: ModuleType, spec: CaseSpec) -> Callable[[ModuleType], 
     function = vars(module).get(spec.function)
     if function is None:
         names = [name for name, value in vars(module).items() if _is_own_function(value, module)]
-        has = f"it has {', '.join(names)}" if names else "it defines no functions"
-        raise CaseError(f"{spec.path.name} has no function {spec.function!r}; {has}")
+        raise CaseError(no_function(spec.path, spec.function, names))
     if not callable(function):
         raise CaseError(f"{spec.text} is not a function but {article(function)}; a case looks like\n    {EXAMPLE}")
     try:
@@ -104,4 +107,4 @@ def article(value: object) -> str:
 
 
 def _is_own_function(value: object, module: ModuleType) -> bool:
-    return inspect.isfunction(value) and value.__module__ == module.__name__ and not value.__name__.startswith("_")
+    return inspect.isfunction(value) and value.__module__ == module.__name__

@@ -1,0 +1,71 @@
+"""What the commands that change files share: rewrite and unroll."""
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from scanify.commands.common import Given, in_colour
+from scanify.commands.verifying.cases import CaseRun, choose_run
+from scanify.errors import ScanifyError
+from scanify.source.write import write_all
+
+_SHOWING = (
+    click.option("--diff", is_flag=True, help="Show what would change as a unified diff; write nothing."),
+    click.option(
+        "--check", is_flag=True, help="Only say whether anything would change, with exit code 1; write nothing."
+    ),
+)
+
+no_verify_option = click.option("--no-verify", is_flag=True, help="Do not run the cases of the configuration.")
+
+
+def showing_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--diff` and `--check`."""
+    for option in reversed(_SHOWING):
+        command = option(command)
+    return command
+
+
+def demand_no_contradiction(cases: tuple[str, ...], *, no_verify: bool) -> None:
+    """Raises ScanifyError where a case is named and none is to be run."""
+    if cases and no_verify:
+        raise ScanifyError("--case and --no-verify contradict each other; give one of them")
+
+
+def run_before_writing(
+    cases: tuple[str, ...],
+    given: Given,
+    seconds: float | None,
+    memory: str | None,
+    *,
+    abstract: bool,
+    execute: bool,
+    no_verify: bool,
+) -> CaseRun | None:
+    """The cases to verify on before anything is written; None without any. Raises ScanifyError for standard input."""
+    if no_verify:
+        return None
+    run = choose_run(cases, given.config, seconds, memory, abstract=abstract, execute=execute)
+    if run is not None and given.stdin is not None:
+        raise ScanifyError("standard input cannot be verified; name a file, or give --no-verify")
+    return run
+
+
+def show_diff(before: Mapping[Path, str], after: Mapping[Path, str]) -> None:
+    """Print what changes, in colours on a terminal."""
+    from scanify.report import diff
+
+    text = diff.render(before, after, Path.cwd())
+    click.echo(diff.coloured(text) if in_colour() else text, nl=False, color=in_colour())
+
+
+def put(changes: Mapping[Path, tuple[bytes, bytes]], given: Given) -> None:
+    """Write the files that change; of standard input the text after, to standard output."""
+    if given.stdin is None:
+        write_all(changes, given.config.root)
+        return
+    sys.stdout.buffer.write(*[after for _, after in changes.values()] or [given.stdin])
+    sys.stdout.flush()

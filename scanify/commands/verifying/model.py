@@ -1,0 +1,37 @@
+"""The model that a command traces: one file, with the cases that were named for it or one that is proposed."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from scanify.commands.common import Given, load_project
+from scanify.commands.verifying.cases import CaseRun, choose_run, demand_importable
+from scanify.commands.verifying.proposed import proposed_run
+from scanify.errors import ScanifyError
+
+case_option = click.option(
+    "--case",
+    "cases",
+    multiple=True,
+    metavar="FILE:FUNCTION",
+    help="A function that is given the module and answers (model, args), or a name of the configuration; see verify.",
+)
+
+
+@contextmanager
+def opened(
+    file: str, cases: tuple[str, ...], seconds: float | None, memory: str | None
+) -> Iterator[tuple[Given, CaseRun]]:
+    """The file and its cases; a proposed one exists inside the `with`. Raises ScanifyError where there is no model."""
+    demand_importable(Path(file))
+    given = load_project((file,), None)
+    if not given.project.sources:
+        raise ScanifyError(f"expected a Python file, got {file}")
+    run = choose_run(cases, given.config, seconds, memory, abstract=False)
+    if run is not None:
+        yield given, run
+        return
+    with proposed_run(given, seconds, memory, abstract=False) as proposed:
+        yield given, proposed
