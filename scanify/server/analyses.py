@@ -6,24 +6,28 @@ from pathlib import Path
 from typing import cast
 
 from scanify.analysis.index.module import Module
-from scanify.analysis.index.parse import Problem, parse
+from scanify.analysis.index.parse import Problem
 from scanify.analysis.index.project import Index
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.plan import Analysis, Plan, Refusal
+from scanify.analysis.values.heap import forget_uses
 from scanify.config import AUTO, TARGETS, Config, load_config
 from scanify.ignoring import For, comments
 from scanify.pipeline import Outcome, Project, Stack, for_target, heeded, project_files, rewrite_sources
 from scanify.report.findings.finding import SKIPPED, Finding, findings, mark_of
 from scanify.server.jobs import Answer, Job, Quick, Rewrite, Rewritten, Whole
+from scanify.server.reparse import reparsed
 from scanify.source.discover import Selection, left_out
 from scanify.source.file import Source
 from scanify.source.read import read
 
 
 class Memory:
-    """What one process keeps between jobs: files as they were last read, with what was parsed of them."""
+    """What one process keeps between jobs: files as they were last read, with what was parsed of them, and the trees of
+    texts as they were last typed."""
 
     def __init__(self) -> None:
+        self._typed: dict[Path, tuple[str, ast.Module]] = {}
         self._sources: dict[Path, tuple[tuple[int, int], Source | None]] = {}
         self._modules: dict[Path, tuple[Source, Module]] = {}
 
@@ -57,9 +61,10 @@ class Memory:
 
         config, source = load_config([job.root]), job.opened.source
         path = source.path
-        tree = parse(source.text)
+        tree = reparsed(source.text, self._typed.get(path))
         if isinstance(tree, Problem):
             return Answer({})
+        self._typed = {path: (source.text, tree)}
         touched = [each for each in tree.body if _first(each) <= job.lines[1] and _last(each) >= job.lines[0]]
         if not touched:
             return Answer({path: ()}, job.lines)
@@ -73,13 +78,17 @@ class Memory:
         modules = {known: module for known, (text, module) in self._modules.items() if inside(known) is text}
         modules.pop(path, None)
         index = Index(job.root, [source], inside, {path: tree}, modules)
-        given = frozenset([path, *self._sources])
 
         def touching(loop: Loop) -> bool:
             return loop.module.path == path and first <= loop.place.span.line <= last
 
         stack = _stack(config)
-        loops = decisions(index, [path], Choices(stack, given), among=touching)
+        for _ in range(2):  # what is read on the way is a part of the project, too: once more where something was
+            forget_uses()
+            given = frozenset([path, *self._sources])
+            loops = decisions(index, [path], Choices(stack, given), among=touching)
+            if given.issuperset(self._sources):
+                break
         if config.target != TARGETS[0] and any(isinstance(loop, Plan) for loop in loops):
             from scanify.emit.targets.fit import fitted
 

@@ -28,8 +28,9 @@ class Document:
         return Open(self.path, self.text)
 
     def edited(self, text: str, version: int) -> None:
-        """The text is another one: what was found stays with its lines, and goes where they changed."""
-        self.findings = moved(self.findings, self.text, text)
+        """The text is another one: what was found stays with its lines, and goes where they changed. Of a text that the
+        project was analysed with, after an undo, all is known."""
+        self.findings = self.seen if text == self.whole else moved(self.findings, self.text, text)
         self.text, self.version = text, version
 
     def answered(self, text: str, findings: tuple[Finding, ...]) -> None:

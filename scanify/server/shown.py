@@ -22,8 +22,10 @@ def range_of(finding: Finding, lines: Sequence[str], codec: PositionCodec) -> ty
     """Where a finding stands: on its first line, as far as that belongs to it."""
     mark = finding.mark
     row = min(mark.line, max(len(lines), 1)) - 1
-    whole = types.Range(types.Position(row, mark.column - 1), types.Position(row, max(mark.end, mark.column) - 1))
-    return codec.range_to_client_units([f"{line}\n" for line in lines], whole)
+    alone = types.Range(types.Position(0, mark.column - 1), types.Position(0, max(mark.end, mark.column) - 1))
+    found = codec.range_to_client_units([f"{line}\n" for line in lines[row : row + 1]], alone)
+    start, end = (types.Position(row, each.character) for each in (found.start, found.end))
+    return types.Range(start, end)
 
 
 def diagnostic(finding: Finding, lines: Sequence[str], codec: PositionCodec) -> types.Diagnostic:

@@ -12,6 +12,9 @@ from scanify.errors import ScanifyError
 from scanify.server.analyses import Memory
 from scanify.server.jobs import Answer, Rewritten
 
+# Objects that may be left over by the jobs so far before they are looked through.
+_MANY = 50_000
+
 
 def serve(given: BinaryIO, told: BinaryIO) -> None:
     """Answer each job with `(answer, None)` or `(None, message)`, until there are no more."""
@@ -31,6 +34,8 @@ def serve(given: BinaryIO, told: BinaryIO) -> None:
             answer = (None, f"{type(error).__name__}: {error}; please report this with the file")
         pickle.dump(answer, told)
         told.flush()
+        if gc.get_count()[0] > _MANY:
+            gc.collect(0)  # now, while nobody waits for an answer
 
 
 def main() -> None:

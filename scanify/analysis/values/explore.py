@@ -37,8 +37,11 @@ class Code:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The identifiers that its code mentions."""
-        return mentioned_in(self.node)
+        """The identifiers that its code mentions; kept with the tree, which may outlive this run."""
+        known: frozenset[str] | None = getattr(self.node, "_mentioned", None)
+        if known is None:
+            known = self.node._mentioned = mentioned_in(self.node)  # type: ignore[union-attr]
+        return known
 
 
 def _whole(word: str) -> re.Pattern[str]:

@@ -78,6 +78,15 @@ class Use:
     making: bool = False
 
 
+_runs = 0  # how often `forget_uses` was called
+
+
+def forget_uses() -> None:
+    """Begin anew where trees outlive a run: some of the uses that were noted may be gone from their files."""
+    global _runs
+    _runs += 1
+
+
 @dataclass(eq=False)
 class Site:
     """A place that allocates: all objects that are made there share what is known of their uses."""
@@ -85,6 +94,7 @@ class Site:
     node: ast.AST
     module: "Module"
     uses: dict[tuple[ast.AST, Does], Use] = field(default_factory=dict)
+    run: int = field(default_factory=lambda: _runs)
 
     def is_new(self, node: ast.AST, does: Does, building: bool, making: bool = False) -> bool:
         """Whether a use says more than what is noted."""
@@ -108,9 +118,9 @@ class Cell:
 
     @property
     def site(self) -> Site:
-        """What all objects that are allocated here share; it is kept with the tree and goes with it."""
+        """What all objects that are allocated here share; it is kept with the tree and goes with it or the run."""
         site: Site | None = getattr(self.node, "_site", None)
-        if site is None:
+        if site is None or site.run != _runs:
             site = Site(self.node, self.module)
             self.node._site = site  # type: ignore[attr-defined]
         return site
