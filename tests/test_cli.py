@@ -91,6 +91,13 @@ class TestCheck:
         tool.write("a.py", "def f(:\n")
         assert tool("check", "--show-files") == (0, "a.py\nsub/b.py\n", "")
 
+    def test_the_report_goes_to_a_file(self, tool: Tool) -> None:
+        tool.write("model.py")
+        printed = tool("check", "model.py", "--format", "sarif")
+        assert tool("check", "model.py", "--format", "sarif", "--output", "found.sarif") == (printed.code, "", "")
+        assert (tool.folder / "found.sarif").read_text() == printed.out
+        assert tool("check", "model.py", "--output", "gone/found.txt").code == Exit.USAGE
+
     def test_statistics(self, tool: Tool) -> None:
         tool.write("a.py")
         result = tool("check", "--statistics")
@@ -298,3 +305,23 @@ class TestTheProcess:
         done = subprocess.run(command, capture_output=True, text=True, env=environment())
         assert (done.returncode, done.stderr) == (1, "")
         assert done.stdout.startswith("model.py:")
+
+
+class TestQuiet:
+    """`rewrite` and `unroll` with --quiet: what was done is not told, what went wrong is."""
+
+    def test_nothing_is_said_of_what_is_done(self, tool: Tool) -> None:
+        tool.write("model.py")
+        before = tool.files()
+        assert tool("rewrite", "model.py", "--check", "--quiet") == (Exit.FINDINGS, "", "")
+        assert tool("rewrite", "model.py", "-q") == (Exit.OK, "", "")
+        assert tool.files() != before
+        assert tool("unroll", "model.py", "-q", "--check") == (Exit.FINDINGS, "", "")
+        assert tool("unroll", "model.py", "-q") == (Exit.OK, "", "")
+        assert tool.files()["model.py"] == before["model.py"]
+
+    @pytest.mark.parametrize("command", ["rewrite", "unroll"])
+    def test_a_file_that_cannot_be_read_is_told(self, command: str, tool: Tool) -> None:
+        tool.write("broken.py", MODEL + "def f(:\n")
+        code, _, err = tool(command, "broken.py", "--quiet")
+        assert code == Exit.FINDINGS and "broken.py: skipped: syntax error on line 25: " in err

@@ -9,9 +9,9 @@ from typing import Literal
 from scanify.analysis.index.parse import Problem, parse
 from scanify.analysis.index.project import Index
 from scanify.analysis.lower.candidates import may_hold_loop
-from scanify.analysis.plan import Analysis, Skipped
+from scanify.analysis.plan import Analysis
+from scanify.analysis.unparsed import unparsed
 from scanify.source.file import Source
-from scanify.source.notebook.text import Cells, is_notebook
 
 
 def decided(
@@ -35,14 +35,8 @@ def decided(
     index = Index(root, every, read, trees)
     found = decisions(index, paths, Choices(stack, frozenset(each.path for each in every)))
     skipped = [
-        Skipped(path, f"syntax error {_where(index, path, problem.line)}: {problem.message}")
+        unparsed(path, source.text, problem)
         for path, problem in index.problems.items()
-        if path in paths
+        if path in paths and (source := index.source(path)) is not None
     ]
     return Analysis(len(sources), tuple(found), tuple(skipped))
-
-
-def _where(index: Index, path: Path, line: int) -> str:
-    source = index.source(path)
-    cell = Cells(source.text).at(line, line) if source is not None and is_notebook(path) else None
-    return f"on line {line}" if cell is None else f"on line {cell.line} of cell {cell.number}"

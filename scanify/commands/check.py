@@ -19,6 +19,7 @@ from scanify.commands.common import (
     selection_options,
     stack_option,
     stdin_option,
+    write_output,
 )
 from scanify.commands.kept import Kept, Report
 from scanify.config import AUTO, Config
@@ -57,6 +58,9 @@ _options: tuple[Callable[..., Any], ...] = (
     click.option("--ignore", **_codes, help="None of these rules. In place of `ignore` of the configuration."),
     click.option("--statistics", is_flag=True, help="How often each rule was found, in place of the findings."),
     click.option("-q", "--quiet", is_flag=True, help="The findings, and nothing where there are none."),
+    click.option(
+        "-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write the report to this file."
+    ),
     click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found."),
     click.option("--fix-ignores", is_flag=True, help="Take out the comments that silence nothing."),
     click.option("--show-files", is_flag=True, help="List the files that would be read, and do nothing else."),
@@ -82,6 +86,7 @@ def command(
     ignore: tuple[str, ...],
     statistics: bool,
     quiet: bool,
+    output: str | None,
     exit_zero: bool,
     fix_ignores: bool,
     show_files: bool,
@@ -107,7 +112,8 @@ def command(
         quiet=quiet or show_files,
         writes=fix_ignores,
     )
-    wanted, colour = chosen(given.config, select, ignore), form in COLOURED and in_colour()
+    wanted = chosen(given.config, select, ignore)
+    colour = form in COLOURED and output is None and in_colour()
     asked = Asked(form, wanted, statistics, quiet, colour, given.target, given.config.remat)
     if show_files:
         click.echo(_files(given), nl=False)
@@ -123,6 +129,9 @@ def command(
             report = _report(given, asked)
         if kept is not None and time.process_time() - begun > WORTH_KEEPING:
             kept.keep(report)
+    if output is not None:
+        write_output(output, report.text)
+        return Exit.OK if exit_zero else report.code
     show = tell if form == FORMATS[0] else click.echo
     show(report.text, nl=False, color=asked.colour)
     return Exit.OK if exit_zero else report.code

@@ -34,6 +34,7 @@ from scanify.commands.verifying.cases import (
     verify_outcome,
 )
 from scanify.commands.verifying.changing import (
+    Showing,
     demand_no_contradiction,
     no_verify_option,
     put,
@@ -84,6 +85,7 @@ def command(
     target: str | None,
     diff: bool,
     check: bool,
+    quiet: bool,
     exit_non_zero_on_change: bool,
     unsafe: bool,
     cases: tuple[str, ...],
@@ -106,9 +108,15 @@ def command(
     verification failed or no policy fits into the memory budget: then nothing is written.
     """
     demand_no_contradiction(cases, no_verify=no_verify)
-    writes = not (diff or check)
+    showing = Showing(diff, check, quiet)
     given = load_project(
-        paths, stack, stdin_filename, no_exclude=no_exclude, no_gitignore=no_gitignore, target=target, writes=writes
+        paths,
+        stack,
+        stdin_filename,
+        no_exclude=no_exclude,
+        no_gitignore=no_gitignore,
+        target=target,
+        writes=not showing.only,
     )
     run = run_before_writing(
         cases, given, time_limit, memory_limit, abstract=abstract, execute=execute, no_verify=no_verify
@@ -124,13 +132,11 @@ def command(
     if run is not None:
         _say_unverified(outcome, explicit=bool(cases))
     if timed is not None and verified is not None and not verified.failed:
-        advice = advice_on(partial(verify_outcome, outcome, given.project, timed, requested=None))
-        *others, last = verified.shown
-        verified = replace(verified, shown=(*others, replace(last, advice=advice)))
-    code = _finish(outcome, given, verified, tried=run is not None, diff=diff, check=check)
-    if not (diff or check):
+        verified = verified.advised(partial(verify_outcome, outcome, given.project, timed, requested=None))
+    code = _finish(outcome, given, verified, showing, tried=run is not None)
+    if not showing.only:
         _keep(given, outcome, policy, code)
-    return Exit.FINDINGS if code == Exit.OK and outcome.changes and (diff or check or exit_non_zero_on_change) else code
+    return Exit.FINDINGS if code == Exit.OK and outcome.changes and (showing.only or exit_non_zero_on_change) else code
 
 
 def _keep(given: Given, outcome: Outcome, policy: str | None, code: int) -> None:
@@ -151,6 +157,11 @@ class _Verified:
     shown: "tuple[Verification, ...]"
     remarks: tuple[str, ...] = ()
     failed: str = ""
+
+    def advised(self, verify: "Callable[..., Verification]") -> "_Verified":
+        """The same, and where scanning does not pay by what `verify` times."""
+        *others, last = self.shown
+        return replace(self, shown=(*others, replace(last, advice=advice_on(verify))))
 
 
 _FAILED = "verification failed"
@@ -223,7 +234,7 @@ def _rewritten(given: Given, policy: str | None, run: CaseRun | None, *, unsafe:
     return with_policy(accepted(), given.project, policy)
 
 
-def _finish(outcome: Outcome, given: Given, verified: _Verified | None, *, tried: bool, diff: bool, check: bool) -> int:
+def _finish(outcome: Outcome, given: Given, verified: _Verified | None, showing: Showing, *, tried: bool) -> int:
     """Show or write the result, then sum up on standard error; answer the exit code.
 
     `verified` is None where nothing was verified: without cases, or, where there are some (`tried`), without changes.
@@ -232,18 +243,18 @@ def _finish(outcome: Outcome, given: Given, verified: _Verified | None, *, tried
 
     folder = Path.cwd()
     failed = verified.failed if verified is not None else ""
-    write = not (diff or check or failed)
+    write = not (showing.only or failed)
     summary = render(outcome, folder, written=write, verified=tried and not failed)
-    if diff:
+    if showing.diff:
         show_diff(outcome.before, outcome.texts)
-    if verified is not None:
+    if verified is not None and (failed or not showing.quiet):
         _print(verified)
     if failed:
         tell(f"scanify: {failed}; no file was changed", err=True)
         return Exit.VERIFICATION
     if write:
         put(outcome.changes, given)
-    tell(summary, nl=False, err=True)
+    showing.sum_up(summary, failed=bool(outcome.analysis.failed))
     return Exit.FINDINGS if outcome.analysis.failed else Exit.OK
 
 

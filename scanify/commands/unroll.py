@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scanify.analysis.plan import Analysis
+from scanify.analysis.index.parse import Problem, parse
+from scanify.analysis.plan import Analysis, Skipped
+from scanify.analysis.unparsed import unparsed
 from scanify.commands.common import Given, load_project, paths_argument, selection_options, stdin_option
 from scanify.commands.verifying.cases import CaseRun, reached_loops, run_options, verify_outcome
 from scanify.commands.verifying.changing import (
+    Showing,
     demand_no_contradiction,
     no_verify_option,
     put,
@@ -45,6 +48,7 @@ def command(
     paths: tuple[str, ...],
     diff: bool,
     check: bool,
+    quiet: bool,
     unsafe: bool,
     cases: tuple[str, ...],
     no_verify: bool,
@@ -73,8 +77,9 @@ def command(
         found = _reached(given, found, run)
     changed = bool(found.changes(given.project))
     verified = _verified(given, found, run) if run is not None and changed else None
-    code = _finish(given, found, verified, diff=diff, check=check)
-    return Exit.FINDINGS if code == Exit.OK and (diff or check) and changed else code
+    showing = Showing(diff, check, quiet)
+    code = _finish(given, found, verified, showing)
+    return Exit.FINDINGS if code == Exit.OK and showing.only and changed else code
 
 
 def _reached(given: Given, found: Unrolling, run: CaseRun) -> Unrolling:
@@ -99,24 +104,17 @@ def _verified(given: Given, found: Unrolling, run: CaseRun) -> "Verification":
     return verify_outcome(outcome, loops, run, requested=None, measure=False, policies=(None,))
 
 
-def _finish(
-    given: Given,
-    found: Unrolling,
-    verified: "Verification | None",
-    *,
-    diff: bool,
-    check: bool,
-) -> int:
+def _finish(given: Given, found: Unrolling, verified: "Verification | None", showing: Showing) -> int:
     """Show or write the result, then sum up on standard error; answer the exit code."""
     from scanify.report.unroll_text import render
 
     folder, changes = Path.cwd(), found.changes(given.project)
     failed = verified is not None and not verified.good
-    write = not (diff or check or failed)
-    if diff:
+    write = not (showing.only or failed)
+    if showing.diff:
         before = given.project.texts()
         show_diff(before, {**before, **found.texts})
-    if verified is not None:
+    if verified is not None and (failed or not showing.quiet):
         from rich.console import Console
 
         from scanify.report.verification.text import print_verification
@@ -127,6 +125,15 @@ def _finish(
         return Exit.VERIFICATION
     if write:
         put(changes, given)
-    summary = render(found, folder, changed=len(changes), written=write, verified=verified is not None)
-    tell(summary, nl=False, err=True)
-    return Exit.FINDINGS if any(each.fails for each in given.project.skipped) else Exit.OK
+    skipped = _skipped(given)
+    summary = render(found, folder, skipped, changed=len(changes), written=write, verified=verified is not None)
+    unread = any(each.fails for each in skipped)
+    showing.sum_up(summary, failed=unread)
+    return Exit.FINDINGS if unread else Exit.OK
+
+
+def _skipped(given: Given) -> list[Skipped]:
+    """The files that could not be read, or parsed."""
+    texts = given.project.texts()
+    problems = {path: found for path, text in texts.items() if isinstance(found := parse(text), Problem)}
+    return [*given.project.skipped, *(unparsed(path, texts[path], found) for path, found in problems.items())]

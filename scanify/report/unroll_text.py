@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from scanify.analysis.plan import Skipped
 from scanify.emit.unroll.unroll_texts import Turned
 from scanify.report.sentences import listed, plural, shorten, shown
 from scanify.unrolling.project import Unrolling
@@ -15,7 +16,9 @@ _LAYOUT = (
 _UNREACHED = "no case reaches this loop; give one that does, or take it unverified with --unsafe"
 
 
-def render(found: Unrolling, folder: Path, *, changed: int, written: bool, verified: bool) -> str:
+def render(
+    found: Unrolling, folder: Path, skipped: Sequence[Skipped], *, changed: int, written: bool, verified: bool
+) -> str:
     """The summary, with paths relative to `folder`. `written`: whether the files have been changed."""
     verb = "" if written else "would be "
     lines = [f"{shown(path, folder)}: {verb}what it was before it was rewritten" for path in found.restored]
@@ -37,6 +40,7 @@ def render(found: Unrolling, folder: Path, *, changed: int, written: bool, verif
     if found.beyond:
         others = listed(shown(path, folder) for path in found.beyond)
         lines.append(f"what is stacked here can be turned back together with {others}; name {others} too")
+    lines += [f"{shown(each.path, folder)}: skipped: {shorten(each.reason, folder)}" for each in skipped]
     lines.append(_counts(found, changed, written))
     return "".join(f"{line}\n" for line in lines)
 

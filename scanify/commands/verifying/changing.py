@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import click
 from scanify.commands.common import Given, in_colour
 from scanify.commands.verifying.cases import CaseRun, choose_run
 from scanify.errors import ScanifyError
+from scanify.report.terminal import tell
 from scanify.source.write import write_all
 
 _SHOWING = (
@@ -17,16 +19,36 @@ _SHOWING = (
     click.option(
         "--check", is_flag=True, help="Only say whether anything would change, with exit code 1; write nothing."
     ),
+    click.option("-q", "--quiet", is_flag=True, help="Leave out what was done and what stays; errors are told."),
 )
 
 no_verify_option = click.option("--no-verify", is_flag=True, help="Do not run the cases of the configuration.")
 
 
 def showing_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--diff` and `--check`."""
+    """`--diff`, `--check` and `--quiet`."""
     for option in reversed(_SHOWING):
         command = option(command)
     return command
+
+
+@dataclass(frozen=True)
+class Showing:
+    """What is shown of a change: with `diff` or `check` it is only shown, with `quiet` only what goes wrong is said."""
+
+    diff: bool
+    check: bool
+    quiet: bool
+
+    @property
+    def only(self) -> bool:
+        """Whether nothing is to be written."""
+        return self.diff or self.check
+
+    def sum_up(self, summary: str, *, failed: bool) -> None:
+        """Say what was done, on standard error. A command that `failed` says why."""
+        if failed or not self.quiet:
+            tell(summary, nl=False, err=True)
 
 
 def demand_no_contradiction(cases: tuple[str, ...], *, no_verify: bool) -> None:
