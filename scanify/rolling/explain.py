@@ -10,10 +10,10 @@ import jax
 import jaxlib
 
 from scanify import nn
-from scanify.rolling.choose import Roll
-from scanify.rolling.plan import Plan, Scan
-from scanify.rolling.program import Operation, Program
-from scanify.rolling.slices import Slices
+from scanify.rolling.find.choose import Roll
+from scanify.rolling.find.program import Operation, Program
+from scanify.rolling.find.slices import Slices
+from scanify.rolling.scans.plan import Plan, Scan
 from scanify.verify.proof.prove import Proof
 
 # Files that are not the user's: jax's, this package's, and all that was installed.

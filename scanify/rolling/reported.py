@@ -9,10 +9,10 @@ import jax
 
 from scanify.errors import ScanifyError
 from scanify.jaxpr.reading.calls import opened
-from scanify.rolling.choose import ON_CPU, Roll, chosen, weight
 from scanify.rolling.explain import Files, line
-from scanify.rolling.plan import planned
-from scanify.rolling.program import Program, flat
+from scanify.rolling.find.choose import ON_CPU, Roll, chosen, weight
+from scanify.rolling.find.program import Program, flat
+from scanify.rolling.scans.plan import planned
 from scanify.verify.cases.build import Case, build
 from scanify.verify.programs.flat import flat_outputs
 from scanify.verify.programs.trace import under, version

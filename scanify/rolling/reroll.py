@@ -16,8 +16,8 @@ from scanify.jaxpr.reading.calls import opened
 from scanify.nn.scans.checkpoint import RematPolicy, ScanCheckpointPolicy
 from scanify.rolling.arguments import Arguments, Result, written
 from scanify.rolling.captured import Captured
-from scanify.rolling.choose import COUNTED, ON_CPU
 from scanify.rolling.explain import doubt, explained
+from scanify.rolling.find.choose import COUNTED, ON_CPU
 from scanify.rolling.roll import Rolled, rolled
 
 P = ParamSpec("P")

@@ -9,11 +9,11 @@ from jax.extend.core import ClosedJaxpr
 
 from scanify.jaxpr.reading.calls import opened
 from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
-from scanify.rolling.choose import COUNTED, Costs
-from scanify.rolling.emit import run
 from scanify.rolling.explain import files
-from scanify.rolling.plan import Plan, planned
-from scanify.rolling.program import flat
+from scanify.rolling.find.choose import COUNTED, Costs
+from scanify.rolling.find.program import flat
+from scanify.rolling.scans.emit import run
+from scanify.rolling.scans.plan import Plan, planned
 from scanify.verify.proof.attempt import proof_of
 from scanify.verify.proof.prove import Proof
 

@@ -20,8 +20,8 @@ import numpy as np
 
 import scanify
 from scanify.jaxpr.reading.calls import opened
-from scanify.rolling.choose import chosen
-from scanify.rolling.program import flat
+from scanify.rolling.find.choose import chosen
+from scanify.rolling.find.program import flat
 
 FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "gpt"
 

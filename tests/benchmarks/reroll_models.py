@@ -20,10 +20,10 @@ import jax.numpy as jnp
 
 from scanify.jaxpr.reading.calls import opened
 from scanify.rolling import NotRerolled, reroll
-from scanify.rolling.choose import ON_CPU
-from scanify.rolling.plan import planned
-from scanify.rolling.program import flat
+from scanify.rolling.find.choose import ON_CPU
+from scanify.rolling.find.program import flat
 from scanify.rolling.roll import rolled
+from scanify.rolling.scans.plan import planned
 from tests.packages.models import MODELS
 
 Built = tuple[Callable[..., Any], tuple[Any, ...]]

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from scanify.jaxpr.reading.calls import children, opened
-from scanify.rolling.program import flat
+from scanify.rolling.find.program import flat
 from scanify.rolling.roll import Rolled, rolled
 from tests.random_rerolls.layers import SIZE, Given, Layer, params, shared
 from tests.reroll.programs import lengths

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from scanify.rolling import signature
-from scanify.rolling.signature import Signatures
-from scanify.rolling.slices import Slices
+from scanify.rolling.find import signature
+from scanify.rolling.find.signature import Signatures
+from scanify.rolling.find.slices import Slices
 from tests.random_rerolls.case import Case, Outcome
 
 EACH, SUITE, ALL = 4, 24, 400

@@ -11,8 +11,9 @@ import pytest
 
 import scanify
 from scanify.errors import ScanifyError
-from scanify.rolling import NotRerolled, emit
-from scanify.rolling.body import Slot, stack
+from scanify.rolling import NotRerolled
+from scanify.rolling.scans import emit
+from scanify.rolling.scans.body import Slot, stack
 from tests.fixture_helpers import ROOT
 from tests.reroll.programs import equal, same, same_gradient, scans
 from tests.reroll.test_captured import Traces

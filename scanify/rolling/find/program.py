@@ -5,8 +5,12 @@ they are handed and never read. What has a meaning beside its value stays one op
 derivatives of their own, loops, and calls that place or donate anything.
 """
 
+from __future__ import annotations
+
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import jax
@@ -40,9 +44,21 @@ class Number:
 Atom: TypeAlias = int | Number
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+class Call:
+    """A call by `jit` that is taken apart, and the one that it is in; `depth` says in how many."""
+
+    __slots__ = ("depth", "equation", "within")
+
+    def __init__(self, equation: Any, within: Call | None) -> None:
+        self.equation, self.within = equation, within
+        self.depth: int = 0 if within is None else within.depth + 1
+
+
+@dataclass(
+    eq=False, slots=True
+)  # not frozen: there are many of them, and a frozen one takes three times as long to make
 class Operation:
-    """An equation with its operands and results as values of the whole program.
+    """An equation with its operands and results as values of the whole program, and the call that it is in.
 
     Of a slice without strides the starts are operands too, after what is sliced. So are the numbers that stand inside
     of a `checkpoint`, after what it is given: `inside` is what else there is in it, and where they stand.
@@ -52,6 +68,7 @@ class Operation:
     inputs: tuple[Atom, ...]
     outputs: tuple[int, ...]
     inside: Skeleton | None = None
+    call: Call | None = None
 
 
 @dataclass(eq=False)
@@ -66,6 +83,17 @@ class Program:
     known: Known = field(default_factory=Known)
     rematted: dict[int, tuple[Any, list[bool], Skeleton]] = field(default_factory=dict)
     views: dict[int, Operation] = field(default_factory=dict)  # what are parts of arrays, and how they are made
+
+    @cached_property
+    def calls(self) -> Counter[Call]:
+        """The calls that are taken apart, with how many operations are in each."""
+        found: Counter[Call] = Counter()
+        for operation in self.operations:
+            call = operation.call
+            while call is not None:
+                found[call] += 1
+                call = call.within
+        return found
 
     def value(self, aval: Any) -> int:
         """A new value."""
@@ -83,7 +111,7 @@ def flat(jaxpr: Any) -> Program:
     return program
 
 
-def _read(program: Program, jaxpr: Any, known: dict[Any, Atom]) -> list[Atom]:
+def _read(program: Program, jaxpr: Any, known: dict[Any, Atom], call: Call | None = None) -> list[Atom]:
     """Append the operations of a jaxpr; its results."""
     numbers: dict[int, Number] = {}
 
@@ -100,7 +128,7 @@ def _read(program: Program, jaxpr: Any, known: dict[Any, Atom]) -> list[Atom]:
             inner, consts = opened(equation.params["jaxpr"])
             bound: dict[Any, Atom] = dict(zip(inner.invars, given, strict=True))
             bound.update((v, Number(c, v.aval)) for v, c in zip(inner.constvars, consts, strict=True))
-            known.update(zip(equation.outvars, _read(program, inner, bound), strict=True))
+            known.update(zip(equation.outvars, _read(program, inner, bound, Call(equation, call)), strict=True))
             continue
         outputs = tuple(program.value(variable.aval) for variable in equation.outvars)
         known.update(zip(equation.outvars, outputs, strict=True))
@@ -109,7 +137,7 @@ def _read(program: Program, jaxpr: Any, known: dict[Any, Atom]) -> list[Atom]:
         inside = None
         if is_remat(equation):
             equation, given, inside = _rematted(program, equation, given)
-        program.operations.append(Operation(equation, tuple(given), outputs, inside))
+        program.operations.append(Operation(equation, tuple(given), outputs, inside, call))
         if is_view(equation):
             program.views[outputs[0]] = program.operations[-1]
     return [atom(each) for each in jaxpr.outvars]

@@ -11,11 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from scanify.nn.trees.leaves import varying
-from scanify.rolling.bind import array_of, spread, strong, zeros
-from scanify.rolling.choose import Roll
-from scanify.rolling.program import Atom, Number, Operation, Program, is_plain_slice
-from scanify.rolling.slices import Slices, parts_of, start_of
-from scanify.rolling.wiring import Operand, Place
+from scanify.rolling.find.choose import Roll
+from scanify.rolling.find.program import Atom, Number, Operation, Program, is_plain_slice
+from scanify.rolling.find.slices import Slices, parts_of, start_of
+from scanify.rolling.find.wiring import Operand, Place
+from scanify.rolling.scans.bind import array_of, spread, strong, zeros
+from scanify.rolling.scans.calls import whole_calls
 
 Read = Callable[[Atom], Any]
 
@@ -152,13 +153,15 @@ class _Maker:
                 shared[atom] = made.value(self.whole.avals[atom])
             return shared[atom]
 
+        calls = whole_calls(self.whole, self.operations)
         for at, operation in enumerate(self.operations):
             if at in self._given:
                 values[operation.outputs[0]] = scanned[self._given[at]]
                 continue
             operands = tuple(atom((at, index), each) for index, each in enumerate(operation.inputs))
             outputs = tuple(made.value(self.whole.avals[value]) for value in operation.outputs)
-            made.operations.append(Operation(operation.equation, operands, outputs, operation.inside))
+            call = None if operation.call is None else calls.get(operation.call)
+            made.operations.append(Operation(operation.equation, operands, outputs, operation.inside, call))
             values.update(zip(operation.outputs, outputs, strict=True))
         places = [slot.place for slot in body.slots] + body.kept
         made.outputs = [values[self.operations[at].outputs[index]] for at, index in places]

@@ -8,9 +8,10 @@ from typing import Any
 
 from scanify.jaxpr.reading.calls import opened
 from scanify.jaxpr.reading.primitives import is_own
-from scanify.rolling.body import Body, body_of
-from scanify.rolling.choose import COUNTED, Costs, Roll, chosen
-from scanify.rolling.program import Program, flat
+from scanify.rolling.find.choose import COUNTED, Costs, Roll, chosen
+from scanify.rolling.find.program import Program, flat
+from scanify.rolling.scans.body import Body, body_of
+from scanify.rolling.scans.calls import Called, called
 
 # The parameters of operations that hold programs which may be written in another way. Functions with derivatives of
 # their own are none of them: their rules speak of the program as it is.
@@ -35,16 +36,25 @@ class Scan:
     body: Body
     inside: Plan
 
+    def rows(self, program: Program) -> Iterator[int]:
+        """The values that it gives in stacks."""
+        wired = self.roll.wired
+        for at, index in self.body.kept:
+            for repetition in self.roll.kept[at, index]:
+                yield program.operations[wired.start + repetition * wired.period + at].outputs[index]
+
 
 @dataclass(eq=False)
 class Plan:
     """A program, the scans in it by their first operation, and the plans of sub-programs by their operation: for each
-    parameter that holds some, a plan or None for each. `left` are repetitions whose scans would save no time."""
+    parameter that holds some, a plan or None for each. `left` are repetitions whose scans would save no time, `calls`
+    what is called as it was, by its first operation."""
 
     program: Program
     scans: dict[int, Scan] = field(default_factory=dict)
     left: list[Roll] = field(default_factory=list)
     inside: dict[int, dict[str, list[Plan | None]]] = field(default_factory=dict)
+    calls: dict[int, Called] = field(default_factory=dict)
 
     @property
     def rolls(self) -> bool:
@@ -82,6 +92,8 @@ def planned(program: Program, least: int, costs: Costs = COUNTED) -> Plan:
         if inside:
             plan.inside[at] = inside
         at += 1
+    stretches = [(roll.wired.start, roll.wired.stop) for roll in taken]
+    plan.calls = called(program, stretches, {value for scan in plan.scans.values() for value in scan.rows(program)})
     return plan
 
 

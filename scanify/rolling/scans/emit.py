@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +13,12 @@ from scanify.jaxpr.reading.calls import opened
 from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
 from scanify.nn.scans.loop import run_scan
 from scanify.nn.trees.weak import weakly_typed
-from scanify.rolling.bind import array_of, bind, strong
-from scanify.rolling.body import stack
-from scanify.rolling.plan import Plan, Scan
-from scanify.rolling.program import Atom, Number, Operation
-from scanify.rolling.slices import Slices
+from scanify.rolling.find.program import Atom, Number, Operation
+from scanify.rolling.find.slices import Slices
+from scanify.rolling.scans.bind import array_of, bind, strong
+from scanify.rolling.scans.body import stack
+from scanify.rolling.scans.calls import Called
+from scanify.rolling.scans.plan import Plan, Scan
 
 Policy = ScanCheckpointPolicy | None
 
@@ -38,28 +39,51 @@ def run(plan: Plan, arrays: Sequence[Any], policy: Policy = None) -> list[Any]:
 class _Run:
     def __init__(self, plan: Plan, policy: Policy) -> None:
         self.plan, self.program, self.policy = plan, plan.program, policy
-        self.values: list[Any] = [None] * len(plan.program.avals)
+        self.values: dict[int, Any] = {}
         self.stacked: dict[tuple[int, ...], Any] = {}
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
-        for value, array in zip(self.program.inputs, arrays, strict=True):
-            self.values[value] = array
-        at, operations = 0, self.program.operations
-        while at < len(operations):
-            scan = self.plan.scans.get(at)
-            if scan is not None:
+        self.values.update(zip(self.program.inputs, arrays, strict=True))
+        self._through(0, len(self.program.operations), self.plan.calls)
+        return [self._result(atom) for atom in self.program.outputs]
+
+    def _through(self, start: int, stop: int, calls: Mapping[int, Called]) -> None:
+        """Run the operations of a stretch."""
+        at = start
+        while at < stop:
+            called, scan = calls.get(at), self.plan.scans.get(at)
+            if called is not None:
+                self._call(called)
+                at = called.stop
+            elif scan is not None:
                 self._scan(scan)
                 at = scan.roll.wired.stop
-                continue
-            operation = self._with_scans_inside(at)
-            at += 1
-            if self.program.views.get(operation.outputs[0] if operation.outputs else -1) is operation:
-                self.values[operation.outputs[0]] = operation  # which is taken out where it is read, if it is
-                continue
-            results = bind(operation, [self.read(atom) for atom in operation.inputs])
-            for value, result in zip(operation.outputs, results, strict=True):
-                self.values[value] = result
-        return [self._result(atom) for atom in self.program.outputs]
+            else:
+                self._operation(at)
+                at += 1
+
+    def _operation(self, at: int) -> None:
+        operation = self._with_scans_inside(at)
+        if self.program.views.get(operation.outputs[0] if operation.outputs else -1) is operation:
+            self.values[operation.outputs[0]] = operation  # which is taken out where it is read, if it is
+            return
+        results = bind(operation, [self.read(atom) for atom in operation.inputs])
+        self.values.update(zip(operation.outputs, results, strict=True))
+
+    def _call(self, called: Called) -> None:
+        """Call a stretch as it was called."""
+
+        def function(*arrays: Any) -> list[Any]:
+            inside = _Run(self.plan, self.policy)
+            inside.values.update(zip(called.inputs, arrays, strict=True))
+            inside._through(called.start, called.stop, called.inner)
+            return [inside.read(value) for value in called.outputs]
+
+        equation = called.call.equation
+        function.__name__ = function.__qualname__ = equation.params["name"]
+        with equation.ctx.manager:
+            results = jax.jit(function)(*map(self.read, called.inputs))
+        self.values.update(zip(called.outputs, results, strict=True))
 
     def read(self, atom: Atom) -> Any:
         """A value, or a number as it stands in the program."""

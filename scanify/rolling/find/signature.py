@@ -16,7 +16,7 @@ from scanify.jaxpr.reading.calls import opened
 from scanify.jaxpr.reading.canonical import Canonical, NotUnderstood
 from scanify.nn.programs.derivative_rules import RULES, WITH_RULES, rule_key
 from scanify.nn.programs.skeleton import const_key
-from scanify.rolling.program import Operation, Program, is_plain_call, is_plain_slice
+from scanify.rolling.find.program import Operation, Program, is_plain_call, is_plain_slice
 
 # Operations of each element: what their result is says what shape they have, and an operand may be a scalar as well.
 _ANY_SHAPE = EACH | SPREAD

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from scanify.jaxpr.reading.calls import children, opened
-from scanify.rolling.program import Number, Program, is_view
-from scanify.rolling.repeats import Repetition, repetitions
-from scanify.rolling.signature import Signatures
-from scanify.rolling.slices import parts_of
-from scanify.rolling.wiring import Place, Wired, Wires
+from scanify.rolling.find.program import Number, Program, is_view
+from scanify.rolling.find.repeats import Repetition, repetitions
+from scanify.rolling.find.signature import Signatures
+from scanify.rolling.find.slices import parts_of
+from scanify.rolling.find.wiring import Place, Wired, Wires
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from jax.extend.core import Var
 from scanify.nn.programs.literals import replay, with_type
 from scanify.nn.programs.skeleton import Skeleton
 from scanify.nn.trees.leaves import varying
-from scanify.rolling.program import Number, Operation, is_plain_slice
+from scanify.rolling.find.program import Number, Operation, is_plain_slice
 
 
 def bind(operation: Operation, operands: Sequence[Any]) -> Sequence[Any]:

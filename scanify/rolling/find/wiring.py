@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from scanify.nn.trees.leaves import varying
-from scanify.rolling.program import Atom, Number, Program
+from scanify.rolling.find.program import Atom, Number, Program
 
 # The result at `place` of a repetition: the operation's position in it and the index of its output.
 Place = tuple[int, int]

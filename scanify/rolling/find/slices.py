@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from scanify.rolling.program import Atom, Number, Program, is_plain_slice
+from scanify.rolling.find.program import Atom, Number, Program, is_plain_slice
 
 
 @dataclass(frozen=True, eq=False)
