@@ -13,9 +13,11 @@ from tests.command import Tool
 from tests.memory import Memory
 from tests.warm_children import WarmChildren
 
-# Of a test's parameters, where they are many and each is compiled by itself, the suite takes every so manyth.
-_LARGE = 8
+# Of a test's parameters, where they are several and each is compiled by itself, the suite takes every so manyth, two at
+# least. `--whole` takes all.
+_LARGE = 4
 _GRIDS = {
+    "tests/checkpoints/test_optimiser_state.py": 2,
     "tests/emit/test_early_exits.py": 3,
     "tests/emit/test_ends.py": 3,
     "tests/emit/test_folds.py": 3,
@@ -24,26 +26,51 @@ _GRIDS = {
     "tests/emit/test_several.py": 2,
     "tests/emit/test_tails.py": 3,
     "tests/jaxpr/test_rows.py": 2,
+    "tests/mutants/test_mutants.py": 2,
     "tests/nn/test_as_sequential.py": 3,
     "tests/nn/test_block_seq.py": 6,
     "tests/nn/test_block_seq_interface.py": 2,
     "tests/nn/test_block_seq_programs.py": 2,
     "tests/nn/test_functional.py": 4,
+    "tests/nn/test_functional_unlike.py": 2,
     "tests/nn/test_haliax_conformance.py": 2,
     "tests/nn/test_in_place.py": 3,
     "tests/nn/test_map_via.py": 2,
+    "tests/nn/test_memory.py": 2,
+    "tests/nn/test_nested_stacks.py": 2,
+    "tests/nn/test_random_stacks.py": 2,
+    "tests/nn/test_same_program.py": 2,
     "tests/nn/test_stack_against_loop.py": 8,
+    "tests/optim/test_per_layer.py": 2,
+    "tests/reroll/test_random_rerolls.py": 2,
+    "tests/reroll/test_wires.py": 3,
+    "tests/test_fixtures.py": 2,
     "tests/test_library.py": 3,
-    "tests/verify/test_alone.py": 2,
+    "tests/unroll/test_fixtures.py": 2,
+    "tests/verify/test_apart.py": 2,
     "tests/verify/test_cache.py": 3,
+    "tests/verify/test_compare.py": 2,
+    "tests/verify/test_compare_outputs.py": 2,
+    "tests/verify/test_composed_values.py": 2,
     "tests/verify/test_equinox_mlp.py": 2,
+    "tests/verify/test_keys.py": 2,
+    "tests/verify/test_on_the_way.py": 2,
+    "tests/verify/test_other_data.py": 2,
     "tests/verify/test_prove.py": 3,
+    "tests/verify/test_prove_errors.py": 2,
     "tests/verify/test_prove_maps.py": 3,
     "tests/verify/test_prove_numbers.py": 2,
     "tests/verify/test_prove_rules.py": 2,
+    "tests/verify/test_prove_stacks.py": 3,
     "tests/verify/test_returned.py": 2,
+    "tests/verify/test_same_by_code.py": 2,
+    "tests/verify/test_second.py": 2,
+    "tests/verify/test_tangents.py": 2,
     "tests/verify/test_tells.py": 2,
     "tests/verify/test_writes.py": 2,
+    "tests/verify/test_writes_to_objects.py": 2,
+    "tests/verify/test_written.py": 2,
+    "tests/watchers/test_trees.py": 3,
 }
 # What is measured, or compared to the last digits of float32, is compiled as users' programs are; elsewhere a program
 # runs once, and most of the time would go to optimising it.
@@ -108,7 +135,8 @@ def _between(items: list[pytest.Item]) -> Iterator[pytest.Item]:
             grids.setdefault((file, name.partition("[")[0]), []).append(item)
     for (file, _), points in grids.items():
         if len(points) >= _LARGE:
-            yield from (point for at, point in enumerate(points) if at % _GRIDS[file])
+            step = min(_GRIDS[file], len(points) // 2)
+            yield from (point for at, point in enumerate(points) if at % step)
 
 
 def pytest_configure(config: pytest.Config) -> None:

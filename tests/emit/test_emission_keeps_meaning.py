@@ -137,7 +137,7 @@ def models(draw: st.DrawFn) -> tuple[str, str, str]:
     return (text + draw(st.sampled_from(["", "\n", "\n\n# end\n"]))).replace("\n", newline), carry, stack
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(case=models(), remat=st.sampled_from([None, "nested", "False"]))
 def test_the_rewritten_model_does_what_the_loop_did(
     rewrite: Callable[..., str], case: tuple[str, str, str], remat: str | None

@@ -69,6 +69,7 @@ ArrayStacked.of([jnp.sin])  # error
 """
 
 
+@pytest.mark.whole  # most of it reads jax for mypy
 def test_mypy_knows_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     monkeypatch.setenv("MYPYPATH", str(ROOT))

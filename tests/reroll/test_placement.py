@@ -77,6 +77,7 @@ def test_layers_in_a_shard_map(f: Callable[..., Any]) -> None:
     assert found >= N - 1  # the first layer's number does not vary over the mesh
 
 
+@pytest.mark.whole
 def test_each_layer_a_shard_map() -> None:
     auto = mesh(AxisType.Auto)
 

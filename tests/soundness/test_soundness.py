@@ -25,9 +25,9 @@ Patch = Callable[[pytest.MonkeyPatch], None]
 
 
 def test_no_pair_that_differs_is_proved_and_most_equal_pairs_are() -> None:
-    found = run(20_000, 60)
+    found = run(20_000, 30)
     assert found.wrong == [] and found.harness == []
-    assert found.equal > 20 and found.differing > 10
+    assert found.equal > 10 and found.differing > 5
     assert found.proved >= 0.9 * found.equal, found.reasons
     assert sum(found.untraced.values()) <= 0.05 * found.pairs, found.untraced
 

@@ -28,7 +28,10 @@ def test_the_keys_of_a_faithful_rewrite_are_proved(compare, key, abstract):
     assert result.good
 
 
-@pytest.mark.parametrize("key", [jax.random.key, jax.random.PRNGKey], ids=["typed", "raw"])
+@pytest.mark.parametrize(
+    "key",
+    [pytest.param(jax.random.key, id="typed"), pytest.param(jax.random.PRNGKey, id="raw", marks=pytest.mark.whole)],
+)
 def test_one_key_for_all_layers_fails_the_keys_alone_where_the_rate_is_zero(compare, key):
     result = compare(ONE_KEY, source=NO_RATE, policies=("none",), key=key, files=files)
     assert all(p.outputs.good and p.gradients.good and not p.findings for p in result.policies)

@@ -113,7 +113,7 @@ def program(steps: list[Step], other: bool) -> Callable[[Any, Any], Any]:
     return run
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=75, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(STEP, min_size=1, max_size=3), st.data())
 def test_nothing_is_proved_that_differs_and_equal_spellings_are_proved(steps: list[Step], data: Any) -> None:
     changed = list(steps)
