@@ -2,7 +2,7 @@
 # `make help` lists the targets; `make test PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo test branches check pyright bench bench-static bad-inputs matrix corpus each-file packages rewritten train fuzz fuzz-traps fuzz-models fuzz-unroll fuzz-runtime fuzz-reroll soundness mutants certificates precommit-test jupyterlab-test man wheel clean
+.PHONY: help docs demo test branches check pyright bench bench-static bad-inputs matrix corpus each-file packages rewritten train fuzz fuzz-traps fuzz-models fuzz-unroll fuzz-runtime fuzz-reroll soundness mutants certificates other-tools precommit-test jupyterlab-test man wheel clean
 
 # The first interpreter that runs (a pyenv shim may exist and not run), is new enough and can make environments. pyenv's
 # versions are looked for where it says that they are, and where it is installed itself: without PYENV_ROOT it says ~/.pyenv.
@@ -133,6 +133,12 @@ bad-inputs: $(VENV)/$(STAMP) ## what people give by mistake, by the hundred: no 
 wheel: ## the wheel, installed far from the checkout on Python 3.11 and 3.13, where it proves a rewrite
 	tests/wheel.sh "$(PYTHON_311)" "$(PYTHON_313)"
 
+other-tools: $(VENV)/$(STAMP) ## ruff, black and pyupgrade, each row of docs/other-tools.md tried with all of them and scanify
+	rm -rf .venv-tools
+	"$(PYTHON)" -m venv .venv-tools
+	.venv-tools/bin/python -m pip install --quiet --disable-pip-version-check "ruff==0.17.6" "black[jupyter]==26.10.1" "pyupgrade==3.22.0"
+	$(BIN)/python -m tests.other_tools .venv-tools/bin
+
 precommit-test: $(VENV)/$(STAMP) ## the hooks, with the real pre-commit
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pre-commit
 	SCANIFY_PRECOMMIT=1 $(BIN)/python -m pytest -q tests/test_precommit.py
@@ -145,7 +151,7 @@ man: $(VENV)/$(STAMP) ## the manual page, scanify.1, to be read with `man -l` an
 	$(BIN)/python -m scanify.manual > scanify.1
 
 clean: ## remove the environments and caches
-	rm -rf .venv .venv-311 .venv-313 .venv-docs site .mypy_cache .pytest_cache .ruff_cache .coverage .coverage.*
+	rm -rf .venv .venv-311 .venv-313 .venv-docs .venv-tools site .mypy_cache .pytest_cache .ruff_cache .coverage .coverage.*
 
 # $(1): the environment, $(2): the variable that names the interpreter, $(3): what it should be, $(4): requirements
 # beside the project's. The interpreter is looked for only when an environment has to be made.

@@ -163,6 +163,73 @@ class TestAgainst:
         assert "nothing to verify: no Python file differs between HEAD and the working tree" in error
 
 
+class TestAgainstWithoutAFile:
+    """Every case is called with the module of the file that it is for; the change is that of all files."""
+
+    CASES = """\
+def loop(module):
+    return module.Loop(), ()
+
+def scan(module):
+    return module.Scan(), ()
+
+def unclear(module):
+    ...
+"""
+
+    @pytest.fixture
+    def models(self, repository: Path) -> Path:
+        (repository / "loop.py").write_text("class Loop: ...\n")
+        (repository / "scan.py").write_text("class Scan: ...\n")
+        (repository / "cases.py").write_text(self.CASES)
+        git(repository, "add", ".")
+        git(repository, "commit", "--quiet", "-m", "models")
+        for name in ("loop.py", "scan.py"):
+            (repository / name).write_text((repository / name).read_text() + "x = 1\n")
+        return repository
+
+    def test_each_case_is_for_the_file_that_has_what_it_takes(self, stand: Stand, models: Path) -> None:
+        assert run(["verify", "--against", "HEAD", "--case", "cases.py:loop", "--case", "cases.py:scan"]) == Exit.OK
+        assert [(call["cases"], call["target"].name) for call in stand.calls] == [
+            (["cases.py:loop"], "loop.py"),
+            (["cases.py:scan"], "scan.py"),
+        ]
+        changed = [{path.name for path in call["changes"]} for call in stand.calls]
+        assert changed == [{"loop.py", "scan.py"}] * 2
+
+    def test_or_that_the_configuration_names(self, stand: Stand, models: Path) -> None:
+        (models / "pyproject.toml").write_text(
+            "[tool.scanify.cases]\na = 'cases.py:loop'\nb = {case = 'cases.py:unclear', file = 'scan.py'}\n"
+        )
+        assert run(["verify", "--against", "HEAD"]) == Exit.OK
+        assert [call["target"].name for call in stand.calls] == ["loop.py", "scan.py"]
+
+    def test_one_that_did_not_change_itself_may_use_what_did(self, stand: Stand, models: Path) -> None:
+        git(models, "checkout", "--quiet", "scan.py")
+        assert run(["verify", "--against", "HEAD", "--case", "cases.py:scan"]) == Exit.OK
+        (call,) = stand.calls
+        assert (call["target"].name, {path.name for path in call["changes"]}) == ("scan.py", {"loop.py"})
+
+    def test_where_that_is_not_clear_it_says_what_to_do(
+        self, stand: Stand, models: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(["verify", "--against", "HEAD", "--case", "cases.py:unclear"]) == Exit.USAGE
+        error = capsys.readouterr().err
+        assert "2 files changed since HEAD (loop.py, scan.py); name the one that the cases are for" in error
+        assert "shows no name that it takes from its module" in error and stand.calls == []
+
+    def test_a_new_file_is_named_and_the_others_are_verified(
+        self, stand: Stand, models: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (models / "new.py").write_text("class New: ...\n")
+        (models / "cases.py").write_text(self.CASES + "\ndef new(module):\n    return module.New(), ()\n")
+        new = ["verify", "--against", "HEAD", "--case", "cases.py:new"]
+        assert run([*new, "--case", "cases.py:loop"]) == Exit.OK
+        assert [call["target"].name for call in stand.calls] == ["loop.py"]
+        assert "not verified: new.py does not exist in HEAD" in capsys.readouterr().err
+        assert run(new) == Exit.USAGE and "new.py does not exist in HEAD" in capsys.readouterr().err
+
+
 class TestTheCache:
     def test_results_are_kept_at_the_top_of_the_project_unless_told_not_to(self, stand: Stand, folder: Path) -> None:
         run(TWO)

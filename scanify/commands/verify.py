@@ -19,7 +19,7 @@ from scanify.commands.common import (
     write_output,
 )
 from scanify.commands.verifying.advice import advice_on
-from scanify.commands.verifying.by_hand import ByHand, demand_file, since, two_files
+from scanify.commands.verifying.by_hand import ByHand, demand_file, since, since_by_case, two_files
 from scanify.commands.verifying.cases import (
     CaseRun,
     choose_run,
@@ -30,7 +30,7 @@ from scanify.commands.verifying.cases import (
 )
 from scanify.commands.verifying.certificates import proofs_into, replay_file
 from scanify.commands.verifying.proposed import proposed_run
-from scanify.config import REMATS, SYNONYMS, load_config
+from scanify.config import REMATS, SYNONYMS, Config, load_config
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, rewrite_sources
 from scanify.report.diff import render as render_diff
@@ -39,6 +39,7 @@ from scanify.report.terminal import tell
 from scanify.verdicts import keep_verdict
 
 if TYPE_CHECKING:
+    from scanify.verify.cases.case import CaseSpec
     from scanify.verify.verdict import Verification
 
 FORMATS = ("text", "json", "markdown", "junit", "html")
@@ -67,10 +68,10 @@ FORMATS = ("text", "json", "markdown", "junit", "html")
 @click.option(
     "--against",
     metavar="REVISION",
-    help="Compare the working tree with this git revision: every file of the repository that differs, the case file "
+    help="Compare the working tree with this git revision: every file of the repository that differs, the case files "
     "excepted. Where the code looks at other files than Python's that differ, the original runs in a copy of the "
-    "whole revision. "
-    "FILE is the one that the cases are for; it may be left out if only one differs.",
+    "whole revision. FILE is the one that the cases are for; without it, each case is for the file that the "
+    "configuration names, or that defines what it takes from its module, or else the only one that differs.",
 )
 @click.option(
     "--remat",
@@ -159,19 +160,23 @@ def command(
         elif given is not None:
             result = _rewritten(given, keep(run), policies, measure=measure, advise=advise)
         else:
-            change = _change(before, after, against, file, run)
-            result = _by_hand(change, keep(run), policies, measure=measure, advise=advise)
+            changes = _changes(before, after, against, file, run, config)
+            result = _by_hand(changes, keep(run), policies, measure=measure, advise=advise)
         _report(result, form, output)
         keep.save(result)
     return Exit.OK if result.good else Exit.VERIFICATION
 
 
-def _change(before: str | None, after: str | None, against: str | None, file: str | None, run: CaseRun) -> ByHand:
-    """The change that somebody made."""
+def _changes(
+    before: str | None, after: str | None, against: str | None, file: str | None, run: CaseRun, config: Config
+) -> "list[tuple[ByHand, tuple[CaseSpec, ...]]]":
+    """The change that somebody made, with the cases that each file of it is for."""
     if before is not None and after is not None:
-        return two_files(before, after)
+        return [(two_files(before, after), run.cases)]
     assert against is not None
-    return since(against, file, tuple(case.path for case in run.cases))
+    if file is None:
+        return since_by_case(against, run.cases, config)
+    return [(since(against, file, tuple(case.path for case in run.cases)), run.cases)]
 
 
 def _check_mode(file: str | None, before: str | None, after: str | None, against: str | None, how: str | None) -> None:
@@ -231,12 +236,28 @@ def _requested(policies: tuple[str, ...]) -> str | None:
     return policies[0] if len(policies) == 1 else None
 
 
-def _by_hand(change: ByHand, run: CaseRun, policies: tuple[str, ...], *, measure: bool, advise: bool) -> "Verification":
-    """Verify a change that somebody made: as it is written, unless policies are named."""
-    result = verify_by_hand(change, run, policies=policies or (None,), measure=measure)
-    if advise and result.good:
-        result = replace(result, advice=advice_on(partial(verify_by_hand, change, run)))
-    return replace(result, diff=change.diff(Path.cwd()))
+def _by_hand(
+    changes: "list[tuple[ByHand, tuple[CaseSpec, ...]]]",
+    run: CaseRun,
+    policies: tuple[str, ...],
+    *,
+    measure: bool,
+    advise: bool,
+) -> "Verification":
+    """Verify a change that somebody made: as it is written, unless policies are named; for each file with its cases."""
+    results = []
+    for change, cases in changes:
+        own = replace(run, cases=cases)
+        result = verify_by_hand(change, own, policies=policies or (None,), measure=measure)
+        if advise and result.good:
+            result = replace(result, advice=advice_on(partial(verify_by_hand, change, own)))
+        results.append(replace(result, diff=change.diff(Path.cwd())))
+    advice = [each.advice for each in results if each.advice is not None]
+    return replace(
+        results[0],
+        cases=tuple(case for each in results for case in each.cases),
+        advice=tuple(one for each in advice for one in each) if len(advice) == len(results) else None,
+    )
 
 
 def _demand_changes(outcome: Outcome, given: Given) -> None:

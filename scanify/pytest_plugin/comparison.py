@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from scanify.commands.verifying.target import target_of
 from scanify.config import Config
 from scanify.errors import ScanifyError
-from scanify.pytest_plugin.target import target_of
 from scanify.source.discover import Selection
 from scanify.verify.cases.case import CaseSpec, parse_case
 from scanify.verify.verdict import CaseResult

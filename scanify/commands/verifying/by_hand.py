@@ -1,23 +1,31 @@
 """The change that somebody made by hand: two files, or the working tree against a revision of git."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scanify.commands.verifying.target import target_of
+from scanify.config import Config
 from scanify.errors import ScanifyError
 from scanify.report.diff import render
 from scanify.report.sentences import shown
+from scanify.report.terminal import tell
 from scanify.source.file import Source
 from scanify.source.git import changed_since, top_of
 from scanify.source.read import decode
 from scanify.source.revision import files_differing, tree_of
 from scanify.source.root import normal
+from scanify.verify.cases.case import CaseSpec
 
 if TYPE_CHECKING:
     from scanify.verify.request import Tree
+
+
+class NewFile(ScanifyError):
+    """A file that a revision does not have, so that there is nothing to compare it with."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +84,46 @@ def since(revision: str, file: str | None, cases: Collection[Path]) -> ByHand:
         path = _only(changes, revision)
     real = path.resolve()
     if any(each.resolve() == real and before is None for each, (before, _) in changes.items()):
-        raise ScanifyError(
+        raise NewFile(
             f"{shown(path, Path.cwd())} does not exist in {revision}: there is nothing to compare it with; name the "
             "old file and the new one with --before and --after"
         )
     if not changes:
         changes = {path: (path.read_bytes(),) * 2}
     return ByHand(changes, path, path, data, partial(_tree, revision, path.parent))
+
+
+def since_by_case(
+    revision: str, cases: Sequence[CaseSpec], config: Config
+) -> list[tuple[ByHand, tuple[CaseSpec, ...]]]:
+    """The same change for all cases, each called with the module of the file that it is for (see `target_of`), or of
+    the only one that changed.
+
+    A case whose file is new is named and left out, where others are left. Raises ScanifyError as `since` does.
+    """
+    names = {text: name for name, text in config.cases}
+    files: dict[str | None, list[CaseSpec]] = {}
+    unclear = ""
+    for case in cases:
+        try:
+            found = str(target_of(names.get(case.text, case.function), case, config))
+        except ScanifyError as error:
+            found, unclear = None, str(error)
+        files.setdefault(found, []).append(case)
+    changes, new = [], []
+    own = [case.path for case in cases]
+    for file, its in files.items():
+        try:
+            changes.append((since(revision, file, own), tuple(its)))
+        except NewFile as error:
+            new.append(str(error))
+        except ScanifyError as error:
+            raise ScanifyError(str(error) if file is not None else f"{error}. {unclear}") from None
+    if not changes:
+        raise ScanifyError("; ".join(new))
+    for said in new:
+        tell(f"scanify: not verified: {said}", err=True)
+    return changes
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""What ruff, black and pyupgrade do, tried: the table of docs/other-tools.md."""
