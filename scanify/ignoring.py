@@ -70,7 +70,7 @@ def idle(project: Project, made: For) -> tuple[Idle, ...]:
     modules = {path: module for path in index.paths if (module := index.module_at(path)) is not None}
     asked = {path: ignores(module) for path, module in modules.items()}
     texts = {path: _blanked(module.text, asked[path]) for path, module in modules.items()}
-    said = project.analyse(stack=made.stack, texts=texts, remarks=True)
+    said = project.analyse(stack=made.stack, texts=texts, remarks=True, target=made.target)
     said = for_target(project, said, made.target, made.stack, made.policy, texts)
     found: list[Idle] = []
     for path, module in modules.items():

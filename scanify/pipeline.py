@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from scanify.emit.policies import NewPolicy
 
 Stack = Literal["init", "call"]
+OF_PARAMETERS = frozenset({"lax"})
+"""The targets that know lists of parameters for lists of layers, where these are no modules."""
 
 
 class Project:
@@ -103,10 +105,15 @@ class Project:
         return source
 
     def analyse(
-        self, *, stack: Stack | None = None, texts: Mapping[Path, str] = MappingProxyType({}), remarks: bool = False
+        self,
+        *,
+        stack: Stack | None = None,
+        texts: Mapping[Path, str] = MappingProxyType({}),
+        remarks: bool = False,
+        target: str = "scanify",
     ) -> Analysis:
         """Every loop over layers in the files named, with `texts` in place of what the files hold; and on demand the
-        remarks on stacks and scans that are there already."""
+        remarks on stacks and scans that are there already. A target may know more layers than Equinox modules."""
         from scanify.analysis import analyse  # libcst is loaded only by the files that need it
 
         def current(source: Source) -> Source:
@@ -122,7 +129,9 @@ class Project:
 
         sources = [current(source) for source in self.sources]
         trees: dict[Path, ast.Module | Problem] = {}  # which are parsed once for all that is asked
-        found = analyse(sources, stack=stack, read=read_current, others=others, trees=trees)
+        found = analyse(
+            sources, stack=stack, read=read_current, others=others, trees=trees, parameters=target in OF_PARAMETERS
+        )
         loops = self._with_watchers(found.loops, sources, others, read_current, trees)
         if any(isinstance(loop, Plan) and any(map(is_notebook, files_of(loop))) for loop in loops):
             from scanify.analysis.in_cells import in_cells
@@ -211,7 +220,7 @@ def rewrite_sources(
     breaks one of the checks that every edit must pass.
     """
     policy = _expression(remat)
-    analysis = for_target(project, project.analyse(stack=stack), target, stack, remat)
+    analysis = for_target(project, project.analyse(stack=stack, target=target), target, stack, remat)
     plans = [loop for loop in analysis.loops if isinstance(loop, Plan)]
     beyond = tuple((plan, files) for plan in plans if wanted(plan) and (files := project.not_named(plan)))
     within = [plan for plan in plans if not project.not_named(plan)]
@@ -228,7 +237,7 @@ def rewrite_sources(
         # A loop that was held back is still there, perhaps on another line, and is known by its text. One that was
         # refused because it stands inside another one may be free of that now: it is for a second run.
         left = {_loop_text(before, loop) for loop in analysis.loops if loop not in applied}
-        again = project.analyse(stack=stack, texts=texts)
+        again = project.analyse(stack=stack, texts=texts, target=target)
         return [
             loop
             for loop in again.loops
@@ -281,7 +290,7 @@ def for_target(
         return found
     from scanify.emit.targets.fit import fitted
 
-    in_call = None if stack is not None else lambda: project.analyse(stack="call", texts=texts).loops
+    in_call = None if stack is not None else lambda: project.analyse(stack="call", texts=texts, target=target).loops
     fits = fitted(found.loops, {**project.texts(), **texts}, target, _expression(policy), in_call)
     return replace(found, loops=fits)
 

@@ -76,6 +76,7 @@ RULES: tuple[Rule, ...] = (
     Rule("SCN103", "sequential-of-layers"),
     Rule("SCN104", "independent-layers"),
     Rule("SCN105", "loop-that-collects"),
+    Rule("SCN106", "loop-over-parameters"),
     Rule("SCN201", "unresolved-layers"),
     Rule("SCN202", "mixed-layer-classes"),
     Rule("SCN203", "layers-built-differently"),

@@ -20,7 +20,7 @@ ROLES = {"before", "after", "left-alone", "refused", "remarked", "file"}
 OPTIONS = {
     "before": {"stack", "remat", "target", "unsafe", "file"},
     "after": {"file"},
-    "left-alone": {"stack"},
+    "left-alone": {"stack", "target"},
     "refused": {"stack", "target", "file"},
     "remarked": {"file", "line"},
     "file": {"file"},

@@ -24,6 +24,7 @@ def analyse(
     read: "Callable[[Path], Source | None] | None" = None,
     others: "Callable[[], Iterable[Source]]" = tuple,
     trees: "dict[Path, ast.Module | Problem] | None" = None,
+    parameters: bool = False,
 ) -> "Analysis":
     """Decide about every loop over modules in some files.
 
@@ -34,9 +35,11 @@ def analyse(
         read: gives files that are in neither `sources` nor `others`, where an import leads to them; None for a file
             that is not there.
         others: gives the other files of the project, which the answer depends on.
+        parameters: whether loops over lists of parameters that are no modules are decided about, too.
         trees: where the files that are parsed on the way are kept, for those who ask more of them.
     """
     # What reads files knows the facts of this package: its rooms are loaded when there is something to decide.
     from scanify.analysis.decided import decided
 
-    return decided(sources, stack=stack, read=read, others=others, trees=trees if trees is not None else {})
+    kept = trees if trees is not None else {}
+    return decided(sources, stack=stack, read=read, others=others, trees=kept, parameters=parameters)

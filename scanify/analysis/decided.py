@@ -9,6 +9,7 @@ from typing import Literal
 from scanify.analysis.index.parse import Problem, parse
 from scanify.analysis.index.project import Index
 from scanify.analysis.lower.candidates import may_hold_loop
+from scanify.analysis.parameters.first_look import may_walk_parameters
 from scanify.analysis.plan import Analysis
 from scanify.analysis.unparsed import unparsed
 from scanify.source.file import Source
@@ -21,10 +22,15 @@ def decided(
     read: Callable[[Path], Source | None] | None,
     others: Callable[[], Iterable[Source]],
     trees: dict[Path, ast.Module | Problem],
+    parameters: bool = False,
 ) -> Analysis:
     """See `scanify.analysis.analyse`. The rest of the project is asked for only where something may be a loop."""
     trees |= {source.path: parse(source.text) for source in sources}
-    paths = [source.path for source in sources if may_hold_loop(source.text, trees[source.path])]
+    paths = [
+        source.path
+        for source in sources
+        if may_hold_loop(source.text, trees[source.path]) or (parameters and may_walk_parameters(source.text))
+    ]
     if not paths:
         return Analysis(len(sources))
     from scanify.analysis.planning.decide import Choices
@@ -33,7 +39,7 @@ def decided(
     every = [*sources, *others()]
     root = Path(os.path.commonpath([str(each.path.parent) for each in every]))
     index = Index(root, every, read, trees)
-    found = decisions(index, paths, Choices(stack, frozenset(each.path for each in every)))
+    found = decisions(index, paths, Choices(stack, frozenset(each.path for each in every), parameters))
     skipped = [
         unparsed(path, source.text, problem)
         for path, problem in index.problems.items()

@@ -216,7 +216,7 @@ class Plan:
     `mapped` and `folded` are of loops that are expressions, or only append: then `body` is where they stand.
     `numbers` is an expression for the numbers of the layers that are applied, where those are not all in their order;
     `replaced` are stretches of the loop that stand in a function of one layer as other texts, `ahead` lines that must
-    stand in front of what the loop becomes.
+    stand in front of what the loop becomes. `trees` says that the layers are no modules but trees of arrays.
     """
 
     place: Place
@@ -246,6 +246,7 @@ class Plan:
     exits: frozenset[str] = frozenset()
     one_body: bool = True
     equal_layers: bool = True
+    trees: bool = False
 
     @property
     def ends_early(self) -> bool:

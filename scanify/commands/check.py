@@ -186,7 +186,7 @@ def _report(given: Given, asked: Asked) -> Report:
     from scanify.report.findings.formats import render
 
     made = _made(given)
-    every = given.project.analyse(stack=given.stack, remarks=True)
+    every = given.project.analyse(stack=given.stack, remarks=True, target=made.target)
     every = heeded(given.project, for_target(given.project, every, made.target, made.stack, made.policy))
     config = replace(given.config, chosen=asked.chosen)
     loops, remarks = tuple(filter(config.wants, every.loops)), tuple(filter(config.wants, every.remarks))

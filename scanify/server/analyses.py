@@ -115,7 +115,7 @@ def _whole(job: Whole) -> Answer:
         return Answer({})
     project = Project(sources, (), config.root, project_files(Selection(config.root, config.exclude)))
     made = For(_stack(config), config.target, _policy(config))
-    analysis = project.analyse(stack=made.stack, remarks=True)
+    analysis = project.analyse(stack=made.stack, remarks=True, target=made.target)
     analysis = heeded(project, for_target(project, analysis, made.target, made.stack, made.policy))
     found = dict(_by_file(analysis, config, project.texts()))
     said = comments(project, made)

@@ -65,12 +65,12 @@ class LoopFact:
     obligations: tuple[str, ...]
 
 
-def fact_of(run: Interpreter, explorer: Explorer, loop: Loop) -> LoopFact | None:
-    """What is known of a loop; None where it is not over modules."""
+def fact_of(run: Interpreter, explorer: Explorer, loop: Loop, layers: Layers | None = None) -> LoopFact | None:
+    """What is known of a loop, whose layers may be known already; None where it is not over modules."""
     envs = explorer.envs(loop.node)
     if not envs:
         return None
-    layers = layers_of(run, loop, envs)
+    layers = layers or layers_of(run, loop, envs)
     if layers is None:
         return None
     shape = shape_of(loop, layers.walk)
@@ -135,7 +135,7 @@ def _is_one_body(
         or shape.ends_early
         or shape.last
         or _branches_beside(loop, shape)
-        or _collects_numbers(run, loop, shape, envs)
+        or (_collects_numbers(run, loop, shape, envs) and not layers.trees)
     )
 
 

@@ -28,7 +28,7 @@ class Layers:
     of layers, `functions` that some elements are functions, which are applied as layers are. `view` says that a name
     stands for a part of a list, or another order of it. `owner` and `attribute` are those of the field that holds the
     list; `guessed` is an object of unknown class whose attribute it is. `sequentials` are the calls that make what is
-    walked, where that is no list but a `Sequential`.
+    walked, where that is no list but a `Sequential`. `trees` says that they are no modules but trees of arrays.
     """
 
     walk: Walk
@@ -49,6 +49,7 @@ class Layers:
     attribute: str | None = None
     guessed: str = ""
     sequentials: tuple[ast.AST, ...] = ()
+    trees: bool = False
     why: Unknown | None = None
 
     @property

@@ -64,6 +64,8 @@ def choose_stack(
     """
     if choice == "call":
         return CallStack("asked for")
+    if layers.trees:
+        return CallStack("a list of parameters stays one: who has it may save it, and update it")
     base = loop.module.code(layers.walk.base) if not layers.walk.element else layers.walk.text
     if layers.of_dict:
         if choice == "init" and not layers.view:

@@ -42,6 +42,12 @@ def loops_in(module: Module) -> tuple[Loop, ...]:
     return loops
 
 
+def for_loops_in(module: Module) -> tuple[Loop, ...]:
+    """Every `for` statement of a file, whatever it walks."""
+    loops = (each for each in ast.walk(module.tree) if isinstance(each, ast.For))
+    return tuple(loop for node in loops for loop in _lowered(module, node))
+
+
 def _lowered(module: Module, node: Candidate) -> Iterator[Loop]:
     scope = scope_of(module, node)
     loop: Loop | None = None

@@ -50,10 +50,12 @@ def decide_sequential(run: Interpreter, choices: "Choices", fact: LoopFact) -> P
 
 @dataclass(frozen=True)
 class Choices:
-    """What the user asks for: how to stack, and the files that may be changed."""
+    """What the user asks for: how to stack, the files that may be changed, and whether lists of parameters count as
+    lists of layers, too."""
 
     stack: StackChoice
     given: frozenset[Path]
+    parameters: bool = False
 
 
 def decide(run: Interpreter, choices: Choices, fact: LoopFact, stays: Place | None = None) -> Plan | Refusal | None:
@@ -142,8 +144,6 @@ def _plan(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> Pla
         and len(layers.walk.bases) == 1
     )
     alike = fact.alike and equal_layers
-    collects = bool(shape.collections)
-    rule = "SCN104" if loop.element is not None else "SCN105" if collects else "SCN101" if alike else "SCN102"
     return Plan(
         place=loop.place,
         kind=fact.kind,
@@ -161,7 +161,7 @@ def _plan(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> Pla
             dict.fromkeys((*_of_list(run, fact, stack), *_unfollowed(run, fact, stack), *fact.obligations))
         ),
         notes=tuple(dict.fromkeys((*shape.notes, *fact.body.notes, *_told(stack)))),
-        rule=rule,
+        rule=_rule(fact, alike),
         holds=Holds.ARRAY_STACKED if alike else Holds.BLOCK_SEQ,
         mapped=Mapped(loop.code(loop.element), loop.appends_to) if loop.element is not None else None,
         folded=_folded(loop),
@@ -173,7 +173,19 @@ def _plan(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> Pla
         exits=shape.exit_words,
         one_body=fact.one_body,
         equal_layers=equal_layers,
+        trees=layers.trees,
     )
+
+
+def _rule(fact: LoopFact, alike: bool) -> str:
+    """The rule of a loop that can be rewritten."""
+    if fact.layers.trees:
+        return "SCN106"
+    if fact.loop.element is not None:
+        return "SCN104"
+    if fact.shape.collections:
+        return "SCN105"
+    return "SCN101" if alike else "SCN102"
 
 
 def _target(loop: Loop, target: ast.expr) -> str:
@@ -204,6 +216,9 @@ def _of_list(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> 
     """What is taken of layers that the source does not show: a list of unknown origin may hold anything at all."""
     layers = fact.layers
     what = fact.loop.code(layers.walk.base)
+    if layers.trees:
+        what = layers.walk.text if layers.walk.element is not None else what
+        return (f"the elements of `{what}` hold nothing but arrays, and differ in the values of these alone",)
     if not layers.known:
         return (f"the elements of `{what}` are Equinox modules, and applying one has no side effects",)
     if layers.guessed:

@@ -16,6 +16,7 @@ from scanify.analysis.loops.used_as_data import used_as_data
 from scanify.analysis.loops.vocabulary import Vocabulary
 from scanify.analysis.lower.loop import Form, Loop
 from scanify.analysis.lower.loops import loops_in
+from scanify.analysis.parameters.find import facts_over_parameters
 from scanify.analysis.plan import Called, Holds, InitStack, Plan, Refusal
 from scanify.analysis.planning.callers import called_by, callers, holds_unknown
 from scanify.analysis.planning.decide import Choices, decide
@@ -44,6 +45,8 @@ def decisions(
     run = Interpreter(index)
     asked = list(dict.fromkeys(paths))
     facts = facts_of(run, index.paths if among is None else asked, among)
+    if choices.parameters:
+        facts += facts_over_parameters(index, asked, {fact.loop.node for fact in facts}, among)
     decided, final = _heeded(index, [(fact, decide(run, choices, fact)) for fact in facts])
     for _ in range(_ROUNDS):
         stays = left_behind(decided, final)

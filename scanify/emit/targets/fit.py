@@ -34,7 +34,8 @@ def fitted(
     fits = [_said(loop) for loop in loops]
     for at, loop in enumerate(loops):
         if isinstance(loop, Plan) and (reason := emitter.refusal(loop, policy)) is not None:
-            fits[at] = left_as_it_is(loop, refused(loop, reason, _OTHER_TARGET), _ALONE)
+            remedy = "keep the loop" if loop.trees else _OTHER_TARGET
+            fits[at] = left_as_it_is(loop, refused(loop, reason, remedy), _ALONE)
     while True:
         plans = [one for one in fits if isinstance(one, Plan)]
         why = {one.place: found for one in plans if (found := _unstackable(one, plans, loops, texts, emitter))}
@@ -91,7 +92,7 @@ def _said(loop: Plan | Refusal) -> Plan | Refusal:
     if isinstance(loop, Refusal) or loop.holds is Holds.ARRAY_STACKED:
         return loop
     said = []
-    if not loop.equal_layers:
+    if not loop.equal_layers and not loop.trees:
         said.append(f"the layers in `{loop.container}` differ in the values of their arrays alone")
     said += [
         f"no `if` asks `{xs.target}`, the number of the layer, which is an array in a scan"

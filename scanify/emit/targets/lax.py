@@ -13,6 +13,7 @@ from scanify.emit.names.fresh_name import fresh
 from scanify.emit.names.imports import Import
 from scanify.emit.target import Context, Helper
 from scanify.emit.targets import pieces
+from scanify.emit.targets.lax_trees import ONE_EACH, STACK_TREES, loop_over_trees
 from scanify.emit.targets.written import (
     COUNT_LAYERS,
     MAP_LAYERS,
@@ -35,6 +36,8 @@ HELPERS: Mapping[str, Helper] = {
     "map_layers": MAP_LAYERS,
     "scan_in_chunks": SCAN_IN_CHUNKS,
     "offload_carries": OFFLOAD_CARRIES,
+    "stack_trees": STACK_TREES,
+    "one_each": ONE_EACH,
 }
 POLICY_AT_RUN_TIME = False
 
@@ -54,7 +57,7 @@ def needed(plan: Plan, remat: str | None) -> frozenset[tuple[Path, Import]]:
     paths = {plan.place.path}
     if isinstance(plan.stack, InitStack):
         paths |= {item.place.path for item in (*plan.stack.sites, *plan.stack.annotations)}
-    found = {(path, one) for path in paths for one in _IMPORTS}
+    found = {(path, one) for path in paths for one in (_IMPORTS[1:] if plan.trees else _IMPORTS)}
     return frozenset(found | ({(plan.place.path, _NAMES)} if remat == '"offload"' else set()))
 
 
@@ -101,6 +104,8 @@ def _map_edit(plan: Plan, context: Context, mapped: Mapped) -> Edit:
 
 
 def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
+    if plan.trees:
+        return loop_over_trees(plan, context, given, _scan)
     path = plan.place.path
     text, names = context.texts[path], context.names[path]
     loop = loop_text(plan, text, context.houses[path])

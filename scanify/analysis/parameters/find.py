@@ -1,0 +1,91 @@
+"""What is known of the loops over lists of parameters, as of those over modules: one more answer to what a layer is.
+
+    for p in params["blocks"]:
+        x = block(p, x)
+
+A list of parameters is called so (`named`), and what a loop carries is multiplied with what its elements hold
+(`products`). What they hold is the caller's, so nothing here shows that they are alike: whoever stacks them looks.
+"""
+
+import ast
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from scanify.analysis.flow.names import target_names
+from scanify.analysis.flow.shape import shape_of
+from scanify.analysis.index.project import Index
+from scanify.analysis.loops.fact import LoopFact, fact_of
+from scanify.analysis.loops.layer_list import Layers
+from scanify.analysis.lower.loop import Form, Loop, Order, Walk
+from scanify.analysis.lower.loops import for_loops_in
+from scanify.analysis.parameters.first_look import may_walk_parameters
+from scanify.analysis.parameters.named import called_parameters
+from scanify.analysis.parameters.products import Use, use_of
+from scanify.analysis.values.explore import Explorer
+from scanify.analysis.values.interpreter import Interpreter
+
+
+def facts_over_parameters(
+    index: Index,
+    paths: Iterable[Path],
+    others: Collection[ast.AST],
+    among: Callable[[Loop], bool] | None = None,
+) -> list[LoopFact]:
+    """What is known of each loop over parameters in some files; `others` are loops that are over modules."""
+    found = [
+        (loop, *over)
+        for path in paths
+        if (module := index.module_at(path)) is not None and may_walk_parameters(module.text)
+        for loop in for_loops_in(module)
+        if loop.node not in others and (among is None or among(loop))
+        if (over := _walk_over_parameters(index, loop)) is not None
+    ]
+    if not found:
+        return []
+    run = Interpreter(index)
+    explorer = Explorer(run)
+    for loop, _, _ in found:
+        code = explorer.function_at(loop.module, loop.place.span.line)
+        explorer.probe([loop.node], code.node if code is not None else None)
+        run.probed |= {scope.node for scope in loop.scope.chain() if scope.is_function}
+        if code is not None:
+            explorer.run_code(code)
+    facts = ((fact_of(run, explorer, loop, _layers(walk)), use) for loop, walk, use in found)
+    return [_judged(fact, use) for fact, use in facts if fact is not None]
+
+
+def _walk_over_parameters(index: Index, loop: Loop) -> tuple[Walk, Use] | None:
+    """The walk of a loop that goes over parameters, where one does, with what is done with its elements."""
+    if loop.form is not Form.FOR or loop.element is not None or loop.scope.function is None:
+        return None
+    for walk in loop.walks:
+        if walk.order is Order.OTHER or not called_parameters(loop, walk):
+            continue
+        shape = shape_of(loop, walk)
+        use = use_of(index, loop, walk, shape.carry)
+        if use.multiplies:
+            return walk, use
+    return None
+
+
+def _layers(walk: Walk) -> Layers:
+    return Layers(walk, (), (), trees=True, hidden="an element is what the caller gives")
+
+
+def _judged(fact: LoopFact, use: Use) -> LoopFact:
+    """The fact with what speaks against a scan over trees: dicts come out of it with other orders of their keys, and
+    what the number of a layer decides is decided once."""
+    problems = list(fact.problems)
+    index = fact.shape.index
+    asked = frozenset(target_names(index.target)) if index is not None else frozenset()
+    for name, node in fact.shape.concretized:
+        if name in asked:
+            text = f"`{fact.loop.code(node)}` asks for the number of the layer, which is an array in a scan"
+            remedy = "take the layers that differ out of the loop, or use `jnp.where`"
+            problems.append(("SCN208", text, fact.loop.module.place(node), remedy))
+    if use.walked is not None:
+        module, walk = use.walked
+        text = f"`{module.code(walk)}` walks a dict of an element in its own order, and a scan sorts its keys"
+        problems.append(("SCN213", text, module.place(walk), "sort what is walked, as `sorted(p.items())` does"))
+    return replace(fact, problems=tuple(problems))
