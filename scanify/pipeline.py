@@ -8,8 +8,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from scanify.analysis.plan import BEYOND_THE_TARGET, Analysis, InitStack, Plan, Refusal, Remark, Skipped
+from scanify.analysis.plan import BEYOND_THE_TARGET, Analysis, Framework, InitStack, Plan, Refusal, Remark, Skipped
 from scanify.analysis.remarks.words import may_have_remarks
+from scanify.config import OF_FRAMEWORKS
 from scanify.source.discover import Selection, discover, left_out, walk
 from scanify.source.file import Source
 from scanify.source.notebook.text import is_notebook
@@ -286,6 +287,7 @@ def for_target(
 ) -> Analysis:
     """The loops as a target can express them under a policy, by its name on the command line; `texts` are those that
     were analysed in place of what the files hold."""
+    found = replace(found, loops=within_framework(found.loops, target))
     if target == "scanify" or not any(isinstance(loop, Plan) for loop in found.loops):
         return found
     from scanify.emit.targets.fit import fitted
@@ -293,6 +295,16 @@ def for_target(
     in_call = None if stack is not None else lambda: project.analyse(stack="call", texts=texts, target=target).loops
     fits = fitted(found.loops, {**project.texts(), **texts}, target, _expression(policy), in_call)
     return replace(found, loops=fits)
+
+
+def within_framework(loops: Sequence[Plan | Refusal], target: str) -> tuple[Plan | Refusal, ...]:
+    """The loops, where those over modules of another framework than that of the target are refused."""
+    own = next((name for name, targets in OF_FRAMEWORKS.items() if target in targets), Framework.EQUINOX.value)
+    if all(isinstance(loop, Refusal) or loop.framework.value == own for loop in loops):
+        return tuple(loops)
+    from scanify.emit.targets.fit import of_framework  # most projects have modules of one framework
+
+    return of_framework(loops, target)
 
 
 def heeded(project: Project, found: Analysis) -> Analysis:

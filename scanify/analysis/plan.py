@@ -34,6 +34,13 @@ class Holds(Enum):
     BLOCK_SEQ = "BlockSeq"
 
 
+class Framework(Enum):
+    """What the layers are modules of, as a sentence names it. Where the source shows no class, Equinox is taken."""
+
+    EQUINOX = "Equinox"
+    NNX = "Flax NNX"
+
+
 @dataclass(frozen=True)
 class PerLayer:
     """One xs: the expression that the loop walks beside the layers, and the target its elements are bound to.
@@ -247,6 +254,7 @@ class Plan:
     one_body: bool = True
     equal_layers: bool = True
     trees: bool = False
+    framework: Framework = Framework.EQUINOX
 
     @property
     def ends_early(self) -> bool:

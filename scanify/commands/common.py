@@ -43,7 +43,7 @@ target_option: Decorator = click.option(
     "--target",
     type=click.Choice(TARGETS),
     help="What loops become: stacks of scanify.nn (scanify, the default), of haliax.nn (haliax), or jax.lax.scan with "
-    "no library but jax and equinox (lax).",
+    "no library but jax and equinox (lax); loops over modules of Flax NNX a scan over their list (nnx).",
 )
 
 REMAT_CHOICE = click.Choice((*REMATS, *SYNONYMS), case_sensitive=False)

@@ -23,7 +23,7 @@ from scanify.emit.target import Context, Target
 from scanify.emit.targets import SCANIFY, TARGETS
 from scanify.emit.text.house_style import HouseStyle, house_style
 from scanify.emit.tidy import tidied
-from scanify.errors import ScanifyError
+from scanify.errors import CheckFailed, ScanifyError
 
 Reanalyse = Callable[[Mapping[Path, str]], Sequence[Plan]]
 
@@ -53,6 +53,12 @@ def rewrite_texts(
     if target not in TARGETS:
         raise ScanifyError(f"expected a target among {', '.join(TARGETS)}, got {target!r}")
     emitter = TARGETS[target]
+    for plan in plans:
+        if plan.framework is not emitter.FRAMEWORK:
+            raise CheckFailed(
+                f"{plan.place}: expected modules of {emitter.FRAMEWORK.value} for the target {target}, got some of "
+                f"{plan.framework.value}; nothing was written; please report this"
+            )
     policy = policy_expression(remat)
     needed = _needed(plans, emitter, policy)
     names, added = _bound(texts, needed, emitter)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from scanify.analysis.plan import Plan
+from scanify.analysis.plan import Framework, Plan
 from scanify.emit.edits import Edit
 from scanify.emit.names.imports import Import
 from scanify.emit.text.house_style import HouseStyle
@@ -40,12 +40,14 @@ class Helper:
 
 
 class Target(Protocol):
-    """An emitter: turns plans into edits. `HELPERS` are the functions that its edits may call, by name.
+    """An emitter: turns plans into edits. `HELPERS` are the functions that its edits may call, by name, `FRAMEWORK` is
+    what the layers must be modules of.
 
     `POLICY_AT_RUN_TIME` says that the remat policy is asked for when the program is traced, so that a verification can
     compare one text under all of them; elsewhere the text is verified as it is written.
     """
 
+    FRAMEWORK: Framework
     HELPERS: Mapping[str, Helper]
     POLICY_AT_RUN_TIME: bool
 

@@ -13,7 +13,16 @@ from scanify.analysis.plan import Analysis, Plan, Refusal
 from scanify.analysis.values.heap import forget_uses
 from scanify.config import AUTO, TARGETS, Config, load_config
 from scanify.ignoring import For, comments
-from scanify.pipeline import Outcome, Project, Stack, for_target, heeded, project_files, rewrite_sources
+from scanify.pipeline import (
+    Outcome,
+    Project,
+    Stack,
+    for_target,
+    heeded,
+    project_files,
+    rewrite_sources,
+    within_framework,
+)
 from scanify.report.findings.finding import SKIPPED, Finding, findings, mark_of
 from scanify.server.jobs import Answer, Job, Quick, Rewrite, Rewritten, Whole
 from scanify.server.reparse import reparsed
@@ -89,6 +98,7 @@ class Memory:
             loops = decisions(index, [path], Choices(stack, given), among=touching)
             if given.issuperset(self._sources):
                 break
+        loops = list(within_framework(loops, config.target))
         if config.target != TARGETS[0] and any(isinstance(loop, Plan) for loop in loops):
             from scanify.emit.targets.fit import fitted
 

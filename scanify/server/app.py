@@ -8,7 +8,7 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 import scanify
-from scanify.config import TARGETS
+from scanify.config import OF_FRAMEWORKS, TARGETS
 from scanify.errors import ScanifyError
 from scanify.ignoring import UNKNOWN, UNUSED
 from scanify.report.findings.finding import Finding
@@ -237,7 +237,7 @@ async def code_action(ls: Server, params: types.CodeActionParams) -> list[types.
         about = [diagnostic(each, lines, codec)]
         kind = types.CodeActionKind.QuickFix
         if each.fix is not None:
-            actions += [_rewrite_action(ls, document, each, about, target) for target in TARGETS]
+            actions += [_rewrite_action(ls, document, each, about, target) for target in _targets(each)]
         if each.rule not in (UNUSED, UNKNOWN) and (edit := ignoring(each, text, codec)) is not None:
             change = types.WorkspaceEdit(changes={uri: [edit]})
             actions.append(types.CodeAction(f"Ignore {each.rule} here", kind, about, edit=change))
@@ -246,6 +246,12 @@ async def code_action(ls: Server, params: types.CodeActionParams) -> list[types.
             types.CodeAction(title, kind, about, command=types.Command(title, EXPLAIN, arguments=[each.rule]))
         )
     return actions
+
+
+def _targets(each: Finding) -> tuple[str, ...]:
+    """The targets for the layers of a loop."""
+    others = {target for targets in OF_FRAMEWORKS.values() for target in targets}
+    return OF_FRAMEWORKS.get(each.framework, tuple(target for target in TARGETS if target not in others))
 
 
 def _rewrite_action(
@@ -262,7 +268,12 @@ def _rewrite_action(
     resolves = asks is not None and asks.resolve_support is not None and "edit" in asks.resolve_support.properties
     command = None if resolves else types.Command(title, REWRITE, arguments=[data])
     return types.CodeAction(
-        title, types.CodeActionKind.QuickFix, about, data=data, command=command, is_preferred=target == TARGETS[0]
+        title,
+        types.CodeActionKind.QuickFix,
+        about,
+        data=data,
+        command=command,
+        is_preferred=target == _targets(each)[0],
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from scanify.analysis.facts import Place, Span
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.fact import LoopFact
+from scanify.analysis.loops.framework import framework, in_call_alone, of_shared_objects
 from scanify.analysis.loops.layer_list import Layers, groups_of
 from scanify.analysis.loops.of_sizes import made_of_sizes
 from scanify.analysis.loops.stack import (
@@ -27,6 +28,7 @@ from scanify.analysis.plan import (
     Body,
     CallStack,
     Folded,
+    Framework,
     Holds,
     InitStack,
     Kind,
@@ -77,7 +79,10 @@ def decide(run: Interpreter, choices: Choices, fact: LoopFact, stays: Place | No
         return refuse(fact, *layers.refusal)
     if layers.few is not None:
         return refuse(fact, "SCN203", layers.few, None, "keep the loop")
-    stack = choose_stack(run, loop, layers, choices.stack, choices.given, stays)
+    nnx = framework(run.classes, layers) is Framework.NNX
+    stack = (
+        in_call_alone(choices.stack) if nnx else choose_stack(run, loop, layers, choices.stack, choices.given, stays)
+    )
     if isinstance(stack, Refused):
         return refuse(fact, stack.rule, stack.reason, stack.place, stack.remedy)
     return _plan(run, fact, stack)
@@ -157,9 +162,7 @@ def _plan(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> Pla
         ys=(loop.appends_to,) if loop.appends_to else tuple(each.name for each in shape.collections),
         call=_with_owner(run, fact, stack),
         taken=run.index.words(module.path),
-        obligations=tuple(
-            dict.fromkeys((*_of_list(run, fact, stack), *_unfollowed(run, fact, stack), *fact.obligations))
-        ),
+        obligations=_obligations(run, fact, stack),
         notes=tuple(dict.fromkeys((*shape.notes, *fact.body.notes, *_told(stack)))),
         rule=_rule(fact, alike),
         holds=Holds.ARRAY_STACKED if alike else Holds.BLOCK_SEQ,
@@ -174,6 +177,7 @@ def _plan(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> Pla
         one_body=fact.one_body,
         equal_layers=equal_layers,
         trees=layers.trees,
+        framework=framework(run.classes, layers),
     )
 
 
@@ -220,7 +224,8 @@ def _of_list(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> 
         what = layers.walk.text if layers.walk.element is not None else what
         return (f"the elements of `{what}` hold nothing but arrays, and differ in the values of these alone",)
     if not layers.known:
-        return (f"the elements of `{what}` are Equinox modules, and applying one has no side effects",)
+        kind = framework(run.classes, layers).value
+        return (f"the elements of `{what}` are {kind} modules, and applying one has no side effects",)
     if layers.guessed:
         attribute = layers.attribute
         return (f"`{layers.guessed}` is one of the project's modules that hold their layers in `{attribute}`",)
@@ -237,7 +242,8 @@ def _of_list(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> 
 
 def _obligations(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> tuple[str, ...]:
     of_list = (*_of_list(run, fact, stack), *_unfollowed(run, fact, stack))
-    return tuple(dict.fromkeys((*of_list, *fact.obligations)))
+    shared = of_shared_objects(fact) if framework(run.classes, fact.layers) is Framework.NNX else ()
+    return tuple(dict.fromkeys((*of_list, *fact.obligations, *shared)))
 
 
 def _unfollowed(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> Iterator[str]:

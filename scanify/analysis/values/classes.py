@@ -10,6 +10,7 @@ from pathlib import Path
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.project import Index
 from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.values.nnx import nnx_module
 
 # Public names of equinox.nn that are no modules (equinox/nn/__init__.py, 0.13).
 _NOT_MODULES = frozenset({"State", "StateIndex", "inference_mode", "make_with_state"})
@@ -94,7 +95,7 @@ class Classes:
         return self._lineage[definition.node]
 
     def is_module(self, meaning: object, depth: int = 0) -> bool:
-        """Whether a class is an `equinox.Module`, through any number of base classes of the project."""
+        """Whether a class is a module of a framework that is known, through any number of bases of the project."""
         if isinstance(meaning, External):
             return library_module(meaning.qualname)
         if not isinstance(meaning, Definition) or not isinstance(meaning.node, ast.ClassDef) or depth > _MAX_DEPTH:
@@ -106,6 +107,16 @@ class Classes:
                 self.is_module(base, depth + 1) or self._like_module(meaning, base) for base in self.bases(meaning)
             )
         return self._module[meaning.node]
+
+    def is_nnx(self, meaning: object) -> bool:
+        """Whether a class is a module of Flax NNX, through any number of base classes of the project."""
+        if not isinstance(meaning, Definition):
+            return nnx_module(getattr(meaning, "qualname", ""))
+        return any(
+            isinstance(base, External) and nnx_module(base.qualname)
+            for owner in self.lineage(meaning)
+            for base in self.bases(owner)
+        )
 
     def is_pytree(self, cls: object) -> bool:
         """Whether a class of the project is registered as a pytree: jax looks into its objects, and compares none."""
@@ -275,7 +286,9 @@ class Classes:
 
 
 def library_module(qualname: str) -> bool:
-    """Whether a class of a library is an `equinox.Module`."""
+    """Whether a class of a library is an `equinox.Module`, or one of Flax NNX."""
+    if nnx_module(qualname):
+        return True
     root, _, name = qualname.rpartition(".")
     if root == "equinox.nn" or root.startswith("equinox.nn._"):
         return name[:1].isupper() and name not in _NOT_MODULES

@@ -50,7 +50,7 @@ CONCRETE_METHODS = frozenset("item tolist __float__ __int__ __bool__ __index__".
 
 KEYS_ONE = frozenset(
     "jax.random.key jax.random.PRNGKey jax.random.fold_in jax.random.wrap_key_data jax.random.clone "
-    "equinox.internal.GetKey".split()
+    "equinox.internal.GetKey flax.nnx.Rngs".split()
 )
 # What gives back the modules that it is given, with the values of their arrays, or where those are kept, as they were.
 IDENTITIES = frozenset(
@@ -103,4 +103,4 @@ WRAPPERS_OF_TYPES = frozenset(
 )
 DICT_TYPES = frozenset("dict Dict Mapping MutableMapping OrderedDict".split())
 ARRAY_TYPES = frozenset("Array ArrayLike ndarray Float Int Bool Num Inexact Shaped Complex UInt Integer Real".split())
-KEY_TYPES = frozenset("PRNGKeyArray PRNGKey Key KeyArray RNGKey".split())
+KEY_TYPES = frozenset("PRNGKeyArray PRNGKey Key KeyArray RNGKey Rngs RngStream".split())

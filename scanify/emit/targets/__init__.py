@@ -1,11 +1,11 @@
 """The targets, one module each: to add one, write its module and name it here."""
 
 from scanify.emit.target import Target
-from scanify.emit.targets import array_stacked, haliax, lax
+from scanify.emit.targets import array_stacked, haliax, lax, nnx
 
 SCANIFY = "scanify"
 """The target of a rewrite that names none."""
 
-TARGETS: dict[str, Target] = {SCANIFY: array_stacked, "haliax": haliax, "lax": lax}
+TARGETS: dict[str, Target] = {SCANIFY: array_stacked, "haliax": haliax, "lax": lax, "nnx": nnx}
 
 __all__ = ["SCANIFY", "TARGETS"]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from scanify.analysis.plan import CallStack, Folded, Holds, LayerCall, OneTrace, Plan
+from scanify.analysis.plan import CallStack, Folded, Framework, Holds, LayerCall, OneTrace, Plan
 from scanify.emit.edits import Edit
 from scanify.emit.loops.commented import with_comments
 from scanify.emit.loops.local_function import call_of_local_function, scope_start
@@ -16,6 +16,7 @@ from scanify.emit.text.loop_text import LoopText, loop_text
 from scanify.emit.text.map_text import arguments_of, in_its_place, lambda_of
 from scanify.errors import CheckFailed
 
+FRAMEWORK = Framework.EQUINOX
 HELPERS: Mapping[str, Helper] = {}
 POLICY_AT_RUN_TIME = True
 

@@ -8,7 +8,7 @@ from scanify.analysis.facts import Place
 from scanify.analysis.plan import BEYOND_THE_TARGET, CallStack, Holds, InitStack, Plan, Refusal
 from scanify.emit.policy import policy_expression
 from scanify.emit.target import Target
-from scanify.emit.targets import TARGETS
+from scanify.emit.targets import SCANIFY, TARGETS
 
 Loops = Sequence[Plan | Refusal]
 
@@ -34,8 +34,7 @@ def fitted(
     fits = [_said(loop) for loop in loops]
     for at, loop in enumerate(loops):
         if isinstance(loop, Plan) and (reason := emitter.refusal(loop, policy)) is not None:
-            remedy = "keep the loop" if loop.trees else _OTHER_TARGET
-            fits[at] = left_as_it_is(loop, refused(loop, reason, remedy), _ALONE)
+            fits[at] = left_as_it_is(loop, refused(loop, reason, _remedy(loop)), _ALONE)
     while True:
         plans = [one for one in fits if isinstance(one, Plan)]
         why = {one.place: found for one in plans if (found := _unstackable(one, plans, loops, texts, emitter))}
@@ -47,9 +46,29 @@ def fitted(
                 fits[at] = left_as_it_is(one, refused(one, reason, _STACK_IN_CALL), reason)
 
 
+def of_framework(loops: Loops, target: str) -> tuple[Plan | Refusal, ...]:
+    """Without the plans over modules of another framework than that of the target, which are refused."""
+    own = TARGETS[target].FRAMEWORK
+    return tuple(
+        _of_other_framework(loop, target, own.value) if isinstance(loop, Plan) and loop.framework is not own else loop
+        for loop in loops
+    )
+
+
+def _of_other_framework(plan: Plan, target: str, own: str) -> Refusal:
+    other = next(name for name, emitter in TARGETS.items() if emitter.FRAMEWORK is plan.framework)
+    reason = f"the target {target} is for modules of {own}, and these are of {plan.framework.value}"
+    return refused(plan, reason, f"`scanify rewrite --target {other}` is for such a loop")
+
+
 _OTHER_TARGET = "the target scanify can express this loop"
+_KEEP = "keep the loop"
 _STACK_IN_CALL = "stack the layers in the call (--stack call), which leaves the list as it is"
 _ALONE = "by itself this loop can be expressed, and not together with all that is done with the list"
+
+
+def _remedy(plan: Plan) -> str:
+    return _KEEP if plan.trees or TARGETS[SCANIFY].FRAMEWORK is not plan.framework else _OTHER_TARGET
 
 
 def _unstackable(

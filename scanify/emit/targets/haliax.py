@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from scanify.analysis.plan import CallStack, InitStack, Mapped, Plan
+from scanify.analysis.plan import CallStack, Framework, InitStack, Mapped, Plan
 from scanify.emit.edits import Edit
 from scanify.emit.loops.commented import with_comments
 from scanify.emit.loops.function import function_over_layer
@@ -22,6 +22,7 @@ from scanify.emit.text.loop_text import loop_text
 from scanify.emit.text.map_text import in_its_place
 from scanify.errors import CheckFailed
 
+FRAMEWORK = Framework.EQUINOX
 HELPERS: Mapping[str, Helper] = {
     "stack_arrays": STACK_NAMED,
     "stack_layers": STACKED,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 
-from scanify.analysis.plan import CallStack, InitStack, Mapped, Plan
+from scanify.analysis.plan import CallStack, Framework, InitStack, Mapped, Plan
 from scanify.emit.edits import Edit
 from scanify.emit.loops.commented import with_comments
 from scanify.emit.loops.function import flat, function_over_layer
@@ -28,6 +28,7 @@ from scanify.emit.text.loop_text import loop_text
 from scanify.emit.text.map_text import in_its_place
 from scanify.errors import CheckFailed
 
+FRAMEWORK = Framework.EQUINOX
 HELPERS: Mapping[str, Helper] = {
     "stack_layers": STACK_LAYERS,
     "count_layers": COUNT_LAYERS,

@@ -57,7 +57,8 @@ class Mark:
 @dataclass(frozen=True)
 class Finding:
     """One loop over layers, a remark, or a file that was not read. `hints` are what else there is to say, each with its
-    kind; `related` is the place that the message speaks of, where that is not the loop."""
+    kind; `related` is the place that the message speaks of, where that is not the loop; `framework` is that of the
+    layers of a loop that can be rewritten."""
 
     rule: str
     level: Level
@@ -66,6 +67,7 @@ class Finding:
     hints: tuple[tuple[str, str], ...] = ()
     related: Mark | None = None
     fix: str | None = None
+    framework: str = ""
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,9 @@ def _loop(loop: Plan | Refusal, texts: Mapping[Path, str], folder: Path) -> Find
         hints = [("unsafe", shorten(each, folder)) for each in loop.obligations]
         hints += [("note", shorten(each, folder)) for each in loop.notes]
         fix = "safe" if loop.safe else "unsafe"
-        return Finding(loop.rule, Level.WARNING, found(loop), mark, tuple(hints), fix=fix)
+        return Finding(
+            loop.rule, Level.WARNING, found(loop), mark, tuple(hints), fix=fix, framework=loop.framework.value
+        )
     helps = (("help", shorten(loop.remedy, folder)),) if loop.remedy else ()
     related = mark_of(loop.at, texts) if loop.at is not None else None
     return Finding(loop.rule, Level.NOTE, refused(loop, folder), mark, helps, related)

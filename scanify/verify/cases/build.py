@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from scanify.errors import ScanifyError
+from scanify.verify.cases.nnx_objects import check_nnx_objects
 from scanify.verify.leaves.aliases import rebuilt
 from scanify.verify.objects.statics import cell_contents
 from scanify.verify.values.arrays import is_traced, struct
@@ -100,6 +101,7 @@ def _normal(returned: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         )
     tree: tuple[Any, tuple[Any, ...], dict[str, Any]]
     given = model, tuple(args), kwargs
+    check_nnx_objects(given)
     tree = rebuilt(given, [jnp.asarray(x) if isinstance(x, np.ndarray) else x for x in jax.tree.leaves(given)])
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         if holds_arrays(leaf):

@@ -358,4 +358,5 @@ BUILTINS: dict[str, Handler] = {
     "dataclasses.replace": _replaced,
     "dataclasses.field": _made_property,
     "equinox.field": _made_property,
+    "flax.nnx.List": _collected,
 }

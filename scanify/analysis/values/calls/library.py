@@ -37,6 +37,7 @@ from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import AN_ELEMENT, Marks, Vary, as_keys, merged, raised
+from scanify.analysis.values.nnx import as_jax
 from scanify.analysis.values.objects.held import held_marks
 from scanify.analysis.values.replace import replace
 
@@ -50,7 +51,7 @@ def call_library(
     run: Interpreter, env: Env, node: ast.AST, function: Library, positional: Sequence[Value], named: Named
 ) -> Value:
     """The value of a call of a library or a builtin."""
-    name = function.qualname
+    name = as_jax(function.qualname)
     handler = BUILTINS.get(name)
     if handler is not None:
         return handler(run, env, node, positional, named)

@@ -27,6 +27,7 @@ from scanify.analysis.values.domain import (
 from scanify.analysis.values.heap import Group
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Mark, Marks, Vary
+from scanify.analysis.values.nnx import nnx_module
 from scanify.analysis.values.objects.held import held, held_marks
 from scanify.analysis.values.objects.sharing import is_walked
 
@@ -227,7 +228,7 @@ def instances(value: Value) -> list[Instance]:
 
 
 def is_layer(run: Interpreter, value: Value) -> bool:
-    """Whether a value is surely an Equinox module."""
+    """Whether a value is surely a module."""
     from scanify.analysis.index.meaning import External
 
     if not isinstance(value, Instance):
@@ -266,7 +267,8 @@ def stateful(run: Interpreter, value: Value, depth: int = 0, seen: set[int] | No
                 continue
             seen.add(id(option.fields))
             last = option.name.rpartition(".")[2]
-            if isinstance(option.cls, Library) and last in tables.STATEFUL_TYPES:
+            library = isinstance(option.cls, Library) and not nnx_module(option.name)  # where layers hold their state
+            if library and last in tables.STATEFUL_TYPES:
                 return last
             parts = list(option.fields.values())
         elif isinstance(option, Listed):

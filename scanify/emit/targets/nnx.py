@@ -1,0 +1,110 @@
+"""The target `nnx`: loops over modules of Flax NNX become one scan, and the list of modules stays as it is.
+
+The modules are stacked in the call and given their state afterwards, so that parameters, streams of random numbers and
+statistics are those of the loop. A module is an object that others may hold: a list that is built stacked would be
+another one, with other initial parameters where its constructor is mapped.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from scanify.analysis.plan import CallStack, Framework, Plan
+from scanify.emit.edits import Edit
+from scanify.emit.loops.function import function_over_layer
+from scanify.emit.loops.local_function import layer_parameters, one_name, scope_start, words
+from scanify.emit.names.imports import Import
+from scanify.emit.target import Context, Helper
+from scanify.emit.targets import pieces
+from scanify.emit.targets.nnx_written import SAME_STATICS, SCAN_LAYERS
+from scanify.emit.text import layout
+from scanify.emit.text.loop_text import loop_text
+from scanify.errors import CheckFailed
+
+FRAMEWORK = Framework.NNX
+HELPERS: Mapping[str, Helper] = {"same_statics": SAME_STATICS, "scan_layers": SCAN_LAYERS}
+POLICY_AT_RUN_TIME = False
+
+_IMPORTS = (Import("flax", "nnx"), Import("jax", "jax", whole=True))
+_RNGS = re.compile(r"(^|_)rngs?$")
+_DOTS = '"dots"'
+_POLICIES = (None, "True", '"full"', "False", '"save_all"', _DOTS)
+
+
+def refusal(plan: Plan, remat: str | None) -> str | None:
+    """What a scan over the layers of a list that stays cannot express."""
+    if remat not in _POLICIES:
+        return f"the target nnx has no remat policy like {remat}; it has none, full, save_all and dots"
+    if plan.mapped is not None:
+        return (
+            "a scan over modules of Flax NNX is a statement, and this is an expression; write it as a `for` statement"
+        )
+    shared = next((name for name in plan.broadcast if _RNGS.search(name)), None)
+    if shared is not None:
+        return (
+            f"each layer writes to `{shared}`, which the loop gives to all of them; give the layers streams of their "
+            "own where they are built"
+        )
+    if any(xs.source.startswith("range(") for xs in plan.xs):
+        return "the number of a layer is an array in a scan, and a number of Python in the loop"
+    return pieces.refusal(plan, "jax.lax.scan")
+
+
+def unstackable(plan: Plan, plans: Sequence[Plan], texts: Mapping[Path, str]) -> str:
+    """A list of modules stays one."""
+    return "a list of modules of Flax NNX stays as it is"
+
+
+def needed(plan: Plan, remat: str | None) -> frozenset[tuple[Path, Import]]:
+    """Both libraries, where the loop stands."""
+    return frozenset((plan.place.path, one) for one in _IMPORTS)
+
+
+def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
+    """The edits of all plans, imports and helpers left out."""
+    made: list[Edit] = []
+    given: dict[tuple[Path, int], set[str]] = {}  # the names already given in each scope
+    for plan in plans:
+        scope = scope_start(context.texts[plan.place.path], plan.place.span.start)
+        made += _loop_edits(plan, context, given.setdefault((plan.place.path, scope), set()))
+    return made
+
+
+def elsewhere(plans: Sequence[Plan], context: Context) -> list[Edit]:
+    """Nothing: the list is what it was."""
+    return []
+
+
+def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
+    if not isinstance(plan.stack, CallStack) or plan.mapped is not None:
+        raise CheckFailed(
+            f"{plan.place}: expected a loop whose list stays, for the target nnx; nothing was written; "
+            "please report this"
+        )
+    path = plan.place.path
+    text, names = context.texts[path], context.names[path]
+    loop = loop_text(plan, text, context.houses[path])
+    new, style = pieces.NewNames(text, given), loop.style
+    name = new(f"apply_{one_name(plan.layer).lstrip('_') or 'layer'}")
+    parameters, unpacking = layer_parameters(plan, words(loop.body))
+    function = function_over_layer(plan, loop, name, parameters, unpacking, given, pair=True)
+    carry = f"({layout.pattern(plan.carry)})" if len(plan.carry) > 1 else plan.carry[0]
+    collected = function.outputs.assigned.rpartition(", ")[2] if plan.collections else new.unread()
+    arguments = [name, carry, pieces.layers_of(plan), *pieces.sources_of(plan, names["jax"])]
+    arguments += _remat(context.remat, names["jax"])
+    after = [layout.call(f"{carry}, {collected} = {names['scan_layers']}", arguments, style)]
+    if plan.collections:
+        after += [f"{style.step * depth}{line}" for depth, line in function.outputs.after]
+    return pieces.in_place_of_loop(plan, loop, text, [], function, after)
+
+
+def _remat(remat: str | None, jax: str) -> list[str]:
+    """The arguments that say what the backward pass computes again."""
+    match remat:
+        case "False" | '"save_all"':
+            return []
+        case '"dots"':
+            return ["remat=True", f"policy={jax}.checkpoint_policies.dots_with_no_batch_dims_saveable"]
+        case None | "True" | '"full"':
+            return ["remat=True"]
+    raise CheckFailed(f"expected a remat policy that the target nnx knows, got {remat}; nothing was written")

@@ -1,0 +1,128 @@
+"""Loops over modules of Flax NNX: what the target `nnx` writes, what it refuses, and that no other target takes them."""
+
+from pathlib import Path
+
+import pytest
+
+from scanify.analysis.plan import CallStack, Framework, Plan
+from scanify.config import TARGETS
+from scanify.emit import rewrite_texts
+from scanify.errors import CheckFailed
+from scanify.pipeline import Project, rewrite_sources
+from tests.emit.targets.models import PLAIN, reason, rewritten
+from tests.emit.targets.nnx_models import LOOP, model
+
+TEXT = model("dropout")
+
+
+def test_the_list_stays_and_is_stacked_in_the_call(tmp_path: Path) -> None:
+    after, outcome = rewritten(TEXT, tmp_path, "nnx", remat="none")
+    (plan,) = outcome.applied
+    assert isinstance(plan.stack, CallStack)
+    assert plan.safe
+    assert plan.rule == "SCN101"
+    assert plan.framework is Framework.NNX
+    assert "self.layers = nnx.List([Block(4, rngs=rngs) for _ in range(n)])" in after
+    assert after.endswith(
+        "    def __call__(self, x):\n"
+        "        def apply_layer(layer, x):\n"
+        "            x = layer(x)\n"
+        "            return x, None\n\n"
+        "        x, unread = scan_layers(apply_layer, x, self.layers)\n"
+        "        return x\n"
+    )
+    assert "scanify" not in after
+    assert "equinox" not in after
+
+
+@pytest.mark.parametrize(
+    ("remat", "written"),
+    [
+        (None, ["remat=True"]),
+        ("full", ["remat=True"]),
+        ("dots", ["remat=True", "policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable"]),
+        ("save_all", []),
+    ],
+)
+def test_the_policy_is_an_argument(remat: str | None, written: list[str], tmp_path: Path) -> None:
+    after, _ = rewritten(TEXT, tmp_path, "nnx", remat=remat)
+    call = "".join(after[after.rindex("scan_layers(") : after.rindex(")")].split()).rstrip(",")
+    assert call == ",".join(["scan_layers(apply_layer", "x", "self.layers", *written])
+
+
+@pytest.mark.parametrize("target", [each for each in TARGETS if each != "nnx"])
+def test_no_other_target_takes_modules_of_nnx(target: str, tmp_path: Path) -> None:
+    for text in (TEXT, model("dense", layers="[Block(4, rngs=rngs) for _ in range(n)]")):
+        after, outcome = rewritten(text, tmp_path, target)
+        assert after == text
+        assert reason(outcome) == f"the target {target} is for modules of Equinox, and these are of Flax NNX"
+        (loop,) = outcome.analysis.loops
+        assert "--target nnx" in loop.remedy  # type: ignore[union-attr]
+
+
+def test_an_emitter_writes_no_plan_of_another_framework(tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(TEXT)
+    plans = [each for each in Project.load([path]).analyse().loops if isinstance(each, Plan)]
+    assert plans
+    for target in ("scanify", "lax", "haliax"):
+        with pytest.raises(CheckFailed, match="expected modules of Equinox"):
+            rewrite_texts({path: TEXT}, plans, target=target)
+
+
+def test_modules_of_equinox_are_not_for_the_target(tmp_path: Path) -> None:
+    after, outcome = rewritten(PLAIN, tmp_path, "nnx")
+    assert after == PLAIN
+    assert reason(outcome) == "the target nnx is for modules of Flax NNX, and these are of Equinox"
+
+
+REFUSED = {
+    "an exit": (LOOP.replace("x = layer(x)", "x = layer(x)\n            if x.ndim > 2:\n                break"), "end"),
+    "an expression": ("\n        return [layer(x) for layer in self.layers]\n", "write it as a `for` statement"),
+    "the number": (
+        "\n        for i, layer in enumerate(self.layers):\n            x = layer(x) * i\n        return x\n",
+        "the number of a layer is an array in a scan",
+    ),
+    "streams for all": (
+        "\n        rngs = self.rngs\n        for layer in self.layers:\n            x = layer(x, rngs)\n        return x\n",
+        "each layer writes to `rngs`",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_scan_cannot_express_is_refused(name: str, tmp_path: Path) -> None:
+    call, said = REFUSED[name]
+    text = model("dense", call)
+    after, outcome = rewritten(text, tmp_path, "nnx")
+    assert after == text
+    assert said in reason(outcome)
+
+
+@pytest.mark.parametrize("policy", ["nested", "offload"])
+def test_a_policy_that_it_has_not_is_refused(policy: str, tmp_path: Path) -> None:
+    after, outcome = rewritten(TEXT, tmp_path, "nnx", remat=policy)
+    assert after == TEXT
+    assert "no remat policy like" in reason(outcome)
+
+
+def test_a_list_is_not_built_stacked(tmp_path: Path) -> None:
+    after, outcome = rewritten(TEXT, tmp_path, "nnx", stack="init")
+    assert after == TEXT
+    assert reason(outcome) == "a list of modules of Flax NNX stays as it is and is stacked in the call"
+
+
+def test_layers_of_two_classes_are_refused(tmp_path: Path) -> None:
+    text = model("dense", layers="nnx.List([Block(4, rngs=rngs), nnx.Linear(4, 4, rngs=rngs)])")
+    after, outcome = rewritten(text, tmp_path, "nnx")
+    assert after == text
+    assert not outcome.applied
+
+
+def test_another_module_that_the_loop_calls_makes_it_unsafe(tmp_path: Path) -> None:
+    text = model("dense", LOOP.replace("layer(x)", "self.norm(layer(x))"))
+    path = tmp_path / "model.py"
+    path.write_text(text)
+    outcome = rewrite_sources(Project.load([path]), target="nnx")
+    (plan,) = outcome.held
+    assert "no variable that the layers in `self.layers` write to is one of `self`, too" in plan.obligations

@@ -1,0 +1,233 @@
+"""What the target `nnx` writes does what the loop does: outputs, gradients, the state afterwards; or says that it cannot."""
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.emit.targets.models import rewritten
+from tests.emit.targets.nnx_models import LOOP, model
+
+nnx: Any = pytest.importorskip("flax.nnx", reason="flax is not installed")
+if not hasattr(nnx, "List"):
+    pytest.skip("flax is older than 0.12", allow_module_level=True)
+
+X = jnp.linspace(-1, 1, 8).reshape(2, 4)
+
+
+@contextmanager
+def loaded(text: str, name: str = "nnx_model") -> Iterator[ModuleType]:
+    """A text as a module, which its classes are looked up in."""
+    module = ModuleType(name)
+    sys.modules[name] = module
+    try:
+        exec(compile(text, f"{name}.py", "exec"), module.__dict__)
+        yield module
+    finally:
+        del sys.modules[name]
+
+
+@cache
+def scanned(text: str, remat: str | None = None) -> str:
+    """A text as the target writes it."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        after, outcome = rewritten(text, Path(folder), "nnx", remat=remat)
+    assert outcome.applied
+    assert "for layer in self.layers:" not in after
+    return after
+
+
+def arrays(tree: Any) -> list[np.ndarray[Any, Any]]:
+    """The arrays of a tree, keys as their bits."""
+
+    def bits(leaf: Any) -> Any:
+        return jax.random.key_data(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
+
+    return [np.asarray(bits(leaf)) for leaf in jax.tree.leaves(tree)]
+
+
+def trained(text: str, *, train: bool = True) -> tuple[Any, ...]:
+    """What a model gives in a call and in a second one, its gradients under `jit`, and its state after all of it."""
+    with loaded(text) as module:
+        made = module.Model(3, rngs=nnx.Rngs(0))
+        if not train:
+            made.eval()
+        first, second = made(X), made(X)
+
+        @nnx.jit
+        def step(given: Any) -> Any:
+            return nnx.value_and_grad(lambda one: jnp.sum(jnp.sin(one(X))))(given)
+
+        return first, second, step(made), nnx.split(made)[1]
+
+
+@pytest.mark.parametrize(
+    ("block", "remat"),
+    [("dense", "full"), ("dropout", "none"), ("statistics", "full"), ("statistics", "dots")],
+)
+def test_training_gives_what_the_loop_gives(block: str, remat: str) -> None:
+    text = model(block)
+    expected, found = trained(text), trained(scanned(text, remat))
+    assert jax.tree.structure(found) == jax.tree.structure(expected)
+    for one, other in zip(arrays(found), arrays(expected), strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5)
+
+
+def test_the_state_afterwards_is_that_of_the_loop() -> None:
+    text = model("statistics")
+    with loaded(scanned(text)) as module:
+        made = module.Model(3, rngs=nnx.Rngs(0))
+        before = [layer.norm.mean[...] for layer in made.layers]
+        layers = list(made.layers)
+        made(X)
+        assert [int(layer.dropout.rngs.count[...]) for layer in made.layers] == [1, 1, 1]
+        after = [layer.norm.mean[...] for layer in made.layers]
+        assert all(bool((one != other).any()) for one, other in zip(before, after, strict=True))
+        assert not np.allclose(after[0], after[1])
+        assert all(one is other for one, other in zip(layers, made.layers, strict=True))
+        made.eval()
+        held = [layer.norm.mean for layer in made.layers]
+        values = [each.get_value() for each in held]
+        jax.jit(lambda x: made(x))(X)  # what is only read may be closed over, as in the loop
+        assert all(each.get_value() is value for each, value in zip(held, values, strict=True))
+
+
+COLLECTED = """
+        hidden = []
+        for layer in self.layers:
+            x = layer(x)
+            hidden.append(x)
+        return x, hidden
+"""
+BESIDE = """
+        for layer, scale in zip(self.layers, jnp.arange(1.0, 4.0)):
+            x = layer(x) * scale
+        return x
+"""
+
+
+@pytest.mark.parametrize("call", [COLLECTED, BESIDE], ids=["collected", "beside"])
+def test_outputs_are_collected_and_values_given_layer_by_layer(call: str) -> None:
+    text = model("dense", call)
+    results = []
+    for each in (text, scanned(text)):
+        with loaded(each) as module:
+            results.append(module.Model(3, rngs=nnx.Rngs(0))(X))
+    assert jax.tree.structure(results[1]) == jax.tree.structure(results[0])
+    for one, other in zip(arrays(results[1]), arrays(results[0]), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+def test_a_function_that_each_layer_makes_anew_is_one_where_its_code_holds_the_same() -> None:
+    plain = scanned(model("dense")).replace("class Block", "NUMBERS = iter(range(9))\n\n\nclass Block", 1)
+    for held, agrees in (("dim", True), ("next(NUMBERS)", False), ("dim if rngs.params() is None else 1.0", True)):
+        text = plain.replace("self.norm =", f"self.scale = lambda x, by={held}: x * by\n        self.norm =")
+        with loaded(text) as module:
+            made = module.Model(3, rngs=nnx.Rngs(0))
+            if agrees:
+                assert made(X).shape == X.shape
+                continue
+            with pytest.raises(ValueError, match="layers 0 and 1 that differ in the values of arrays alone"):
+                made(X)
+
+
+LOUD: dict[str, tuple[str, Callable[[Any], Any], type[Exception], str]] = {
+    "another rate": (
+        "dropout",
+        lambda made: setattr(made.layers[1].dropout, "rate", 0.5),
+        ValueError,
+        "layers 0 and 1 that differ",
+    ),
+    "a rate of another type": (
+        "dropout",
+        lambda made: (setattr(made.layers[0].dropout, "rate", 1.0), setattr(made.layers[1].dropout, "rate", 1)),
+        ValueError,
+        "layers 0 and 1 that differ",
+    ),
+    "another width": (
+        "dense",
+        lambda made: made.layers[2].linear.kernel.set_value(jnp.ones((4, 4), jnp.bfloat16)),
+        ValueError,
+        "one shape and dtype",
+    ),
+    "a number of Python": ("dense", lambda made: made.layers[0].linear.bias.set_value(0.5), TypeError, "arrays of jax"),
+    "a shared variable": (
+        "dense",
+        lambda made: setattr(made.layers[1].linear, "bias", made.layers[0].linear.bias),
+        ValueError,
+        "layers that share some",
+    ),
+    "a shared stream": (
+        "dropout",
+        lambda made: setattr(made.layers[1].dropout, "rngs", made.layers[0].dropout.rngs),
+        ValueError,
+        "layers that share some",
+    ),
+    "one layer in training": ("dropout", lambda made: made.layers[0].eval(), ValueError, "layers 0 and 1 that differ"),
+}
+
+
+@pytest.mark.parametrize("name", LOUD)
+def test_layers_that_no_scan_can_apply_are_an_error(name: str) -> None:
+    block, change, kind, said = LOUD[name]
+    with loaded(scanned(model(block))) as module, warnings.catch_warnings():
+        made = module.Model(3, rngs=nnx.Rngs(0))
+        change(made)
+        with pytest.raises(kind, match=said):
+            made(X)
+
+
+BODIES: dict[str, tuple[str, type[Exception], str]] = {
+    "a number that counts": (
+        "self.calls = getattr(self, 'calls', 0) + 1\n        return x",
+        ValueError,
+        "before and after its call",
+    ),
+    "a value for later": (
+        "self.sow(nnx.Intermediate, 'h', x)\n        return x",
+        ValueError,
+        "before and after its call",
+    ),
+    "another dtype": ("return x.astype(jnp.bfloat16)", ValueError, "give on what they are given"),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_what_a_layer_may_not_do_in_a_scan_is_an_error(name: str) -> None:
+    body, kind, said = BODIES[name]
+    plain = scanned(model("dense"))
+    text = plain.replace("return x + nnx.gelu(self.linear(self.norm(x)))", body)
+    assert text != plain
+    with loaded(text) as module, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        with pytest.raises(kind, match=said):
+            module.Model(3, rngs=nnx.Rngs(0))(X)
+
+
+def test_a_module_beside_the_layers_that_the_loop_writes_to_is_an_error() -> None:
+    text = model("dense", LOOP.replace("layer(x)", "self.norm(layer(x))")).replace(
+        "        self.layers", "        self.norm = nnx.BatchNorm(4, rngs=rngs)\n        self.layers"
+    )
+    with loaded(scanned(text)) as module:
+        made = module.Model(3, rngs=nnx.Rngs(0))
+        with pytest.raises(Exception, match="trace level"):
+            made(X)
+        made.eval()
+        assert made(X).shape == X.shape
+
+
+def test_no_layers_are_no_scan() -> None:
+    with loaded(scanned(model("dense"))) as module:
+        assert module.Model(0, rngs=nnx.Rngs(0))(X) is X
