@@ -68,10 +68,7 @@ def chosen(program: Program, least: int, costs: Costs = COUNTED) -> tuple[list[R
     counts = _sums(program, signatures, COUNTED)
     weights = counts if costs.random == COUNTED.random else _sums(program, signatures, costs)
     search = _Search(Wires(program), weights, counts, least, costs)
-    found: list[Roll] = []
-    for repetition in repetitions(signatures, least):
-        found += search.rolls(repetition)
-    found = [each for each in found if each.counted > 0]
+    found = [each for each in search.all_rolls(repetitions(signatures, least)) if each.counted > 0]
     found += search.shorter(found)
     taken = best([each for each in found if each.saved > 0])
     busy = [(each.wired.start, each.wired.stop) for each in taken]
@@ -99,6 +96,32 @@ class _Search:
     counts: Any
     least: int
     costs: Costs
+
+    def all_rolls(self, repetitions: Sequence[Repetition]) -> list[Roll]:
+        """What repetitions can be rolled to, those that may save the most first.
+
+        What lies inside of a roll is not looked at where all of it together could not save as much as the roll does.
+        """
+        if not repetitions:
+            return []
+        found: list[list[Roll]] = [[] for _ in repetitions]
+        starts, stops, periods = np.array(repetitions).T
+        order = np.lexsort((stops, starts))
+        starts, stops, periods = starts[order], stops[order], periods[order]
+        bodies = self.weights[starts + periods] - self.weights[starts]
+        most = np.maximum(((stops - starts) // periods - 1) * bodies - self.costs.scan, 0.0)
+        together = np.concatenate([[0.0], np.cumsum(most)])
+        settled = np.zeros(len(order), bool)
+        for at in np.argsort(-most, kind="stable"):
+            if settled[at]:
+                continue
+            found[order[at]] = list(self.rolls(repetitions[order[at]]))
+            for roll in found[order[at]]:
+                first, last = np.searchsorted(starts, (roll.wired.start, roll.wired.stop))
+                own = most[at] if first <= at < last else 0.0
+                if together[last] - together[first] - own <= roll.saved:
+                    settled[first:last] |= stops[first:last] <= roll.wired.stop
+        return [roll for rolls in found for roll in rolls]
 
     def rolls(self, repetition: Repetition) -> Iterator[Roll]:
         """What a repetition can be rolled to: from the places on at which the least is carried."""

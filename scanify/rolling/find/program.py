@@ -15,10 +15,16 @@ from typing import Any, TypeAlias
 
 import jax
 import numpy as np
+from jax.extend.core import Literal, Var
 
 from scanify.jaxpr.reading.calls import opened
 from scanify.jaxpr.reading.primitives import is_own
 from scanify.nn.programs.skeleton import Constant, Known, Skeleton, live, skeleton
+
+_CALLS = ("jit", "pjit")
+
+# What has more operands here than there, or may be a part of an array.
+_LOOKED_INTO = {"slice", "squeeze", "checkpoint", "remat", "remat2"}
 
 # The parameters of a call by `jit` that is nothing but its jaxpr, with what they must be.
 _PLAIN = {"keep_unused": (False,), "compiler_options_kvs": ((),)}
@@ -81,6 +87,7 @@ class Program:
     outputs: list[Atom] = field(default_factory=list)
     starts: dict[tuple[int, ...], tuple[Number, ...]] = field(default_factory=dict)
     known: Known = field(default_factory=Known)
+    plain: dict[tuple[int, ...], tuple[bool, list[Any]]] = field(default_factory=dict)
     rematted: dict[int, tuple[Any, list[bool], Skeleton]] = field(default_factory=dict)
     views: dict[int, Operation] = field(default_factory=dict)  # what are parts of arrays, and how they are made
 
@@ -112,35 +119,50 @@ def flat(jaxpr: Any) -> Program:
 
 
 def _read(program: Program, jaxpr: Any, known: dict[Any, Atom], call: Call | None = None) -> list[Atom]:
-    """Append the operations of a jaxpr; its results."""
+    """Append the operations of a jaxpr; its results. It runs for every equation of a trace, so it asks for little."""
     numbers: dict[int, Number] = {}
+    avals, operations = program.avals, program.operations
 
     def atom(each: Any) -> Atom:
-        if not hasattr(each, "val"):
+        if type(each) is not Literal:
             return known[each]
         if id(each) not in numbers:
             numbers[id(each)] = Number(each.val, each.aval)
         return numbers[id(each)]
 
     for equation in jaxpr.eqns:
-        given = [atom(each) for each in equation.invars]
-        if is_plain_call(equation):
+        given = [known[each] if type(each) is Var else atom(each) for each in equation.invars]
+        name = equation.primitive.name
+        if name in _CALLS and _is_plain(program, equation):
             inner, consts = opened(equation.params["jaxpr"])
             bound: dict[Any, Atom] = dict(zip(inner.invars, given, strict=True))
             bound.update((v, Number(c, v.aval)) for v, c in zip(inner.constvars, consts, strict=True))
             known.update(zip(equation.outvars, _read(program, inner, bound, Call(equation, call)), strict=True))
             continue
-        outputs = tuple(program.value(variable.aval) for variable in equation.outvars)
-        known.update(zip(equation.outvars, outputs, strict=True))
-        if is_plain_slice(equation):
-            given += _starts(program, equation.params["start_indices"])
+        first = len(avals)
+        for value, variable in enumerate(equation.outvars, first):
+            avals.append(variable.aval)
+            known[variable] = value
+        outputs = tuple(range(first, len(avals)))
         inside = None
-        if is_remat(equation):
-            equation, given, inside = _rematted(program, equation, given)
-        program.operations.append(Operation(equation, tuple(given), outputs, inside, call))
-        if is_view(equation):
-            program.views[outputs[0]] = program.operations[-1]
+        if name in _LOOKED_INTO:
+            if is_plain_slice(equation):
+                given += _starts(program, equation.params["start_indices"])
+            elif is_remat(equation):
+                equation, given, inside = _rematted(program, equation, given)
+        operations.append(Operation(equation, tuple(given), outputs, inside, call))
+        if name in _LOOKED_INTO and is_view(equation):
+            program.views[outputs[0]] = operations[-1]
     return [atom(each) for each in jaxpr.outvars]
+
+
+def _is_plain(program: Program, equation: Any) -> bool:
+    """`is_plain_call`, asked once for all equations that have the same parameters."""
+    said = [equation.ctx, *equation.params.values()]
+    key = tuple(map(id, said))
+    if key not in program.plain:
+        program.plain[key] = is_plain_call(equation), said  # which live, so that no others have their identity
+    return program.plain[key][0]
 
 
 def is_plain_slice(equation: Any) -> bool:
@@ -194,7 +216,7 @@ def _number(constant: Constant) -> Number:
 
 def is_plain_call(equation: Any) -> bool:
     """Whether an equation computes what the jaxpr of a `jit` does and says nothing else: no donation, no placement."""
-    if equation.primitive.name not in ("jit", "pjit") or not is_own(equation.primitive):
+    if equation.primitive.name not in _CALLS or not is_own(equation.primitive):
         return False
     params = equation.params
     inner, consts = opened(params["jaxpr"])
@@ -232,9 +254,14 @@ def _drop_dead(program: Program) -> None:
             needed[atom] = 1
     kept = []
     for operation in reversed(program.operations):
-        if operation.equation.effects or any(needed[output] for output in operation.outputs):
-            kept.append(operation)
-            for atom in operation.inputs:
-                if type(atom) is int:
-                    needed[atom] = 1
+        for output in operation.outputs:
+            if needed[output]:
+                break
+        else:
+            if not operation.equation.effects:
+                continue
+        kept.append(operation)
+        for atom in operation.inputs:
+            if type(atom) is int:
+                needed[atom] = 1
     program.operations = kept[::-1]

@@ -5,8 +5,9 @@ neither side. There are fewer of them than the sequence has elements, and each o
 that is the longest at its place, under one of two orders of the alphabet (Bannai et al., "The runs theorem", SIAM
 Journal on Computing 46, 2017). The longest Lyndon word from each place on ends where the next smaller suffix begins.
 
-Suffixes are ranked by doubling prefixes (Karp, Miller and Rosenberg, 1972), and the same ranks say how far two places
-agree: everything is an operation on whole arrays but the search for the next smaller one.
+Suffixes are ranked by longer and longer prefixes (Karp, Miller and Rosenberg, 1972), each of as many of the last ones as
+fit in a machine word; the same ranks say how far two places agree. Everything is an operation on whole arrays but the
+search for the next smaller one.
 """
 
 from typing import NamedTuple
@@ -32,7 +33,7 @@ def repetitions(sequence: Numbers, least: int = 2) -> list[Repetition]:
         return []
     levels = _ranks(sequence)
     starts, stops = [], []
-    for ranks in (levels[-1], _ranks(sequence.max() - sequence)[-1]):
+    for ranks in (levels[-1].ranks, _ranks(sequence.max() - sequence)[-1].ranks):
         starts.append(np.arange(length))
         stops.append(_next_smaller(ranks))
     first, second = np.concatenate(starts), np.concatenate(stops)
@@ -43,17 +44,30 @@ def repetitions(sequence: Numbers, least: int = 2) -> list[Repetition]:
     return [Repetition(*map(int, row)) for row in found]
 
 
-def _ranks(sequence: Numbers) -> list[Numbers]:
-    """The ranks of all stretches of 1, 2, 4, ... elements, up to the length from which all are different."""
+class _Level(NamedTuple):
+    """The ranks of all stretches of one size, `times` of which make the next."""
+
+    size: int
+    ranks: Numbers
+    times: int
+
+
+def _ranks(sequence: Numbers) -> list[_Level]:
+    """The ranks of all stretches of 1, n, n * n, ... elements, up to the size from which all are different."""
     length = len(sequence)
+    bits = (length + 1).bit_length()
+    times = 63 // bits
     ranks = np.unique(sequence, return_inverse=True)[1].astype(np.int64).reshape(-1)
-    levels, size = [ranks], 1
+    levels, size = [_Level(1, ranks, times)], 1
     while ranks.max() + 1 < length:
-        after = np.zeros(length, np.int64)
-        after[: length - size] = ranks[size:] + 1  # what ends sooner is smaller
-        ranks = np.unique(ranks * (length + 1) + after, return_inverse=True)[1].astype(np.int64).reshape(-1)
-        levels.append(ranks)
-        size *= 2
+        joined = ranks
+        for at in range(1, times):
+            after = np.zeros(length, np.int64)
+            after[: max(length - at * size, 0)] = ranks[at * size :] + 1  # what ends sooner is smaller
+            joined = (joined << bits) | after
+        ranks = np.unique(joined, return_inverse=True)[1].astype(np.int64).reshape(-1)
+        size *= times
+        levels.append(_Level(size, ranks, times))
     return levels
 
 
@@ -69,25 +83,27 @@ def _next_smaller(ranks: Numbers) -> Numbers:
     return np.array(found)
 
 
-def _agree(levels: list[Numbers], first: Numbers, second: Numbers, length: int) -> Numbers:
+def _agree(levels: list[_Level], first: Numbers, second: Numbers, length: int) -> Numbers:
     """How many elements from two places on are equal."""
     agreed = np.zeros(len(first), np.int64)
-    for level in range(len(levels) - 1, -1, -1):
-        left, right = first + agreed, second + agreed
-        inside = right < length
-        equal = np.zeros(len(first), bool)
-        equal[inside] = levels[level][left[inside]] == levels[level][right[inside]]
-        agreed[equal] += 1 << level
+    for size, ranks, times in reversed(levels):
+        for _ in range(times - 1):
+            left, right = first + agreed, second + agreed
+            inside = right < length
+            equal = np.zeros(len(first), bool)
+            equal[inside] = ranks[left[inside]] == ranks[right[inside]]
+            agreed[equal] += size
     return agreed
 
 
-def _agree_before(levels: list[Numbers], first: Numbers, second: Numbers) -> Numbers:
+def _agree_before(levels: list[_Level], first: Numbers, second: Numbers) -> Numbers:
     """How many elements before two places are equal, backwards."""
     agreed = np.zeros(len(first), np.int64)
-    for level in range(len(levels) - 1, -1, -1):
-        left, right = first - agreed - (1 << level), second - agreed - (1 << level)
-        inside = left >= 0
-        equal = np.zeros(len(first), bool)
-        equal[inside] = levels[level][left[inside]] == levels[level][right[inside]]
-        agreed[equal] += 1 << level
+    for size, ranks, times in reversed(levels):
+        for _ in range(times - 1):
+            left, right = first - agreed - size, second - agreed - size
+            inside = left >= 0
+            equal = np.zeros(len(first), bool)
+            equal[inside] = ranks[left[inside]] == ranks[right[inside]]
+            agreed[equal] += size
     return agreed

@@ -45,22 +45,23 @@ class Signatures:
 
     def of(self, program: Program) -> list[int]:
         """The number of each operation."""
-        return [self._operation(program, operation) for operation in program.operations]
+        avals = [self.aval(aval) for aval in program.avals]
+        return [self._operation(avals, operation) for operation in program.operations]
 
-    def _operation(self, program: Program, operation: Operation) -> int:
+    def _operation(self, avals: list[int], operation: Operation) -> int:
         equation = operation.equation
         try:
             params = self._parameters(equation, operation)
         except NotUnderstood:
             return self._number(object())
-        number = self._dtype if equation.primitive.name in _ANY_SHAPE else self.aval
-        avals = program.avals
-        inputs = [number(avals[atom] if isinstance(atom, int) else atom.aval) for atom in operation.inputs]
-        outputs = [self.aval(avals[value]) for value in operation.outputs]
+        inputs = [avals[atom] if type(atom) is int else self.aval(atom.aval) for atom in operation.inputs]  # type: ignore[union-attr]
+        outputs = [avals[value] for value in operation.outputs]
         if self._references and not self._references.isdisjoint((*inputs, *outputs)):
             return self._number(object())  # what may be written to is no value: it can be neither carried nor stacked
         if id(equation.ctx) not in self._contexts:  # one object for all that are equal
             self._contexts[id(equation.ctx)] = equation.ctx
+        if equation.primitive.name in _ANY_SHAPE:
+            inputs = [self._dtypes[number] for number in inputs]
         return self._number((id(equation.primitive), id(equation.ctx), params, tuple(inputs), tuple(outputs)))
 
     def aval(self, aval: Any) -> int:
@@ -71,16 +72,9 @@ class Signatures:
             known = self._number(("aval", type(strong), strong))
             if "Ref" in type(aval).__name__:
                 self._references.add(known)
+            self._dtypes[known] = self._number(("dtype", getattr(aval, "dtype", None)))
             self.alive.append(aval)
             self._avals[id(aval)] = known
-        return known
-
-    def _dtype(self, aval: Any) -> int:
-        known = self._dtypes.get(id(aval))
-        if known is None:
-            known = self._number(("dtype", type(aval.dtype), aval.dtype))
-            self.alive.append(aval)
-            self._dtypes[id(aval)] = known
         return known
 
     def _number(self, key: Hashable) -> int:

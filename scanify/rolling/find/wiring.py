@@ -8,7 +8,6 @@ The first repetition may take from outside what the others carry.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 from scanify.nn.trees.leaves import varying
 from scanify.rolling.find.program import Atom, Number, Program
@@ -58,11 +57,6 @@ class Wires:
             if type(atom) is int:
                 self.last_use[atom] = len(program.operations)
 
-    @cached_property
-    def bytes(self) -> list[int]:
-        """The size of each value; of one that has no size (a token, a mutable array) more than any other."""
-        return [_bytes(aval) for aval in self.program.avals]
-
     def cuts(self, start: int, stop: int, period: int) -> list[int]:
         """Where to begin a repetition of a stretch that has a period: the places at which the least is carried, first.
 
@@ -80,8 +74,9 @@ class Wires:
         for value, use in reach.items():
             first, last = max(made[value] + 1, start + period), min(use, start + 2 * period - 1)
             if first <= last:
-                crossing[first - start] += self.bytes[value] + 1
-                crossing[last - start + 1] -= self.bytes[value] + 1
+                size = _bytes(self.program.avals[value]) + 1
+                crossing[first - start] += size
+                crossing[last - start + 1] -= size
         cost, costs = sum(crossing[:period]), []
         for at in range(period, 2 * period):
             cost += crossing[at]
@@ -188,6 +183,7 @@ class Wires:
 
 
 def _bytes(aval: object) -> int:
+    """The size of a value; of one that has no size (a token, a mutable array) more than any other."""
     size, dtype = getattr(aval, "size", None), getattr(aval, "dtype", None)
     if size is None or dtype is None:
         return 1 << 40
