@@ -1,4 +1,4 @@
-"""Calls by `jit` that are made again, so that gradients are summed in the order in which they were."""
+"""Gradients are summed in the order in which they were: calls are made again, rows are taken apart at once."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +9,7 @@ import pytest
 
 import scanify
 from scanify.rolling.scans import plan
+from scanify.rolling.scans.emit import Rows
 from scanify.verify.proof.attempt import proof_of
 from tests.reroll.programs import lengths
 from tests.reroll.test_wires import LIST, N, W, X
@@ -61,6 +62,15 @@ def around_some(layers: Any, x: Any) -> Any:
     return x
 
 
+def kept(layers: Any, x: Any) -> Any:
+    found = []
+    for layer in layers:
+        y = jnp.cos(x)
+        found.append(y * 2)
+        x = jnp.tanh(layer["w"] @ (x - y) + layer["b"]) + jnp.exp(y)
+    return x + sum(jnp.sin(each) for each in found)
+
+
 def gradients(f: Callable[..., Any], *args: Any) -> Any:
     """The program of the gradient with respect to the last argument."""
     total = lambda *args: jnp.sum(f(*args) ** 2)  # noqa: E731
@@ -91,6 +101,12 @@ def test_gradients_are_summed_as_they_were(f: Callable[..., Any], params: Any) -
 def test_this_would_see_another_order(f: Callable[..., Any], params: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "called", lambda *given: {})
     assert not proved(f, params, X)
+
+
+def test_rows_are_taken_apart_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert proved(kept, LIST, X)
+    monkeypatch.setattr(Rows, "row", lambda self, at: self.array[at])
+    assert not proved(kept, LIST, X)
 
 
 def names(jaxpr: Any) -> list[str]:

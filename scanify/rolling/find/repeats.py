@@ -5,7 +5,7 @@ neither side. There are fewer of them than the sequence has elements, and each o
 that is the longest at its place, under one of two orders of the alphabet (Bannai et al., "The runs theorem", SIAM
 Journal on Computing 46, 2017). The longest Lyndon word from each place on ends where the next smaller suffix begins.
 
-Suffixes are ranked by longer and longer prefixes (Karp, Miller and Rosenberg, 1972), each of as many of the last ones as
+Suffixes are ranked by longer and longer prefixes (Karp, Miller and Rosenberg, 1972), each of as many shorter ones as
 fit in a machine word; the same ranks say how far two places agree. Everything is an operation on whole arrays but the
 search for the next smaller one.
 """

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import jax
+import numpy as np
 
 from scanify.jaxpr.reading.calls import opened
 from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
@@ -23,11 +25,32 @@ from scanify.rolling.scans.plan import Plan, Scan
 Policy = ScanCheckpointPolicy | None
 
 
+class Rows:
+    """What a scan gave, of which some rows are read: they are taken apart where the first of them is.
+
+    All at once: the gradient of that is one array of their gradients, where that of each row alone is an array of zeros
+    but for it, and those would be summed.
+    """
+
+    def __init__(self, array: Any, several: bool) -> None:
+        self.array, self.several = array, several and isinstance(array.dtype, np.dtype)
+
+    def row(self, at: int) -> Any:
+        """One of them."""
+        return self.parts[at] if self.several else self.array[at]
+
+    @cached_property
+    def parts(self) -> list[Any]:
+        """Each row."""
+        parts = jax.lax.split(self.array, [1] * self.array.shape[0])
+        return [jax.lax.squeeze(part, [0]) for part in parts]
+
+
 @dataclass(frozen=True, eq=False)
 class Row:
-    """A value that is a row of what a scan gave: it is taken out where it is read."""
+    """A value that is a row of what a scan gave."""
 
-    rows: Any
+    rows: Rows
     at: int
 
 
@@ -91,7 +114,7 @@ class _Run:
             return atom
         value = self.values[atom]
         if isinstance(value, Row):
-            value = self.values[atom] = value.rows[value.at]
+            value = self.values[atom] = value.rows.row(value.at)
         elif isinstance(value, Operation):
             (value,) = bind(value, [self.read(each) for each in value.inputs])
             self.values[atom] = value
@@ -142,8 +165,9 @@ class _Run:
             self.values[value(place, wired.count - 1)] = carry[slot]
         for place, rows in zip(scan.body.kept, ys, strict=True):
             self.stacked[tuple(value(place, each) for each in range(wired.count))] = rows
+            apart = Rows(rows, len(scan.roll.kept[place]) > 1)
             for repetition in scan.roll.kept[place]:
-                self.values[value(place, repetition)] = Row(rows, repetition)
+                self.values[value(place, repetition)] = Row(apart, repetition)
 
     def _with_scans_inside(self, at: int) -> Operation:
         """An operation whose sub-programs have their repetitions as scans, where they are planned to."""
