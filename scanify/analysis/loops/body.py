@@ -190,6 +190,17 @@ def _stands_in(loop: Loop, place: Place) -> bool:
     return place.path == loop.place.path and span.start <= place.span.start < span.end
 
 
+def _is_own_variable(run: Interpreter, effect: Effect) -> bool:
+    """Whether a method of a module of Flax NNX writes to a variable of its object: `self.mean.value = ...`, or
+    `self.mean[...] = ...`. A scan gives such a variable back; to one of an object beside the layers it is an error."""
+    meaning = run.index.resolve(effect.module, effect.inside.rpartition(".")[0]) if "." in effect.inside else None
+    if not effect.what.startswith("self.") or not run.classes.is_nnx(meaning):
+        return False
+    subscripts = (each for each in nodes_in(effect.node) if isinstance(each, ast.Subscript))
+    whole = any(isinstance(each.slice, ast.Constant) and each.slice.value is Ellipsis for each in subscripts)
+    return effect.what.endswith(".value") if effect.act is Act.WRITE else whole
+
+
 def _judge(run: Interpreter, loop: Loop, body: Body, effect: Effect, clock: int, ys: frozenset[str]) -> None:
     fresh = run.is_fresh(effect.born, clock)
     inside = f"`{effect.inside}` has a side effect: " if effect.inside and not _stands_in(loop, effect.place) else ""
@@ -212,6 +223,8 @@ def _judge(run: Interpreter, loop: Loop, body: Body, effect: Effect, clock: int,
             if root not in ys and root != loop.appends_to:
                 reason = f"{what} keeps a value of every layer in a way that a scan cannot give back"
                 body.problems.append(("SCN206", reason, effect.place))
+        case Act.WRITE | Act.COLLECT if _is_own_variable(run, effect):
+            body.oblige(f"{what} in `{effect.inside}` is a variable of a layer, and of no object beside the layers")
         case Act.WRITE | Act.COLLECT:
             reason = f"{what} changes an object that lives outside of the loop"
             body.problems.append(("SCN207", inside + reason, effect.place))

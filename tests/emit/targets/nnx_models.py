@@ -23,6 +23,16 @@ BLOCKS = {
     def __call__(self, x):
         return x + self.dropout(self.norm(nnx.gelu(self.linear(x))))
 """,
+    "counting": """
+        self.linear = nnx.Linear(dim, dim, rngs=rngs)
+        self.count = nnx.Variable(jnp.zeros((), jnp.int32))
+        self.last = nnx.Variable(jnp.zeros((2, dim)))
+
+    def __call__(self, x):
+        self.count[...] += 1
+        self.last[...] = x
+        return x + self.linear(x) * self.count[...]
+""",
 }
 
 LOOP = """

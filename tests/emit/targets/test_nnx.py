@@ -10,7 +10,7 @@ from scanify.emit import rewrite_texts
 from scanify.errors import CheckFailed
 from scanify.pipeline import Project, rewrite_sources
 from tests.emit.targets.models import PLAIN, reason, rewritten
-from tests.emit.targets.nnx_models import LOOP, model
+from tests.emit.targets.nnx_models import BLOCKS, LOOP, model
 
 TEXT = model("dropout")
 
@@ -126,3 +126,38 @@ def test_another_module_that_the_loop_calls_makes_it_unsafe(tmp_path: Path) -> N
     outcome = rewrite_sources(Project.load([path]), target="nnx")
     (plan,) = outcome.held
     assert "no variable that the layers in `self.layers` write to is one of `self`, too" in plan.obligations
+
+
+WRITES = {
+    "self.count[...] += 1": None,
+    "self.count.value = self.count.value + 1": None,
+    "self.calls += 1": "`self.calls` changes an object that lives outside of the loop",
+    "self.seen.append(x)": "`self.seen",
+}
+
+
+@pytest.mark.parametrize("statement", WRITES)
+def test_a_layer_may_write_to_its_own_variables(statement: str, tmp_path: Path) -> None:
+    block = BLOCKS["dense"].replace("return x +", f"{statement}\n        return x +")
+    block = block.replace(
+        "self.norm =", "self.count = nnx.Variable(jnp.zeros(()))\n        self.calls = 0\n        self.norm ="
+    )
+    block = block.replace("self.norm =", "self.seen = []\n        self.norm =", 1)
+    path = tmp_path / "model.py"
+    path.write_text(model(block))
+    outcome = rewrite_sources(Project.load([path]), target="nnx")
+    said = WRITES[statement]
+    if said is None:
+        (plan,) = outcome.held
+        assert any("is a variable of a layer" in each for each in plan.obligations)
+    else:
+        (loop,) = outcome.refused
+        assert said in loop.reason
+
+
+def test_layers_may_share_what_makes_their_arrays(tmp_path: Path) -> None:
+    block = BLOCKS["dense"].replace("nnx.initializers.normal(0.5)", "INIT")
+    text = model(block).replace("class Block", "INIT = jax.nn.initializers.normal(0.5)\n\n\nclass Block")
+    after, outcome = rewritten(text, tmp_path, "nnx")
+    assert outcome.applied
+    assert "scan_layers(apply_layer" in after

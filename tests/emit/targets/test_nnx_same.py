@@ -74,7 +74,7 @@ def trained(text: str, *, train: bool = True) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize(
     ("block", "remat"),
-    [("dense", "full"), ("dropout", "none"), ("statistics", "full"), ("statistics", "dots")],
+    [("dense", "full"), ("dropout", "none"), ("statistics", "full"), ("statistics", "dots"), ("counting", "full")],
 )
 def test_training_gives_what_the_loop_gives(block: str, remat: str) -> None:
     text = model(block)
