@@ -166,7 +166,7 @@ class TestFilesInOrder:
             ("like.py:case", "takes a module, as a case does: name the file of the model with --model FILE"),
             ("like.py:needs_weights", "could not be run without weights"),
             ("like.py:two", "expected a function without arguments, or a case; it is two(a, b)"),
-            ("like.py:missing", "expected a function, got None"),
+            ("like.py:missing", "like.py has no function 'missing'; it has like, case, needs_weights, two"),
             ("gone.py:like", "does not exist"),
         ],
     )

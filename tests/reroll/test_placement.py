@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import pytest
+from jax.experimental.layout import Layout, with_layout_constraint
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 import scanify
@@ -101,3 +102,32 @@ def test_constraints_that_are_made_for_each_layer() -> None:
         return x
 
     assert rolled(layers, LIST, XS[0]) == [N - 1]  # from the first constraint on types have the mesh
+
+
+def by_layout(other: int | None) -> Callable[..., Any]:
+    def layers(layers: Any, x: Any) -> Any:
+        for at, layer in enumerate(layers):
+            order = (0, 1) if at == other else (1, 0)
+            x = with_layout_constraint(dense(x, **layer), Layout(major_to_minor=order))
+        return x
+
+    return layers
+
+
+def by_sharding(other: int | None) -> Callable[..., Any]:
+    places = [NamedSharding(mesh(AxisType.Auto), PartitionSpec(*axes)) for axes in ((None, "d"), ("d",))]
+
+    def layers(layers: Any, x: Any) -> Any:
+        for at, layer in enumerate(layers):
+            x = jax.lax.with_sharding_constraint(dense(x, **layer), places[at == other])
+        return x
+
+    return layers
+
+
+@pytest.mark.parametrize("f", [by_layout, by_sharding])
+def test_a_constraint_of_one_layer_sets_it_apart(f: Callable[..., Any]) -> None:
+    x = jnp.tile(XS, (4, 1))
+    alike, apart = (jax.make_jaxpr(scanify.reroll(f(other), min_layers=3))(LIST * 2, x) for other in (None, N))
+    assert max(lengths(alike)) >= 2 * N - 1
+    assert lengths(apart) and max(lengths(apart)) <= N

@@ -28,7 +28,7 @@ def stack_trees(trees):
     def outline(path, leaf):
         if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
             where = jax.tree_util.keystr(path)
-            raise ValueError(f"expected arrays alone, got {leaf!r} at {where!r}; close over it")
+            raise ValueError(f"expected arrays, got {leaf!r} at {where}")
         return leaf.shape, str(leaf.dtype), getattr(leaf, "weak_type", False)
 
     def outlined(tree):

@@ -69,12 +69,8 @@ class _Maker:
             operand: self._slot(place, self.wired.outside[operand][0]) for operand, place in self.wired.carried.items()
         }
         column_of = self._differing()
-        last = [self.wired.count - 1]
         for place, repetitions in roll.kept.items():
-            if repetitions == last and isinstance(getattr(self._aval(place), "dtype", None), np.dtype):
-                self.body.carried[place] = self._final(place)
-            else:
-                self.body.kept.append(place)
+            self._keep(place, set(repetitions))
         self._fill(slot_of, column_of)
 
     def _aval(self, place: Place) -> Any:
@@ -88,10 +84,17 @@ class _Maker:
         slots.append(Slot(place, first, self._aval(place)))
         return len(slots) - 1
 
-    def _final(self, place: Place) -> int:
-        """Where the last value of a place is carried to, which nothing may read before the end."""
+    def _keep(self, place: Place, repetitions: set[int]) -> None:
+        """What is read after the scan: the last value from where it is carried, what others are read of is stacked."""
+        last = self.wired.count - 1
         known = [at for at, slot in enumerate(self.body.slots) if slot.place == place]
-        return known[0] if known else self._slot(place, None)
+        is_array = isinstance(getattr(self._aval(place), "dtype", None), np.dtype)
+        if known and last in repetitions:
+            self.body.carried[place] = known[0]
+        elif repetitions == {last} and is_array:
+            self.body.carried[place] = self._slot(place, None)  # nothing may read it before the end
+        if repetitions != {last} or place not in self.body.carried:
+            self.body.kept.append(place)
 
     def _differing(self) -> dict[Operand, int]:
         """The columns of operands that are not the same in all repetitions."""

@@ -167,7 +167,7 @@ class _Run:
             self.stacked[tuple(value(place, each) for each in range(wired.count))] = rows
             apart = Rows(rows, len(scan.roll.kept[place]) > 1)
             for repetition in scan.roll.kept[place]:
-                self.values[value(place, repetition)] = Row(apart, repetition)
+                self.values.setdefault(value(place, repetition), Row(apart, repetition))  # the last may be carried
 
     def _with_scans_inside(self, at: int) -> Operation:
         """An operation whose sub-programs have their repetitions as scans, where they are planned to."""
