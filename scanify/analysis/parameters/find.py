@@ -86,6 +86,6 @@ def _judged(fact: LoopFact, use: Use) -> LoopFact:
             problems.append(("SCN208", text, fact.loop.module.place(node), remedy))
     if use.walked is not None:
         module, walk = use.walked
-        text = f"`{module.code(walk)}` walks a dict of an element in its own order, and a scan sorts its keys"
+        text = f"`{module.code(walk)}` walks a dict in its own order, and a scan sorts its keys"
         problems.append(("SCN213", text, module.place(walk), "sort what is walked, as `sorted(p.items())` does"))
     return replace(fact, problems=tuple(problems))

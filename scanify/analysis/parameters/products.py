@@ -18,7 +18,8 @@ from scanify.analysis.lower.loop import Loop, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.classes import dotted
 
-ELEMENT, CARRY = 1, 2
+ELEMENT, CARRY, BESIDE, NAMES = 1, 2, 4, 8  # what is of the element, of the carry, walked beside; names of a dict
+_SCANNED = ELEMENT | CARRY | BESIDE
 _DEEPEST = 6
 _PRODUCTS = (ast.MatMult, ast.Mult, ast.Div)
 _CONTRACTIONS = frozenset(
@@ -31,6 +32,7 @@ _NO_VALUES = frozenset("len range isinstance print zeros ones full empty eye ara
 _OF_ARRAYS = frozenset(
     "astype reshape transpose dot sum mean get items keys values at conj copy squeeze ravel swapaxes _asdict".split()
 )
+_OF_NAMES = frozenset("list tuple iter".split())
 _RANDOM = re.compile(r"(^|\.)(random|jr)\.")
 Flags = dict[str, int]
 
@@ -49,7 +51,12 @@ def use_of(index: Index, loop: Loop, walk: Walk, carry: Sequence[str]) -> Use:
     elements = set(target_names(walk.target))
     if _calls_element(loop, elements):
         return Use(False)
-    flags = {**dict.fromkeys(carry, CARRY), **dict.fromkeys(elements, ELEMENT)}
+    beside = [name for other in loop.walks for name in target_names(other.target)]
+    flags = {
+        **dict.fromkeys(beside, BESIDE),
+        **dict.fromkeys(carry, CARRY),
+        **dict.fromkeys(elements, ELEMENT),
+    }
     seen = _Follow(index)
     seen.statements(_At(loop.module, flags, _functions_around(loop), 0), loop.body)
     return Use(seen.product and not seen.step, seen.walked)
@@ -148,6 +155,11 @@ class _Follow:
                 return self._call(at, node)
             case ast.Lambda():
                 return self.of(at, node.body)
+            case ast.Subscript(value=whole, slice=place):
+                taken, by = self.of(at, whole), self.of(at, place)
+                if taken & _SCANNED and by & NAMES:
+                    self.walked = self.walked or (at.module, node)
+                return taken | by
             case _:
                 found = 0
                 for part in ast.iter_child_nodes(node):
@@ -167,7 +179,7 @@ class _Follow:
             owner = self.of(at, call.func if isinstance(call.func, ast.Call) else call.func.value)
         name = (dotted(call.func) or getattr(call.func, "attr", "") or "").rpartition(".")[2]
         self.step = self.step or name in _STEPS
-        if name in ("items", "keys", "values") and owner & ELEMENT:
+        if name in ("items", "keys", "values") and owner & _SCANNED:
             self.walked = self.walked or (at.module, call)
         values = [*given, *(flag for _, flag in named)]
         function = self._function(at.module, call.func, at.local)
@@ -180,7 +192,7 @@ class _Follow:
         found = owner
         for value in values:
             found |= value
-        return found
+        return found | (NAMES if name in _OF_NAMES and found & _SCANNED else 0)
 
     def _function(
         self, module: Module, node: ast.expr, local: Mapping[str, ast.AST], deep: int = 0
@@ -256,7 +268,7 @@ class _Follow:
 
     def _names_of(self, at: _At, target: ast.expr, body: Sequence[ast.AST]) -> None:
         """Note a walk through the names of a dict: `for name in p: x = x @ p[name]`."""
-        if not isinstance(target, ast.Name) or not at.flags.get(target.id, 0) & ELEMENT:
+        if not isinstance(target, ast.Name) or not at.flags.get(target.id, 0) & _SCANNED:
             return
         for each in (part for one in body for part in ast.walk(one)):
             if isinstance(each, ast.Subscript) and isinstance(each.slice, ast.Name) and each.slice.id == target.id:
@@ -266,8 +278,8 @@ class _Follow:
         """Note a product of something of the element and something of the carry, not of the same with itself."""
         for at, one in enumerate(sides):
             for other in sides[at + 1 :] if is_product else ():
-                both = one | other
-                self.product = self.product or (both == ELEMENT | CARRY and one != other)
+                mine, others = one & (ELEMENT | CARRY), other & (ELEMENT | CARRY)
+                self.product = self.product or (mine | others == ELEMENT | CARRY and mine != others)
 
 
 def _unsorted(call: ast.Call, given: ast.expr) -> ast.expr:

@@ -33,6 +33,59 @@ REFUSED = {
         "SCN213",
         "sorts its keys",
     ),
+    "the first name of a dict is taken": (
+        """
+    for p in params["layers"]:
+        names = list(p)
+        x = x @ p[names[0]]
+    return x
+""",
+        "SCN213",
+        "sorts its keys",
+    ),
+    "a dict is carried and walked": (
+        """
+    state = {"x": x, "a": x}
+    for p in params["layers"]:
+        for name, v in state.items():
+            x = x * v @ p["w"]
+        state = {"x": x, "a": state["x"]}
+    return state
+""",
+        "SCN213",
+        "sorts its keys",
+    ),
+    "a dict that is walked beside the layers is walked": (
+        """
+    for p, cache in zip(params["layers"], params["caches"]):
+        x = x @ p["w"]
+        for name, v in cache.items():
+            x = jnp.tanh(x * v)
+    return x
+""",
+        "SCN213",
+        "sorts its keys",
+    ),
+    "random numbers of numpy are drawn": (
+        """
+    for p in params["layers"]:
+        x = x @ p["w"] * np.random.normal()
+    return x
+""",
+        "SCN207",
+        "side effect",
+    ),
+    "an element is compared with the last one": (
+        """
+    for p in params["layers"]:
+        x = x @ p["w"]
+        if p is not params["layers"][-1]:
+            x = jnp.tanh(x)
+    return x
+""",
+        "SCN208",
+        "object identity",
+    ),
     "the last layer is another one": (
         """
     for i, (w, b) in enumerate(params):
@@ -100,7 +153,7 @@ REFUSED = {
 @pytest.mark.parametrize("what", REFUSED)
 def test_it_is_refused_with_its_reason(what: str, tmp_path: Path) -> None:
     body, rule, said = REFUSED[what]
-    text = f"{HEAD}\n\ndef apply(params, x, stop=False):{body}"
+    text = f"{HEAD}import numpy as np\n\n\ndef apply(params, x, stop=False):{body}"
     after, outcome = rewritten(text, tmp_path, "lax")
     found = [loop for loop in outcome.analysis.loops if isinstance(loop, Refusal)]
     assert [loop.rule for loop in found] == [rule] and said in found[0].reason, outcome.analysis.loops
