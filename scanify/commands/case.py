@@ -56,7 +56,7 @@ def command(
         tell(f"scanify: no layer loop of {file} would be rewritten ({reasons}); name a class with --class", err=True)
         return Exit.FINDINGS
     proposals = _proposed(source.path, source.text, plans, classes, time_limit, memory_limit)
-    return _finish(proposals, output)
+    return _finish(proposals, source.text, output)
 
 
 def _check_paths(file: str, output: str | None, *, force: bool) -> None:
@@ -108,14 +108,17 @@ def _proposed(
         return propose(path, text, plans, classes=classes, limits=limits, notify=notify)
 
 
-def _finish(proposals: "Proposals", output: str | None) -> int:
-    """Print or write the cases, say what has none and why, and answer the exit code."""
+def _finish(proposals: "Proposals", source: str, output: str | None) -> int:
+    """Print or write the cases, say what has none and why and how one looks, and answer the exit code."""
+    from scanify.propose.skeleton import skeleton
     from scanify.propose.write import render
 
     folder = Path.cwd()
     for each in proposals.declined:
         head = f"no case for {each.cls or shown(proposals.target, folder)}: "
         tell(f"scanify: {head}" + "\n".join(each.reasons), err=True)
+        if each.cls:
+            tell(skeleton(source, each.cls), err=True)
     if not proposals.cases:
         return Exit.FINDINGS
     text = render(proposals.cases, shown(proposals.target, folder))

@@ -96,7 +96,7 @@ class TestNothingToPropose:
         assert run(["case", "tower.py", "-o", "cases.py"]) == Exit.FINDINGS
         assert (
             "no case for Tower: could not build Tower: parameter `tokenizer` of Tower has no default and type "
-            "Tokenizer is not known; write a case"
+            "Tokenizer is not known; write a case\ndef tower(module):\n    model = module.Tower("
         ) in capsys.readouterr().err
         assert not (folder / "cases.py").exists()
 
