@@ -7,7 +7,8 @@ def skeleton(text: str, cls: str) -> str:
     """A case for a class of a file, with `...` for what its author knows."""
     arguments = ", ".join(_argument(each) for each in _parameters(text, cls))
     name = cls.lower()
-    return f"def {name}(module):\n    model = module.{cls}({arguments or '...'})\n    return model, (...,)  # the call's arguments"
+    model = f"module.{cls}({arguments or '...'})"
+    return f"def {name}(module):\n    model = {model}\n    return model, (...,)  # the call's arguments"
 
 
 def _argument(name: str) -> str:
