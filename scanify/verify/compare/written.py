@@ -66,7 +66,7 @@ def _changed(container: Any, old: Contents) -> Any:
         if list(now) == list(old) and all(_same(now[key], old[key]) for key in old):
             return None
         if isinstance(container, dict):
-            return now
+            return _as_tree(now)
         other = {name: value for name, value in now.items() if name not in old or not _same(value, old[name])}
         other |= dict.fromkeys((f"{name} (gone)" for name in old.keys() - now.keys()), True)
         return other or None
@@ -76,6 +76,15 @@ def _changed(container: Any, old: Contents) -> Any:
     if now == old:
         return None
     return container.copy() if isinstance(container, np.ndarray | bytearray) else now
+
+
+def _as_tree(kept: dict[Any, Any]) -> Any:
+    """A dict as a pytree, whose keys are sorted: pairs where they have no order, as those of a registry of classes."""
+    try:
+        sorted(kept)
+    except TypeError:
+        return list(kept.items())
+    return kept
 
 
 def _same(now: Any, old: Any) -> bool:

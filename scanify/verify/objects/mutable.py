@@ -2,38 +2,59 @@
 
 Lists, dicts, sets, NumPy arrays and objects with attributes are looked into, wherever they are: in a field that is
 static, in an attribute of an object that is no pytree, in what a function closes over, in a class of the user's, or in
-the global variables of the user's modules that hold these. A function may bind anew what it closes over, an object may
-get another class, and a generator of random numbers has a state.
+the global variables of the user's modules that hold these. A function may bind anew what it closes over, and the
+attributes of modules that it names, an object may get another class, and a generator of random numbers has a state.
 """
 
 from __future__ import annotations
 
 import dis
 import functools
-import os
 import sys
-import sysconfig
 import types
+import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import equinox as eqx
 import jax
 import numpy as np
 
+from scanify.verify.objects.modules import Uses, is_users, modules_named, uses_of
 from scanify.verify.objects.states import behind, put_state, state
 from scanify.verify.objects.statics import cell_contents
 
 
 @dataclass(frozen=True, eq=False)
 class Rebound:
-    """The global variables of a module of the user's that a function binds anew."""
+    """Variables that can be bound anew, all or some: of a module, or those that a list or dict has as an object.
 
-    variables: dict[str, Any]
-    names: tuple[str, ...]
+    Those of a library's class are bound by way of the class.
+    """
+
+    variables: Mapping[str, Any]
+    names: tuple[str, ...] | None = None
+    owner: type | None = None
+
+    def held(self) -> dict[str, Any]:
+        if self.names is None:
+            return dict(self.variables)
+        return {name: self.variables[name] for name in self.names if name in self.variables}
+
+    def put(self, old: dict[str, Any]) -> None:
+        """Bind what was bound before."""
+        for name in self.held().keys() - old.keys():
+            if self.owner is not None:
+                delattr(self.owner, name)
+            else:
+                del cast("dict[str, Any]", self.variables)[name]
+        for name, held in old.items():
+            if self.owner is None:
+                cast("dict[str, Any]", self.variables)[name] = held
+            elif self.variables.get(name) is not held:
+                setattr(self.owner, name, held)
 
 
 Contents = list[Any] | dict[Any, Any] | set[Any] | bytes
@@ -47,8 +68,8 @@ _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: only classes of a class statement can be 
 _BIND = ("STORE_GLOBAL", "DELETE_GLOBAL")
 _BIND_GLOBALS = tuple(dis.opmap[name] for name in _BIND)
 _SLOTS_OF_NONE = frozenset({"__dict__", "__weakref__"})
-_HERE = str(Path(__file__).resolve().parents[2]) + os.sep
-_STANDARD = tuple(f"{os.path.realpath(sysconfig.get_path(name))}{os.sep}" for name in ("stdlib", "platstdlib"))
+# What keeps elements; an object of a class made of one of these can have attributes beside them.
+_COLLECTIONS = (list, dict, set, deque, bytearray, np.ndarray)
 
 
 def contents(value: Any) -> Contents | None:
@@ -61,8 +82,10 @@ def contents(value: Any) -> Contents | None:
         return set(value)
     if isinstance(value, bytearray):
         return bytes(value)
+    if isinstance(value, memoryview):
+        return None if value.readonly or not value.contiguous else value.tobytes()
     if isinstance(value, Rebound):
-        return {name: value.variables[name] for name in value.names if name in value.variables}
+        return value.held()
     if isinstance(value, np.ndarray):
         return value.ravel().tolist() if value.dtype.hasobject else value.tobytes()
     if isinstance(value, (*_LEAVES, types.MethodType)):
@@ -124,15 +147,16 @@ def put_back(value: Any, old: Contents) -> None:
     elif isinstance(value, np.ndarray):
         assert isinstance(old, bytes)
         value[...] = np.frombuffer(old, value.dtype).reshape(value.shape)
+    elif isinstance(value, memoryview):
+        assert isinstance(old, bytes)
+        value.cast("B")[:] = old
     elif isinstance(value, list | bytearray):
         value[:] = old
     elif isinstance(old, bytes):
         put_state(value, old)
     elif isinstance(value, Rebound):
         assert isinstance(old, dict)
-        for name in set(value.names) - old.keys():
-            value.variables.pop(name, None)
-        value.variables.update(old)
+        value.put(old)
     elif isinstance(value, deque | dict | set):
         value.clear()
         getattr(value, "extend" if isinstance(value, deque) else "update")(old)
@@ -166,7 +190,9 @@ def containers(parts: dict[str, Any]) -> list[tuple[str, Any, Contents]]:
 
 
 def _inside(value: Any, held: Contents | None) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, np.ndarray | bytearray):
+    if isinstance(value, _COLLECTIONS) and isinstance(kept := getattr(value, "__dict__", None), dict):
+        yield " (attributes)", Rebound(kept)
+    if isinstance(value, np.ndarray | bytearray | memoryview):
         yield from ((f"[{at}]", child) for at, child in enumerate(held if isinstance(held, list) else ()))
         return
     if isinstance(value, functools.partial):
@@ -179,10 +205,16 @@ def _inside(value: Any, held: Contents | None) -> Iterator[tuple[str, Any]]:
         yield "", value.__self__
     elif isinstance(value, types.FunctionType):
         yield from _of_function(value)
+    elif isinstance(value, types.BuiltinMethodType) and not isinstance(value.__self__, types.ModuleType):
+        yield "", value.__self__  # as of `log.append`
     elif isinstance(value, tuple | list | deque):
         yield from ((f"[{at}]", child) for at, child in enumerate(value))
-    elif isinstance(value, dict):
+    elif isinstance(value, dict | types.MappingProxyType):
         yield from ((f"[{key!r}]", child) for key, child in value.items())
+    elif isinstance(value, types.GeneratorType):
+        yield from _of_generator(value)
+    elif isinstance(value, weakref.ref):
+        yield "", value()
     elif isinstance(value, set | frozenset):
         yield from (("{}", child) for child in value)
     elif isinstance(value, eqx.Module):
@@ -190,7 +222,9 @@ def _inside(value: Any, held: Contents | None) -> Iterator[tuple[str, Any]]:
     else:
         yield from (("", child) for child in behind(value))
         yield from ((f".{name}", child) for name, child in (held if isinstance(held, dict) else {}).items())
-    if not isinstance(value, type):
+    if isinstance(value, type):  # a method that it inherits may write to what stands where that class does
+        yield from ((f" ({base.__qualname__})", base) for base in value.__bases__)
+    if type(value) is not type:
         yield f" ({type(value).__qualname__})", type(value)
 
 
@@ -200,21 +234,43 @@ def _of_function(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
         yield f".{name}", cell_contents(cell)
     yield ".__defaults__", function.__defaults__
     yield ".__kwdefaults__", function.__kwdefaults__
-    if is_users(function.__globals__):
-        bound = tuple(sorted(set(_bound_globals(code))))
-        if bound:
-            yield " (globals)", Rebound(function.__globals__, bound)
-        for name in _names(code):
-            held = function.__globals__.get(name)
-            if held is not None and not isinstance(held, types.ModuleType):
-                yield f" ({name})", held
+    yield from _named(code, function.__globals__)
 
 
-def _names(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for const in code.co_consts:
-        if isinstance(const, types.CodeType):
-            yield from _names(const)
+def _of_generator(generator: types.GeneratorType[Any, Any, Any]) -> Iterator[tuple[str, Any]]:
+    if generator.gi_frame is not None:
+        yield from ((f".{name}", held) for name, held in generator.gi_frame.f_locals.items())
+        yield from _named(generator.gi_code, generator.gi_frame.f_globals)
+
+
+def _named(code: types.CodeType, variables: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What code of the user's names: global variables, and those of modules and of classes of libraries."""
+    if not is_users(variables):
+        return
+    bound = tuple(sorted(set(_bound_globals(code))))
+    if bound:
+        yield " (globals)", Rebound(variables, bound)
+    uses = uses_of(code)
+    for name in uses.names:
+        held = variables.get(name)
+        if held is not None and not isinstance(held, types.ModuleType):
+            yield from _held(name, held, uses)
+    for place, module in modules_named(uses, variables):
+        users = is_users(vars(module))
+        if uses.stored:
+            yield f" (attributes of {place})", Rebound(vars(module), uses.stored)
+        if uses.by_text and users:
+            yield f" (attributes of {place})", Rebound(vars(module))
+        for name in uses.names:
+            held = vars(module).get(name)
+            if held is not None and (users or isinstance(held, type)):
+                yield from _held(f"{place}.{name}", held, uses)
+
+
+def _held(place: str, held: Any, uses: Uses) -> Iterator[tuple[str, Any]]:
+    yield f" ({place})", held
+    if uses.stored and isinstance(held, type) and held.__flags__ & _HEAP and _of_class(held) is None:
+        yield f" (attributes of {place})", Rebound(vars(held), uses.stored, held)
 
 
 def _bound_globals(code: types.CodeType) -> Iterator[str]:
@@ -260,21 +316,6 @@ def _is_in_users_module(value: type) -> bool:
     return module is not None and is_users(vars(module))
 
 
-def is_users(module_globals: dict[str, Any]) -> bool:
-    """Whether the global variables are those of a module that is no library's, nor Python's."""
-    file = module_globals.get("__file__")
-    if not isinstance(file, str):
-        return module_globals.get("__spec__") is None and module_globals.get("__name__") != "builtins"
-    return _is_users_file(file)
-
-
-@functools.lru_cache(4096)
-def _is_users_file(file: str) -> bool:
-    if any(f"{os.sep}{name}{os.sep}" in file for name in ("site-packages", "dist-packages")):
-        return False
-    return not os.path.realpath(file).startswith((_HERE, *_STANDARD))
-
-
 def _slots(kind: type) -> list[str]:
     found: list[str] = []
     for each in kind.__mro__:
@@ -294,5 +335,9 @@ def _set(value: Any, name: str, held: Any) -> None:
 
 
 def _unset(value: Any, name: str) -> None:
+    kept = getattr(value, "__dict__", None)
+    if isinstance(kept, dict) and name in kept:  # also of what is local to a thread
+        del kept[name]
+        return
     drop: Callable[..., None] = type.__delattr__ if isinstance(value, type) else object.__delattr__
     drop(value, name)

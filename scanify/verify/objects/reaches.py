@@ -7,7 +7,7 @@ import sys
 import types
 from collections.abc import Iterator
 
-from scanify.verify.objects.mutable import is_users
+from scanify.verify.objects.modules import codes, is_users
 
 # What gives all names of a place, or runs text, or looks at what called.
 _ALL_NAMES = frozenset({"globals", "locals", "vars", "dir", "eval", "exec", "__import__", "import_module"})
@@ -21,7 +21,7 @@ _BY_TEXT = frozenset({"getattr", "attrgetter", "methodcaller", "hasattr", "__dic
 
 def names(code: types.CodeType) -> Iterator[str]:
     """The global names and the attributes that code and the functions in it name."""
-    for each in _codes(code):
+    for each in codes(code):
         yield from each.co_names
 
 
@@ -29,19 +29,12 @@ def reads_unnamed(code: types.CodeType) -> bool:
     """Whether code may read anything of the process, or a module of the user's that it imports itself."""
     named = set(names(code))
     owned = any(owner in named and name in named for owner, name in _WITH_OWNER)
-    return owned or not named.isdisjoint(_EVERYTHING) or any(map(_imports_users, _codes(code)))
+    return owned or not named.isdisjoint(_EVERYTHING) or any(map(_imports_users, codes(code)))
 
 
 def takes_by_text(named: frozenset[str]) -> bool:
     """Whether code with these names may take an attribute that it does not name."""
     return not named.isdisjoint(_BY_TEXT)
-
-
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    yield code
-    for const in code.co_consts:
-        if isinstance(const, types.CodeType):
-            yield from _codes(const)
 
 
 def _imports_users(code: types.CodeType) -> bool:

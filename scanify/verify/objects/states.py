@@ -32,6 +32,12 @@ def _write_text(value: Any, old: tuple[Any, int]) -> None:
     value.seek(old[1])
 
 
+def _seek(value: Any, old: int | None) -> None:
+    if old is not None:
+        value.seek(old)
+
+
+_FILES = (io.TextIOWrapper, io.BufferedReader, io.BufferedRandom, io.FileIO)  # whose place is a state
 # By the classes of the objects: what reads the state, which can be pickled, and what puts it back.
 _STATES: tuple[tuple[tuple[type, ...], Callable[[Any], Any], Callable[[Any, Any], Any]], ...] = (
     ((random.Random,), lambda value: value.getstate(), lambda value, old: value.setstate(old)),
@@ -43,6 +49,7 @@ _STATES: tuple[tuple[tuple[type, ...], Callable[[Any], Any], Callable[[Any, Any]
     ((np.random.BitGenerator,), lambda value: value.state, lambda value, old: _set(value, old)),
     ((np.random.RandomState,), lambda value: value.get_state(), lambda value, old: value.set_state(old)),
     ((io.StringIO, io.BytesIO), _read_text, _write_text),
+    (_FILES, lambda value: None if value.closed or not value.seekable() else value.tell(), _seek),
     ((array.array,), lambda value: value.tobytes(), lambda value, old: _refill(value, old)),
 )
 # Iterators that say how much is left of them.
@@ -81,7 +88,9 @@ def put_state(value: Any, old: bytes) -> None:
 def _place(value: Any) -> str | None:
     """How far an iterator or a generator has come, as a text; None for everything else."""
     if isinstance(value, types.GeneratorType):
-        return f"{inspect.getgeneratorstate(value)} {getattr(value.gi_frame, 'f_lasti', None)}"
+        frame = value.gi_frame
+        own = [] if frame is None else [frame.f_lasti, *((name, id(held)) for name, held in frame.f_locals.items())]
+        return f"{inspect.getgeneratorstate(value)} {own}"
     if isinstance(value, itertools.count):
         return repr(value)
     return str(operator.length_hint(value)) if isinstance(value, _COUNTED) else None
