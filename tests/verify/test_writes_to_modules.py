@@ -107,6 +107,13 @@ class Member(enum.Enum):
     A = 1
 
 
+class Unnamed(enum.Enum):
+    """Of a version that was loaded under no name."""
+
+    __module__ = "of_no_name"
+    A = 1
+
+
 def inherited(given: Any, scale: float) -> None:
     given.log(scale)
 
@@ -121,6 +128,10 @@ def by_a_metaclass(given: Any, scale: float) -> None:
 
 def of_a_member(given: Any, scale: float) -> None:
     Member.A.extra = scale  # type: ignore[attr-defined]
+
+
+def of_an_unnamed_member(given: Any, scale: float) -> None:
+    Unnamed.A.extra = scale  # type: ignore[attr-defined]
 
 
 def of_a_class_of_a_library(given: Any, scale: float) -> None:
@@ -163,6 +174,7 @@ WRITES: dict[str, tuple[Callable[[Any, float], None], Callable[[], Any]]] = {
     "of a class that is inherited from": (of_a_base, lambda: NOTHING),
     "by a metaclass": (by_a_metaclass, lambda: NOTHING),
     "of a member of an enumeration": (of_a_member, lambda: NOTHING),
+    "of a member in a module of no name": (of_an_unnamed_member, lambda: NOTHING),
     "of a class of a library": (of_a_class_of_a_library, lambda: NOTHING),
     "through a weak reference": (through_a_reference, lambda: weakref.ref(LOGS)),
     "through a view of a dict": (through_a_view, lambda: types.MappingProxyType({"a": []})),

@@ -312,8 +312,8 @@ def unwrapped(value: Any) -> types.FunctionType | None:
 
 
 def _is_in_users_module(value: type) -> bool:
-    module = sys.modules.get(value.__module__)
-    return module is not None and is_users(vars(module))
+    module = sys.modules.get(value.__module__)  # a version of the user's may be loaded under no name
+    return module is None or is_users(vars(module))
 
 
 def _slots(kind: type) -> list[str]:
