@@ -73,7 +73,10 @@ def _convert(old: Path, new: Path, plan: Callable[[Any], Any]) -> Counts:
             arrays, equal = plan(opened)
             opened.demand_equal(equal)
             put = _write_folder if known == ORBAX else _write
-            put(new, lambda place: WRITE[known](place, opened, arrays, opened.about))
+            try:
+                put(new, lambda place: WRITE[known](place, opened, arrays, opened.about))
+            except OSError as error:
+                raise ScanifyError(f"{new} cannot be written: {error.strerror or error}") from None
             return Counts(len(opened.arrays), len(arrays), sum(array.nbytes for array in arrays))
     except ScanifyError as error:
         at = "" if str(error).startswith(str(old)) else f"{old}: "

@@ -109,24 +109,31 @@ def _proposed(
 
 
 def _finish(proposals: "Proposals", source: str, output: str | None) -> int:
-    """Print or write the cases, say what has none and why and how one looks, and answer the exit code."""
+    """Print or write the cases, and what is to be filled in where there is none, say why, and answer the exit code."""
     from scanify.propose.skeleton import skeleton
     from scanify.propose.write import render
 
-    folder = Path.cwd()
+    model = shown(proposals.target, Path.cwd())
+    to_fill = [skeleton(source, each.cls) for each in proposals.declined if each.cls]
     for each in proposals.declined:
-        head = f"no case for {each.cls or shown(proposals.target, folder)}: "
-        tell(f"scanify: {head}" + "\n".join(each.reasons), err=True)
-        if each.cls:
-            tell(skeleton(source, each.cls), err=True)
-    if not proposals.cases:
-        return Exit.FINDINGS
-    text = render(proposals.cases, shown(proposals.target, folder))
-    if output is None:
-        click.echo(text, nl=False)
-        return Exit.OK
-    Path(output).write_text(text, encoding="utf-8")
-    names = ", ".join(f"{output}:{case.function}" for case in proposals.cases)
-    then = f"scanify rewrite {shown(proposals.target, folder)} --case {output}:{proposals.cases[0].function} --diff"
-    tell(f"scanify: wrote {names}; look at the sizes, then: {then}", err=True)
-    return Exit.OK
+        tell(f"scanify: no case for {each.cls or model}: " + "\n".join(each.reasons), err=True)
+    if proposals.cases or to_fill:
+        text = render(proposals.cases, model, to_fill)
+        if output is None:
+            click.echo(text, nl=False)
+        else:
+            Path(output).write_text(text, encoding="utf-8")
+        _say_what_next([each.function for each in proposals.cases], [each.function for each in to_fill], model, output)
+    return Exit.OK if proposals.cases else Exit.FINDINGS
+
+
+def _say_what_next(cases: list[str], to_fill: list[str], model: str, output: str | None) -> None:
+    file = output or "cases.py"
+    if output is not None:
+        tell(f"scanify: wrote {', '.join(f'{file}:{each}' for each in (*cases, *to_fill))}", err=True)
+    elif cases and not to_fill:
+        return
+    then = f"scanify rewrite {model} --case {file}:{(*cases, *to_fill)[0]} --diff"
+    todo = [f"put values for `...` in {', '.join(to_fill)}"] if to_fill else []
+    todo += ["look at the sizes"] if cases else []
+    tell(f"scanify: {' and '.join(todo)}, then: {then}", err=True)

@@ -1,36 +1,90 @@
-"""The case that is to be written by hand where none could be proposed: the constructor's parameters, without values."""
+"""The case that is to be written by hand where none could be proposed: what the constructor and the call need, without
+values."""
 
 import ast
+from collections.abc import Iterator
+
+from scanify.propose.request import Proposed
+
+_KEYS = ("key", "rng")
+_MODULES = ("Module", "eqx.Module", "equinox.Module")
+_LONGEST = 60  # of an annotation that is shown
 
 
-def skeleton(text: str, cls: str) -> str:
+def skeleton(text: str, cls: str) -> Proposed:
     """A case for a class of a file, with `...` for what its author knows."""
-    arguments = ", ".join(_argument(each) for each in _parameters(text, cls))
-    name = cls.lower()
-    model = f"module.{cls}({arguments or '...'})"
-    return f"def {name}(module):\n    model = {model}\n    return model, (...,)  # the call's arguments"
+    node = _class(text, cls)
+    made = [f"{name}={_value(name, 0)},{note}" for name, note in _built_with(node)] if node else []
+    args, kwargs = _called_with(node) if node else ([], [])
+    lines = [f"def {cls.lower()}(module):", *_over_lines(f"    model = module.{cls}(", made or ["...,"], ")")]
+    lines += _over_lines("    args = (", [f"...,  # {name}{_after(note)}" for name, note in args] or ["...,"], ")")
+    answer = "model, args"
+    if kwargs:
+        pairs = [f'"{name}": {_value(name, 1)},{note}' for name, note in kwargs]
+        lines += _over_lines("    kwargs = {", pairs, "}")
+        answer += ", kwargs"
+    return Proposed(cls, cls.lower(), "\n".join([*lines, f"    return {answer}\n"]))
 
 
-def _argument(name: str) -> str:
-    return f"{name}={'jax.random.key(0)' if name in ('key', 'rng') else '...'}"
+def _over_lines(head: str, items: list[str], tail: str) -> list[str]:
+    return [head, *(f"        {item}" for item in items), f"    {tail}"]
 
 
-def _parameters(text: str, cls: str) -> list[str]:
-    """The parameters that the constructor of a class needs, where it has one of its own that this Python can read."""
+def _value(name: str, seed: int) -> str:
+    return f"jax.random.key({seed})" if name in _KEYS else "..."
+
+
+def _after(note: str) -> str:
+    """The annotation of a note, behind the name that a comment begins with."""
+    return note.replace("  # ", ": ", 1)
+
+
+def _class(text: str, cls: str) -> ast.ClassDef | None:
+    """The class, where this Python can read the file."""
     try:
         tree = ast.parse(text)
     except SyntaxError:
+        return None
+    return next((node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == cls), None)
+
+
+def _built_with(node: ast.ClassDef) -> list[tuple[str, str]]:
+    """What the constructor needs, with annotations as comments. Without one of its own that is the fields, where it can
+    inherit no others."""
+    constructor = _method(node, "__init__")
+    if constructor is not None:
+        positional, keywords = _needed(constructor.args)
+        return [*positional, *keywords]
+    if any(ast.unparse(base) not in _MODULES for base in node.bases):
         return []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef) and node.name == cls:
-            for method in node.body:
-                if isinstance(method, ast.FunctionDef) and method.name == "__init__":
-                    return _needed(method.args)
-    return []
+    return list(_fields(node))
 
 
-def _needed(args: ast.arguments) -> list[str]:
+def _called_with(node: ast.ClassDef) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    call = _method(node, "__call__")
+    return _needed(call.args) if call is not None else ([], [])
+
+
+def _method(node: ast.ClassDef, name: str) -> ast.FunctionDef | None:
+    return next((each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == name), None)
+
+
+def _needed(args: ast.arguments) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Those without a default, by position and by keyword alone."""
     positional = [*args.posonlyargs, *args.args][1:]
     required = positional[: len(positional) - len(args.defaults)] if args.defaults else positional
     keywords = [each for each, default in zip(args.kwonlyargs, args.kw_defaults, strict=True) if default is None]
-    return [each.arg for each in (*required, *keywords)]
+    by_place, by_name = ([(each.arg, _note(each.annotation)) for each in some] for some in (required, keywords))
+    return by_place, by_name
+
+
+def _fields(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for each in node.body:
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name) and each.value is None:
+            yield each.target.id, _note(each.annotation)
+
+
+def _note(annotation: ast.expr | None) -> str:
+    """An annotation as a comment; none where there is none, or it is long."""
+    text = "" if annotation is None else ast.unparse(annotation)
+    return f"  # {text}" if 0 < len(text) <= _LONGEST and "\n" not in text else ""

@@ -10,17 +10,26 @@ _USUAL = {"eqx": "import equinox as eqx", "jax": "import jax", "jnp": "import ja
 _HEADER = '''\
 """Cases for {name}, proposed by scanify: edit them as you like.
 
-Each function is given the module and answers (model, args) or (model, args, kwargs). Its sizes are small and fit each
-other; the call was traced once and runs the layer loop. `sweep` lists other arguments to verify with.
+Each function is given the module and answers (model, args) or (model, args, kwargs).{about}
 """
 '''
 
+_PROPOSED = """ Its sizes are small and fit each
+other; the call was traced once and runs the layer loop. `sweep` lists other arguments to verify with."""
 
-def render(cases: Sequence[Proposed], name: str) -> str:
-    """The text of a file of cases for the model file called `name`."""
-    body = "\n\n".join(f"{case.text}" for case in cases)
+_TO_FILL = """
+
+Where it says `...` in {names}, put values of your own: small sizes, and three layers or more."""
+
+
+def render(cases: Sequence[Proposed], name: str, to_fill: Sequence[Proposed] = ()) -> str:
+    """The text of a file of cases for the model file called `name`. Of those in `to_fill` values are missing."""
+    about = _PROPOSED if cases else ""
+    about += _TO_FILL.format(names=", ".join(each.function for each in to_fill)) if to_fill else ""
+    body = "\n\n".join(case.text for case in (*cases, *to_fill))
     named = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
+    named |= {"jax", "jnp"} if to_fill else set()  # what the values will be made with
     usual = [line for short, line in _USUAL.items() if short in named]
     own = sorted({line for case in cases for line in case.imports})
     parts = ["\n".join(lines) + "\n" for lines in (usual, own) if lines]
-    return "\n".join([_HEADER.format(name=name), *parts]) + f"\n\n{body}"
+    return "\n".join([_HEADER.format(name=name, about=about), *parts]) + f"\n\n{body}"

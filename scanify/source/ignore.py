@@ -19,6 +19,8 @@ class Ignore:
     def within(self, folder: Path) -> "Ignore":
         """With the rules of the file in `folder`, where there is one."""
         try:
+            if not (folder / NAME).is_file():  # a pipe would never end
+                return self
             lines = (folder / NAME).read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             return self

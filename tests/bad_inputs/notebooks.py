@@ -42,4 +42,33 @@ NOTEBOOKS = [
         "scanify rewrite model.ipynb",
     ),
     notebook("a notebook nested a thousand deep", "[" * 5000 + "]" * 5000, 1, "model.ipynb"),
+    notebook(
+        "a notebook with a byte order mark",
+        b"\xef\xbb\xbf" + json.dumps({"nbformat": 4, "cells": [CELL]}).encode(),
+        (0, 1),
+        "model.ipynb|SCN101",
+    ),
+    notebook(
+        "a cell with half a character",
+        {"nbformat": 4, "cells": [CELL | {"source": "x = '\ud800'\n"}]},
+        (0, 1),
+        "model.ipynb|No loop",
+    ),
+    notebook(
+        "a notebook with a number that is none",
+        '{"nbformat": 4, "metadata": {"a": NaN}, "cells": []}',
+        (0, 1),
+        "model.ipynb|No loop",
+    ),
+    notebook(
+        "a notebook with the same key twice, to rewrite",
+        '{"nbformat": 4, "cells": [], "cells": [' + json.dumps(CELL) + "]}",
+        (0, 1),
+        "model.ipynb",
+        "scanify rewrite model.ipynb --check",
+    ),
+    notebook("a cell that is null", {"nbformat": 4, "cells": [None, 3, CELL]}, 1, "model.ipynb"),
+    notebook(
+        "a source that is a list of numbers", {"nbformat": 4, "cells": [CELL | {"source": [1, "x"]}]}, 1, "model.ipynb"
+    ),
 ]

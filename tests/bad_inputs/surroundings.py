@@ -2,6 +2,9 @@
 
 from tests.bad_inputs.bad_input import BadInput
 
+# All that a command finds, without git.
+_ONLY_SETPRIV = 'mkdir -p .git/bin; ln -s "$(command -v setpriv)" .git/bin'
+
 SURROUNDINGS = [
     BadInput("output that nobody reads", "scanify check | true; exit ${PIPESTATUS[0]}", (0, 1, 141), ""),
     BadInput(
@@ -105,4 +108,84 @@ SURROUNDINGS = [
         "a .gitignore that is no text", "scanify check", 1, "1 loop", before="head -c 300 /dev/urandom > .gitignore"
     ),
     BadInput("a .gitignore that is a folder", "scanify check", 1, "1 loop", before="mkdir .gitignore"),
+    BadInput(
+        "a .gitignore that is a FIFO", "timeout 20 bash -c 'scanify check'", 1, "1 loop", before="mkfifo .gitignore"
+    ),
+    BadInput(
+        "a pyproject.toml that is a FIFO",
+        "timeout 20 bash -c 'scanify check'",
+        (1, 2),
+        "pyproject|1 loop",
+        before="mkfifo pyproject.toml",
+    ),
+    BadInput(
+        "a pyproject.toml that links to itself",
+        "scanify check",
+        (1, 2),
+        "pyproject|1 loop",
+        before="ln -s pyproject.toml pyproject.toml",
+    ),
+    BadInput("Python without assertions and docstrings", "PYTHONOPTIMIZE=2 scanify check", 1, "1 loop"),
+    BadInput(
+        "Python without assertions, rewriting",
+        "PYTHONOPTIMIZE=2 scanify rewrite model.py",
+        0,
+        "1 loop rewritten",
+        changes=("model.py",),
+    ),
+    BadInput("every warning an error", "PYTHONWARNINGS=error PYTHONDEVMODE=1 scanify check", 1, "1 loop"),
+    BadInput("a rule's page without docstrings", "PYTHONOPTIMIZE=2 scanify explain SCN101", 0, "SCN101"),
+    BadInput("no git", "PATH=$PWD/.git/bin scanify check", 1, "1 loop", before=_ONLY_SETPRIV),
+    BadInput(
+        "no git, to compare with",
+        "PATH=$PWD/.git/bin scanify verify model.py --case model.py:Model --against HEAD",
+        2,
+        "git",
+        before=_ONLY_SETPRIV,
+    ),
+    BadInput("a HOME that is a file", "HOME=$PWD/model.py scanify check", 1, "1 loop"),
+    BadInput(
+        "completion for a HOME that is a file",
+        "HOME=$PWD/model.py scanify completion fish --install",
+        (1, 2),
+        "(?i)written|director",
+    ),
+    BadInput(
+        "completion without a HOME",
+        "env -u HOME -u XDG_CONFIG_HOME bash -c 'scanify completion zsh >&-'",
+        (0, 1, 2),
+        "",
+    ),
+    BadInput("completion of a shell that there is none of", "scanify completion klingon", 2, "bash"),
+    BadInput("a report onto a full disk", "scanify check --output /dev/full", (1, 2), "/dev/full"),
+    BadInput("a report in a folder's place", "mkdir d; scanify check --output d; c=$?; rmdir d; exit $c", 2, "d"),
+    BadInput(
+        "a hang-up",
+        "scanify check & sleep 0.15; kill -HUP $!; wait $!; code=$?; echo ended; exit $code",
+        (1, 129),
+        "ended",
+    ),
+    BadInput(
+        "an end in the middle",
+        "scanify rewrite model.py & sleep 0.3; kill -TERM $!; wait $!; code=$?; echo ended; exit $code",
+        (0, 143),
+        "ended",
+        changes=("model.py",),
+    ),
+    BadInput(
+        "a server that is told nonsense",
+        "echo 'Content-Length: many' | timeout 20 bash -c 'scanify server'",
+        (0, 1, 2),
+        "",
+    ),
+    BadInput("a server that is told nothing", "timeout 20 bash -c 'scanify server' < /dev/null", (0, 1, 2), ""),
+    BadInput(
+        "a way back that is rubbish",
+        "scanify rewrite model.py; for f in $(find .scanify_cache/rewrites -type f); do echo '[1, {}]' > $f; done; "
+        "scanify unroll model.py",
+        (0, 1),
+        "1 loop rewritten(?s:.*)model.py",
+        changes=("model.py",),
+    ),
+    BadInput("a check of a folder of the system", "timeout 60 bash -c 'scanify check /proc/self/fd'", (0, 1, 2), ""),
 ]

@@ -58,7 +58,7 @@ class TestOutput:
     def test_it_is_written_and_not_overwritten(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["case", "tower.py", "-o", "cases.py"]) == Exit.OK
         told = capsys.readouterr().err
-        assert "scanify: wrote cases.py:tower; " in told and "--case cases.py:tower --diff" in told
+        assert "scanify: wrote cases.py:tower\n" in told and "--case cases.py:tower --diff" in told
         text = (folder / "cases.py").read_text()
         (folder / "cases.py").write_text("mine")
         assert run(["case", "tower.py", "-o", "cases.py"]) == Exit.USAGE
@@ -96,9 +96,14 @@ class TestNothingToPropose:
         assert run(["case", "tower.py", "-o", "cases.py"]) == Exit.FINDINGS
         assert (
             "no case for Tower: could not build Tower: parameter `tokenizer` of Tower has no default and type "
-            "Tokenizer is not known; write a case\ndef tower(module):\n    model = module.Tower("
+            "Tokenizer is not known; write a case\n"
+            "scanify: wrote cases.py:tower\nscanify: put values for `...` in tower, then: scanify rewrite tower.py "
+            "--case cases.py:tower --diff\n"
         ) in capsys.readouterr().err
-        assert not (folder / "cases.py").exists()
+        text = (folder / "cases.py").read_text()
+        assert "        tokenizer=...,  # 'Tokenizer'\n" in text and "        ...,  # x: Float[Array, 'dim']" in text
+        arguments = ["rewrite", "tower.py", "--case", "cases.py:tower"]
+        assert run(arguments) == Exit.VERIFICATION and "for layer in" in (folder / "tower.py").read_text()
 
     def test_a_file_that_does_not_import(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (folder / "tower.py").write_text("import nothing_of_the_kind\n" + MODEL)

@@ -5,6 +5,7 @@ whole arrays, and does not know every dtype.
 """
 
 import json
+import math
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -43,9 +44,10 @@ class SafetensorsFile(Opened):
                 start, end = told["data_offsets"]
                 self._starts.append(self._begin + start)
                 self._check(name, self._begin + start, end - start)
+                _check_size(path, name, told["dtype"], told["shape"], end - start)
                 found.append(whole(name, told["dtype"], tuple(told["shape"]), end - start, len(found)))
             self.arrays: Sequence[SavedArray] = found
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             self._file.close()
             raise ScanifyError(f"{path}: is no safetensors file: its header cannot be read ({error})") from None
         except ScanifyError:
@@ -81,6 +83,19 @@ def _header(file: IO[bytes], path: Path) -> tuple[dict[str, Any], int]:
     if not isinstance(header, dict):
         raise ScanifyError(f"{path}: is no safetensors file: its header is no JSON object")
     return header, _LENGTH.size + length
+
+
+def _check_size(path: Path, name: str, dtype: object, shape: object, nbytes: int) -> None:
+    """Raise ScanifyError where an array of this dtype and shape does not have so many bytes."""
+    sizes = shape if isinstance(shape, list) else [None]
+    if isinstance(dtype, str) and all(isinstance(size, int) and size >= 0 for size in sizes):
+        expected = -(-_bits(dtype) * math.prod(sizes) // 8)  # some dtypes share bytes
+        if nbytes == expected:
+            return
+    raise ScanifyError(
+        f"{path}: {name!r} should have dtype {dtype!r} and shape {shape!r}, and has {nbytes} bytes, which do not fit; "
+        "the file is damaged, or written by a program that does not keep to the format"
+    )
 
 
 def write_safetensors(file: IO[bytes], opened: Any, arrays: Sequence[SavedArray], about: Any) -> None:
