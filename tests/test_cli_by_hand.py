@@ -9,6 +9,7 @@ import pytest
 
 from scanify.cli import run
 from scanify.errors import Exit
+from scanify.verify.mesh.on_mesh import OnMesh
 from scanify.verify.verdict import CaseResult, PolicyResult, Status, Verdict, Verification
 
 PROVED = Verdict(Status.PROVED)
@@ -255,6 +256,53 @@ def test_a_report_goes_to_standard_output_or_to_a_file(
     verdict = "PROVED: 1 case, 1 remat policy: equal for all inputs of these shapes and dtypes"
     assert capsys.readouterr().out == f"{verdict}\nreport: the report\n"
     assert Path("report").read_text() == printed
+
+
+class TestMesh:
+    """`--mesh` runs the cases once more, on a mesh."""
+
+    MESHED = "scanify.verify.mesh.partitioned:partitioned_case"
+
+    @pytest.fixture
+    def meshed(self, stand: Stand, monkeypatch: pytest.MonkeyPatch) -> dict[str, CaseResult]:
+        """What the run on the mesh answers, by the case."""
+        answers = {"cases.py:f": CaseResult("cases.py:f", on_mesh=OnMesh((("data", 8),)))}
+
+        def verify(changes: Any, cases: Any, **options: Any) -> Verification:
+            done = stand(changes, cases, **options)
+            return done if not options["mesh"] else Verification(tuple(answers[case.text] for case in cases))
+
+        monkeypatch.setattr("scanify.verify.run.verify", verify)
+        return answers
+
+    def test_its_figures_are_shown_beside_the_verdicts(
+        self, stand: Stand, meshed: dict[str, CaseResult], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run([*TWO, "--mesh", "8"]) == Exit.OK
+        assert [(call["comparer"] == self.MESHED, call["mesh"]) for call in stand.calls] == [
+            (False, ()),
+            (True, (("data", 8),)),
+        ]
+        printed = capsys.readouterr().out
+        assert "on 8 virtual devices (data=8)" in printed and "PROVED" in printed
+
+    def test_a_case_that_cannot_be_compiled_for_it_fails(
+        self, meshed: dict[str, CaseResult], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        meshed["cases.py:f"] = CaseResult("cases.py:f", error="it does not fit")
+        assert run([*TWO, "--mesh", "2x4"]) == Exit.VERIFICATION
+        assert "on the mesh: it does not fit" in capsys.readouterr().out
+
+    def test_without_it_nothing_more_is_run(self, stand: Stand) -> None:
+        assert run(TWO) == Exit.OK
+        assert len(stand.calls) == 1
+
+    def test_what_is_no_mesh_is_told_before_anything_runs(
+        self, stand: Stand, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run([*TWO, "--mesh", "two"]) == Exit.USAGE
+        assert "a mesh is sizes, as 2x4" in capsys.readouterr().err
+        assert not stand.calls
 
 
 def test_a_report_that_cannot_be_written_is_told(stand: Stand, capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,6 +29,7 @@ from scanify.commands.verifying.cases import (
     verify_outcome,
 )
 from scanify.commands.verifying.certificates import proofs_into, replay_file
+from scanify.commands.verifying.on_mesh import with_mesh
 from scanify.commands.verifying.proposed import proposed_run
 from scanify.config import REMATS, SYNONYMS, Config, load_config
 from scanify.errors import Exit, ScanifyError
@@ -37,9 +38,11 @@ from scanify.report.diff import render as render_diff
 from scanify.report.sentences import shown
 from scanify.report.terminal import tell
 from scanify.verdicts import keep_verdict
+from scanify.verify.mesh.axes import parse_mesh
 
 if TYPE_CHECKING:
     from scanify.verify.cases.case import CaseSpec
+    from scanify.verify.mesh.axes import Axes
     from scanify.verify.verdict import Verification
 
 FORMATS = ("text", "json", "markdown", "junit", "html")
@@ -106,6 +109,14 @@ FORMATS = ("text", "json", "markdown", "junit", "html")
     type=click.Path(dir_okay=False),
     help="Check such a file, and nothing else: no model is loaded, and jax is not needed.",
 )
+@click.option(
+    "--mesh",
+    metavar="2x4",
+    help="Compile both versions for a mesh of virtual devices, too, without weights, and compare what each takes on "
+    "one of them and what they exchange: 2x4 (the axes data and model) or batch=2,tensor=4. The case says where arrays "
+    "lie: its attribute `shardings` is given the path and the array of each leaf of the loop version and answers a "
+    "PartitionSpec, or None.",
+)
 @advise_option
 @run_options
 def command(
@@ -123,6 +134,7 @@ def command(
     no_cache: bool,
     certificate: str | None,
     replay: str | None,
+    mesh: str | None,
     advise: bool,
     abstract: bool,
     execute: bool,
@@ -149,6 +161,7 @@ def command(
     config = load_config(named) if given is None else given.config
     run = choose_run(cases, config, time_limit, memory_limit, abstract=abstract, cache=not no_cache, execute=execute)
     policies = tuple(SYNONYMS.get(each, each) for each in remats)
+    axes = () if mesh is None else parse_mesh(mesh)
     if run is None and given is None:
         raise ScanifyError("expected a case: give --case FILE:FUNCTION, or name one in [tool.scanify.cases]")
     with proofs_into(certificate) as keep:
@@ -156,12 +169,12 @@ def command(
             assert given is not None
             _demand_changes(_rewrite(given, policies), given)
             with proposed_run(given, time_limit, memory_limit, abstract=abstract, execute=execute) as run:
-                result = _rewritten(given, keep(run), policies, measure=measure, advise=advise)
+                result = _rewritten(given, keep(run), policies, measure=measure, advise=advise, mesh=axes)
         elif given is not None:
-            result = _rewritten(given, keep(run), policies, measure=measure, advise=advise)
+            result = _rewritten(given, keep(run), policies, measure=measure, advise=advise, mesh=axes)
         else:
             changes = _changes(before, after, against, file, run, config)
-            result = _by_hand(changes, keep(run), policies, measure=measure, advise=advise)
+            result = _by_hand(changes, keep(run), policies, measure=measure, advise=advise, mesh=axes)
         _report(result, form, output)
         keep.save(result)
     return Exit.OK if result.good else Exit.VERIFICATION
@@ -201,7 +214,9 @@ def _check_mode(file: str | None, before: str | None, after: str | None, against
         demand_importable(Path(file))
 
 
-def _rewritten(given: Given, run: CaseRun, policies: tuple[str, ...], *, measure: bool, advise: bool) -> "Verification":
+def _rewritten(
+    given: Given, run: CaseRun, policies: tuple[str, ...], *, measure: bool, advise: bool, mesh: "Axes"
+) -> "Verification":
     """Verify the file that was given against what scanify makes of it."""
     outcome = _rewrite(given, policies)
     _demand_changes(outcome, given)
@@ -215,6 +230,10 @@ def _rewritten(given: Given, run: CaseRun, policies: tuple[str, ...], *, measure
     if advise and result.good:
         found = advice_on(partial(verify_outcome, outcome, given.project, run, requested=None))
         result = replace(result, advice=found)
+    if mesh:
+        shown_under = policies or (("none", None) if given.policy_at_run_time else (None,))
+        meshed = partial(verify_outcome, outcome, given.project, run, requested=None, policies=shown_under, mesh=mesh)
+        result = with_mesh(result, meshed)
     return replace(result, diff=render_diff(outcome.before, outcome.texts, Path.cwd()))
 
 
@@ -243,6 +262,7 @@ def _by_hand(
     *,
     measure: bool,
     advise: bool,
+    mesh: "Axes",
 ) -> "Verification":
     """Verify a change that somebody made: as it is written, unless policies are named; for each file with its cases."""
     results = []
@@ -251,6 +271,8 @@ def _by_hand(
         result = verify_by_hand(change, own, policies=policies or (None,), measure=measure)
         if advise and result.good:
             result = replace(result, advice=advice_on(partial(verify_by_hand, change, own)))
+        if mesh:
+            result = with_mesh(result, partial(verify_by_hand, change, own, policies=policies or (None,), mesh=mesh))
         results.append(replace(result, diff=change.diff(Path.cwd())))
     advice = [each.advice for each in results if each.advice is not None]
     return replace(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from scanify.verify.cache.consulted import Consulted
 from scanify.verify.cases.case import CaseSpec
+from scanify.verify.mesh.axes import Axes
 from scanify.verify.verdict import CaseResult
 
 
@@ -41,7 +42,8 @@ class Request:
     two versions (the signature of `scanify.verify.compare.compare.compare_case`). Where the original comes from another
     state of the whole project, that is in `tree`, and `data` are the files beside Python's that differ: the original
     must not look at those of here. Into the folder `certificates` what is proved is written, a file for each variant.
-    With `execute` what is proved is compiled and run, too.
+    With `execute` what is proved is compiled and run, too. Where there is a `mesh`, the process has as many virtual
+    devices, and the comparer is given it.
     """
 
     case: CaseSpec
@@ -58,6 +60,7 @@ class Request:
     tree: Tree | None = None
     certificates: Path | None = None
     execute: bool = False
+    mesh: Axes = ()
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from scanify.verify.cases.case import CaseSpec
 from scanify.verify.children.codec import from_json, to_json
 from scanify.verify.children.limits import Limits, human_bytes
 from scanify.verify.children.process import Outcome, run_child
+from scanify.verify.mesh.axes import Axes
 from scanify.verify.request import Change, Request, Response, Tree
 from scanify.verify.verdict import CaseResult, Verification
 from scanify.verify.versions.project import is_installed
@@ -44,14 +45,14 @@ def verify(
     tree: Callable[[], AbstractContextManager[Tree]] | None = None,
     certificates: Path | None = None,
     execute: bool = False,
+    mesh: Axes = (),
 ) -> Verification:
     """Compare the original and the rewritten files on every case, each case in a process of its own.
 
     `changes` gives each file's original and rewritten bytes, None where it does not exist; nothing is written. The
     cases are called with the module of the file `target`, by default the first of `changes`. What is not said here is
     as in `Request`. With a `cache`, a case whose results are in it is not run. `notify` is told what is done. A case
-    whose code looks at one of the `data` is run with the original in the `tree` that this gives, which has them as they
-    were; without one, it has no verdict.
+    whose code looks at one of the `data` has no verdict, or is run with the original in the `tree` that has them.
 
     Raises ScanifyError where jax or equinox is missing, or where there is nothing to verify or no case to do it with.
     """
@@ -70,10 +71,11 @@ def verify(
         data=tuple(_absolute(path) for path in data),
         certificates=certificates,
         execute=execute,
+        mesh=mesh,
     )
     results: list[CaseResult] = []
+    own: Tree | None = None
     with ExitStack() as stack:
-        own: Tree | None = None
         for case in cases:
             notify(f"verifying {case.text}")
             request = replace(base, case=replace(case, path=_absolute(case.path)))

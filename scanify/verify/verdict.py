@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from scanify.verify.mesh.on_mesh import OnMesh
 from scanify.verify.profile.startup import Startup
 
 
@@ -132,7 +133,8 @@ class CaseResult:
     `error` is set, and nothing else, where the case could not be run (it raised, printed nonsense, took too long):
     a message for the user. `output` is what the user's code printed.
     `reached` are the files and lines that the case ran, where that was what was asked (`scanify.verify.cases.reached`),
-    and `startup` the programs it starts with (`scanify.verify.profile.profiled`).
+    and `startup` the programs it starts with (`scanify.verify.profile.profiled`); `on_mesh` what both versions take on
+    a mesh of devices (`scanify.verify.mesh.partitioned`), where one was asked for.
     `cached`: the result was kept from an earlier run on the same contents.
     """
 
@@ -154,6 +156,7 @@ class CaseResult:
     cached: bool = False
     startup: Startup | None = None
     updates: Verdict | None = None
+    on_mesh: OnMesh | None = None
 
     @property
     def name(self) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import fields, replace
 from typing import Any
 
+from scanify.verify.mesh.on_mesh import Collective, OnMesh, Partitioned
 from scanify.verify.verdict import (
     Advice,
     CaseResult,
@@ -87,6 +88,21 @@ def gpt(layers: int = 12, **changes: Any) -> CaseResult:
             keys=PROVED,
         ),
         **changes,
+    )
+
+
+def on_mesh() -> OnMesh:
+    """What a loop and a scan that gathers more take on eight devices."""
+    reduced, gathered = Collective("all-reduce", 24, 98_304), Collective("all-gather", 12, 1_048_576)
+    return OnMesh(
+        (("data", 2), ("model", 4)),
+        (
+            Partitioned("constructor", "(loop)", 0, 1_000_000, 60_000),
+            Partitioned("constructor", "(scan)", 0, 1_000_000, 40_000),
+            Partitioned("call", "(loop)", 1_000_000, 4_000, 30_000, (reduced,)),
+            Partitioned("call", "none", 1_000_000, 4_000, None, (gathered, reduced), unknown_turns=True),
+        ),
+        ("no gradient of none: ValueError: no rule",),
     )
 
 
@@ -186,6 +202,7 @@ def verifications() -> dict[str, Verification]:
         "hostile": hostile(),
         "advised": Verification((gpt(2), gpt(1, variant=(("depth", "1"),))), VERSIONS, DIFF, advice()),
         "nothing to advise": Verification((gpt(),), VERSIONS, DIFF, ()),
+        "on a mesh": Verification((gpt(on_mesh=on_mesh()),), VERSIONS, DIFF),
         "empty": Verification(()),
     }
 

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from scanify.report.verification.json import SCHEMA_FILE, VERSION, verification_json
+from scanify.verify.mesh.hlo import KINDS
+from scanify.verify.mesh.on_mesh import Collective, OnMesh, Partitioned
 from scanify.verify.verdict import (
     CaseResult,
     Difference,
@@ -63,6 +65,21 @@ measurements = st.builds(
 policies = st.builds(
     PolicyResult, st.text(max_size=5), verdicts, verdicts, measurements, texts, texts, st.none() | st.booleans()
 )
+sizes = st.none() | st.integers(0, 2**50)
+collectives = st.builds(Collective, st.sampled_from(KINDS), st.integers(0, 2**50), st.integers(0, 2**50))
+programs = st.sampled_from(["constructor", "call", "gradient"])
+partitioned = st.builds(
+    Partitioned,
+    programs,
+    st.text(max_size=5),
+    sizes,
+    sizes,
+    sizes,
+    st.lists(collectives, max_size=2).map(tuple),
+    st.booleans(),
+)
+axes = st.lists(st.tuples(st.text(max_size=5), st.integers(1, 512)), max_size=2).map(tuple)
+meshes = st.builds(OnMesh, axes, st.lists(partitioned, max_size=2).map(tuple), texts)
 common = {
     "case": st.text(max_size=5),
     "output": st.text(max_size=5),
@@ -72,6 +89,7 @@ common = {
     "notes": texts,
     "cached": st.booleans(),
     "original": measurements,
+    "on_mesh": st.none() | meshes,
     "findings": texts,
 }
 maybe = st.none() | verdicts

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scanify.verify.cache.cache import Cache
     from scanify.verify.cases.case import CaseSpec
     from scanify.verify.children.limits import Limits
+    from scanify.verify.mesh.axes import Axes
     from scanify.verify.verdict import Verification
 
 _RUNNING = (
@@ -178,6 +179,7 @@ def verify_outcome(
     measure: bool,
     policies: Sequence[str | None] = REMATS,
     comparer: str = "scanify.verify.compare.compare:compare_case",
+    mesh: "Axes" = (),
 ) -> "Verification":
     """Verify what `outcome` would change, under all policies unless some are named. None is the policy as written."""
     from rich.console import Console
@@ -200,6 +202,7 @@ def verify_outcome(
             cache=run.cache,
             certificates=run.certificates,
             execute=run.execute,
+            mesh=mesh,
         )
 
 
@@ -210,6 +213,7 @@ def verify_by_hand(
     policies: Sequence[str | None],
     measure: bool,
     comparer: str = "scanify.verify.compare.compare:compare_case",
+    mesh: "Axes" = (),
 ) -> "Verification":
     """Verify a change that somebody made by hand."""
     from rich.console import Console
@@ -233,6 +237,7 @@ def verify_by_hand(
             cache=run.cache,
             certificates=run.certificates,
             execute=run.execute,
+            mesh=mesh,
             notify=notify,
             comparer=comparer,
         )

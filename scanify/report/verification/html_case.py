@@ -3,11 +3,13 @@
 import re
 from collections.abc import Sequence
 
+from scanify.report.verification import on_mesh
 from scanify.report.verification.figures import EVERY, LOOP, backend, measured, rows
 from scanify.report.verification.html_plots import bar_plots
 from scanify.report.verification.markup import Markup, join, tag, text
 from scanify.report.verification.remarks import Statement, findings, notes, place, sides, statements, under
 from scanify.report.verification.summary import about, in_seconds
+from scanify.verify.mesh.on_mesh import OnMesh
 from scanify.verify.verdict import CaseResult, Difference, Status, Verdict
 
 _SYMBOLS = {Status.PROVED: "✓", Status.TESTED: "≈", Status.FAILED: "✗", Status.NOT_RUN: "–"}
@@ -30,6 +32,7 @@ def case_section(number: int, case: CaseResult, *, fold: bool) -> Markup:
         items = [tag("li", tag("strong", f"{where}: ") if where else "", prose(said)) for where, said in texts]
         parts += [tag("h3", head), tag("ul", *items, class_=kind)] if items else []
     parts += _measurements(ident, case)
+    parts += [] if case.on_mesh is None else _mesh(case.on_mesh)
     parts += [_printed(case.output)] if case.output.strip() else []
     body = join(parts, "\n")
     if fold:
@@ -116,6 +119,24 @@ def _measurements(ident: str, case: CaseResult) -> list[Markup]:
         parts.append(tag("details", tag("summary", "All measurements in numbers"), box))
     parts += [_steps(case.seconds)] if case.seconds else []
     return parts
+
+
+def _mesh(found: OnMesh) -> list[Markup]:
+    heads = [tag("th", title, scope="col") for title in on_mesh.HEADINGS]
+    body = [
+        tag("tr", tag("th", f"{program} {version}", scope="row", colspan="2"), *(tag("td", cell) for cell in cells))
+        for program, version, *cells in on_mesh.rows(found)
+    ]
+    title = on_mesh.heading(found)
+    table = tag(
+        "table",
+        tag("caption", title, class_="hidden"),
+        tag("thead", tag("tr", *heads)),
+        tag("tbody", *body),
+        class_="figures",
+    )
+    box = tag("div", table, class_="wide", role="region", aria_label=title, tabindex="0")
+    return [tag("h3", title[0].upper() + title[1:]), tag("p", f"{on_mesh.LEGEND}.", class_="muted"), box]
 
 
 def _steps(seconds: Sequence[tuple[str, float]]) -> Markup:

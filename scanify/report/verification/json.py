@@ -18,9 +18,9 @@ def verification_json(verification: Verification) -> dict[str, Any]:
 
     `version` is the version of this format: it grows where a field goes away or changes its meaning. A case has `error`
     (null, or why nothing was compared), the verdicts that it has once for all policies (null where they do not apply),
-    the measurements of the loop (`original`), `seconds` by step, and one entry a policy with the verdicts of outputs
-    and gradients, the first `difference` (null where none is known), measurements, findings (which make the
-    verification fail) and notes (which do not).
+    the measurements of the loop (`original`), what both versions take on a mesh of devices (`on_mesh`), `seconds` by
+    step, and one entry a policy with the verdicts of outputs and gradients, the first `difference` (null where none is
+    known), measurements, findings (which make the verification fail) and notes (which do not).
     """
     return {
         "version": VERSION,
@@ -45,6 +45,7 @@ def _case(case: CaseResult) -> dict[str, Any]:
         "batched": _optional(case.batched),
         "keys": _optional(case.keys),
         "updates": _optional(case.updates),
+        "on_mesh": None if case.on_mesh is None else to_json(case.on_mesh),
         "original": _measurement(case.original),
         "policies": [_policy(policy) for policy in case.policies],
         "findings": list(case.findings),

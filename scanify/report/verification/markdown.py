@@ -3,10 +3,12 @@
 import re
 from html import escape
 
+from scanify.report.verification import on_mesh
 from scanify.report.verification.figures import COMPILE, LOOP, SAVED, STABLEHLO, STEP, TEMPORARIES, backend, measured
 from scanify.report.verification.remarks import advice, findings, notes, place, sides, statements
 from scanify.report.verification.summary import about, ran_on, summary, title
 from scanify.report.visible import cut, visible
+from scanify.verify.mesh.on_mesh import OnMesh
 from scanify.verify.verdict import CaseResult, Difference, Status, Verdict, Verification
 
 # GitHub refuses comments of more than 65,536 characters.
@@ -100,6 +102,8 @@ def _case(case: CaseResult, *, fold: bool) -> str:
         parts.append(f"**could not be verified**\n\n{_fenced(cut(visible(case.error), _MESSAGE), 'text')}")
     if case.policies:
         parts.append(_table(case))
+    if case.on_mesh is not None:
+        parts.append(_mesh(case.on_mesh))
     parts.append("".join(f"- {item}\n" for item in _items(case)))
     body = "\n".join(part for part in parts if part)
     if fold:
@@ -128,6 +132,13 @@ def _table(case: CaseResult) -> str:
         return table
     compiled = f"; compiled for {prose(str(backend(case)))}" if backend(case) is not None else ""
     return f"{table}\n<sub>saved: kept from the forward to the backward pass{compiled}</sub>\n"
+
+
+def _mesh(found: OnMesh) -> str:
+    rule = ["--:" if title in on_mesh.NUMBERS else "---" for title in on_mesh.HEADINGS]
+    lines = [on_mesh.HEADINGS, rule, *([prose(cell) for cell in row] for row in on_mesh.rows(found))]
+    table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return f"{prose(on_mesh.heading(found))}\n\n{table}\n<sub>{prose(on_mesh.LEGEND)}</sub>\n"
 
 
 def _status(verdict: Verdict) -> str:

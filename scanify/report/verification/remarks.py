@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from scanify.report.verification.on_mesh import mesh_remarks
 from scanify.report.verification.summary import once
 from scanify.verify.proof.words import FIRST_DIFFERENCE, show_difference
 from scanify.verify.verdict import CaseResult, Difference, Operation, PolicyResult, Status, Verdict, Verification
@@ -121,7 +122,8 @@ def findings(case: CaseResult) -> tuple[tuple[str, str], ...]:
 
 def notes(case: CaseResult) -> tuple[tuple[str, str], ...]:
     """What is worth knowing and not wrong, as `findings`."""
-    return (*(("", text) for text in case.notes), *by_policy({p.policy: p.notes for p in case.policies}))
+    meshed = (("on the mesh", text) for text in mesh_remarks(case.on_mesh))
+    return (*(("", text) for text in case.notes), *by_policy({p.policy: p.notes for p in case.policies}), *meshed)
 
 
 def advice(verification: Verification) -> tuple[tuple[str, str], ...]:

@@ -2,15 +2,18 @@
 
 import textwrap
 from io import StringIO
+from typing import Literal
 
 from rich.console import Console
 from rich.text import Text
 
 from scanify.report.tables import print_line, print_table, table_for
+from scanify.report.verification import on_mesh
 from scanify.report.verification.figures import LOOP, SHORT, backend, measured
 from scanify.report.verification.remarks import Statement, advice, findings, notes, place, sides, statements
 from scanify.report.verification.summary import about, ran_on, summary
 from scanify.report.visible import visible
+from scanify.verify.mesh.on_mesh import OnMesh
 from scanify.verify.verdict import CaseResult, Difference, Status, Verdict, Verification
 
 _STYLES = {Status.PROVED: "green", Status.TESTED: "yellow", Status.FAILED: "bold red", Status.NOT_RUN: "magenta"}
@@ -42,6 +45,8 @@ def _print_case(case: CaseResult, console: Console) -> None:
         _print_table(case, console)
     for each in statements(case):
         _print_statement(each, console)
+    if case.on_mesh is not None:
+        _print_mesh(case.on_mesh, console)
     for head, style, texts in (("finding", "bold red", findings(case)), ("note", "cyan", notes(case))):
         for where, text in texts:
             _paragraph(console, Text(head, style=style), f"  {where}{': ' if where else ''}{text}")
@@ -76,6 +81,18 @@ def _print_table(case: CaseResult, console: Console) -> None:
     if figures:
         compiled = f"; compile: on {backend(case)}" if backend(case) is not None else ""
         _paragraph(console, Text("saved: kept from the forward to the backward pass" + compiled, style="dim"), "")
+
+
+def _print_mesh(found: OnMesh, console: Console) -> None:
+    _paragraph(console, Text(on_mesh.heading(found)), "")
+    table = table_for(console)
+    for title in ("program", *on_mesh.HEADINGS[2:]):
+        justify: Literal["left", "right"] = "right" if title in on_mesh.NUMBERS else "left"
+        table.add_column(title, justify=justify, no_wrap=title != "collectives")
+    for program, version, *sizes, collectives, moved in on_mesh.rows(found):
+        table.add_row(f"{program} {version}", *sizes, "\n".join(collectives.split(", ")), moved)
+    print_table(table, console)
+    _paragraph(console, Text(on_mesh.LEGEND, style="dim"), "")
 
 
 def _print_statement(said: Statement, console: Console) -> None:

@@ -10,22 +10,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from scanify.errors import ScanifyError
-from scanify.verify.cases.case import CaseError, CaseSpec, check_returned, find_function
+from scanify.verify.cases.case import CaseError, find_function
 from scanify.verify.cases.elsewhere import taken_elsewhere
-from scanify.verify.cases.failure import describe, user_frames
+from scanify.verify.cases.failure import user_frames
 from scanify.verify.cases.looked_at import taken_from, watch
 from scanify.verify.cases.sweep import Arguments, find_sweep, shown
+from scanify.verify.children.case_build import CaseBuild, told_of
 from scanify.verify.children.in_child import serve
 from scanify.verify.children.telling import listening, tell
+from scanify.verify.mesh.devices import virtual_devices
 from scanify.verify.request import Request, Response
 from scanify.verify.verdict import CaseResult
 from scanify.verify.versions.loaded import Version
 from scanify.verify.versions.other_data import across_trees
-from scanify.verify.versions.overlay import Overlay
 from scanify.verify.versions.versions import (
     consulted_by,
     consulting_of,
@@ -86,73 +87,6 @@ def _message(error: BaseException) -> str:
         f"internal error of scanify while it compared the two versions: {type(error).__name__}: {error} "
         f"({Path(place.filename).name}:{place.lineno}); this is a defect of scanify, please report it"
     )
-
-
-@dataclass(eq=False)
-class _Build:
-    """Calls one version's case, with the arguments of one variant of it.
-
-    What ends the comparison stays in `error`, whoever catches the exception. An exception that only the rewritten
-    version raises does not end it, it is a verdict for the comparer; `raised` and `told` are for when it passes it on.
-    """
-
-    spec: CaseSpec
-    overlay: Overlay
-    version: Version
-    module: ModuleType
-    function: Callable[..., object]
-    arguments: Arguments
-    cases: ModuleType
-    closure: frozenset[str]
-    error: CaseError | None = None
-    raised: BaseException | None = None
-    told: CaseError | None = None
-    called: bool = False
-    returned: Any = None
-
-    @property
-    def mapping(self) -> object:
-        """What the case says of its parameters (`scanify.verify.cases.mapping`); None where it says nothing."""
-        return getattr(self.function, "mapping", None)
-
-    @property
-    def optimizer(self) -> Any:
-        """With what the case trains; None where it does not say."""
-        from scanify.verify.training.step import optimizer_of
-
-        return optimizer_of(getattr(self.function, "optimizer", None), self.module)
-
-    def __call__(self) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-        self.called = True
-        try:
-            with self.overlay.active(self.version):
-                returned = self.function(self.module, **self.arguments)
-            found = check_returned(returned, self.spec)
-            self.returned = found
-            return found
-        except CaseError as error:
-            self.error = self.error or error
-            raise
-        except BaseException as error:
-            doing = f"{self.spec.text} failed with the {self.version.name} {Path(str(self.module.__file__)).name}"
-            self.raised, self.told = error, _told(error, doing, self.overlay)
-            if self.version is self.overlay.rewritten and isinstance(error, Exception):
-                raise
-            self.error = self.error or self.told
-            raise self.error from None
-
-    def with_other_keys(self) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
-        """What the case returns where the keys that it makes are others; None where it makes none."""
-        from scanify.verify.cases.other_keys import moved_in, other_keys
-
-        arguments = moved_in(self.arguments)
-        with other_keys(vars(self.cases), self._is_models) as made, self.overlay.active(self.version):
-            returned = check_returned(self.function(self.module, **arguments), self.spec)
-        return returned if made.any or arguments != self.arguments else None
-
-    def _is_models(self, frame: FrameType) -> bool:
-        file = frame.f_globals.get("__file__")
-        return isinstance(file, str) and file in self.closure
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +164,7 @@ class _Run:
         if given["good"]:
             self._timed("certificate", lambda: given["certificate"].write(self.request.certificates))
 
-    def _load_alone(self, name: str) -> Callable[[int], _Build]:
+    def _load_alone(self, name: str) -> Callable[[int], CaseBuild]:
         """Load one version in a process of its own, which stays as it is from then on."""
         from scanify.verify.objects.statics import users_modules
 
@@ -240,18 +174,18 @@ class _Run:
         loaded = self._load(version)
         return lambda variant: self._build(loaded, variant)
 
-    def _build(self, loaded: _Loaded, at: int) -> _Build:
+    def _build(self, loaded: _Loaded, at: int) -> CaseBuild:
         arguments = loaded.sweep[at]
         version, module, function = loaded.version, loaded.module, loaded.function
-        return _Build(
+        return CaseBuild(
             self.request.case, self.overlay, version, module, function, arguments, loaded.cases, loaded.closure
         )
 
     def _variant(
         self,
         compare: Callable[..., CaseResult],
-        before: _Build,
-        after: _Build,
+        before: CaseBuild,
+        after: CaseBuild,
         settings: "Settings",
         more: dict[str, Any],
     ) -> CaseResult:
@@ -273,7 +207,7 @@ class _Run:
                 "in the case file, which is loaded for both, or in neither"
             )
 
-    def _check_taken(self, before: _Build, after: _Build) -> None:
+    def _check_taken(self, before: CaseBuild, after: CaseBuild) -> None:
         original, rewritten = self.request.target, self.request.rewritten_target
         if rewritten in (None, original):
             return
@@ -294,7 +228,7 @@ class _Run:
                 f"{original.name} would be compared with itself; take the model from the module that the case is given"
             )
 
-    def _check_apart(self, before: _Build, after: _Build) -> None:
+    def _check_apart(self, before: CaseBuild, after: CaseBuild) -> None:
         if before.returned is not None and after.returned is not None and before.returned[0] is after.returned[0]:
             raise CaseError(
                 f"{self.request.case.text} gives the same model object for both versions: something outside of the "
@@ -309,6 +243,8 @@ class _Run:
         return done
 
     def _comparer(self) -> Callable[..., CaseResult]:
+        if self.request.mesh:
+            virtual_devices(self.request.mesh)
         for library in ("jax", "equinox"):  # Before the user's directories are on the path, with their `profile.py`.
             try:
                 importlib.import_module(library)
@@ -335,10 +271,10 @@ class _Run:
         try:
             return self.overlay.load(path, version)
         except BaseException as error:
-            raise _told(error, failing, self.overlay) from None
+            raise told_of(error, failing, self.overlay) from None
 
     def _compared(
-        self, compare: Callable[..., CaseResult], before: _Build, after: _Build, more: dict[str, Any]
+        self, compare: Callable[..., CaseResult], before: CaseBuild, after: CaseBuild, more: dict[str, Any]
     ) -> CaseResult:
         request = self.request
         try:
@@ -353,6 +289,7 @@ class _Run:
                 files=self.overlay.files,
                 **({} if self.alone is None else {"witness": self.alone}),
                 **({"execute": True} if request.execute else {}),
+                **({"mesh": request.mesh} if request.mesh else {}),
                 **more,
             )
         except (CaseError, ScanifyError):
@@ -365,7 +302,7 @@ class _Run:
             raise failed
         return result
 
-    def _blamed(self, error: BaseException, before: _Build, after: _Build) -> CaseError | None:
+    def _blamed(self, error: BaseException, before: CaseBuild, after: CaseBuild) -> CaseError | None:
         """Which version's model raised `error`; None where it was neither, so that it is scanify's own."""
         for frame in reversed(user_frames(error, self.overlay.files)):
             version = self.overlay.version_of(frame)
@@ -377,7 +314,7 @@ class _Run:
                 return told
         return None
 
-    def _called(self, build: _Build) -> CaseError | None:
+    def _called(self, build: CaseBuild) -> CaseError | None:
         import equinox as eqx
 
         try:
@@ -390,11 +327,4 @@ class _Run:
         return None
 
     def _raised(self, error: BaseException, version: Version) -> CaseError:
-        return _told(error, f"{self.request.case.text}: the {version.name} model raised when called", self.overlay)
-
-
-def _told(error: BaseException, failing: str, overlay: Overlay) -> CaseError:
-    if isinstance(error, CaseError):
-        return error
-    ended = ", as it calls sys.exit" if isinstance(error, SystemExit) else ""
-    return CaseError(f"{failing}{ended}:\n{describe(error, overlay.files)}")
+        return told_of(error, f"{self.request.case.text}: the {version.name} model raised when called", self.overlay)

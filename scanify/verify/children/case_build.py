@@ -1,0 +1,95 @@
+"""One version's case, ready to be called: with the version's module and the arguments of one variant of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any
+
+from scanify.verify.cases.case import CaseError, CaseSpec, check_returned
+from scanify.verify.cases.failure import describe
+from scanify.verify.cases.sweep import Arguments
+from scanify.verify.versions.loaded import Version
+from scanify.verify.versions.overlay import Overlay
+
+
+@dataclass(eq=False)
+class CaseBuild:
+    """Calls one version's case, with the arguments of one variant of it.
+
+    What ends the comparison stays in `error`, whoever catches the exception. An exception that only the rewritten
+    version raises does not end it, it is a verdict for the comparer; `raised` and `told` are for when it passes it on.
+    """
+
+    spec: CaseSpec
+    overlay: Overlay
+    version: Version
+    module: ModuleType
+    function: Callable[..., object]
+    arguments: Arguments
+    cases: ModuleType
+    closure: frozenset[str]
+    error: CaseError | None = None
+    raised: BaseException | None = None
+    told: CaseError | None = None
+    called: bool = False
+    returned: Any = None
+
+    @property
+    def mapping(self) -> object:
+        """What the case says of its parameters (`scanify.verify.cases.mapping`); None where it says nothing."""
+        return getattr(self.function, "mapping", None)
+
+    @property
+    def optimizer(self) -> Any:
+        """With what the case trains; None where it does not say."""
+        from scanify.verify.training.step import optimizer_of
+
+        return optimizer_of(getattr(self.function, "optimizer", None), self.module)
+
+    @property
+    def shardings(self) -> Any:
+        """Where the arrays of the loop version lie on a mesh (`scanify.verify.mesh.shardings`); None where unsaid."""
+        return getattr(self.function, "shardings", None)
+
+    def __call__(self) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+        self.called = True
+        try:
+            with self.overlay.active(self.version):
+                returned = self.function(self.module, **self.arguments)
+            found = check_returned(returned, self.spec)
+            self.returned = found
+            return found
+        except CaseError as error:
+            self.error = self.error or error
+            raise
+        except BaseException as error:
+            doing = f"{self.spec.text} failed with the {self.version.name} {Path(str(self.module.__file__)).name}"
+            self.raised, self.told = error, told_of(error, doing, self.overlay)
+            if self.version is self.overlay.rewritten and isinstance(error, Exception):
+                raise
+            self.error = self.error or self.told
+            raise self.error from None
+
+    def with_other_keys(self) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
+        """What the case returns where the keys that it makes are others; None where it makes none."""
+        from scanify.verify.cases.other_keys import moved_in, other_keys
+
+        arguments = moved_in(self.arguments)
+        with other_keys(vars(self.cases), self._is_models) as made, self.overlay.active(self.version):
+            returned = check_returned(self.function(self.module, **arguments), self.spec)
+        return returned if made.any or arguments != self.arguments else None
+
+    def _is_models(self, frame: FrameType) -> bool:
+        file = frame.f_globals.get("__file__")
+        return isinstance(file, str) and file in self.closure
+
+
+def told_of(error: BaseException, failing: str, overlay: Overlay) -> CaseError:
+    """What the user's code raised, for the author of the case: what was done then, and the lines of theirs."""
+    if isinstance(error, CaseError):
+        return error
+    ended = ", as it calls sys.exit" if isinstance(error, SystemExit) else ""
+    return CaseError(f"{failing}{ended}:\n{describe(error, overlay.files)}")
