@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from scanify.cache_folder import FOLDER
 from scanify.cli import run
 from scanify.errors import Exit
 from scanify.verify.verdict import CaseResult, PolicyResult, Status, Verdict, Verification
@@ -90,6 +91,16 @@ class TestRewrite:
         error = capsys.readouterr().err
         assert "FAILED" in error
         assert error.endswith("scanify: verification failed; no file was changed\n")
+
+    def test_what_a_look_has_proved_is_kept_for_the_rewrite(
+        self, stand: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("CI", raising=False)
+        for options in (["--diff"], ["--no-cache", "--diff"], []):
+            run(["rewrite", "model.py", "--case", "cases.py:f", *options])
+        run(["unroll", "model.py", "--case", "cases.py:f"])
+        kept = [call["cache"] and call["cache"].folder for call in stand.calls]
+        assert kept == [tmp_path / FOLDER, None, tmp_path / FOLDER, tmp_path / FOLDER]
 
     def test_the_cases_of_the_configuration_run_unless_told_not_to(self, stand: Stand, tmp_path: Path) -> None:
         (tmp_path / "pyproject.toml").write_text('[tool.scanify.cases]\nfirst = "cases.py:f"\nlast = "cases.py:g"\n')

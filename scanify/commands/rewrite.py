@@ -28,6 +28,7 @@ from scanify.commands.verifying.auto import budget_bytes, choose_and_rewrite, de
 from scanify.commands.verifying.cases import (
     CaseRun,
     demand_importable,
+    no_cache_option,
     reached_loops,
     run_options,
     verifiable,
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
 @click.option("--measure/--no-measure", default=False, show_default=True, help="Measure both versions when verifying.")
 @advise_option
 @run_options
+@no_cache_option
 @stdin_option
 @selection_options
 def command(
@@ -96,6 +98,7 @@ def command(
     execute: bool,
     time_limit: float | None,
     memory_limit: str | None,
+    no_cache: bool,
     stdin_filename: str | None,
     no_exclude: bool,
     no_gitignore: bool,
@@ -119,29 +122,27 @@ def command(
         writes=not showing.only,
     )
     run = run_before_writing(
-        cases, given, time_limit, memory_limit, abstract=abstract, execute=execute, no_verify=no_verify
+        cases, given, (time_limit, memory_limit), no_verify, abstract=abstract, cache=not no_cache, execute=execute
     )
     policy, given = remat or given.config.remat, replace(given, remat=remat)
     budget = budget_bytes(memory_budget, policy, given.config)
-    timed = demand_case(run, "--advise advises") if advise else None
+    timed = replace(demand_case(run, "--advise advises"), cache=None) if advise else None
     if policy == AUTO:
         demand_policy_at_run_time(given, "remat auto compares policies")
         outcome, verified = _by_choice(given, demand_case(run, "remat auto chooses"), budget, unsafe=unsafe)
     else:
         outcome, verified = _by_name(given, policy, run, unsafe=unsafe, measure=measure)
-    if run is not None:
-        _say_unverified(outcome, explicit=bool(cases))
+    _say_unverified(outcome, run, explicit=bool(cases))
     if timed is not None and verified is not None and not verified.failed:
         verified = verified.advised(partial(verify_outcome, outcome, given.project, timed, requested=None))
     code = _finish(outcome, given, verified, showing, tried=run is not None)
-    if not showing.only:
-        _keep(given, outcome, policy, code)
+    _keep(given, outcome, policy, code, showing)
     return Exit.FINDINGS if code == Exit.OK and outcome.changes and (showing.only or exit_non_zero_on_change) else code
 
 
-def _keep(given: Given, outcome: Outcome, policy: str | None, code: int) -> None:
+def _keep(given: Given, outcome: Outcome, policy: str | None, code: int, showing: Showing) -> None:
     """Keep the texts before for the way back, where files were written."""
-    if code == Exit.VERIFICATION or given.stdin is not None:
+    if showing.only or code == Exit.VERIFICATION or given.stdin is not None:
         return
     if not outcome.applied:
         keep_on(given.project.root, outcome.before, outcome.texts)
@@ -167,8 +168,10 @@ class _Verified:
 _FAILED = "verification failed"
 
 
-def _say_unverified(outcome: Outcome, *, explicit: bool) -> None:
-    """Name the notebooks that change. Raises ScanifyError where a case was named and nothing else changes."""
+def _say_unverified(outcome: Outcome, run: CaseRun | None, *, explicit: bool) -> None:
+    """Name the notebooks that no case verifies. Raises ScanifyError where a case was named and nothing else changes."""
+    if run is None:
+        return
     notebooks = [path for path in outcome.changes if is_notebook(path)]
     if explicit and notebooks and not verifiable(outcome):
         demand_importable(notebooks[0])

@@ -10,7 +10,7 @@ from scanify.analysis.index.parse import Problem, parse
 from scanify.analysis.plan import Analysis, Skipped
 from scanify.analysis.unparsed import unparsed
 from scanify.commands.common import Given, load_project, paths_argument, selection_options, stdin_option
-from scanify.commands.verifying.cases import CaseRun, reached_loops, run_options, verify_outcome
+from scanify.commands.verifying.cases import CaseRun, no_cache_option, reached_loops, run_options, verify_outcome
 from scanify.commands.verifying.changing import (
     Showing,
     demand_no_contradiction,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 )
 @no_verify_option
 @run_options
+@no_cache_option
 @stdin_option
 @selection_options
 def command(
@@ -56,6 +57,7 @@ def command(
     execute: bool,
     time_limit: float | None,
     memory_limit: str | None,
+    no_cache: bool,
     stdin_filename: str | None,
     no_exclude: bool,
     no_gitignore: bool,
@@ -70,7 +72,7 @@ def command(
     demand_no_contradiction(cases, no_verify=no_verify)
     given = load_project(paths, None, stdin_filename, no_exclude=no_exclude, no_gitignore=no_gitignore)
     run = run_before_writing(
-        cases, given, time_limit, memory_limit, abstract=abstract, execute=execute, no_verify=no_verify
+        cases, given, (time_limit, memory_limit), no_verify, abstract=abstract, cache=not no_cache, execute=execute
     )
     found = unroll_project(given.project, unsafe=unsafe)
     if run is not None:

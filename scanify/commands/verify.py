@@ -24,6 +24,7 @@ from scanify.commands.verifying.cases import (
     CaseRun,
     choose_run,
     demand_importable,
+    no_cache_option,
     run_options,
     verify_by_hand,
     verify_outcome,
@@ -89,13 +90,7 @@ FORMATS = ("text", "json", "markdown", "junit", "html")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write the report to this file.")
 @click.option("--measure/--no-measure", default=True, show_default=True, help="Compile both versions and measure them.")
-@click.option(
-    "--no-cache",
-    is_flag=True,
-    help="Run every case, and keep no result. Otherwise good results are kept in .scanify_cache or $SCANIFY_CACHE_DIR, "
-    "and hold until a file that the case imports, reads or asks about, an option or a package changes. Where "
-    "$CI is set, only $SCANIFY_CACHE_DIR is used.",
-)
+@no_cache_option
 @click.option(
     "--certificate",
     metavar="FILE",

@@ -55,6 +55,15 @@ class CaseRun:
     execute: bool = False
 
 
+no_cache_option = click.option(
+    "--no-cache",
+    is_flag=True,
+    help="Run every case, and keep no result. Otherwise good results are kept in .scanify_cache or $SCANIFY_CACHE_DIR, "
+    "and hold until a file that the case imports, reads or asks about, an option or a package changes. Where "
+    "$CI is set, only $SCANIFY_CACHE_DIR is used.",
+)
+
+
 def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options on how long a case may run, and in how much memory."""
     for option in reversed(_LIMITS):

@@ -60,17 +60,17 @@ def demand_no_contradiction(cases: tuple[str, ...], *, no_verify: bool) -> None:
 def run_before_writing(
     cases: tuple[str, ...],
     given: Given,
-    seconds: float | None,
-    memory: str | None,
+    limits: tuple[float | None, str | None],
+    no_verify: bool,
     *,
     abstract: bool,
+    cache: bool,
     execute: bool,
-    no_verify: bool,
 ) -> CaseRun | None:
     """The cases to verify on before anything is written; None without any. Raises ScanifyError for standard input."""
     if no_verify:
         return None
-    run = choose_run(cases, given.config, seconds, memory, abstract=abstract, execute=execute)
+    run = choose_run(cases, given.config, *limits, abstract=abstract, cache=cache, execute=execute)
     if run is not None and given.stdin is not None:
         raise ScanifyError("standard input cannot be verified; name a file, or give --no-verify")
     return run
