@@ -114,9 +114,14 @@ def _finish(proposals: "Proposals", source: str, output: str | None) -> int:
     from scanify.propose.write import render
 
     model = shown(proposals.target, Path.cwd())
-    to_fill = [skeleton(source, each.cls) for each in proposals.declined if each.cls]
+    to_fill = [skeleton(source, each.cls) for each in proposals.declined if each.cls and each.imports]
     for each in proposals.declined:
         tell(f"scanify: no case for {each.cls or model}: " + "\n".join(each.reasons), err=True)
+    if not all(each.imports for each in proposals.declined):
+        tell(
+            "scanify: a case runs the model, so its file has to import: install what it misses, then ask again",
+            err=True,
+        )
     if proposals.cases or to_fill:
         text = render(proposals.cases, model, to_fill)
         if output is None:

@@ -22,7 +22,9 @@ def run_ask(ask: Ask) -> Answer:
         try:
             importlib.import_module(library)
         except Exception as error:
-            return Answer(reasons=(f"{library} is installed but does not import: {type(error).__name__}: {error}",))
+            return Answer(
+                reasons=(f"{library} is installed but does not import: {type(error).__name__}: {error}",), imports=False
+            )
     from scanify.propose.search import Search
 
     overlay = Overlay(Project.around([ask.target], ask.target, ask.directory), {ask.target: _text(ask.target)}, {})
@@ -33,7 +35,7 @@ def run_ask(ask: Ask) -> Answer:
             except BaseException as error:
                 ended = ", as it calls sys.exit" if isinstance(error, SystemExit) else ""
                 said = describe(error, overlay.files)
-                return Answer(reasons=(f"{ask.target.name} does not import{ended}:\n{said}",))
+                return Answer(reasons=(f"{ask.target.name} does not import{ended}:\n{said}",), imports=False)
             return Search(ask, module, overlay.files).answer()
     except BaseException as error:
         place = traceback.extract_tb(error.__traceback__)[-1]

@@ -27,10 +27,12 @@ _SHARE = 0.75
 
 @dataclass(frozen=True)
 class Declined:
-    """A class without a proposal, and the reasons. `cls` is None for loops that are in no class."""
+    """A class without a proposal, and the reasons. `cls` is None for loops that are in no class; `imports`
+    says whether the file could be imported."""
 
     cls: str | None
     reasons: tuple[str, ...]
+    imports: bool = True
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def propose(
         outcome = run_child(json.dumps(to_json(ask)).encode(), limits, "scanify.propose.child")
         answer = _answer(outcome, limits)
         if answer.case is None:
-            declined.append(Declined(each.cls, answer.reasons))
+            declined.append(Declined(each.cls, answer.reasons, answer.imports))
         elif all(answer.case.cls != case.cls for case in cases):
             cases.append(_distinct(answer.case, cases))
     return Proposals(path, tuple(cases), tuple(declined))

@@ -34,7 +34,8 @@ class Proposed:
 
 @dataclass(frozen=True)
 class Answer:
-    """A case, or the reasons why there is none: what was tried, and what came of it."""
+    """A case, or the reasons why there is none: what was tried, and what came of it. `imports`: does the file?"""
 
     case: Proposed | None = None
     reasons: tuple[str, ...] = ()
+    imports: bool = True

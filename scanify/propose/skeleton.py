@@ -8,15 +8,16 @@ from scanify.propose.request import Proposed
 
 _KEYS = ("key", "rng")
 _MODULES = ("Module", "eqx.Module", "equinox.Module")
-_LONGEST = 60  # of an annotation that is shown
+_LONGEST = 60  # of an annotation that is shown, and and half of what defaults may take
 
 
 def skeleton(text: str, cls: str) -> Proposed:
     """A case for a class of a file, with `...` for what its author knows."""
     node = _class(text, cls)
     made = [f"{name}={_value(name, 0)},{note}" for name, note in _built_with(node)] if node else []
+    made = [*(made or ["...,"]), *(_defaults(node) if node else [])]
     args, kwargs = _called_with(node) if node else ([], [])
-    lines = [f"def {cls.lower()}(module):", *_over_lines(f"    model = module.{cls}(", made or ["...,"], ")")]
+    lines = [f"def {cls.lower()}(module):", *_over_lines(f"    model = module.{cls}(", made, ")")]
     lines += _over_lines("    args = (", [f"...,  # {name}{_after(note)}" for name, note in args] or ["...,"], ")")
     answer = "model, args"
     if kwargs:
@@ -76,6 +77,19 @@ def _needed(args: ast.arguments) -> tuple[list[tuple[str, str]], list[tuple[str,
     keywords = [each for each, default in zip(args.kwonlyargs, args.kw_defaults, strict=True) if default is None]
     by_place, by_name = ([(each.arg, _note(each.annotation)) for each in some] for some in (required, keywords))
     return by_place, by_name
+
+
+def _defaults(node: ast.ClassDef) -> list[str]:
+    """What else the constructor takes, as a comment: the number of layers may be among it."""
+    constructor = _method(node, "__init__")
+    if constructor is None:
+        return []
+    args = constructor.args
+    positional = [*args.posonlyargs, *args.args]
+    given = list(zip(positional[len(positional) - len(args.defaults) :], args.defaults, strict=True))
+    given += [(each, value) for each, value in zip(args.kwonlyargs, args.kw_defaults, strict=True) if value is not None]
+    texts = [f"{each.arg}={ast.unparse(value)}" for each, value in given]
+    return [f"# by default: {', '.join(texts)}"] if 0 < len(", ".join(texts)) <= 2 * _LONGEST else []
 
 
 def _fields(node: ast.ClassDef) -> Iterator[tuple[str, str]]:

@@ -107,8 +107,10 @@ class TestNothingToPropose:
 
     def test_a_file_that_does_not_import(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (folder / "tower.py").write_text("import nothing_of_the_kind\n" + MODEL)
-        assert run(["case", "tower.py"]) == Exit.FINDINGS
-        assert "No module named 'nothing_of_the_kind'" in capsys.readouterr().err
+        assert run(["case", "tower.py", "-o", "cases.py"]) == Exit.FINDINGS
+        error = capsys.readouterr().err
+        assert "No module named 'nothing_of_the_kind'" in error and "install what it misses, then ask again" in error
+        assert not (folder / "cases.py").exists()  # so that the same command can be given again
 
 
 class TestMisbehaviour:

@@ -15,7 +15,7 @@ CALL = "def __call__(self, x, scale: float = 1.0): ..."
     [
         (
             "def __init__(self, width: int, depth=3, *, key, bias=True): ...",
-            "module.A(\n        width=...,  # int\n        key=jax.random.key(0),\n    )",
+            "module.A(\n        width=...,  # int\n        key=jax.random.key(0),\n        # by default: depth=3, bias=True\n    )",
         ),
         ("def __init__(self, *, rng): ...", "module.A(\n        rng=jax.random.key(0),\n    )"),
         ("width: int\n    bias: bool = True", "module.A(\n        width=...,  # int\n    )"),
