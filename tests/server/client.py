@@ -24,8 +24,8 @@ class Client(LanguageClient):
         self.texts: dict[str, str] = {}
         self.told = asyncio.Condition()
 
-    async def until(self, wanted: Callable[[], Any], seconds: float = 30) -> Any:
-        """Wait for what the server tells next."""
+    async def until(self, wanted: Callable[[], Any], seconds: float = 120) -> Any:
+        """Wait for what the server tells next: long, as the machine may be busy with other tests."""
         async with asyncio.timeout(seconds), self.told:
             await self.told.wait_for(wanted)
         return wanted()
