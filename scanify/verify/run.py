@@ -21,6 +21,7 @@ from scanify.verify.children.limits import Limits, human_bytes
 from scanify.verify.children.process import Outcome, run_child
 from scanify.verify.mesh.axes import Axes
 from scanify.verify.request import Change, Request, Response, Tree
+from scanify.verify.unscanned import with_loops_that_stay
 from scanify.verify.verdict import CaseResult, Verification
 from scanify.verify.versions.project import is_installed
 
@@ -86,7 +87,7 @@ def verify(
                 own = own or stack.enter_context(tree())
                 found, _ = _run(_in_two_trees(request, own), limits or Limits(), None, notify)
             results += found
-    return Verification(tuple(results), versions())
+    return Verification(with_loops_that_stay(results), versions())
 
 
 def _in_two_trees(request: Request, tree: Tree) -> Request:

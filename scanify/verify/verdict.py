@@ -64,7 +64,8 @@ class Measurement:
     arguments there (parameters, inputs and cotangents), `output_bytes` its outputs (those of the call, and gradients),
     and `host_bytes` its temporaries in host memory.
     `flops` and `moved_bytes`: the operations of the gradient, and what it copies between device and host memory, read
-    from the jaxpr. `step_seconds`: one run of the compiled gradient, the median of several.
+    from the jaxpr. `step_seconds`: one run of the compiled gradient, the median of several; `call_seconds`: one of the
+    call alone, as in inference.
     """
 
     saved_bytes: int | None = None
@@ -80,6 +81,7 @@ class Measurement:
     flops: int | None = None
     moved_bytes: int | None = None
     step_seconds: float | None = None
+    call_seconds: float | None = None
 
     @property
     def needed_bytes(self) -> int | None:

@@ -118,3 +118,20 @@ def test_training_and_decoding_give_what_the_loops_gave(loop: str, tmp_path: Pat
         expected, got = before.decode(x, caches, pos), after.decode(x, caches, pos)
         same(expected, got)
         x, caches = expected[0], list(expected[1]) if isinstance(expected[1], list | tuple) else caches
+
+
+def test_a_decoding_loop_that_is_ignored_keeps_its_list_and_training_is_a_scan_all_the_same(tmp_path: Path) -> None:
+    """What `--advise` says to do where decoding one token is slower in a scan."""
+    loop = indent(dedent(LOOPS["the name of the cache again"]).strip("\n") + "\n", " " * 8)
+    kept = loop.replace("caches):\n", "caches):  # scanify: ignore\n")
+    assert kept != loop
+    (tmp_path / "model.py").write_text(MODEL + kept)
+    outcome = rewrite_sources(Project.load([tmp_path]), stack=None, remat=None)
+    new = outcome.texts[tmp_path / "model.py"]
+    assert new.endswith(kept) and "ArrayStacked.of(self.layers).fold(x)" in new
+    before, after = loaded(MODEL + kept)(jax.random.key(0)), loaded(new)(jax.random.key(0))
+    x, caches = jnp.arange(3.0), [jnp.full((5, 3), float(i)) for i in range(4)]
+    same(before(x), after(x))
+    given = before, x, caches, 1
+    traced = [jax.make_jaxpr(type(model).decode, static_argnums=3)(model, *given[1:]) for model in (before, after)]
+    assert str(traced[0]) == str(traced[1])

@@ -79,6 +79,7 @@ def test_every_field_of_the_contract_is_there() -> None:
                     "flops": None,
                     "moved_bytes": None,
                     "step_seconds": None,
+                    "call_seconds": None,
                 },
                 "policies": [
                     {
@@ -101,6 +102,7 @@ def test_every_field_of_the_contract_is_there() -> None:
                             "flops": None,
                             "moved_bytes": None,
                             "step_seconds": None,
+                            "call_seconds": None,
                         },
                         "findings": ["f"],
                         "notes": ["n"],

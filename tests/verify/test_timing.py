@@ -39,7 +39,8 @@ def case():
     return Model(jax.random.key(0)), (jnp.ones(4),)
 """
 LOOP = "for layer in self.layers:\n            x = layer(x)\n        return x"
-SCAN = {"self.layers = layers": "self.layers = ArrayStacked.of(layers)", LOOP: "return self.layers.fold(x)"}
+LIST, STACK = "self.layers = layers", "self.layers = ArrayStacked.of(layers)"
+SCAN = {LIST: STACK, LOOP: "return self.layers.fold(x)"}
 
 
 @pytest.fixture(autouse=True)
@@ -55,11 +56,29 @@ def test_every_figure_is_measured(load_twice: Any) -> None:
     assert {each.outputs.status for each in result.policies} == {Status.NOT_RUN}
     for each in (result.original, *(policy.measured for policy in result.policies)):
         assert each.step_seconds is not None and each.step_seconds > 0
+        assert each.call_seconds is not None and each.call_seconds > 0
         assert each.build_seconds is not None and each.build_seconds > 0
         assert each.needed_bytes is not None and each.needed_bytes > 3 * 4 * 4 * 4
         assert each.flops is not None and each.flops >= 3 * 3 * 2 * 4 * 4  # forward, and back to x and to the weights
     first, second = (policy.measured.flops for policy in result.policies)
     assert first is not None and second is not None and first < second  # as written it recomputes
+
+
+def test_what_has_no_gradient_is_timed_by_its_call(load_twice: Any) -> None:
+    decoding = "jax.lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, layer(c[1])), (0, x))[1]"
+    source = SOURCE.replace("x = layer(x)", f"x = {decoding}")
+    fold = f"return self.layers.fold_via(lambda layer, x: {decoding})(x)"
+    both = load_twice(source, {LIST: STACK, LOOP.replace("layer(x)", decoding, 1): fold})
+    result = timed_case("c", both.before.case, both.after.case, policies=("none",), abstract=False)
+    for each in (result.original, result.policies[0].measured):
+        assert each.step_seconds is None
+        assert each.call_seconds is not None and each.call_seconds > 0
+
+
+def test_a_loop_that_stays_is_the_same_program_and_not_timed(load_twice: Any) -> None:
+    both = load_twice(SOURCE, {})
+    result = timed_case("c", both.before.case, both.after.case, policies=("none", None), abstract=False)
+    assert result.policies == () and result.original.step_seconds is None
 
 
 def test_without_weights_nothing_is_run(load_twice: Any) -> None:

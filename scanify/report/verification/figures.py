@@ -59,8 +59,9 @@ LOWER = Figure("lower", "Seconds to lower", lambda m: m.lower_seconds, in_second
 COMPILE = Figure("compile", "Seconds to compile", lambda m: m.compile_seconds, in_seconds, _tick)
 TEMPORARIES = Figure("temporaries", "Temporaries of the gradient", lambda m: m.temp_bytes, _bytes, _bytes, 1024)
 STEP = Figure("one run", "Seconds of one run of the gradient", lambda m: m.step_seconds, _briefly, _tick)
+CALL = Figure("one call", "Seconds of one run of the call alone", lambda m: m.call_seconds, _briefly, _tick)
 
-EVERY = (SAVED, TEMPORARIES, STABLEHLO, TRACE, LOWER, COMPILE, STEP)
+EVERY = (SAVED, TEMPORARIES, STABLEHLO, TRACE, LOWER, COMPILE, STEP, CALL)
 # What a reader compares with the loop's first.
 SHORT = (SAVED, STABLEHLO, COMPILE)
 PLOTTED = (COMPILE, STABLEHLO, TEMPORARIES, SAVED)

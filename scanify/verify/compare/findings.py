@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from scanify.verify.children.limits import human_bytes
 from scanify.verify.programs.trace import Traced, count_scans, maps_layers
+from scanify.verify.unscanned import NO_STACK, NOTHING_SCANNED
 from scanify.verify.verdict import Verdict
 
 
@@ -71,5 +72,5 @@ def nothing_scanned(
         return ()
     if scans_more():
         return ()
-    held = f"it holds a stack of {max(stacks)} layers, but" if stacks else "it holds no stack of layers and"
-    return (f"nothing is scanned in the rewritten version: {held} its traced program has no scan more than before",)
+    held = f"{NOTHING_SCANNED}: it holds a stack of {max(stacks)} layers, but" if stacks else f"{NO_STACK} and"
+    return (f"{held} its traced program has no scan more than before",)

@@ -13,6 +13,12 @@ from scanify.verify.verdict import Advice, CaseResult, Measurement
 
 # Seconds that were measured once say little below this share of a difference.
 _CLEARLY = 0.1
+# Runs take turns, often, so that their medians say more.
+_SLOWER = 0.05
+_KEPT = (
+    "to keep a loop, write `# scanify: ignore` behind its head: its list stays a list, and other loops over it stack "
+    "it when they are called"
+)
 # Loops of fewer operations a layer than this, forward and backward, are called tiny where they were found to be slow.
 _TINY = 1_000_000
 
@@ -29,7 +35,7 @@ def advise(cases: Sequence[CaseResult]) -> tuple[Advice, ...]:
     The loop is held against the fastest of the policies measured, so that what remat costs is not taken for what
     scanning costs.
     """
-    return tuple(each for case in cases for each in (_build(case), _step(case)) if each is not None)
+    return tuple(each for case in cases for each in (_build(case), _call(case), _step(case)) if each is not None)
 
 
 def _fastest(case: CaseResult, seconds: Callable[[Measurement], float | None]) -> tuple[float, float, _Scan] | None:
@@ -54,16 +60,27 @@ def _build(case: CaseResult) -> Advice | None:
     return Advice(case.name, "build", text)
 
 
+def _call(case: CaseResult) -> Advice | None:
+    """The call alone, as in inference: what decodes one token computes little with each parameter that it reads."""
+    return _run(case, "call", "a call", lambda figures: figures.call_seconds)
+
+
 def _step(case: CaseResult) -> Advice | None:
-    found = _fastest(case, lambda figures: figures.step_seconds)
-    if found is None or found[1] <= (1 + _CLEARLY) * found[0]:
+    return _run(case, "step", "a step", lambda figures: figures.step_seconds, _body(case))
+
+
+def _run(
+    case: CaseResult, kind: str, what: str, seconds: Callable[[Measurement], float | None], why: str = ""
+) -> Advice | None:
+    found = _fastest(case, seconds)
+    if found is None or found[1] <= (1 + _SLOWER) * found[0]:
         return None
     loop, scan, best = found
     text = (
-        f"{_layers(case)}a step of the loop takes {_seconds(loop)}, one of the scan ({best.policy}) {_seconds(scan)}, "
-        f"{scan / loop:.1f} times as long{_body(case)}"
+        f"{_layers(case)}{what} of the loop takes {_seconds(loop)}, one of the scan ({best.policy}) {_seconds(scan)}, "
+        f"{scan / loop:.2f} times as long{why}; {_KEPT}"
     )
-    return Advice(case.name, "step", text)
+    return Advice(case.name, kind, text)
 
 
 def _layers(case: CaseResult) -> str:

@@ -111,6 +111,14 @@ def compiled(
     return Compiled(program, _with_memory(figures, executable.memory_analysis()), executable, tuple(cotangents))
 
 
+def compiled_call(program: Version, policy: Policy, avals: Sequence[jax.ShapeDtypeStruct]) -> Compiled:
+    """The same of the outputs alone, without figures."""
+    own = [struct(leaf) for leaf in jax.eval_shape(lambda xs: program.own(xs), list(avals))]
+    with under(policy, program):
+        call = jax.jit(lambda leaves, cotangents: flat_outputs(program.call(leaves))[0])
+        return Compiled(program, Measurement(), call.lower(own, []).compile(), ())
+
+
 @cache
 def _warm_up() -> None:
     """Start the backend and its compiler, so that what is measured first does not pay for it."""
