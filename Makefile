@@ -2,7 +2,7 @@
 # `make help` lists the targets; `make test PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo test branches check pyright bench bench-static bad-inputs matrix corpus each-file packages rewritten train fuzz fuzz-traps fuzz-models fuzz-unroll fuzz-runtime fuzz-reroll soundness mutants certificates other-tools precommit-test jupyterlab-test man wheel clean
+.PHONY: help docs demo test branches check pyright bench bench-static bad-inputs matrix corpus each-file packages reroll-models rewritten train fuzz fuzz-traps fuzz-models fuzz-unroll fuzz-runtime fuzz-reroll soundness mutants certificates other-tools precommit-test jupyterlab-test man wheel clean
 
 # The first interpreter that runs (a pyenv shim may exist and not run), is new enough and can make environments. pyenv's
 # versions are looked for where it says that they are, and where it is installed itself: without PYENV_ROOT it says ~/.pyenv.
@@ -89,6 +89,18 @@ each-file: $(VENV)/$(STAMP) ## what `check` says of each file of those packages 
 packages: .venv-313/$(STAMP) ## models of published packages, installed, rewritten or stacked by hand, and verified
 	.venv-313/bin/python -m tests.packages $(ARGS)
 
+reroll-models: .venv-models/$(STAMP) ## models of published packages, untouched and rerolled: what they cost, and whether they are right
+	JAX_PLATFORMS=cpu .venv-models/bin/python -m tests.benchmarks.reroll_models $(ARGS)
+
+# The models ask for Python 3.13.
+.venv-models/$(STAMP): pyproject.toml tests/benchmarks/reroll_models/requirements.txt
+	@test -n "$(PYTHON_313)" || { echo "make: no Python 3.13 found; give its path with PYTHON_313=..." >&2; exit 1; }
+	rm -rf .venv-models
+	"$(PYTHON_313)" -m venv .venv-models
+	.venv-models/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[jax]" "jax==0.12.*" "equinox==0.13.8"
+	.venv-models/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement tests/benchmarks/reroll_models/requirements.txt
+	@touch $@
+
 rewritten: .venv-313/$(STAMP) ## published packages, rewritten as a whole: their imports and their own tests, before and after
 	.venv-313/bin/python -m tests.rewritten $(ARGS)
 
@@ -151,7 +163,7 @@ man: $(VENV)/$(STAMP) ## the manual page, scanify.1, to be read with `man -l` an
 	$(BIN)/python -m scanify.manual > scanify.1
 
 clean: ## remove the environments and caches
-	rm -rf .venv .venv-311 .venv-313 .venv-docs .venv-tools site .mypy_cache .pytest_cache .ruff_cache .coverage .coverage.*
+	rm -rf .venv .venv-311 .venv-313 .venv-docs .venv-models .venv-tools site .mypy_cache .pytest_cache .ruff_cache .coverage .coverage.*
 
 # $(1): the environment, $(2): the variable that names the interpreter, $(3): what it should be, $(4): requirements
 # beside the project's. The interpreter is looked for only when an environment has to be made.

@@ -110,7 +110,7 @@ def compare(layers: int, remats: list[str]) -> None:
         )
         print(
             f"| {name} | {found.trace:.1f} | {found.lower:.1f} | {found.compile:.1f} | {found.lines:,} | "
-            f"{found.temporaries / 1e6:.1f} | {found.step * 1e3:.1f} | {same} | "
+            f"{found.temporaries / 1e6:.2f} | {found.step * 1e3:.1f} | {same} | "
             f"{'stacked' if worst is None else f'{worst:.0e}'} |",
             flush=True,
         )

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+import scanify
 from tests.reroll.programs import same, same_gradient
 
 N = 6
@@ -73,6 +74,14 @@ def collected(layers: Any, x: Any) -> Any:
         kept.append(x)
         x = dense(x, **layer)
     return x, kept, jnp.stack(kept)
+
+
+def carried_and_collected(layers: Any, x: Any) -> Any:
+    kept = []
+    for layer in layers:
+        x = dense(x, **layer)
+        kept.append(x)
+    return kept
 
 
 def some_collected(layers: Any, x: Any) -> Any:
@@ -213,6 +222,7 @@ EQUAL: dict[str, tuple[Callable[..., Any], tuple[Any, ...], list[int]]] = {
     "stacked parameters that are sliced": (stacked, ((W, B), X), [N]),
     "stacked parameters, the last layer first": (stacked_backwards, ((W, B), X), [N]),
     "collected values": (collected, (LIST, X), [N]),
+    "values that are carried and collected": (carried_and_collected, (LIST, X), [N]),
     "some collected values": (some_collected, (LIST, X), [N // 2]),
     "a value of the last layer": (last_only, (LIST, X), [N]),
     "a loss that begins as a number": (auxiliary_loss, (LIST, X), [N]),
@@ -238,6 +248,12 @@ EQUAL: dict[str, tuple[Callable[..., Any], tuple[Any, ...], list[int]]] = {
 def test_is_found_and_the_same(name: str) -> None:
     f, args, found = EQUAL[name]
     assert same(f, *args, rtol=1e-6) == found
+
+
+def test_the_last_of_collected_values_is_the_carry() -> None:
+    jaxpr = jax.make_jaxpr(scanify.reroll(carried_and_collected, min_layers=3))(LIST, X).jaxpr
+    (scan,) = (equation for equation in jaxpr.eqns if equation.primitive.name == "scan")
+    assert [output in scan.outvars for output in jaxpr.outvars] == [False] * (N - 1) + [True]
 
 
 GRADIENTS = ("numbers that differ", "stacked parameters that are sliced", "two runs", "losses that begin as a number")

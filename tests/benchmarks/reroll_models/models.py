@@ -1,16 +1,7 @@
-"""Models that nobody here wrote, rerolled: `python -m tests.benchmarks.reroll_models [NAME ...]` prints a table of them.
+"""The models: a function and what it is given, for each. Building one raises ImportError where its package is not installed."""
 
-Those of `tests/packages`, and models of what Flax, Haiku, jraph and Equinox come with; one whose packages are not installed
-is left out. For each: what is found in the forward program, whether it is proved, how values and gradients compare with
-the model's own, and what compiling the gradient costs, as seconds of the process's own CPU time.
-"""
-
-import argparse
 import importlib
-import time
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -18,12 +9,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from scanify.jaxpr.reading.calls import opened
-from scanify.rolling import NotRerolled, reroll
-from scanify.rolling.find.choose import ON_CPU
-from scanify.rolling.find.program import flat
-from scanify.rolling.roll import rolled
-from scanify.rolling.scans.plan import planned
 from tests.packages.models import MODELS
 
 Built = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -165,13 +150,67 @@ def graph_network() -> Built:
     return lambda params, nodes: made.apply(params, graph._replace(nodes=nodes)), (made.init(KEY, graph), graph.nodes)
 
 
-def equimo(name: str, **options: Any) -> Callable[[], Built]:
+def vit() -> Built:
+    from equimo.vision.models import VisionTransformer
+
+    model = VisionTransformer(
+        img_size=32, in_channels=3, dim=32, patch_size=8, num_heads=4, depths=[8], num_classes=10, key=KEY
+    )
+    return lambda model, x: model(x, key=KEY), (model, jax.random.normal(KEY, (3, 32, 32)))
+
+
+def linen(module: str, name: str, side: int, **options: Any) -> Callable[[], Built]:
+    """A model of a diffusion: of images, times and a text."""
+
     def build() -> Built:
-        models = importlib.import_module("equimo.vision.models")
-        model = getattr(models, name)(key=KEY, **options)
-        return lambda model, x: model(x, key=KEY), (model, jax.random.normal(KEY, (3, 32, 32)))
+        model = getattr(importlib.import_module(module), name)(**options)
+        given = jax.random.normal(KEY, (1, side, side, 3)), jnp.ones((1,)), jax.random.normal(KEY, (1, 4, 8))
+        return model.apply, (jax.jit(model.init)(KEY, *given), *given)
 
     return build
+
+
+def mamba() -> Built:
+    import mamba2_jax
+    from flax import nnx
+
+    config = mamba2_jax.Mamba2Config(
+        vocab_size=64, hidden_size=32, state_size=8, head_dim=16, chunk_size=8, num_hidden_layers=8
+    )
+    graph, params, rest = nnx.split(mamba2_jax.Mamba2Model(config, rngs=nnx.Rngs(0)), nnx.Param, ...)
+
+    def f(params: Any, rest: Any, x: Any) -> Any:
+        return jax.tree.leaves(nnx.merge(graph, params, rest, copy=True)(inputs_embeds=x))
+
+    return f, (params, rest, jax.random.normal(KEY, (1, 8, 32)))
+
+
+def mixer() -> Built:
+    """The blocks of an MLP-Mixer, as the examples of Equinox have them, of its layers."""
+
+    class Block(eqx.Module):
+        patches: eqx.nn.MLP
+        channels: eqx.nn.MLP
+        norms: list[eqx.nn.LayerNorm]
+
+        def __init__(self, key: Any) -> None:
+            one, other = jax.random.split(key)
+            self.patches = eqx.nn.MLP(16, 16, 32, 1, key=one)
+            self.channels = eqx.nn.MLP(8, 8, 32, 1, key=other)
+            self.norms = [eqx.nn.LayerNorm((8, 16)), eqx.nn.LayerNorm((16, 8))]
+
+        def __call__(self, y: Any) -> Any:
+            y = y + jax.vmap(self.patches)(self.norms[0](y))
+            y = y.T
+            y = y + jax.vmap(self.channels)(self.norms[1](y))
+            return y.T
+
+    def f(blocks: Any, x: Any) -> Any:
+        for block in blocks:
+            x = block(x)
+        return x
+
+    return f, ([Block(key) for key in jax.random.split(KEY, 8)], jax.random.normal(KEY, (8, 16)))
 
 
 def mixture_of_experts() -> Built:
@@ -195,7 +234,11 @@ def mixture_of_experts() -> Built:
 
 BUILDERS: dict[str, Callable[[], Built]] = {
     **{f"{each.package}: {each.title}": packaged(each.name, each.module) for each in MODELS},
-    "equimo: ViT": equimo("VisionTransformer", img_size=32, in_channels=3, dim=32, patch_size=8, num_heads=4, depths=[8], num_classes=10),
+    "equimo: ViT": vit,
+    "equinox: MLP-Mixer": mixer,
+    "flaxdiff: U-Net of a diffusion": linen("flaxdiff.models.simple_unet", "Unet", 8, emb_features=16, feature_depths=[8, 8], attention_configs=[{"heads": 2}] * 2, num_res_blocks=4, norm_groups=4),
+    "flaxdiff: S5 state spaces": linen("flaxdiff.models.ssm_dit", "HybridSSMAttentionDiT", 16, patch_size=4, emb_features=32, num_layers=8, num_heads=4, ssm_attention_ratio="1:0", ssm_state_dim=8),
+    "mamba2-jax: Mamba2": mamba,
     "flax NNX: transformer, dropout": nnx_transformer,
     "flax NNX: LSTM cells": nnx_cells,
     "flax Linen: transformer": lambda: linen_transformer(0.0),
@@ -208,95 +251,3 @@ BUILDERS: dict[str, Callable[[], Built]] = {
     "jraph: graph network": graph_network,
     "jax: mixture of experts": mixture_of_experts,
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Cost:
-    lines: int
-    compile: float
-    temporaries: int
-    step: float
-    results: list[Any]
-
-
-def cost(f: Callable[..., Any], args: tuple[Any, ...]) -> Cost:
-    """Of the values and the gradient with respect to the first argument."""
-    moved, fixed = eqx.partition(args[0], eqx.is_inexact_array)
-    others, static = eqx.partition(args[1:], eqx.is_array)
-
-    def total(moved: Any, others: Any) -> Any:
-        results = f(eqx.combine(moved, fixed), *eqx.combine(others, static))
-        inexact = [each for each in jax.tree.leaves(results) if eqx.is_inexact_array(each)]
-        # What is complex has a real sum of squares.
-        return sum((jnp.abs(each) ** 2).sum() for each in inexact), inexact
-
-    jax.clear_caches()
-    lowered = jax.jit(jax.value_and_grad(total, has_aux=True)).lower(moved, others)
-    start = time.process_time()
-    compiled = lowered.compile()
-    seconds = time.process_time() - start
-    results, steps = compiled(moved, others), []
-    for _ in range(10):
-        begin = time.perf_counter()
-        jax.block_until_ready(compiled(moved, others))
-        steps.append(time.perf_counter() - begin)
-    temporaries = compiled.memory_analysis().temp_size_in_bytes
-    return Cost(lowered.as_text().count("\n"), seconds, temporaries, min(steps), [results[0][1], results[1]])
-
-
-def row(name: str, build: Callable[[], Built]) -> str:
-    f, args = build()
-    closed = eqx.filter_make_jaxpr(f)(*args)[0]
-    leaves = [each for each in jax.tree.leaves(args) if eqx.is_array(each)]
-    found = rolled(closed, [*closed.consts, *leaves], least=3, policy=None)
-    size = len(flat(opened(closed)[0]).operations)
-    scans = ", ".join(
-        f"{s.roll.wired.count} x {s.roll.wired.period}" for around, _, s in found.plan.all_scans() if not around
-    )
-    if not found.plan.rolls:
-        return f"| {name} | {size:,} | nothing | | | | | | | |"
-    proof = "PROVED" if found.proof().proved else "not proved"
-    fitted = planned(flat(opened(closed)[0]), 3, ON_CPU)
-    scans += "" if fitted.rolls else " (left by default)"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotRerolled)
-        theirs, ours = cost(f, args), cost(reroll(f, min_layers=3), args)
-    values, gradients = (_apart(one, other) for one, other in zip(ours.results, theirs.results, strict=True))
-    pairs = [
-        (theirs.lines, ours.lines, ",.0f"), (theirs.compile, ours.compile, ".1f"),
-        (theirs.temporaries / 1e6, ours.temporaries / 1e6, ".2f"), (theirs.step * 1e3, ours.step * 1e3, ".1f"),
-    ]  # fmt: skip
-    cells = " | ".join(f"{a:{form}} -> {b:{form}} ({b / a if a else 1:.2f})" for a, b, form in pairs)
-    return f"| {name} | {size:,} | {scans or 'inside'} | {proof} | {values} | {gradients} | {cells} |"
-
-
-def _apart(ours: Any, theirs: Any) -> str:
-    """How far two pytrees of arrays are apart, relative to the largest number in them."""
-    pairs = [pair for pair in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True) if pair[0].size]
-    largest = max((float(jnp.max(jnp.abs(other))) for _, other in pairs), default=0.0) or 1.0
-    worst = max((float(jnp.max(jnp.abs(one - other))) for one, other in pairs), default=0.0) / largest
-    return "same bits" if worst == 0 else f"{worst:.0e}"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.reroll_models", description=__doc__)
-    parser.add_argument("names", nargs="*", help="parts of names (default: all)")
-    given = parser.parse_args()
-    print(f"{jax.devices()[0].platform}, jax {jax.__version__}\n")
-    print(
-        "| model | equations | found | proof | values | gradients | StableHLO lines | compile s | temporaries MB | step ms |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|---|")
-    for name, build in BUILDERS.items():
-        if given.names and not any(part in name for part in given.names):
-            continue
-        try:
-            print(row(name, build), flush=True)
-        except ImportError as error:
-            print(f"| {name} | not installed: {error.name} |" + " |" * 8, flush=True)
-        except Exception as error:
-            print(f"| {name} | {type(error).__name__}: {str(error)[:150]!r} |" + " |" * 8, flush=True)
-
-
-if __name__ == "__main__":
-    main()

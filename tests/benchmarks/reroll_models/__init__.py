@@ -1,0 +1,1 @@
+"""What rerolled models cost that nobody here wrote, and whether they compute what they did."""
