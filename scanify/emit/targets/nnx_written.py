@@ -1,7 +1,8 @@
 """The functions that the target `nnx` writes into files: a scan over the modules of a list, which stays as it is.
 
 They say loudly where a scan would not do what the loop does: layers that differ in what is no array, or share a
-variable, a call that changes more of a layer than values, and what is no array where a scan needs one.
+variable, a call that changes more of a layer than values, a loop that reads elsewhere what a layer writes to, and
+what is no array where a scan needs one.
 """
 
 from scanify.emit.target import Helper
@@ -41,7 +42,8 @@ def scan_layers(apply, carry, layers, *per_layer, remat=False, policy=None):
 
     Gives the last carry and a list of the outputs. The layers are stacked for the scan, and have the
     state afterwards that they would have after a loop. They may differ in the values of their arrays
-    alone, and share no variable. Of `per_layer` each layer is given its own values.
+    alone, and share no variable. Of `per_layer` each layer is given its own values. What a layer writes
+    to is read through that layer alone: `apply` is traced again with nothing to be read elsewhere.
     """
     layers = list(layers)
     if not layers:
@@ -104,14 +106,33 @@ def scan_layers(apply, carry, layers, *per_layer, remat=False, policy=None):
     step = jax.checkpoint(body, prevent_cse=False, policy=policy) if remat else body
     stacked = [jax.numpy.stack(leaves) for leaves in zip(*rows, strict=True)]
     inputs = stacked, [stack(values) for values in per_layer]
-    carry, (outputs, written) = jax.lax.scan(step, carry, inputs, length=len(layers))
+    start = carry
+    carry, (outputs, written) = jax.lax.scan(step, start, inputs, length=len(layers))
     places = nnx.to_flat_state(jax.tree.unflatten(tree, range(tree.num_leaves)))
+    numbers = [jax.tree.leaves(at) for _, at in places]
+    held = []
+    try:
+        for layer in layers if changed else ():
+            flat = nnx.to_flat_state(nnx.state(layer))
+            paths = [path for (path, _), at in zip(flat, numbers, strict=True) if not set(at).isdisjoint(changed)]
+            variables = {path: node for path, node in nnx.iter_graph(layer) if isinstance(node, nnx.Variable)}
+            for variable in (variables[path] for path in paths):
+                held.append((variable, variable.get_raw_value()))
+                variable.set_raw_value(object())
+        if held:
+            jax.eval_shape(lambda carry, rows: body(carry, jax.tree.map(lambda a: a[0], rows)), start, inputs)
+    except Exception as error:
+        what = "expected a loop that reads what its layers write to through each layer alone"
+        raise ValueError(f"{what}, got one that reads it elsewhere, too") from error
+    finally:
+        for variable, value in held:
+            variable.set_raw_value(value)
     for number, layer in enumerate(layers) if changed else ():
         for at, values in zip(changed, written, strict=True):
             rows[number][at] = values[number]
         state = nnx.to_flat_state(jax.tree.unflatten(tree, rows[number]))
-        own = zip(state, places, strict=True)
-        new = [one for one, (_, at) in own if not set(jax.tree.leaves(at)).isdisjoint(changed)]
+        own = zip(state, numbers, strict=True)
+        new = [one for one, at in own if not set(at).isdisjoint(changed)]
         nnx.update(layer, nnx.from_flat_state(new))
     return carry, [jax.tree.map(lambda values, at=at: values[at], outputs) for at in range(len(layers))]
 ''')

@@ -128,6 +128,35 @@ def test_another_module_that_the_loop_calls_makes_it_unsafe(tmp_path: Path) -> N
     assert "no variable that the layers in `self.layers` write to is one of `self`, too" in plan.obligations
 
 
+BESIDE = {
+    "layer(x) + self.layers[0].norm.bias[...]": "no variable that the layers in `self.layers` write to is one of `self`, too",
+    "layer(x) + first.norm.bias.value": "no variable that the layers in `self.layers` write to is one of `first`, too",
+    "layer(x, self.own_rngs)": "no layer writes to `self.own_rngs`, which the loop gives to all of them",
+    "layer(x, self.rngs.noise)": "no layer writes to `self.rngs`, which the loop gives to all of them",
+    "layer(x * self.scale)": None,
+}
+
+
+@pytest.mark.parametrize("body", BESIDE)
+def test_what_is_read_of_an_object_beside_the_layers_makes_it_unsafe(body: str, tmp_path: Path) -> None:
+    call = LOOP.replace("layer(x)", body)
+    if "first" in body:
+        call = f"\n        first = self.layers[0]{call}"
+    text = model(BLOCKS["dense"].replace("self, x", "self, x, streams=None"), call)
+    text = text.replace(
+        "self.layers = ", "self.scale = 2.0\n        self.own_rngs = self.rngs = nnx.Rngs(1)\n        self.layers = "
+    )
+    path = tmp_path / "model.py"
+    path.write_text(text)
+    outcome = rewrite_sources(Project.load([path]), target="nnx")
+    said = BESIDE[body]
+    if said is None:
+        assert outcome.applied
+    else:
+        (plan,) = outcome.held
+        assert said in plan.obligations
+
+
 WRITES = {
     "self.count[...] += 1": None,
     "self.count.value = self.count.value + 1": None,

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from scanify.pipeline import Project, rewrite_sources
 from tests.emit.targets.models import rewritten
 from tests.emit.targets.nnx_models import LOOP, model
 
@@ -226,6 +227,55 @@ def test_a_module_beside_the_layers_that_the_loop_writes_to_is_an_error() -> Non
             made(X)
         made.eval()
         assert made(X).shape == X.shape
+
+
+def read_elsewhere(variable: str) -> str:
+    """A model whose loop reads a variable of its first layer in each turn, as a text with a scan."""
+    plain = scanned(model("statistics"))
+    text = plain.replace("x = layer(x)", f"x = layer(x) + first.{variable}[...]")
+    text = text.replace("def apply_layer(", "first = self.layers[0]\n\n        def apply_layer(")
+    assert text.count("first") == 2
+    return text
+
+
+def test_what_a_layer_writes_to_is_not_read_elsewhere() -> None:
+    with loaded(read_elsewhere("norm.mean")) as module:
+        made = module.Model(3, rngs=nnx.Rngs(0))
+        before = arrays(nnx.split(made)[1])
+        with pytest.raises(ValueError, match="got one that reads it elsewhere, too"):
+            made(X)
+        for one, other in zip(arrays(nnx.split(made)[1]), before, strict=True):
+            np.testing.assert_array_equal(one, other)
+        made.eval()
+        assert made(X).shape == X.shape
+
+
+def test_what_no_layer_writes_to_may_be_read_elsewhere() -> None:
+    loop = LOOP.replace("layer(x)", "layer(x) + self.layers[0].norm.bias[...]")
+    expected = model("statistics", loop)
+    results = []
+    for text in (expected, read_elsewhere("norm.bias")):
+        with loaded(text) as module:
+            made = module.Model(3, rngs=nnx.Rngs(0))
+            results.append((made(X), made(X), nnx.split(made)[1]))
+    for one, other in zip(arrays(results[1]), arrays(results[0]), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("walk", ["self.layers[1:]", "reversed(self.layers)"])
+def test_a_part_of_the_list_and_its_other_order_have_the_state_of_the_loop(walk: str, tmp_path: Path) -> None:
+    text = model("statistics", LOOP.replace("self.layers", walk))
+    path = tmp_path / "model.py"
+    path.write_text(text)
+    outcome = rewrite_sources(Project.load([path]), target="nnx", accept=lambda plan: True)
+    results = []
+    for each in (text, outcome.texts[path]):
+        with loaded(each) as module:
+            made = module.Model(3, rngs=nnx.Rngs(0))
+            results.append((made(X), nnx.jit(lambda one: one(X))(made), nnx.split(made)[1]))
+    assert outcome.applied
+    for one, other in zip(arrays(results[1]), arrays(results[0]), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5)
 
 
 def test_no_layers_are_no_scan() -> None:
