@@ -106,6 +106,38 @@ def test_sizes_that_all_differ_by_default_share_no_body(annotation, layers):
     assert (found.rule, found.reason.startswith("nothing to scan over")) == ("SCN203", True), found.reason
 
 
+@pytest.mark.parametrize("annotation", ["", ": list[int]", ": tuple[int, ...] = (64, 64, 64, 64)"])
+@pytest.mark.parametrize(
+    "layers",
+    [
+        USUAL,
+        "[Rated(sizes[i], sizes[i + 1], 1.0, key) for i in range(len(sizes) - 1)]",
+        "[Rated(a, a, 1.0, key) for a in sizes]",
+        "[Rated(a, b, 1.0, key) for a, b in zip([8, *sizes], [*sizes, 8])]",
+        "[Rated(a, a, 1.0, key) for a in [8] + list(sizes)]",
+    ],
+)
+def test_that_sizes_of_a_caller_repeat_is_an_obligation(annotation, layers):
+    found = decided(f"*, sizes{annotation}", layers)
+    assert isinstance(found, Plan) and not found.safe, found
+    assert any("three layers in a row" in each for each in found.obligations), found.obligations
+
+
+@pytest.mark.parametrize(
+    ("parameters", "layers"),
+    [
+        ("size", "[Rated(a, a, 1.0, key) for a in [size] * n]"),
+        ("size", "[Rated(a, 8, 1.0, key) for a in [8] + [size] * n]"),
+        ("size", "[Rated(a, 8, 1.0, key) for a in [8, *[size for _ in range(n)]]]"),
+        ("rates: list[float]", "[Rated(8, 8, rate, key) for rate in rates]"),
+        ("rates: list[float]", "[Rated(8, 8, rates[i], key) for i in range(n)]"),
+    ],
+)
+def test_sizes_that_the_code_repeats_and_rates_are_no_obligation(parameters, layers):
+    found = decided(parameters, layers)
+    assert isinstance(found, Plan) and found.safe, found
+
+
 @pytest.mark.parametrize("default", ["(64, 64, 64, 64)", "(32, 64, 64, 64)", "(64, 64)", "()", "(width, width)"])
 def test_sizes_of_which_some_are_equal_by_default_may(default):
     text = f"*, sizes: tuple[int, ...] = {default}"

@@ -111,6 +111,7 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop, layers: Layers | N
         one_body and shape.index is None,
         one_body,
         (
+            *layers.obligations,
             *shape.obligations,
             *body.obligations,
             *_start_obligations(loop, shape, starts),

@@ -1,7 +1,7 @@
 """Whether the layers of a list share a body, and how they differ where they do not."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from scanify.analysis.flow.names import target_names
@@ -91,7 +91,18 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
     )
     grouped = _grouped(layers, groups, worst, state)
     exact = exact and not layers.hidden and not layers.functions
-    return replace(layers, exact=exact, unlike=unlike or layers.unlike, grouped=grouped)
+    return replace(
+        layers, exact=exact, unlike=unlike or layers.unlike, grouped=grouped, obligations=tuple(_hoped(differences))
+    )
+
+
+def _hoped(differences: Sequence[tuple[Group, Difference]]) -> Iterator[str]:
+    """That some layers are alike, where a caller lists the sizes or the settings of each: others are no shorter."""
+    for group, found in differences:
+        if found.how is Vary.LISTED:
+            place = group.module.place(group.node)
+            through = f"`{found.via}` ({place.named}), which the caller lists"
+            yield f"three layers in a row get equal values through {through}"
 
 
 def _unlike_stages(run: Interpreter, cell: ListCell | DictCell) -> tuple[Group, Difference] | None:

@@ -29,6 +29,7 @@ class Layers:
     stands for a part of a list, or another order of it. `owner` and `attribute` are those of the field that holds the
     list; `guessed` is an object of unknown class whose attribute it is. `sequentials` are the calls that make what is
     walked, where that is no list but a `Sequential`. `trees` says that they are no modules but trees of arrays.
+    `obligations` are what must hold of them for a scan to save anything.
     """
 
     walk: Walk
@@ -51,6 +52,7 @@ class Layers:
     sequentials: tuple[ast.AST, ...] = ()
     trees: bool = False
     why: Unknown | None = None
+    obligations: tuple[str, ...] = ()
 
     @property
     def of_dict(self) -> bool:

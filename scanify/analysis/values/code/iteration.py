@@ -192,7 +192,7 @@ def _element(run: Interpreter, env: Env, cell: ListCell, loop: int, node: ast.AS
         mark = (Mark(loop, Vary.CHOICE if _holds_runs(cell) else Vary.NUMBER, via),)
         return tuple_of(run, env, node, [marked(join(parts), mark) for parts in zip(*rows, strict=True)])
     if how is Vary.NUMBER and len(cell.groups) > 1 and _holds_runs(cell):
-        how = Vary.CHOICE  # `[first, *others]`: the place in the list decides
+        how = Vary.LISTED if _of_caller(cell) else Vary.CHOICE  # `[first, *others]`: the place in the list decides
     if how is Vary.OTHER and len(cell.groups) > 1 and _repeats_one(cell):
         how = Vary.CHOICE  # `(activation,) * depth + (last,)`
     plain = isinstance(first, Const | Number | Text) or (cell.repeats is not None and _repeats_one(cell))
@@ -200,6 +200,16 @@ def _element(run: Interpreter, env: Env, cell: ListCell, loop: int, node: ast.AS
     if how is Vary.NUMBER and len(constants) < sum(isinstance(group.element, Const) for group in cell.groups):
         how = Vary.CHOICE if _come_back(cell) else Vary.SHAPE  # some of them repeat
     return element if same else marked(element, (Mark(loop, how, via),))
+
+
+def _of_caller(cell: ListCell) -> bool:
+    """Whether a caller lists some elements, of which nothing says what they are: `[first, *sizes]`."""
+    return any(
+        isinstance(option, Unknown) and option.given
+        for group in cell.groups
+        if group.spread
+        for option in options(group.element)
+    )
 
 
 def _repeats_one(cell: ListCell) -> bool:

@@ -121,12 +121,12 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
             if isinstance(element, Key):
                 return marked(element, as_keys(index.marks))
             numbers = isinstance(element, Number | Const | Array | Unknown) and not _repeats(run, owner.cell)
-            if owner.cell.groups and all(is_from_elsewhere(owner.cell, each) for each in owner.cell.groups):
-                marks = raised(index.marks, Vary.LISTED)
-            settings = numbers and any(
-                is_from_elsewhere(owner.cell, each) and are_settings(run, [each]) for each in owner.cell.groups
-            )
-            own = raised(index.marks, Vary.SHAPE) if settings else index.marks
+            given = [each for each in owner.cell.groups if is_from_elsewhere(owner.cell, each)]
+            own = index.marks
+            if not all(is_apart(run, each) for each in given):
+                marks = own = raised(index.marks, Vary.LISTED)
+            if any(are_settings(run, [each]) for each in given):
+                own = raised(index.marks, Vary.SHAPE)
             return marked(element, own if numbers else marks)
         case Mapped():
             known = owner.cell.entries.get(index.value) if isinstance(index, Const) else None
