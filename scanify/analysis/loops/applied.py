@@ -85,13 +85,22 @@ def root_of(node: ast.expr) -> str | None:
 
 
 def calls_itself(loop: Loop, walk: Walk) -> bool:
-    """Whether the body calls an element itself, or a method of it with arguments."""
+    """Whether the body calls an element itself, a method of it with arguments, or a stack made of what it holds."""
     names = _names_of(loop, walk)
     for node in loop.body:
         for each in nodes_in(node):
             if isinstance(each, ast.Call) and (each.args or each.keywords):
                 func = each.func
-                given = func.args if isinstance(func, ast.Call) else []
+                given = func.args if isinstance(func, ast.Call) else _stacked(func)
                 if any((dotted(one) or "").partition(".")[0] in names for one in (func, *given)):
                     return True
     return False
+
+
+def _stacked(func: ast.expr) -> list[ast.expr]:
+    """What a stack is made of whose method is called: a loop within this one that was rewritten,
+    `BlockSeq.of(stage).fold(x)`.
+    """
+    made = func.value if isinstance(func, ast.Attribute) else None
+    named = isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr == "of"
+    return made.args if isinstance(made, ast.Call) and named else []

@@ -1,5 +1,6 @@
 """What a child process does around its work: it reads one request, writes one answer, and ends whatever may keep it."""
 
+import gc
 import json
 import os
 import signal
@@ -39,6 +40,7 @@ def serve(
         Path("/proc/self/oom_score_adj").write_text("1000")
     with os.fdopen(request_fd, encoding="utf-8") as stream:
         request = from_json(kind, json.load(stream))
+    gc.set_threshold(200_000, 50, 50)  # programs live until it ends: see `scanify.cli`
     sys.dont_write_bytecode = True
     sys.argv = [str(target(request))]
     response = answer(request)
