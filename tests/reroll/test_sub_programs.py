@@ -252,3 +252,21 @@ class TestRemat:
         assert body.primitive.name in ("checkpoint", "remat2")
         nested = jax.make_jaxpr(scanify.reroll(dicts, remat="nested"))([*LIST, *LIST, *LIST], jnp.ones(4))
         assert len(lengths(nested)) >= 1
+
+
+def with_repetitions_inside(layers: Any, x: Any) -> Any:
+    for at, layer in enumerate(layers):
+
+        def block(x: Any, layer: Any = layer, at: int = at) -> Any:
+            for _ in range(6):
+                x = jnp.sin(layer["w"] @ x + layer["b"]) - jnp.cos(x)
+            return x * (2.0 + at)
+
+        x = jax.checkpoint(block)(x)
+    return x
+
+
+def test_numbers_of_a_checkpoint_that_repeats_something_inside_are_put_where_they_stand() -> None:
+    ours = scanify.reroll(with_repetitions_inside, min_layers=3)
+    assert lengths(jax.make_jaxpr(ours)(LIST, X)) == [N]
+    equal(jax.jit(ours)(LIST, X), jax.jit(with_repetitions_inside)(LIST, X), 1e-6)

@@ -175,6 +175,8 @@ class _Run:
         if inside is None:
             return operation
         equation = operation.equation
+        if any(not isinstance(number, Number) for number in operation.inputs[len(equation.invars) :]):
+            return operation  # numbers are put in by their place in the sub-program as it is
         params = dict(equation.params)
         for name, plans in inside.items():
             value = params[name]
