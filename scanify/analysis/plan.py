@@ -212,6 +212,24 @@ class CallStack:
 
 
 @dataclass(frozen=True)
+class Bodies:
+    """Whether one body can be applied to all layers: `several` says why not, where the source shows it.
+
+    Where it shows neither, `unlike` says why layers may need other ones, and `doubts` what must hold of the carries. To
+    find it otherwise is an error when the program is traced.
+    """
+
+    several: str | None = None
+    unlike: str | None = None
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def one(self) -> bool:
+        """Whether one body is shown to fit all layers."""
+        return self.several is None and self.unlike is None and not self.doubts
+
+
+@dataclass(frozen=True)
 class Plan:
     """One loop that can be rewritten.
 
@@ -251,7 +269,7 @@ class Plan:
     replaced: tuple[Replacement, ...] = ()
     ahead: tuple[str, ...] = ()
     exits: frozenset[str] = frozenset()
-    one_body: bool = True
+    bodies: Bodies = Bodies()
     equal_layers: bool = True
     trees: bool = False
     framework: Framework = Framework.EQUINOX

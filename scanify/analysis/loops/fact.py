@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from scanify.analysis.facts import Place
 from scanify.analysis.flow.shape import LoopShape, shape_of
-from scanify.analysis.flow.starts import may_begin_as_none
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import applied_by_name, calls_itself
+from scanify.analysis.loops.bodies import bodies_of
 from scanify.analysis.loops.body import Body, body_of
 from scanify.analysis.loops.gain import no_gain
 from scanify.analysis.loops.layer_list import Layers, Reason, groups_of
@@ -17,9 +17,9 @@ from scanify.analysis.loops.lengths import other_lengths
 from scanify.analysis.lower.loop import Form, Loop, Order, Problem
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors
-from scanify.analysis.plan import Kind
+from scanify.analysis.plan import Bodies, Kind
 from scanify.analysis.values.classes import dotted
-from scanify.analysis.values.code.annotations import key_name, parameter
+from scanify.analysis.values.code.annotations import parameter
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -29,9 +29,7 @@ from scanify.analysis.values.domain import (
     Library,
     Listed,
     Mapped,
-    Number,
     Partial,
-    Text,
     Unknown,
     Value,
     Walked,
@@ -51,7 +49,7 @@ class LoopFact:
     """What a loop over modules is: its layers, its shape, what its body does, and what speaks against a scan.
 
     `problems` are in the order in which they are said; `alike` says that nothing in the loop itself needs the layers
-    one by one, `one_body` that nothing but the number of a layer does; `starts` is what each carry begins with.
+    one by one, `bodies` what speaks against one body for all of them, but for the number of a layer.
     """
 
     loop: Loop
@@ -60,9 +58,13 @@ class LoopFact:
     body: Body
     problems: tuple[Reason, ...]
     kind: Kind
-    alike: bool
-    one_body: bool
+    bodies: Bodies
     obligations: tuple[str, ...]
+
+    @property
+    def alike(self) -> bool:
+        """Whether nothing in the loop itself needs the layers one by one."""
+        return self.bodies.one and self.shape.index is None
 
 
 def fact_of(run: Interpreter, explorer: Explorer, loop: Loop, layers: Layers | None = None) -> LoopFact | None:
@@ -98,9 +100,7 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop, layers: Layers | N
         (each.rule, _said_of(loop, layers, each), _place(loop, each.node), each.remedy) for each in own
     ]
     problems += [*_walked_beside(run, loop, layers, shape, envs), *body.problems]
-    other = _other_layers(run, loop, layers, envs)
     grouped = _grouped(run, loop, layers, shape, body, starts)
-    one_body = not other and _is_one_body(run, loop, layers, shape, starts, envs)
     return LoopFact(
         loop,
         layers,
@@ -108,35 +108,13 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop, layers: Layers | N
         body,
         tuple(problems),
         _kind(loop, layers, shape, grouped, problems),
-        one_body and shape.index is None,
-        one_body,
+        bodies_of(run, loop, layers, shape, starts, envs),
         (
             *layers.obligations,
             *shape.obligations,
             *body.obligations,
             *_start_obligations(loop, shape, starts),
         ),
-    )
-
-
-def _is_one_body(
-    run: Interpreter,
-    loop: Loop,
-    layers: Layers,
-    shape: LoopShape,
-    starts: dict[str, list[Value]],
-    envs: Sequence[Env],
-) -> bool:
-    """Whether nothing in the loop but the number of a layer needs the layers one by one."""
-    return not (
-        layers.unlike is not None
-        or layers.refusal is not None
-        or _changes(starts, loop.form is Form.REDUCE)
-        or any(may_begin_as_none(loop, name) for name in shape.carry if not key_name(name))
-        or shape.ends_early
-        or shape.last
-        or _branches_beside(loop, shape)
-        or (_collects_numbers(run, loop, shape, envs) and not layers.trees)
     )
 
 
@@ -342,54 +320,3 @@ def _hands_on(node: ast.If, shape: LoopShape) -> bool:
         if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store) and each.id in shape.carry:
             return True
     return False
-
-
-# -- whether the loop itself needs the layers one by one -------------------------------------------------------------
-
-
-def _changes(starts: dict[str, list[Value]], within: bool = False) -> bool:
-    """Whether a carry may have another structure before the first layer than after it; a None key stays None."""
-    return any(_otherwise(value, within) for name, values in starts.items() if not key_name(name) for value in values)
-
-
-def _otherwise(value: Value, within: bool = False) -> bool:
-    for option in options(value):
-        if isinstance(option, Text) or (
-            isinstance(option, Const) and (option.value is None or isinstance(option.value, str))
-        ):
-            return True
-        if within and (isinstance(option, Const | Number) or (isinstance(option, Array) and option.numpy)):
-            return True
-        if isinstance(option, Listed) and any(_otherwise(group.element, True) for group in option.cell.groups):
-            return True
-    return False
-
-
-def _branches_beside(loop: Loop, shape: LoopShape) -> bool:
-    """Whether the body branches on what is walked beside the layers: then it holds Python values, no arrays."""
-    names = {each.id for walk in shape.beside for each in nodes_in(walk.target) if isinstance(each, ast.Name)}
-    return any(name in names for name, _ in shape.concretized)
-
-
-def _other_layers(run: Interpreter, loop: Loop, layers: Layers, envs: Sequence[Env]) -> bool:
-    """Whether a second list of modules is walked beside the layers: they may differ as the layers may."""
-    for walk in loop.walks:
-        if walk is layers.walk:
-            continue
-        for value in walked_values(run, walk, envs):
-            cell = getattr(value, "cell", None)
-            if isinstance(cell, ListCell | DictCell):
-                elements = [group.element for group in cell.groups]
-                elements += list(cell.entries.values()) if isinstance(cell, DictCell) else []
-                if any(is_layer(run, option) for each in elements for option in options(each)):
-                    return True
-    return False
-
-
-def _collects_numbers(run: Interpreter, loop: Loop, shape: LoopShape, envs: Sequence[Env]) -> bool:
-    """Whether equal layers may still collect different things: by name, or numbers that are walked beside them."""
-    if not shape.collections:
-        return False
-    if shape.collected.keyed:
-        return True
-    return any(not all(isinstance(value, Key) for value in walked_values(run, walk, envs)) for walk in shape.beside)

@@ -174,7 +174,7 @@ def _plan(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> Pla
         replaced=loop.replaced,
         ahead=loop.ahead,
         exits=shape.exit_words,
-        one_body=fact.one_body,
+        bodies=fact.bodies,
         equal_layers=equal_layers,
         trees=layers.trees,
         framework=framework(run.classes, layers),

@@ -110,8 +110,10 @@ def _said(loop: Plan | Refusal) -> Plan | Refusal:
     """A plan that says what our own containers would find out when the program runs."""
     if isinstance(loop, Refusal) or loop.holds is Holds.ARRAY_STACKED:
         return loop
-    said = []
-    if not loop.equal_layers and not loop.trees:
+    said = list(loop.bodies.doubts)
+    if loop.bodies.unlike is not None:
+        said.append(f"one body fits all layers in `{loop.container}`, though {loop.bodies.unlike}")
+    elif not loop.equal_layers and not loop.trees:
         said.append(f"the layers in `{loop.container}` differ in the values of their arrays alone")
     said += [
         f"no `if` asks `{xs.target}`, the number of the layer, which is an array in a scan"

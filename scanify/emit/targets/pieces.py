@@ -21,10 +21,6 @@ from scanify.emit.text.loop_text import LoopText
 Length = Callable[[str, Mapping[str, str]], str]
 """How a target asks a stack for the number of its layers: of the stack's text, and the names in its file."""
 
-UNLIKE = (
-    "one body is applied to arrays of one shape, and the source does not show that one fits all layers: they may "
-    "differ in more than their arrays, or what goes from one to the next may"
-)
 ENDS_EARLY = "every layer is applied, and this loop may end before its last one"
 FOLDED = "a scan is a statement, and this fold is an expression; write it as a `for` statement"
 
@@ -42,8 +38,8 @@ def refusal(plan: Plan, library: str) -> str | None:
         return FOLDED
     if plan.unset:
         return f"{library} carries arrays, and {plan.unset[0]} has no value when the loop begins"
-    if not plan.one_body:
-        return f"with {library} {UNLIKE}"
+    if plan.bodies.several is not None:
+        return f"with {library} one body is applied to all layers, and {plan.bodies.several}"
     return None
 
 
@@ -51,7 +47,7 @@ def unstackable(plan: Plan, plans: Sequence[Plan], texts: Mapping[Path, str]) ->
     """A stack is one layer with longer arrays: what treats it as a list would fail."""
     if isinstance(plan.stack, InitStack) and any(isinstance(site, Called) for site in plan.stack.sites):
         return "the list is an equinox.nn.Sequential"
-    if not plan.equal_layers:
+    if not plan.equal_layers or plan.bodies.unlike is not None:
         return "the source does not show that its layers differ in the values of arrays alone"
     found = lengths(plan, plans, texts)
     return found.what if isinstance(found, OtherUse) else None

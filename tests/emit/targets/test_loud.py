@@ -77,3 +77,33 @@ def test_no_layers_are_refused_by_the_program(target: str, tmp_path: Path) -> No
     after, _ = rewritten(PLAIN, tmp_path, target, stack="call")
     with loaded(after) as module, pytest.raises(ValueError, match="expected at least one layer"):
         module.Model(3, 0, key=jax.random.key(0))(jnp.ones(3))
+
+
+RATES = PLAIN.replace("key=k)", "key=k, rate=max(0.5, STEP * i))").replace("for k in", "for i, k in enumerate(")
+RATES = RATES.replace("depth)]", "depth))]").replace("class Block", "STEP = 0.1\n\n\nclass Block")
+
+
+@every_target
+def test_where_the_source_leaves_it_open_the_program_says_whether_one_body_fits(target: str, tmp_path: Path) -> None:
+    after, outcome = rewritten(RATES, tmp_path, target)
+    assert any("though each layer is built with its own value" in each for each in outcome.applied[0].obligations)
+    with loaded(after) as module:
+        assert module.Model(3, 4, key=jax.random.key(0))(jnp.ones(3)).shape == (3,)
+        module.STEP = 0.2
+        with pytest.raises(ValueError, match="expected layers that differ in the values of arrays alone"):
+            module.Model(3, 4, key=jax.random.key(0))(jnp.ones(3))
+
+
+def test_a_carry_that_begins_as_none_is_refused_by_the_program_where_it_becomes_an_array(tmp_path: Path) -> None:
+    text = model("""
+def __call__(self, x, last=None):
+    for block in self.blocks:
+        x, last = block(x), x
+    return x, last
+""")
+    after, _ = rewritten(text, tmp_path, "lax")
+    with loaded(after) as module:
+        network = module.Model(3, 4, key=jax.random.key(0))
+        assert network(jnp.ones(3), jnp.ones(3))[1].shape == (3,)
+        with pytest.raises(TypeError, match="carry"):
+            network(jnp.ones(3))

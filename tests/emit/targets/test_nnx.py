@@ -190,3 +190,22 @@ def test_layers_may_share_what_makes_their_arrays(tmp_path: Path) -> None:
     after, outcome = rewritten(text, tmp_path, "nnx")
     assert outcome.applied
     assert "scan_layers(apply_layer" in after
+
+
+OPEN = {
+    "nnx.List([Block(4 + (i > n), rngs=rngs) for i in range(n)])": "one body fits all layers in `self.layers`, though",
+    "nnx.List([jax.tree_util.Partial(Block)(4, rngs=rngs) for _ in range(n)])": "one body fits all layers in `self.layers`",
+    "nnx.List([Block(4, rngs=rngs), Block(4, rngs=rngs), Block(4, rngs=rngs), Block(n, rngs=rngs)])": (
+        "though layers 0 and 3 are built with different arguments"
+    ),
+}
+
+
+@pytest.mark.parametrize("layers", OPEN)
+def test_whether_one_body_fits_is_an_obligation_where_the_source_leaves_it_open(layers: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(model("dense", layers=layers))
+    outcome = rewrite_sources(Project.load([path]), target="nnx")
+    assert not outcome.applied
+    (plan,) = outcome.held
+    assert any(OPEN[layers] in each for each in plan.obligations)

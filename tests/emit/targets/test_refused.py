@@ -16,9 +16,76 @@ REFUSED = {
     ),
     "nothing yet": (
         "last = None\n    for block in self.blocks:\n        x = block(x)\n        last = x",
-        "what goes from one to the next may",
+        "`last`, which goes from one to the next, begins as None",
     ),
 }
+
+BLOCKS = "[Block(width, key=k) for k in jax.random.split(key, depth)]"
+OTHERS = {
+    "of two classes": (
+        f"{BLOCKS} + [eqx.nn.Linear(width, width, key=k) for k in jax.random.split(key, depth)]",
+        "the layers are of different classes: `Block`, `equinox.nn.Linear`",
+    ),
+    "with functions": ("[*[Block(width, key=k) for k in jax.random.split(key, depth)], jnp.tanh]", "are functions"),
+}
+OPEN = {
+    "a rate for each": (
+        "[Block(width, key=k, rate=0.5 / (i + 1)) for i, k in enumerate(jax.random.split(key, depth))]",
+        "one body fits all layers in `self.blocks`, though each layer is built with its own value of `i`",
+    ),
+    "one by one": (
+        "[Block(width, key=key), Block(width, key=key), Block(width, key=key), Block(2 * width, key=key)]",
+        "though layers 0 and 3 are built with different arguments",
+    ),
+}
+
+
+@pytest.mark.parametrize("target", ["lax", "haliax"])
+@pytest.mark.parametrize("name", OTHERS)
+def test_layers_that_are_shown_to_need_several_bodies_are_refused(name: str, target: str, tmp_path: Path) -> None:
+    layers, said = OTHERS[name]
+    after, outcome = rewritten(PLAIN.replace(BLOCKS, layers), tmp_path, target)
+    assert after == PLAIN.replace(BLOCKS, layers)
+    assert said in reason(outcome)
+
+
+@pytest.mark.parametrize("target", ["lax", "haliax"])
+@pytest.mark.parametrize("name", OPEN)
+def test_whether_one_body_fits_is_an_obligation_where_the_source_leaves_it_open(
+    name: str, target: str, tmp_path: Path
+) -> None:
+    layers, said = OPEN[name]
+    path = tmp_path / "model.py"
+    path.write_text(PLAIN.replace(BLOCKS, layers))
+    outcome = rewrite_sources(Project.load([path]), target=target)
+    assert not outcome.applied
+    (plan,) = outcome.held
+    assert any(said in each for each in plan.obligations)
+    assert isinstance(plan.stack, CallStack)
+
+
+CARRIES = {
+    "an optional one": (
+        "(self, x, cache=None)",
+        "x, cache = block(x), x",
+        "`cache` has the structure before the loop that each layer gives it, and may begin as None",
+    ),
+    "one of another shape": (
+        "(self, x)",
+        "y = block(x)\n        x = x + y",
+        "`y` has the shape and the dtype before the loop that each layer gives it",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CARRIES)
+def test_what_a_carry_begins_with_is_an_obligation_where_it_may_be_otherwise(name: str, tmp_path: Path) -> None:
+    given, body, said = CARRIES[name]
+    call = f"\ndef __call__{given}:\n    y = x.sum()\n    for block in self.blocks:\n        {body}\n    return x, y"
+    path = tmp_path / "model.py"
+    path.write_text(model(call + (", cache\n" if "cache" in given else "\n")))
+    (plan,) = rewrite_sources(Project.load([path]), target="lax").held
+    assert said in plan.obligations
 
 
 @pytest.mark.parametrize("name", REFUSED)
