@@ -1,6 +1,6 @@
 """`python -m tests.targets [--write] [--targets lax,haliax]`: what each target makes of each model under each policy.
 
-Prints the tables of docs/targets.md, and writes them there with `--write`. The target haliax needs haliax.
+Prints the tables of docs/targets.md, and writes them there with `--write`. The target haliax needs haliax, nnx needs Flax.
 """
 
 import argparse
@@ -8,13 +8,13 @@ import sys
 import tempfile
 import warnings
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 
 import jax
 
 from scanify.emit.targets import TARGETS
-from tests.targets.prove import MODELS, POLICIES, Row, case_of, prove, refused
+from tests.targets.models import FRAMEWORKS, lacks, models
+from tests.targets.prove import POLICIES, Row, case_of, prove, refused
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "targets.md"
 BEGIN, END = "<!-- begin of the tables -->", "<!-- end of the tables -->"
@@ -23,7 +23,7 @@ BEGIN, END = "<!-- begin of the tables -->", "<!-- end of the tables -->"
 def rows(target: str) -> dict[tuple[str, str], Row]:
     """What became of each model under each policy."""
     found: dict[tuple[str, str], Row] = {}
-    for each in MODELS:
+    for each in models(target):
         for policy in POLICIES:
             with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)  # of what haliax uses of jax
@@ -39,7 +39,7 @@ def table(target: str, found: dict[tuple[str, str], Row]) -> list[str]:
     """One target's table, and the reasons of what is not proved."""
     lines = [f"## {target}", "", f"| model | stacked | {' | '.join(POLICIES)} |", f"|---|---|{'---|' * len(POLICIES)}"]
     reasons: dict[str, list[str]] = {}
-    for each in MODELS:
+    for each in models(target):
         mine = [found[each.name, policy] for policy in POLICIES]
         stacked = next((row.stacked for row in mine if row.stacked), "")
         lines.append(f"| {each.name} | {stacked} | {' | '.join(row.word for row in mine)} |")
@@ -55,9 +55,10 @@ def main() -> int:
     parser.add_argument("--targets", default=",".join(TARGETS))
     asked = parser.parse_args()
     targets = asked.targets.split(",")
-    if "haliax" in targets and find_spec("haliax") is None:
-        print("the target haliax needs haliax (pip install --no-deps --group haliax)", file=sys.stderr)
-        return 2
+    for target in targets:
+        if (needed := lacks(target)) is not None:
+            print(f"the target {target} needs {needed} (pip install {needed})", file=sys.stderr)
+            return 2
     results = {target: rows(target) for target in targets}
     lines = [line for target, found in results.items() for line in table(target, found)]
     proved = sum(row.word == "PROVED" for found in results.values() for row in found.values())
@@ -66,6 +67,7 @@ def main() -> int:
     )
     total = sum(len(found) for found in results.values())
     names = ["jax", "equinox", *(["marin-haliax"] if "haliax" in targets else [])]
+    names += ["flax"] if any(target in FRAMEWORKS for target in targets) else []
     made = ", ".join(f"{name} {version(name)}" for name in names)
     lines.append(f"{proved} of {total} PROVED, {total - proved - others} refused or held back, {others} else; {made}.")
     text = "\n".join(lines)

@@ -20,7 +20,8 @@ import jax.numpy as jnp
 from scanify.pipeline import Stack
 from tests import fixture_helpers
 from tests.fixture_helpers import write
-from tests.targets.prove import MODELS, rewritten
+from tests.targets.models import MODELS
+from tests.targets.prove import rewritten
 
 GPT = next(each for each in MODELS if each.name == "gpt")
 STACKS: tuple[Stack, ...] = ("init", "call")

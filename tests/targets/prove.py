@@ -9,10 +9,9 @@ from scanify.source.discover import Selection
 from scanify.verify.compare.compare import compare_case
 from scanify.verify.verdict import CaseResult, Status
 from tests import fixture_helpers
-from tests.fixture_helpers import FIXTURES, Fixture, write
+from tests.fixture_helpers import Fixture, write
 
 POLICIES = ("none", "full", "nested", "save_all", "dots", "offload")
-MODELS = tuple({each.name: each for each in FIXTURES}.values())
 
 
 # Of several cases of a model the one that is quickest to compare.
@@ -21,7 +20,7 @@ _QUICK = {"gpt": "gpt_small", "llama": "llama"}
 
 def case_of(each: Fixture) -> str:
     """The case that a model is compared on."""
-    return _QUICK.get(each.name, each.cases[0])
+    return each.cases[0] if len(each.cases) == 1 else _QUICK.get(each.name, each.cases[0])
 
 
 @dataclass(frozen=True)

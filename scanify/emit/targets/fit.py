@@ -9,6 +9,7 @@ from scanify.analysis.plan import BEYOND_THE_TARGET, CallStack, Holds, InitStack
 from scanify.emit.policy import policy_expression
 from scanify.emit.target import Target
 from scanify.emit.targets import SCANIFY, TARGETS
+from scanify.emit.targets.pieces import counted
 
 Loops = Sequence[Plan | Refusal]
 
@@ -116,9 +117,7 @@ def _said(loop: Plan | Refusal) -> Plan | Refusal:
     elif not loop.equal_layers and not loop.trees:
         said.append(f"the layers in `{loop.container}` differ in the values of their arrays alone")
     said += [
-        f"no `if` asks `{xs.target}`, the number of the layer, which is an array in a scan"
-        for xs in loop.xs
-        if xs.source.startswith("range(")
+        f"no `if` asks `{number}`, the number of the layer, which is an array in a scan" for number in counted(loop)
     ]
     return replace(loop, obligations=(*loop.obligations, *said))
 

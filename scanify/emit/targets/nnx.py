@@ -45,8 +45,6 @@ def refusal(plan: Plan, remat: str | None) -> str | None:
             f"each layer writes to `{shared}`, which the loop gives to all of them; give the layers streams of their "
             "own where they are built"
         )
-    if any(xs.source.startswith("range(") for xs in plan.xs):
-        return "the number of a layer is an array in a scan, and a number of Python in the loop"
     return pieces.refusal(plan, "jax.lax.scan")
 
 
@@ -90,12 +88,17 @@ def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
     function = function_over_layer(plan, loop, name, parameters, unpacking, given, pair=True)
     carry = f"({layout.pattern(plan.carry)})" if len(plan.carry) > 1 else plan.carry[0]
     collected = function.outputs.assigned.rpartition(", ")[2] if plan.collections else new.unread()
-    arguments = [name, carry, pieces.layers_of(plan), *pieces.sources_of(plan, names["jax"])]
+    arguments = [name, carry, pieces.layers_of(plan), *_sources(plan, names["jax"])]
     arguments += _remat(context.remat, names["jax"])
     after = [layout.call(f"{carry}, {collected} = {names['scan_layers']}", arguments, style)]
     if plan.collections:
         after += [f"{style.step * depth}{line}" for depth, line in function.outputs.after]
     return pieces.in_place_of_loop(plan, loop, text, [], function, after)
+
+
+def _sources(plan: Plan, jax: str) -> list[str]:
+    """What a loop walks beside its layers, as arrays where it is their number."""
+    return [f"{jax}.numpy.a{text}" if text.startswith("range(") else text for text in pieces.sources_of(plan, jax)]
 
 
 def _remat(remat: str | None, jax: str) -> list[str]:

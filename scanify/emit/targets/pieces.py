@@ -134,6 +134,11 @@ def layers_of(plan: Plan) -> str:
     return f"[{layout.attribute_of(plan.container)}[{number}] for {number} in {plan.numbers}]"
 
 
+def counted(plan: Plan) -> tuple[str, ...]:
+    """The names of the number of a layer, which is an array in a scan, and a number of Python in the loop."""
+    return tuple(xs.target for xs in plan.xs if xs.source.startswith("range("))
+
+
 def sources_of(plan: Plan, jax: str) -> list[str]:
     """What a loop walks beside its layers, each with the layers along axis 0."""
     texts = [layout.as_argument(xs.source, alone=False) for xs in plan.xs]

@@ -79,10 +79,6 @@ def test_modules_of_equinox_are_not_for_the_target(tmp_path: Path) -> None:
 REFUSED = {
     "an exit": (LOOP.replace("x = layer(x)", "x = layer(x)\n            if x.ndim > 2:\n                break"), "end"),
     "an expression": ("\n        return [layer(x) for layer in self.layers]\n", "write it as a `for` statement"),
-    "the number": (
-        "\n        for i, layer in enumerate(self.layers):\n            x = layer(x) * i\n        return x\n",
-        "the number of a layer is an array in a scan",
-    ),
     "streams for all": (
         "\n        rngs = self.rngs\n        for layer in self.layers:\n            x = layer(x, rngs)\n        return x\n",
         "each layer writes to `rngs`",
@@ -209,3 +205,17 @@ def test_whether_one_body_fits_is_an_obligation_where_the_source_leaves_it_open(
     assert not outcome.applied
     (plan,) = outcome.held
     assert any(OPEN[layers] in each for each in plan.obligations)
+
+
+def test_the_number_of_a_layer_is_an_array_which_makes_it_unsafe(tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(
+        model(
+            "dense",
+            LOOP.replace("layer in self", "i, layer in enumerate(self").replace("s:", "s):").replace("(x)", "(x) * i"),
+        )
+    )
+    outcome = rewrite_sources(Project.load([path]), target="nnx", accept=lambda plan: True)
+    (plan,) = outcome.applied
+    assert plan.obligations == ("no `if` asks `i`, the number of the layer, which is an array in a scan",)
+    assert "self.layers, jax.numpy.arange(len(self.layers)), remat=True" in " ".join(outcome.texts[path].split())

@@ -119,7 +119,20 @@ BESIDE = """
 """
 
 
-@pytest.mark.parametrize("call", [COLLECTED, BESIDE], ids=["collected", "beside"])
+NUMBERED = """
+        for i, layer in enumerate(self.layers):
+            x = layer(x) * (i + 0.5)
+        return x
+"""
+BACKWARDS = """
+        for i in range(len(self.layers) - 1, -1, -1):
+            x = self.layers[i](x) / (i + 1)
+        return x
+"""
+CALLS = {"collected": COLLECTED, "beside": BESIDE, "numbered": NUMBERED, "backwards": BACKWARDS}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_outputs_are_collected_and_values_given_layer_by_layer(call: str) -> None:
     text = model("dense", call)
     results = []
