@@ -131,7 +131,7 @@ def command(
         demand_policy_at_run_time(given, "remat auto compares policies")
         outcome, verified = _by_choice(given, demand_case(run, "remat auto chooses"), budget, unsafe=unsafe)
     else:
-        outcome, verified = _by_name(given, policy, run, unsafe=unsafe, measure=measure)
+        outcome, verified = _by_name(given, policy, run, unsafe=unsafe, measure=measure, paced=not advise)
     _say_unverified(outcome, run, explicit=bool(cases))
     if timed is not None and verified is not None and not verified.failed:
         verified = verified.advised(partial(verify_outcome, outcome, given.project, timed, requested=None))
@@ -180,7 +180,7 @@ def _say_unverified(outcome: Outcome, run: CaseRun | None, *, explicit: bool) ->
 
 
 def _by_name(
-    given: Given, policy: str | None, run: CaseRun | None, *, unsafe: bool, measure: bool
+    given: Given, policy: str | None, run: CaseRun | None, *, unsafe: bool, measure: bool, paced: bool
 ) -> tuple[Outcome, _Verified | None]:
     """The rewrite under the policy that was named, verified where there are cases and changes."""
     outcome = _rewritten(given, policy, run, unsafe=unsafe)
@@ -188,9 +188,10 @@ def _by_name(
         return outcome, None
     shown = against_loops(outcome, given)
     if given.policy_at_run_time and shown is not None:
-        verified = verify_outcome(shown, given.project, run, requested=policy, measure=measure)
+        verified = verify_outcome(shown, given.project, run, requested=policy, measure=measure, paced=paced)
     else:
-        verified = verify_outcome(outcome, given.project, run, requested=None, measure=measure, policies=(None,))
+        as_written = partial(verify_outcome, requested=None, measure=measure, policies=(None,), paced=paced)
+        verified = as_written(outcome, given.project, run)
     return outcome, _Verified((verified,), failed="" if verified.good else _FAILED)
 
 

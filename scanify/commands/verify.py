@@ -219,7 +219,9 @@ def _rewritten(
     requested = _requested(policies)
     if not given.policy_at_run_time:
         compared, requested = (None,), None  # as it is written
-    result = verify_outcome(outcome, given.project, run, requested=requested, measure=measure, policies=compared)
+    result = verify_outcome(
+        outcome, given.project, run, requested=requested, measure=measure, policies=compared, paced=not advise
+    )
     if run.cache is not None:
         keep_verdict(given.config.root, {path: outcome.before[path] for path in outcome.changes}, result)
     if advise and result.good:
@@ -263,7 +265,7 @@ def _by_hand(
     results = []
     for change, cases in changes:
         own = replace(run, cases=cases)
-        result = verify_by_hand(change, own, policies=policies or (None,), measure=measure)
+        result = verify_by_hand(change, own, policies=policies or (None,), measure=measure, paced=not advise)
         if advise and result.good:
             result = replace(result, advice=advice_on(partial(verify_by_hand, change, own)))
         if mesh:

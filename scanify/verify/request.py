@@ -43,7 +43,7 @@ class Request:
     state of the whole project, that is in `tree`, and `data` are the files beside Python's that differ: the original
     must not look at those of here. Into the folder `certificates` what is proved is written, a file for each variant.
     With `execute` what is proved is compiled and run, too. Where there is a `mesh`, the process has as many virtual
-    devices, and the comparer is given it.
+    devices, and the comparer is given it. `paced` says what is timed in passing (`scanify.verify.measure.in_passing`).
     """
 
     case: CaseSpec
@@ -61,6 +61,7 @@ class Request:
     certificates: Path | None = None
     execute: bool = False
     mesh: Axes = ()
+    paced: str = ""
 
 
 @dataclass(frozen=True)

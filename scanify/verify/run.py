@@ -47,15 +47,15 @@ def verify(
     certificates: Path | None = None,
     execute: bool = False,
     mesh: Axes = (),
+    paced: str = "",
 ) -> Verification:
     """Compare the original and the rewritten files on every case, each case in a process of its own.
 
-    `changes` gives each file's original and rewritten bytes, None where it does not exist; nothing is written. The
-    cases are called with the module of the file `target`, by default the first of `changes`. What is not said here is
-    as in `Request`. With a `cache`, a case whose results are in it is not run. `notify` is told what is done. A case
-    whose code looks at one of the `data` has no verdict, or is run with the original in the `tree` that has them.
+    `changes` gives each file's original and rewritten bytes, None where it does not exist; nothing is written. Cases
+    get the module of the file `target`, by default the first of `changes`. A case whose results are in the `cache` is
+    not run; one that looks at one of the `data` is run with the original in the `tree`, if any. For more see `Request`.
 
-    Raises ScanifyError where jax or equinox is missing, or where there is nothing to verify or no case to do it with.
+    Raises ScanifyError without jax or equinox, and where there is nothing to verify or no case.
     """
     _check_usage(changes, cases, policies)
     base = Request(
@@ -73,9 +73,9 @@ def verify(
         certificates=certificates,
         execute=execute,
         mesh=mesh,
+        paced=paced,
     )
-    results: list[CaseResult] = []
-    own: Tree | None = None
+    results, own = list[CaseResult](), None
     with ExitStack() as stack:
         for case in cases:
             notify(f"verifying {case.text}")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from scanify.verify.measure.pace import Pace
 from scanify.verify.mesh.on_mesh import OnMesh
 from scanify.verify.profile.startup import Startup
 
@@ -136,7 +137,8 @@ class CaseResult:
     a message for the user. `output` is what the user's code printed.
     `reached` are the files and lines that the case ran, where that was what was asked (`scanify.verify.cases.reached`),
     and `startup` the programs it starts with (`scanify.verify.profile.profiled`); `on_mesh` what both versions take on
-    a mesh of devices (`scanify.verify.mesh.partitioned`), where one was asked for.
+    a mesh of devices (`scanify.verify.mesh.partitioned`), where one was asked for; `pace` what it takes to run beside
+    the loop, where that was asked for.
     `cached`: the result was kept from an earlier run on the same contents.
     """
 
@@ -159,6 +161,7 @@ class CaseResult:
     startup: Startup | None = None
     updates: Verdict | None = None
     on_mesh: OnMesh | None = None
+    pace: Pace | None = None
 
     @property
     def name(self) -> str:

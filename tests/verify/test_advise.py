@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from scanify.verify.measure import advise as adviser
 from scanify.verify.measure.advise import advise
+from scanify.verify.measure.pace import in_seconds
 from scanify.verify.verdict import CaseResult, Measurement, PolicyResult, Status, Verdict
 
 KEPT = (
@@ -126,4 +127,4 @@ def test_this_would_see_the_slowest_scan_taken(monkeypatch: pytest.MonkeyPatch) 
     ("seconds", "text"), [(2.5, "2.5 s"), (0.1, "0.1 s"), (0.0321, "32.1 ms"), (85e-6, "85 us"), (1e-8, "0.01 us")]
 )
 def test_seconds_are_shown_in_the_unit_that_fits(seconds: float, text: str) -> None:
-    assert adviser._seconds(seconds) == text
+    assert in_seconds(seconds) == text

@@ -189,6 +189,7 @@ def verify_outcome(
     policies: Sequence[str | None] = REMATS,
     comparer: str = "scanify.verify.compare.compare:compare_case",
     mesh: "Axes" = (),
+    paced: bool = False,
 ) -> "Verification":
     """Verify what `outcome` would change, under all policies unless some are named. None is the policy as written."""
     from rich.console import Console
@@ -212,6 +213,7 @@ def verify_outcome(
             certificates=run.certificates,
             execute=run.execute,
             mesh=mesh,
+            paced=_paced(run) if paced else "",
         )
 
 
@@ -223,6 +225,7 @@ def verify_by_hand(
     measure: bool,
     comparer: str = "scanify.verify.compare.compare:compare_case",
     mesh: "Axes" = (),
+    paced: bool = False,
 ) -> "Verification":
     """Verify a change that somebody made by hand."""
     from rich.console import Console
@@ -247,9 +250,15 @@ def verify_by_hand(
             certificates=run.certificates,
             execute=run.execute,
             mesh=mesh,
+            paced=_paced(run) if paced else "",
             notify=notify,
             comparer=comparer,
         )
+
+
+def _paced(run: CaseRun) -> str:
+    """What is timed in passing: of several cases each, as each is a program of its own; of one what decodes."""
+    return "all" if len(run.cases) > 1 else "decoding"
 
 
 def _target(outcome: Outcome, project: Project) -> Path:

@@ -5,6 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from scanify.report.verification.remarks import own_notes
 from scanify.verify.children.codec import to_json
 from scanify.verify.verdict import CaseResult, Difference, Measurement, PolicyResult, Verdict, Verification
 
@@ -49,7 +50,7 @@ def _case(case: CaseResult) -> dict[str, Any]:
         "original": _measurement(case.original),
         "policies": [_policy(policy) for policy in case.policies],
         "findings": list(case.findings),
-        "notes": list(case.notes),
+        "notes": list(own_notes(case)),
         "seconds": {step: _finite(seconds) for step, seconds in case.seconds},
         "output": case.output,
     }

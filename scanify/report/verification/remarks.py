@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from scanify.report.verification.on_mesh import mesh_remarks
 from scanify.report.verification.summary import once
+from scanify.verify.measure.pace import remark
 from scanify.verify.proof.words import FIRST_DIFFERENCE, show_difference
 from scanify.verify.verdict import CaseResult, Difference, Operation, PolicyResult, Status, Verdict, Verification
 
@@ -123,7 +124,13 @@ def findings(case: CaseResult) -> tuple[tuple[str, str], ...]:
 def notes(case: CaseResult) -> tuple[tuple[str, str], ...]:
     """What is worth knowing and not wrong, as `findings`."""
     meshed = (("on the mesh", text) for text in mesh_remarks(case.on_mesh))
-    return (*(("", text) for text in case.notes), *by_policy({p.policy: p.notes for p in case.policies}), *meshed)
+    return (*(("", text) for text in own_notes(case)), *by_policy({p.policy: p.notes for p in case.policies}), *meshed)
+
+
+def own_notes(case: CaseResult) -> tuple[str, ...]:
+    """The notes on the case itself, with what there is to say of its seconds."""
+    pace = "" if case.pace is None else remark(case.pace)
+    return (*case.notes, *([pace] if pace else []))
 
 
 def advice(verification: Verification) -> tuple[tuple[str, str], ...]:

@@ -24,6 +24,7 @@ from typing import Any
 
 from scanify.cache_folder import cache_folder, write_entry
 from scanify.verify.children.codec import from_json, to_json
+from scanify.verify.measure.pace import UNTIMED_AGAIN, Pace
 from scanify.verify.request import Request, Response
 from scanify.verify.verdict import CaseResult
 from scanify.verify.versions.loaded import Version, digest
@@ -72,11 +73,18 @@ class Cache:
         if not results or not response.consulted.known or not all(result.good for result in results):
             return
         key = _key(request)
-        entry = {"key": key, "response": to_json(replace(response, results=tuple(results)))}
+        entry = {"key": key, "response": to_json(replace(response, results=tuple(map(_untimed, results))))}
         write_entry(self.folder, self.folder, self._file(key).name, json.dumps(entry), _ENTRIES)
 
     def _file(self, key: dict[str, Any]) -> Path:
         return self.folder / f"{digest(json.dumps(key, sort_keys=True).encode())}.json"
+
+
+def _untimed(result: CaseResult) -> CaseResult:
+    """The result without the seconds that are this run's own: what is kept says the same on every machine."""
+    if result.pace is None:
+        return result
+    return replace(result, pace=Pace(result.pace.what, untimed=result.pace.untimed or UNTIMED_AGAIN))
 
 
 def _key(request: Request) -> dict[str, Any]:

@@ -290,6 +290,7 @@ class _Run:
                 **({} if self.alone is None else {"witness": self.alone}),
                 **({"execute": True} if request.execute else {}),
                 **({"mesh": request.mesh} if request.mesh else {}),
+                **({"paced": request.paced} if request.paced else {}),
                 **more,
             )
         except (CaseError, ScanifyError):

@@ -20,6 +20,7 @@ from scanify.verify.compare.parameters import same_parameters, with_other_keys
 from scanify.verify.compare.tangents import tangents
 from scanify.verify.compare.witness import Witness
 from scanify.verify.leaves.correspond import Mismatch
+from scanify.verify.measure.in_passing import in_passing
 from scanify.verify.measure.measure import Executables, from_trace
 from scanify.verify.measure.steps import Steps
 from scanify.verify.programs.pair import Pair, pair
@@ -52,6 +53,7 @@ def compare_case(
     witness: Witness | None = None,
     certificate: Certificate | None = None,
     execute: bool = False,
+    paced: str = "",
 ) -> CaseResult:
     """Compare two versions of a case: `before()` and `after()` build `(model, args)` or `(model, args, kwargs)`.
 
@@ -60,12 +62,14 @@ def compare_case(
     what is not proved then stays NOT RUN. With `measure` each version is also compiled, for which shapes are enough;
     with `abstract` only the rewritten one. `files` gives the name to show of a file of the user's code, and None for
     any other. `witness` is told what each version gives, and may say that the version alone gives something else.
-    `certificate` is given what is proved. With `execute` that is compiled and run, too.
+    `certificate` is given what is proved. With `execute` that is compiled and run, too. `paced` is as in `in_passing`.
 
     Raises ScanifyError where a case returns something else or calls the versions with different arguments, and
     whatever the user's code raises in the original version. What only the rewritten version raises makes it FAILED.
     """
-    return _Case(name, policies, requested, abstract, measure, files, witness, certificate, execute).run(before, after)
+    return _Case(name, policies, requested, abstract, measure, files, witness, certificate, execute, paced).run(
+        before, after
+    )
 
 
 @dataclass(eq=False)
@@ -81,6 +85,7 @@ class _Case:
     witness: Witness | None
     certificate: Certificate | None
     execute: bool
+    paced: str
     steps: Steps = field(default_factory=Steps)
     executables: Executables = field(default_factory=Executables)
 
@@ -153,6 +158,8 @@ class _Case:
         once = self.once(subject, written, results)
         found = None if isinstance(written, Verdict) else find_layers(subject, written.forward)
         findings = self.case_findings(subject, traces, results)
+        good = not findings and all(result.good for result in results) and parameters.good
+        pace = in_passing(subject, written, self.executables, self.paced) if good and self.paced else None
         return CaseResult(
             self.name,
             parameters,
@@ -166,6 +173,7 @@ class _Case:
             keys=once[2].verdict,
             updates=once[3].verdict,
             notes=(*self.case_notes(subject, traces), *(each.note for each in once if each.note)),
+            pace=pace,
         )
 
     def stopped(self, verdict: Verdict) -> CaseResult:

@@ -9,16 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from scanify.verify.children.limits import human_bytes
+from scanify.verify.measure.pace import KEPT, SLOWER, in_seconds
 from scanify.verify.verdict import Advice, CaseResult, Measurement
 
 # Seconds that were measured once say little below this share of a difference.
 _CLEARLY = 0.1
-# Runs take turns, often, so that their medians say more.
-_SLOWER = 0.05
-_KEPT = (
-    "to keep a loop, write `# scanify: ignore` behind its head: its list stays a list, and other loops over it stack "
-    "it when they are called"
-)
 # Loops of fewer operations a layer than this, forward and backward, are called tiny where they were found to be slow.
 _TINY = 1_000_000
 
@@ -54,8 +49,8 @@ def _build(case: CaseResult) -> Advice | None:
         return None
     loop, scan, best = found
     text = (
-        f"{_layers(case)}the loop is traced and compiled in {_seconds(loop)}, the scan ({best.policy}) in "
-        f"{_seconds(scan)}; scanning saves no time here{_memory(case)}"
+        f"{_layers(case)}the loop is traced and compiled in {in_seconds(loop)}, the scan ({best.policy}) in "
+        f"{in_seconds(scan)}; scanning saves no time here{_memory(case)}"
     )
     return Advice(case.name, "build", text)
 
@@ -73,12 +68,12 @@ def _run(
     case: CaseResult, kind: str, what: str, seconds: Callable[[Measurement], float | None], why: str = ""
 ) -> Advice | None:
     found = _fastest(case, seconds)
-    if found is None or found[1] <= (1 + _SLOWER) * found[0]:
+    if found is None or found[1] <= (1 + SLOWER) * found[0]:
         return None
     loop, scan, best = found
     text = (
-        f"{_layers(case)}{what} of the loop takes {_seconds(loop)}, one of the scan ({best.policy}) {_seconds(scan)}, "
-        f"{scan / loop:.2f} times as long{why}; {_KEPT}"
+        f"{_layers(case)}{what} of the loop takes {in_seconds(loop)}, one of the scan ({best.policy}) "
+        f"{in_seconds(scan)}, {scan / loop:.2f} times as long{why}; {KEPT}"
     )
     return Advice(case.name, kind, text)
 
@@ -110,11 +105,3 @@ def _body(case: CaseResult) -> str:
     if each >= _TINY:
         return ""
     return f"; a layer is only {each:,} operations, forward and backward, which do not pay for a turn of a loop"
-
-
-def _seconds(seconds: float) -> str:
-    """`0.49 s`, `3.21 ms`, `85 us`: three digits, in the unit that fits."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= 0.1 * size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds * 1e6:.3g} us"

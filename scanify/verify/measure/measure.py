@@ -139,8 +139,10 @@ def _with_memory(figures: Measurement, memory: Any) -> Measurement:
     )
 
 
-def step_seconds(programs: Sequence[Compiled], leaves: Sequence[Any]) -> tuple[float, ...]:
-    """The median seconds of one run of each program on the `leaves` of the original.
+def step_seconds(
+    programs: Sequence[Compiled], leaves: Sequence[Any], seconds: float | None = None
+) -> tuple[float, ...]:
+    """The median seconds of one run of each program on the `leaves` of the original, by runs that take `seconds`.
 
     They take turns, so that all see the same machine, and each other turn goes the other way round: what runs behind
     a step with large buffers waits for them to be given back.
@@ -156,7 +158,8 @@ def step_seconds(programs: Sequence[Compiled], leaves: Sequence[Any]) -> tuple[f
         times.append(max(1, int(_TURN / max(once, 1e-9))))
     found: list[list[float]] = [[] for _ in given]
     begin, turn = time.perf_counter(), 0
-    while turn < _ROUNDS or time.perf_counter() - begin < _SECONDS:
+    limit = _SECONDS if seconds is None else seconds
+    while turn < _ROUNDS or time.perf_counter() - begin < limit:
         order = range(len(given))
         for at in reversed(order) if turn % 2 else order:
             found[at].append(_seconds(*given[at], times[at]))
