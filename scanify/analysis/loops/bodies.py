@@ -7,7 +7,7 @@ from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.flow.starts import may_begin_as_none
 from scanify.analysis.loops.layer_list import Layers
 from scanify.analysis.loops.layers import walked_values
-from scanify.analysis.lower.loop import Form, Loop
+from scanify.analysis.lower.loop import Form, Loop, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import Bodies
 from scanify.analysis.values.code.annotations import key_name
@@ -28,7 +28,7 @@ def bodies_of(
 ) -> Bodies:
     """What speaks against one body for all layers; the number of a layer does not, which is an array then."""
     several = next(_several(run, loop, layers, shape, starts, envs), None)
-    doubts = tuple(dict.fromkeys(_doubts(loop, shape, starts)))
+    doubts = tuple(dict.fromkeys((*_doubts(loop, shape, starts), *_of_others(run, loop, shape, envs))))
     return Bodies(several, None if several else layers.unlike, () if several else doubts)
 
 
@@ -56,8 +56,6 @@ def _several(
             yield f"`{name}`, which goes from one to the next, is a text"
     if _branches_beside(loop, shape):
         yield "the loop asks for the value of what it walks beside the layers"
-    if _other_layers(run, loop, layers, envs):
-        yield "a second list of layers is walked beside the first"
     if _collects_numbers(run, loop, shape, envs) and not layers.trees:
         yield "what is collected has the names or the numbers that are walked beside the layers"
 
@@ -103,18 +101,22 @@ def _branches_beside(loop: Loop, shape: LoopShape) -> bool:
     return any(name in names for name, _ in shape.concretized)
 
 
-def _other_layers(run: Interpreter, loop: Loop, layers: Layers, envs: Sequence[Env]) -> bool:
-    """Whether a second list of modules is walked beside the layers: they may differ as the layers may."""
-    for walk in loop.walks:
-        if walk is layers.walk:
-            continue
-        for value in walked_values(run, walk, envs):
-            cell = getattr(value, "cell", None)
-            if isinstance(cell, ListCell | DictCell):
-                elements = [group.element for group in cell.groups]
-                elements += list(cell.entries.values()) if isinstance(cell, DictCell) else []
-                if any(is_layer(run, option) for each in elements for option in options(each)):
-                    return True
+def _of_others(run: Interpreter, loop: Loop, shape: LoopShape, envs: Sequence[Env]) -> Iterator[str]:
+    """What must hold of further lists of modules that are walked beside the layers, which may differ, too."""
+    for walk in shape.beside:
+        if walks_layers(run, walk, envs):
+            yield f"one body fits all layers in `{loop.code(walk.source)}`, too"
+
+
+def walks_layers(run: Interpreter, walk: Walk, envs: Sequence[Env]) -> bool:
+    """Whether a walk goes over modules, as far as the source shows what it goes over."""
+    for value in walked_values(run, walk, envs):
+        cell = getattr(value, "cell", None)
+        if isinstance(cell, ListCell | DictCell):
+            elements = [group.element for group in cell.groups]
+            elements += list(cell.entries.values()) if isinstance(cell, DictCell) else []
+            if any(is_layer(run, option) for each in elements for option in options(each)):
+                return True
     return False
 
 

@@ -2,13 +2,13 @@
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scanify.analysis.facts import Place
 from scanify.analysis.flow.shape import LoopShape, shape_of
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import applied_by_name, calls_itself
-from scanify.analysis.loops.bodies import bodies_of
+from scanify.analysis.loops.bodies import bodies_of, walks_layers
 from scanify.analysis.loops.body import Body, body_of
 from scanify.analysis.loops.gain import no_gain
 from scanify.analysis.loops.layer_list import Layers, Reason, groups_of
@@ -75,7 +75,7 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop, layers: Layers | N
     layers = layers or layers_of(run, loop, envs)
     if layers is None:
         return None
-    shape = shape_of(loop, layers.walk)
+    shape = _with_layers_beside(run, shape_of(loop, layers.walk), envs)
     if not shape.applies_layer:
         return None
     body = body_of(run, loop, layers, envs, shape.carry, frozenset(each.name for each in shape.collections))
@@ -115,6 +115,17 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop, layers: Layers | N
             *body.obligations,
             *_start_obligations(loop, shape, starts),
         ),
+    )
+
+
+def _with_layers_beside(run: Interpreter, shape: LoopShape, envs: Sequence[Env]) -> LoopShape:
+    """The shape, which says what is walked beside the layers and is modules, too."""
+    first = len(shape.xs) - len(shape.beside)
+    holds = [False] * first + [walks_layers(run, walk, envs) for walk in shape.beside]
+    return (
+        replace(shape, xs=tuple(replace(xs, layers=layers) for xs, layers in zip(shape.xs, holds, strict=True)))
+        if any(holds)
+        else shape
     )
 
 

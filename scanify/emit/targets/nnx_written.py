@@ -136,3 +136,13 @@ def scan_layers(apply, carry, layers, *per_layer, remat=False, policy=None):
         nnx.update(layer, nnx.from_flat_state(new))
     return carry, [jax.tree.map(lambda values, at=at: values[at], outputs) for at in range(len(layers))]
 ''')
+
+MAP_LAYERS = Helper('''
+def map_layers(apply, layers, *per_layer):
+    """A list of `apply(layer, *values)` for each of the layers, as one scan over all of them."""
+
+    def body(layer, carry, *values):
+        return carry, apply(layer, *values)
+
+    return scan_layers(body, (), layers, *per_layer)[1]
+''')

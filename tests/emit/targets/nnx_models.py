@@ -50,3 +50,16 @@ def model(block: str, call: str = LOOP, layers: str = "nnx.List([Block(4, rngs=r
         f"class Model(nnx.Module):\n    def __init__(self, n, *, rngs):\n        self.layers = {layers}\n\n"
         f"    def __call__(self, x):{call}"
     )
+
+
+BESIDE_LAYERS = """
+        for layer, norm in zip(self.layers, self.norms):
+            x = norm(layer(x))
+        return x
+"""
+
+
+def with_norms(text: str) -> str:
+    """The text of a model that holds a second list of modules."""
+    norms = "self.norms = nnx.List([nnx.BatchNorm(4, rngs=rngs) for _ in range(n)])"
+    return text.replace("        self.layers =", f"        {norms}\n        self.layers =")

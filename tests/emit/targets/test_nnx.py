@@ -1,5 +1,6 @@
 """Loops over modules of Flax NNX: what the target `nnx` writes, what it refuses, and that no other target takes them."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from scanify.emit import rewrite_texts
 from scanify.errors import CheckFailed
 from scanify.pipeline import Project, rewrite_sources
 from tests.emit.targets.models import PLAIN, reason, rewritten
-from tests.emit.targets.nnx_models import BLOCKS, LOOP, model
+from tests.emit.targets.nnx_models import BESIDE_LAYERS, BLOCKS, LOOP, model, with_norms
 
 TEXT = model("dropout")
 
@@ -78,7 +79,10 @@ def test_modules_of_equinox_are_not_for_the_target(tmp_path: Path) -> None:
 
 REFUSED = {
     "an exit": (LOOP.replace("x = layer(x)", "x = layer(x)\n            if x.ndim > 2:\n                break"), "end"),
-    "an expression": ("\n        return [layer(x) for layer in self.layers]\n", "write it as a `for` statement"),
+    "an expression over two lists": (
+        "\n        return [b(a(x)) for a, b in zip(self.layers, self.layers)]\n",
+        "write it as a `for` statement",
+    ),
     "streams for all": (
         "\n        rngs = self.rngs\n        for layer in self.layers:\n            x = layer(x, rngs)\n        return x\n",
         "each layer writes to `rngs`",
@@ -219,3 +223,25 @@ def test_the_number_of_a_layer_is_an_array_which_makes_it_unsafe(tmp_path: Path)
     (plan,) = outcome.applied
     assert plan.obligations == ("no `if` asks `i`, the number of the layer, which is an array in a scan",)
     assert "self.layers, jax.numpy.arange(len(self.layers)), remat=True" in " ".join(outcome.texts[path].split())
+
+
+def test_layers_of_two_lists_are_walked_together(tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(with_norms(model("dense", BESIDE_LAYERS)))
+    outcome = rewrite_sources(Project.load([path]), target="nnx", accept=lambda plan: True)
+    (plan,) = outcome.applied
+    assert plan.obligations == ("one body fits all layers in `self.norms`, too",)
+    after = " ".join(outcome.texts[path].split())
+    assert re.search(r"def apply_layer\((\w+), x\): layer, norm = \1 x = norm\(layer\(x\)\) return x, None", after)
+    assert "apply_layer, x, zip(self.layers, self.norms, strict=True), remat=True" in after
+
+
+def test_an_expression_becomes_a_map(tmp_path: Path) -> None:
+    after, outcome = rewritten(
+        model("dense", "\n        return [layer(x) for layer in self.layers]\n"), tmp_path, "nnx"
+    )
+    assert outcome.applied[0].safe
+    assert after.endswith("        return map_layers(lambda layer: layer(x), self.layers)\n")
+    call = "\n        found = []\n        for layer in self.layers:\n            found.append(layer(x))\n        return found\n"
+    after, _ = rewritten(model("dense", call), tmp_path, "nnx")
+    assert "        found.extend(map_layers(lambda layer: layer(x), self.layers))\n" in after

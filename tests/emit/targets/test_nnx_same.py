@@ -1,12 +1,8 @@
 """What the target `nnx` writes does what the loop does: outputs, gradients, the state afterwards; or says that it cannot."""
 
-import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import jax
@@ -15,47 +11,12 @@ import numpy as np
 import pytest
 
 from scanify.pipeline import Project, rewrite_sources
-from tests.emit.targets.models import rewritten
-from tests.emit.targets.nnx_models import LOOP, model
+from tests.emit.targets.nnx_models import BESIDE_LAYERS, LOOP, model, with_norms
+from tests.emit.targets.nnx_run import X, arrays, loaded, scanned
 
 nnx: Any = pytest.importorskip("flax.nnx", reason="flax is not installed")
 if not hasattr(nnx, "List"):
     pytest.skip("flax is older than 0.12", allow_module_level=True)
-
-X = jnp.linspace(-1, 1, 8).reshape(2, 4)
-
-
-@contextmanager
-def loaded(text: str, name: str = "nnx_model") -> Iterator[ModuleType]:
-    """A text as a module, which its classes are looked up in."""
-    module = ModuleType(name)
-    sys.modules[name] = module
-    try:
-        exec(compile(text, f"{name}.py", "exec"), module.__dict__)
-        yield module
-    finally:
-        del sys.modules[name]
-
-
-@cache
-def scanned(text: str, remat: str | None = None) -> str:
-    """A text as the target writes it."""
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        after, outcome = rewritten(text, Path(folder), "nnx", remat=remat)
-    assert outcome.applied
-    assert "for layer in self.layers:" not in after
-    return after
-
-
-def arrays(tree: Any) -> list[np.ndarray[Any, Any]]:
-    """The arrays of a tree, keys as their bits."""
-
-    def bits(leaf: Any) -> Any:
-        return jax.random.key_data(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
-
-    return [np.asarray(bits(leaf)) for leaf in jax.tree.leaves(tree)]
 
 
 def trained(text: str, *, train: bool = True) -> tuple[Any, ...]:
@@ -142,6 +103,38 @@ def test_outputs_are_collected_and_values_given_layer_by_layer(call: str) -> Non
     assert jax.tree.structure(results[1]) == jax.tree.structure(results[0])
     for one, other in zip(arrays(results[1]), arrays(results[0]), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "call", [BESIDE_LAYERS, "\n        return [layer(x) for layer in self.layers]\n"], ids=["two lists", "map"]
+)
+def test_layers_of_two_lists_and_maps_have_the_outputs_and_the_state_of_the_loop(call: str, tmp_path: Path) -> None:
+    text = with_norms(model("statistics", call))
+    path = tmp_path / "model.py"
+    path.write_text(text)
+    outcome = rewrite_sources(Project.load([path]), target="nnx", accept=lambda plan: True)
+    assert outcome.applied
+    results = []
+    for each in (text, outcome.texts[path]):
+        with loaded(each) as module:
+            made = module.Model(3, rngs=nnx.Rngs(0))
+            results.append((made(X), nnx.jit(lambda one: one(X))(made), nnx.split(made)[1]))
+    assert jax.tree.structure(results[1]) == jax.tree.structure(results[0])
+    for one, other in zip(arrays(results[1]), arrays(results[0]), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5)
+
+
+def test_lists_of_other_lengths_or_other_modules_are_an_error(tmp_path: Path) -> None:
+    text = scanned(with_norms(model("dense", BESIDE_LAYERS)))
+    with loaded(text) as module:
+        made = module.Model(3, rngs=nnx.Rngs(0))
+        made.norms[1].momentum = 0.5
+        with pytest.raises(ValueError, match="layers 0 and 1 that differ"):
+            made(X)
+        made = module.Model(3, rngs=nnx.Rngs(0))
+        made.norms = nnx.List(list(made.norms)[:2])
+        with pytest.raises(ValueError, match="zip"):
+            made(X)
 
 
 def test_a_function_that_each_layer_makes_anew_is_one_where_its_code_holds_the_same() -> None:
