@@ -39,9 +39,9 @@ PLANS = {
     ),
     "a start that is popped": ("functools.reduce(lambda h, l: l(h), self.layers, keys.pop())", "h", (), "l(h)"),
     "a start that is computed beside keys": (
-        "functools.reduce(lambda h, p: p[0](h, key=p[1]), zip(self.layers, jr.split(x, 3)), jnp.sin(helper(x)))",
+        "functools.reduce(lambda h, p: p[0](h, key=p[1]), zip(self.layers, jr.split(x, len(self.layers))), jnp.sin(helper(x)))",
         "h",
-        (("key", "jr.split(x, 3)"),),
+        (("key", "jr.split(x, len(self.layers))"),),
         "layer(h, key=key)",
     ),
     "a keyword of Python 3.14": (

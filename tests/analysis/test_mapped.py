@@ -55,6 +55,23 @@ def test_comprehensions_over_layers_are_maps(name: str) -> None:
     assert plan.holds is (Holds.BLOCK_SEQ if xs and xs[0][1].startswith("range") else Holds.ARRAY_STACKED)
 
 
+FUNCTIONS = {
+    "a lambda": "[lambda y: layer(y) for layer in self.layers]",
+    "one beside an array": "[(layer(x), lambda y: layer(y)) for layer in self.layers]",
+    "one in a dict": "[{'out': layer(x), 'again': lambda y: layer(y)} for layer in self.layers]",
+    "a transformed one": "[jax.jit(lambda y: layer(y)) for layer in self.layers]",
+    "of a map": "list(map(lambda layer: lambda y: layer(y), self.layers))",
+}
+
+
+@pytest.mark.parametrize("expression", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_functions_that_are_given_for_each_layer_are_no_map(expression: str) -> None:
+    # Python's read the last layer when they are called; what a scan gives are arrays.
+    refusal = only(returned(expression))
+    assert isinstance(refusal, Refusal), refusal
+    assert refusal.rule == "SCN206" and "function for each layer" in refusal.reason
+
+
 def test_the_line_is_that_of_the_bracket() -> None:
     text = returned(
         "jnp.concatenate(\n    [\n        layer(x)\n        for layer in self.layers\n    ],\n    axis=-1,\n)"

@@ -95,6 +95,11 @@ SHARED = [
     "own = jnp.ones(3)\nself.layers = [Layer(d, k, own) for k in keys]",
     "self.layers = [Layer(d, k, jnp.asarray(table)) for k in keys]",
     "self.layers = [copy.copy(first) for k in keys]",
+    "self.layers = [eqx.tree_at(lambda l: l.w, b, table) for b in blocks]",
+    "self.layers = [eqx.tree_at(lambda l: l.t, b, replace=first.t) for b in blocks]",
+    "self.layers = [eqx.tree_at(lambda l: (l.w, l.t), b, (b.w * 2, TABLE)) for b in blocks]",
+    "self.layers = [Layer(d, k, first.t) for k in keys]",
+    "w = blocks[0].w\nblocks = [eqx.tree_at(lambda l: l.w, b, w) for b in blocks]\nself.layers = blocks",
 ]
 
 APART = [
@@ -111,6 +116,8 @@ APART = [
     "self.layers = []\nfor k in keys:\n    b = Layer(d, k)\n    self.layers.append(b)",
     "self.layers = [copy.deepcopy(first) for k in keys]",
     "self.layers = [eqx.tree_at(lambda l: (l.w, l.t), b, (b.w * 2, b.t * 2)) for b in blocks]",
+    "self.layers = [eqx.tree_at(lambda l: l.w, b, table * 2) for b in blocks]",
+    "self.layers = [eqx.tree_at(lambda l: l.w, b, replace_fn=lambda w: w * 2) for b in blocks]",
     "make = lambda k: (Layer(d, k), d)\nself.layers = [make(k)[0] for k in keys]",
     "kept = {}\nfor i, k in enumerate(keys):\n    kept[i] = Layer(d, k)\nself.layers = list(kept.values())",
     "self.layers = [Layer(d, k, table * 2) for k in keys]",

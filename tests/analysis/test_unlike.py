@@ -49,6 +49,24 @@ def test_layers_that_are_built_differently_are_stacked_where_they_are_built(init
     assert plan.safe
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        "jnp.ones(dim).astype(rate)",
+        "jnp.ones(dim).astype(dtype=rate)",
+        "jnp.ones(dim, dtype=rate)",
+        "jnp.asarray(np.ones(8), rate)",
+        "jnp.ones_like(self.linear.bias, dtype=rate)",
+        "jr.normal(key, (dim,), dtype=rate)",
+    ],
+)
+def test_arrays_of_several_dtypes_are_not_of_one_body(made):
+    init = "self.layers = [Block(8, jnp.float32 if i < 3 else jnp.bfloat16, key=key) for i in range(depth)]"
+    text = kept(model(init=init)).replace("self.rate = rate", f"self.rate = {made}")
+    assert made in text
+    assert sequence(text).safe
+
+
 def test_numbers_of_numpy_are_arrays_of_the_layers():
     plan = only(kept(model(init="self.layers = [Block(8, r, key=key) for r in np.linspace(0, 1, depth)]")))
     assert isinstance(plan, Plan) and (plan.holds, plan.safe) == (Holds.ARRAY_STACKED, True)

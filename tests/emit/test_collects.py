@@ -212,7 +212,7 @@ FORMS = {
         """
         total, both = jnp.zeros(()), (() if wanted else None)
         seen = {}
-        for layer, scale in zip(self.layers, jnp.arange(4.0)):
+        for layer, scale in zip(self.layers, mask):
             seen["b"] = x
             x = layer(x) * scale
             total = total + x.sum()
@@ -238,7 +238,7 @@ FORMS = {
             return (x, total), (layer_seen, layer_both)
 
         (x, total), collected = self.layers.collect_via(apply_layer, in_axes=(0,))(
-            (x, total), jnp.arange(4.0)
+            (x, total), mask
         )
         for more_seen, more_both in collected:
             seen.update(more_seen)

@@ -1,7 +1,7 @@
 """What is walked beside the layers, as expressions: the index, other lists, keys."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.flow.statements import assignments
@@ -56,14 +56,24 @@ def _may_be_longer(loop: Loop, walked: ast.expr) -> bool:
             targets = [each for target in statement.targets for each in nodes_in(target)]
             if any(isinstance(each, ast.Starred) and walked.id in target_names(each) for each in targets):
                 return True
-            if any(isinstance(each, ast.Call) and _is_computed(each) for each in nodes_in(statement.value)):
+            if any(isinstance(each.op, ast.Add | ast.Mult) for each in _computed_counts(statement.value)):
                 return True
     return False
 
 
-def _is_computed(call: ast.Call) -> bool:
-    """Whether a call splits a key into a number of keys that is a sum or a product."""
-    if (called(call) or dotted(call.func) or "").rpartition(".")[2] != "split":
-        return False
-    counts = [*call.args[1:2], *(each.value for each in call.keywords if each.arg == "num")]
-    return any(isinstance(each, ast.BinOp) and isinstance(each.op, ast.Add | ast.Mult) for each in counts)
+def may_be_shorter(loop: Loop, walked: ast.expr) -> bool:
+    """Whether what is walked are keys of a number that is a difference or a quotient: `split(key, depth - 1)`."""
+    scope = loop.scope.function.node
+    made = [walked]
+    if isinstance(walked, ast.Name):
+        statements = assignments(getattr(scope, "body", ()), walked.id) if not isinstance(scope, ast.Lambda) else ()
+        made = [each.value for each in statements if isinstance(each, ast.Assign)]
+    return any(isinstance(each.op, ast.Sub | ast.FloorDiv) for value in made for each in _computed_counts(value))
+
+
+def _computed_counts(node: ast.expr) -> Iterator[ast.BinOp]:
+    """The numbers of keys that are computed, where an expression splits a key."""
+    for call in nodes_in(node):
+        if isinstance(call, ast.Call) and (called(call) or dotted(call.func) or "").rpartition(".")[2] == "split":
+            counts = [*call.args[1:2], *(each.value for each in call.keywords if each.arg == "num")]
+            yield from (each for each in counts if isinstance(each, ast.BinOp))

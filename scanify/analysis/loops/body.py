@@ -12,7 +12,21 @@ from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.code.iteration import iterate
 from scanify.analysis.values.code.statements import Flow, execute
 from scanify.analysis.values.code.targets import bind_target
-from scanify.analysis.values.domain import Array, Instance, Number, Unknown, Value, join, marked, options, unknown_once
+from scanify.analysis.values.domain import (
+    Array,
+    Function,
+    Instance,
+    Listed,
+    Mapped,
+    Number,
+    Partial,
+    Unknown,
+    Value,
+    join,
+    marked,
+    options,
+    unknown_once,
+)
 from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.interpreter import CARRIED, Interpreter, holder_of
@@ -29,7 +43,7 @@ class Body:
     """What speaks against running the body once for all layers, what a run must show, and what should be known.
 
     `calls` are those of which the source does not show what they do, as written. `branches` is a condition on a field
-    that differs between the layers, "" where there is none.
+    that differs between the layers, "" where there is none. `gives_function` says that what a map gives is one.
     """
 
     problems: list[Reason] = field(default_factory=list)
@@ -38,6 +52,7 @@ class Body:
     applied: set[str] = field(default_factory=set)
     unclear: bool = False
     branches: str = ""
+    gives_function: bool = False
     calls: dict[str, None] = field(default_factory=dict)
 
     def oblige(self, text: str) -> None:
@@ -73,7 +88,8 @@ def body_of(
                         break
                     start = dict(inner.names)
                     if loop.element is not None:
-                        evaluate(run, inner, loop.element)
+                        given = evaluate(run, inner, loop.element)
+                        body.gives_function = body.gives_function or _holds_function(given)
                     else:
                         execute(run, inner, loop.body, Flow())
             if run.exhausted:
@@ -82,6 +98,9 @@ def body_of(
         body.unclear = body.unclear or any(effect.act is Act.UNKNOWN for effect in effects)
         body.applied |= {effect.what for effect in effects if effect.act is Act.APPLY}
         body.branches = body.branches or next(_branches(layers, effects), "")
+        if body.gives_function and loop.element is not None:  # which reads the names of the loop when it is called
+            text = f"`{loop.code(loop.element)}` gives a function for each layer; a scan gives arrays"
+            body.problems.append(("SCN206", text, loop.module.place(loop.element)))
         if layers.refusal is None and any(effect.act is Act.RESIZES for effect in effects):
             body.problems += _resized(run, loop, layers, env, carry)
         told = {each for effect in effects if effect.act in (Act.TELLS, Act.DEBUG) for each in nodes_in(effect.node)}
@@ -127,6 +146,17 @@ def _order(loop: Loop, rule: str, place: Place | None) -> tuple[bool, str, str, 
     if place is None or _stands_in(loop, place):
         return False, "", "", place.span.start if place is not None else 0
     return True, rule, str(place.path), place.span.start
+
+
+def _holds_function(value: Value) -> bool:
+    """Whether a value is a function, or a tuple, a list or a dict with one in it."""
+    for option in options(value):
+        if isinstance(option, Function | Partial):
+            return True
+        held = groups_of(option.cell) if isinstance(option, Listed | Mapped) else []
+        if any(_holds_function(each.element) for each in held):
+            return True
+    return False
 
 
 def _same_kinds(before: Mapping[str, Value], after: Mapping[str, Value]) -> bool:

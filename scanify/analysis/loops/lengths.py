@@ -7,11 +7,12 @@ layers, and raises where it does not find them.
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
+from scanify.analysis.flow.beside import may_be_shorter
 from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.loops.layer_list import Layers
 from scanify.analysis.loops.layers import walked_values
 from scanify.analysis.lower.loop import Loop, Order, Walk
-from scanify.analysis.values.domain import Listed, Value, Walked, options
+from scanify.analysis.values.domain import Array, Key, Listed, Value, Walked, options
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import ListCell
 from scanify.analysis.values.interpreter import Interpreter
@@ -21,12 +22,14 @@ _ITERATORS = "list("  # what an iterator over a list is walked as: `list(iter(xs
 
 
 def other_lengths(run: Interpreter, loop: Loop, layers: Layers, shape: LoopShape, envs: Sequence[Env]) -> Iterator[str]:
-    """What has to be checked: that there are as many layers as elements in a list whose length is shown."""
+    """What has to be checked: that there are as many layers as elements in what has a length that is shown."""
     layer = layers.walk
     counts = {cell.length() if isinstance(cell, ListCell) else None for cell in layers.cells}
     for walk in shape.beside:
         if _is_other_part(walk, layer):
             yield f"`{loop.code(walk.source)}` has as many elements as `{loop.code(layer.source)}`, another part of it"
+        elif _is_compared(walk) and may_be_shorter(loop, walk.source) and not layer.in_part:
+            yield f"`{loop.code(walk.source)}` has as many keys as there are layers, though their number is computed"
         elif _is_compared(walk) and not layer.in_part:
             yield from _differing(f"`{ast.unparse(walk.base)}`", walked_values(run, walk, envs), counts)
     if shape.index is not None and shape.index.numbers is not None and not layer.in_part:
@@ -59,6 +62,10 @@ def _length(value: Value) -> int | None:
     """How many elements are walked, where that is known."""
     if isinstance(value, Listed):
         return value.cell.length()
+    if isinstance(value, Key):
+        return value.count if value.many else None
+    if isinstance(value, Array):
+        return value.rows
     if isinstance(value, Walked) and value.kind == "range":
         return value.count
     return _length(value.parts[0]) if isinstance(value, Walked) and len(value.parts) == 1 else None

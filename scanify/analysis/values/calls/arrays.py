@@ -1,11 +1,11 @@
 """Arrays: what operations on them give, and where Python asks for their values."""
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.calls.resizing import combined
-from scanify.analysis.values.domain import Array, Const, Instance, Key, Number, Unknown, Value, options
+from scanify.analysis.values.domain import Array, Const, Instance, Key, Number, Unknown, Value, options, sized
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.interpreter import Interpreter
@@ -60,7 +60,9 @@ def concrete(run: Interpreter, env: Env, node: ast.AST, value: Value) -> None:
 
 
 _INTEGERS = frozenset("argmax argmin argsort argwhere count_nonzero digitize searchsorted randint bincount".split())
-_DTYPE_SECOND = frozenset("zeros ones empty array asarray astype zeros_like ones_like".split())
+_DTYPE_SECOND = frozenset(
+    "zeros ones empty array asarray astype zeros_like ones_like empty_like convert_element_type".split()
+)
 
 
 def dtype_asked(env: Env, node: ast.AST, last: str, positional: Sequence[Value]) -> str:
@@ -76,6 +78,12 @@ def dtype_asked(env: Env, node: ast.AST, last: str, positional: Sequence[Value])
     if last in _INTEGERS or (last == "arange" and positional and whole) or last in ("int32", "int64", "bfloat16"):
         return last if last.startswith(("int", "bfloat")) else "int"
     return ""
+
+
+def dtype_marks(last: str, positional: Sequence[Value], named: Mapping[str, Value]) -> Marks:
+    """How the dtype that a call asks for differs: arrays of several are no more alike than those of several shapes."""
+    asked = named.get("dtype", positional[1] if last in _DTYPE_SECOND and len(positional) > 1 else None)
+    return sized(asked.marks) if asked is not None else ()
 
 
 def _cast_of(values: Sequence[Value], arrays: Sequence[Array]) -> str:

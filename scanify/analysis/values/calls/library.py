@@ -1,14 +1,16 @@
 """Calls of libraries and builtins: what they give, and which of their arguments they call."""
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from scanify.analysis.values import tables
 from scanify.analysis.values.calls.arguments import arguments_of
-from scanify.analysis.values.calls.arrays import dtype_asked
+from scanify.analysis.values.calls.arrays import dtype_asked, dtype_marks
 from scanify.analysis.values.calls.builtin_calls import BUILTINS, unknown_taker
 from scanify.analysis.values.calls.copies import Copying
 from scanify.analysis.values.calls.resizing import of_function, of_layer
+from scanify.analysis.values.calls.rows import rows_made
+from scanify.analysis.values.calls.tree_at import tree_at
 from scanify.analysis.values.code.iteration import iterate
 from scanify.analysis.values.domain import (
     NONE,
@@ -68,7 +70,7 @@ def call_library(
     if name in tables.KEYS_MANY:
         return _split(values, marks)
     if name == "equinox.tree_at":
-        return _tree_at(run, env, node, positional, named)
+        return tree_at(run, env, node, positional, named)
     if run.classes.is_module(_external(name)) or name.rpartition(".")[2] in tables.STATEFUL_TYPES:
         return _library_module(run, env, node, name, positional, named)
     if name.rpartition(".")[0] in ("typing", "typing_extensions"):
@@ -114,43 +116,6 @@ def _transformed(
     if not positional:
         return Library("builtins.identity") if "fun" not in named else Partial(named["fun"], through=name)
     return Partial(positional[0], through=name, fresh=run.tick(), marks=positional[0].marks)
-
-
-def _tree_at(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
-    """`eqx.tree_at(where, tree, replace)`: the tree with other leaves; `where` says which lists it reaches into."""
-    from scanify.analysis.values.calls.calls import call
-
-    where = positional[0] if positional else named.get("where", Unknown("no place"))
-    tree = positional[1] if len(positional) > 1 else named.get("pytree", Unknown("no tree"))
-    before, run.replacing = run.replacing, "equinox.tree_at"
-    with run.recording():
-        for target in _targets(run, call(run, env, node, where, [tree], {}), env, node):
-            if isinstance(target, Listed):
-                run.use(target.cell, Does.REPLACE, node, env, "equinox.tree_at")
-    run.replacing = before
-    if isinstance(where, Unknown) and where.given:
-        run.asked_for.add(getattr(env.function, "name", ""))
-    elif isinstance(where, Unknown) or (isinstance(where, Partial) and isinstance(where.function, Unknown)):
-        for guess in run.guesses.values():  # it may reach into any list
-            for option in options(guess):
-                if isinstance(option, Listed):
-                    run.use(option.cell, Does.REPLACE, node, env, "equinox.tree_at")
-    replace_fn = named.get("replace_fn")
-    if isinstance(replace_fn, Function):
-        call(run, env, node, replace_fn, [Array()], {})
-    if isinstance(tree, Instance):
-        made = Copying(run, deep=False).of(tree)
-        return replace(made, origin="tree_at") if isinstance(made, Instance) else made
-    return tree
-
-
-def _targets(run: Interpreter, value: Value, env: Env, node: ast.AST) -> Iterator[Value]:
-    """What `where` gives, and where that is a tuple what it holds: it may be a field, or one of several targets."""
-    for option in options(value):
-        yield option
-        if isinstance(option, Listed) and option.cell.node is not node and option.cell.is_tuple:
-            for group in option.cell.groups:
-                yield from _targets(run, group.element, env, node)
 
 
 def _library_module(
@@ -275,8 +240,9 @@ def _other(
     given = _given(name, root, last, positional, marks, born)
     if not isinstance(given, Array):
         return given
-    size = of_function(run, env, node, last, positional, dict(named))
-    return replace(given, cast=dtype_asked(env, node, last, positional), size=size)
+    size, rows = of_function(run, env, node, last, positional, dict(named)), rows_made(last, positional, named)
+    shape = merged([given.shape, dtype_marks(last, positional, named)])
+    return replace(given, shape=shape, cast=dtype_asked(env, node, last, positional), size=size, rows=rows)
 
 
 def _given(name: str, root: str, last: str, positional: Sequence[Value], marks: Marks, born: int) -> Value:
@@ -289,9 +255,7 @@ def _given(name: str, root: str, last: str, positional: Sequence[Value], marks: 
         shaped = last in tables.SHAPE_OF_ARRAYS or name.startswith("jax.random.")
         sizes = merged(counted(value) for value in positional if not isinstance(value, Key | Array))
         others = merged(value.shape for value in positional if isinstance(value, Array))
-        rows = positional[0].value if positional and isinstance(positional[0], Const) else None
-        length = rows if last == "arange" and isinstance(rows, int) else None
-        return Array(root == "numpy", marks, merged([sizes if shaped else (), others]), length, born)
+        return Array(root == "numpy", marks, merged([sizes if shaped else (), others]), born=born)
     if root in ("math", "operator", "cmath"):
         return Number(marks)
     return Unknown(f"what `{name}(...)` gives is not shown", marks=marks)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from scanify.analysis.values import tables
 from scanify.analysis.values.calls.allocate import hide, store_entry
+from scanify.analysis.values.calls.arrays import dtype_marks
 from scanify.analysis.values.calls.resizing import of_function
 from scanify.analysis.values.code.iteration import elements_of
 from scanify.analysis.values.domain import (
@@ -247,12 +248,13 @@ def _of_array(
     if name not in tables.PURE_METHODS and name not in _OF_ARRAYS:
         return _of_unknown(run, env, node, Method(array, name), positional, named)
     if name == "astype" and positional and isinstance(node, ast.Call) and node.args:
-        return Array(array.numpy, marks, array.shape, array.rows, array.born, env.code(node.args[0]), array.size)
+        shape = merged([array.shape, dtype_marks(name, [array, *positional], named)])
+        return Array(array.numpy, marks, shape, array.rows, array.born, env.code(node.args[0]), array.size)
     if name in ("fill", "sort", "put", "itemset", "resize", "setflags") and array.numpy:
         run.effect(Act.WRITE, env.code(node), node, env)
     size = of_function(run, env, node, name, [array, *positional], dict(named))
     born = array.born if array.numpy or name in tables.MAY_BE_SAME else run.tick()
-    shape = merged([array.shape, *(value.marks for value in values)])
+    shape = merged([array.shape, *(value.marks for value in values), dtype_marks(name, (), named)])
     return Array(array.numpy, marks, shape, born=born, size=size)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from scanify.analysis.values.calls.allocate import new_list
 from scanify.analysis.values.calls.resizing import of_subscript
+from scanify.analysis.values.calls.rows import rows_of_part
 from scanify.analysis.values.code.elements import are_settings, is_apart, is_from_elsewhere
 from scanify.analysis.values.code.expressions import call_method, evaluate
 from scanify.analysis.values.code.iteration import elements_of
@@ -67,7 +68,8 @@ def _sliced(run: Interpreter, env: Env, node: ast.Subscript, owner: Value) -> Va
     if isinstance(owner, Instance):
         run.use_of(owner, Does.SLICE, node, env)
     if isinstance(owner, Array):
-        return replace(owner, size=of_subscript(run, env, node, owner))
+        assert isinstance(node.slice, ast.Slice)
+        return replace(owner, size=of_subscript(run, env, node, owner), rows=rows_of_part(owner.rows, node.slice))
     return owner if isinstance(owner, Text | Unknown) else Unknown("a part of a value", marks=owner.marks)
 
 

@@ -189,7 +189,8 @@ def _same_array(run: Interpreter, owner: Instance, name: str, group: Group, path
     start, value = _entered(run, group), owner.fields[name]
     if not 0 < start <= owner.born or worst_mark(value.marks, group) is not None:
         return
-    traced = isinstance(value, Array) and not value.numpy and 0 < value.born < start
+    arrays = (option for option in options(value) if isinstance(option, Array))  # it may be None, too
+    traced = any(not option.numpy and 0 < option.born < start for option in arrays)
     if traced or (isinstance(value, Unknown) and value.given and not value.born and _is_array_field(run, owner, name)):
         yield Difference(Vary.OTHER, "array", path, shared=True, array=True)
 
