@@ -110,7 +110,7 @@ FORMATS = ("text", "json", "markdown", "junit", "html")
     help="Compile both versions for a mesh of virtual devices, too, without weights, and compare what each takes on "
     "one of them and what they exchange: 2x4 (the axes data and model) or batch=2,tensor=4. The case says where arrays "
     "lie: its attribute `shardings` is given the path and the array of each leaf of the loop version and answers a "
-    "PartitionSpec, or None.",
+    "PartitionSpec, or None; its attribute `pipeline` may name an axis to cut the layers of stacks over.",
 )
 @advise_option
 @run_options

@@ -63,6 +63,14 @@ def tensor(module):
     return data(module)
 
 
+def staged(module, depth=4):
+    return module.Model({WIDTH}, depth, key=jax.random.key(0)), (jnp.ones(({BATCH}, {WIDTH})),)
+
+
+def unequal(module):
+    return data(module)
+
+
 def silent(module):
     return data(module)
 
@@ -79,6 +87,8 @@ def by_columns_and_rows(path, leaf):
 
 data.shardings = everywhere
 tensor.shardings = by_columns_and_rows
+staged.shardings = unequal.shardings = everywhere
+staged.pipeline = unequal.pipeline = "model"
 """
 MESH = (("data", 2), ("model", 4))
 UP_AND_DOWN = 2 * 4 * WIDTH * WIDTH * 4  # bytes of the parameters of a block
@@ -146,6 +156,22 @@ def test_tensor_parallel_layers_reduce_their_carry_in_each_turn(run: Run) -> Non
     made = {each.version: each.output_bytes for each in found.programs if each.program == "constructor"}
     for size in made.values():  # each device makes its part; the pointers of a tuple come on top
         assert size is not None and DEPTH * UP_AND_DOWN // 4 <= size < DEPTH * UP_AND_DOWN // 2
+
+
+def test_layers_of_a_stack_are_cut_over_a_pipeline_axis_where_the_case_asks(run: Run) -> None:
+    found = figures(run("staged"))
+    arguments = {each.version: each.argument_bytes for each in found.programs if each.program == "call"}
+    assert arguments == {"(loop)": 4 * UP_AND_DOWN + CARRY, "none": UP_AND_DOWN + CARRY}
+    made = {each.version: each.output_bytes for each in found.programs if each.program == "constructor"}
+    assert made["(loop)"] >= 4 * UP_AND_DOWN > 2 * UP_AND_DOWN > made["(scan)"] >= UP_AND_DOWN
+    assert moved(found, "call", "(loop)") == {} != moved(found, "call", "none")  # a layer lies on one stage alone
+
+
+def test_layers_that_the_pipeline_axis_does_not_divide_are_refused_by_name(run: Run) -> None:
+    error = run("unequal").error
+    assert error is not None
+    assert "over the axis 'model' of 4 devices, but the stack that begins with blocks[0]" in error
+    assert "has 3 layers, which 4 does not divide" in error
 
 
 def test_a_rewrite_that_gathers_the_parameters_of_each_layer_is_seen(run: Run) -> None:

@@ -65,3 +65,30 @@ def test_what_means_the_same_is_the_same() -> None:
 def test_what_does_not_fit_is_told(rule: Callable[[str, Any], Any] | None, message: str) -> None:
     with pytest.raises(ScanifyError, match=message):
         answered(rule)
+
+
+class TestPipeline:
+    STACK = (Recipe((0, 1), (2,)), Recipe((2,)))
+
+    def test_the_first_axis_of_a_stack_is_cut_over_it_and_nothing_else(self) -> None:
+        own = lifted(answered(tensor), self.STACK, NAMES, MESH, "data")
+        assert [each.spec for each in own] == [P("data", None, "model"), P()]
+        nested = lifted(answered(tensor), [Recipe((0, 1), (2, 1))], NAMES, MESH, "data")
+        assert nested[0].spec == P("data", None, None, "model")
+
+    @pytest.mark.parametrize(
+        ("pipeline", "message"),
+        [
+            ("stage", r"expected the case's `pipeline` to be an axis of the mesh \(data, model\), got 'stage'"),
+            (2, "got 2"),
+            ("model", r"over the axis 'model', which its `shardings` uses for layers\[0\].w"),
+        ],
+    )
+    def test_what_cannot_be_is_told(self, pipeline: object, message: str) -> None:
+        with pytest.raises(ScanifyError, match=message):
+            lifted(answered(tensor), self.STACK, NAMES, MESH, pipeline)
+
+    def test_layers_that_it_does_not_divide_are_named(self) -> None:
+        found = answered(lambda path, leaf: None)
+        with pytest.raises(ScanifyError, match=r"begins with layers\[0\].w has 2 layers, which 4 does not divide"):
+            lifted(found, self.STACK, NAMES, MESH, "model")

@@ -54,6 +54,11 @@ class CaseBuild:
         """Where the arrays of the loop version lie on a mesh (`scanify.verify.mesh.shardings`); None where unsaid."""
         return getattr(self.function, "shardings", None)
 
+    @property
+    def pipeline(self) -> Any:
+        """The axis of the mesh that the layers of stacks are cut over; None where unsaid."""
+        return getattr(self.function, "pipeline", None)
+
     def __call__(self) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         self.called = True
         try:

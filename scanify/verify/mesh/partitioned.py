@@ -76,7 +76,8 @@ class _Case:
         mesh = jax.sharding.get_mesh()
         rule = getattr(self.before, "shardings", None)
         found = specs(rule, both.found.names, both.avals, mesh)
-        own = [lifted(found, each.recipes, both.found.names, mesh) for each in (both.before, both.after)]
+        pipeline, names = getattr(self.before, "pipeline", None), both.found.names
+        own = [lifted(found, each.recipes, names, mesh, pipeline) for each in (both.before, both.after)]
         programs = (
             *self.constructor(first, LOOP, both.before, own[0]),
             *self.constructor(second, SCAN, both.after, own[1]),

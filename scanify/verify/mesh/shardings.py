@@ -10,7 +10,8 @@ A case says it of the model as it stands in the loop version, where each layer h
 
 `path` is what reports call an array (`layers[3].mlp.up.weight`; of an argument of the call the name of its parameter),
 `leaf` has its shape and dtype. None: a copy on every device. In a stack an array has the axes of the layers in front,
-which are not sharded.
+which are not sharded; where the case asks for it (`gpt.pipeline = "stage"`), the first of them is cut over that axis of
+the mesh, so that each stage holds its own layers.
 """
 
 from __future__ import annotations
@@ -72,11 +73,17 @@ def _checked(answer: Any, name: str, aval: Any, mesh: Mesh) -> PartitionSpec:
 
 
 def lifted(
-    found: Sequence[PartitionSpec], recipes: Sequence[Recipe], names: Sequence[str], mesh: Mesh
+    found: Sequence[PartitionSpec],
+    recipes: Sequence[Recipe],
+    names: Sequence[str],
+    mesh: Mesh,
+    pipeline: object = None,
 ) -> list[NamedSharding]:
-    """The shardings of a version's own arrays: those of what they are made of, the axes of layers unsharded.
+    """The shardings of a version's own arrays: those of what they are made of, the axes of layers unsharded, but for
+    the first one over the axis `pipeline` of the mesh, where there is one.
 
-    Raises ScanifyError where layers of one stack lie differently: a stack is one array, and lies in one way.
+    Raises ScanifyError where layers of one stack lie differently, as a stack is one array and lies in one way; and
+    where they cannot lie over the axis.
     """
     made = []
     for recipe in recipes:
@@ -87,8 +94,31 @@ def lifted(
                     "a stack is one array and lies in one way, but the case's `shardings` answers "
                     f"{first} for {names[recipe.sources[0]]} and {found[source]} for {names[source]}"
                 )
-        made.append(NamedSharding(mesh, PartitionSpec(*(None for _ in recipe.lead), *first)))
+        lead: list[Any] = [None for _ in recipe.lead]
+        if lead and pipeline is not None:
+            lead[0] = _stage(pipeline, recipe, first, names[recipe.sources[0]], mesh)
+        made.append(NamedSharding(mesh, PartitionSpec(*lead, *first)))
     return made
+
+
+def _stage(pipeline: object, recipe: Recipe, spec: PartitionSpec, name: str, mesh: Mesh) -> str:
+    """The axis of the mesh that the layers are cut over."""
+    if not isinstance(pipeline, str) or pipeline not in mesh.shape:
+        known = ", ".join(map(str, mesh.shape))
+        raise ScanifyError(f"expected the case's `pipeline` to be an axis of the mesh ({known}), got {pipeline!r}")
+    if any(pipeline in part for part in _plain(spec)):
+        raise ScanifyError(
+            f"the case's `pipeline` cuts layers over the axis {pipeline!r}, which its `shardings` uses for {name} "
+            f"({spec}): an axis of the mesh can shard one axis of an array alone"
+        )
+    layers, stages = recipe.lead[0], mesh.shape[pipeline]
+    if layers % stages:
+        raise ScanifyError(
+            f"the case's `pipeline` cuts layers over the axis {pipeline!r} of {stages} devices, but the stack that "
+            f"begins with {name} has {layers} layers, which {stages} does not divide; give it a multiple of {stages}, "
+            f"or a mesh whose {pipeline!r} divides {layers}"
+        )
+    return pipeline
 
 
 def _plain(spec: PartitionSpec) -> tuple[Any, ...]:
