@@ -1,19 +1,23 @@
 """`python -m tests.benchmarks.constructor`: the jitted constructor of the GPT of `fixtures/`, as a list and as stacks.
 
 For each number of layers the lines of StableHLO, and the seconds that tracing and compiling take: of the list, of that
-list stacked when it is built (`ArrayStacked.of`), and of what the rewrite makes of it (`ArrayStacked.init`), one trace.
+list stacked when it is built (`ArrayStacked.of`), and of what the rewrite makes of it (`ArrayStacked.init`), one trace;
+and whether the parameters of that are proved to be the list's, as functions of the key.
 """
 
 import argparse
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import equinox as eqx
 import jax
 
+from scanify.library import prove_equal
+from scanify.verify.equality import Equality
 from tests.fixture_helpers import Texts, fixture, replaced, thunk, write
 
 BUILT = (
@@ -34,11 +38,33 @@ def versions() -> Mapping[str, Texts]:
     return {"list": gpt.before, "of": replaced(gpt.after, gpt.target, (BUILT, OF)), "init": gpt.after}
 
 
-def measured(texts: Texts, layers: int) -> tuple[int, float, float]:
-    """Lines of StableHLO, and seconds of the trace and of the compilation."""
+@contextmanager
+def made(texts: Texts) -> Iterator[Callable[[Any, int], Any]]:
+    """The model of a version, of a key and a number of layers."""
     with tempfile.TemporaryDirectory() as name:
         folder = write({**texts, "case.py": CASE}, Path(name))
-        make = thunk(folder, fixture("gpt").target, folder / "case.py", "constructor")()
+        yield thunk(folder, fixture("gpt").target, folder / "case.py", "constructor")()
+
+
+def proved(layers: int) -> Equality:
+    """Whether the rewritten constructor gives the parameters of the list, as functions of the key."""
+    gpt = fixture("gpt")
+    with made(gpt.before) as before, made(gpt.after) as after:
+
+        def parameters(make: Callable[[Any, int], Any]) -> Callable[[Any], Any]:
+            def arrays(key: Any) -> Any:
+                model = make(key, layers)
+                rest = eqx.tree_at(lambda model: model.blocks, model, None)
+                return [jax.tree.leaves(eqx.filter(part, eqx.is_array)) for part in (rest, *model.blocks)]
+
+            return arrays
+
+        return prove_equal(parameters(before), parameters(after), jax.random.key(0), up_to=0)
+
+
+def measured(texts: Texts, layers: int) -> tuple[int, float, float]:
+    """Lines of StableHLO, and seconds of the trace and of the compilation."""
+    with made(texts) as make:
 
         def parameters(key: Any) -> Any:
             return eqx.filter(make(key, layers), eqx.is_array)
@@ -61,6 +87,11 @@ def main(given: Sequence[str] | None = None) -> None:
         for name, texts in versions().items():
             lines, trace, compilation = measured(texts, count)
             print(f"| {count} | {name} | {lines:,} | {trace:.2f} | {compilation:.2f} |", flush=True)
+    print()
+    for count in counts:
+        found = proved(count)
+        what = f"{found.verdict.value} {found.reason}".strip()
+        print(f"At {count} layers the parameters of `init` are those of `list`: {what}.", flush=True)
 
 
 if __name__ == "__main__":
