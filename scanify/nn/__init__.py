@@ -2,6 +2,7 @@
 
 from scanify.nn.array_stacked import ArrayStacked as ArrayStacked
 from scanify.nn.block_seq import BlockSeq as BlockSeq
+from scanify.nn.checks.check_layers import check_layers as check_layers
 from scanify.nn.functional import fold as fold
 from scanify.nn.functional import map as map
 from scanify.nn.functional import scan as scan

@@ -13,6 +13,7 @@ import numpy as np
 from scanify.nn.arguments.axes import InAxes, parameter_names, split_arguments
 from scanify.nn.arguments.constructor_arguments import constructor_arguments
 from scanify.nn.arguments.layer_inputs import Ref, rows_of
+from scanify.nn.checks.named_layer import named_layer
 from scanify.nn.layer_sequence import LayerSequence
 from scanify.nn.list_manners import position_of
 from scanify.nn.programs.build_rows import build_rows
@@ -167,7 +168,9 @@ class ArrayStacked(LayerSequence[M]):
 
             def body(carry: Any, x: Any) -> tuple[Any, Any]:
                 layer_args, layer_kwargs = rebuild(x[1])
-                out = fn(with_arrays(x[0]), order.given(carry), *layer_args, **layer_kwargs)
+                layer = with_arrays(x[0])
+                with named_layer(layer, f"the one layer that stands for {self.num_layers}"):
+                    out = fn(layer, order.given(carry), *layer_args, **layer_kwargs)
                 return order.taken(out[0]), out[1]
 
             policy = effective_policy(self.gradient_checkpointing)

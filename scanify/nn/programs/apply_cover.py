@@ -11,6 +11,8 @@ import numpy as np
 
 from scanify.jaxpr.reading.calls import children
 from scanify.nn.arguments.layer_inputs import Inputs, Shared
+from scanify.nn.checks.check_layers import who_is_told
+from scanify.nn.checks.traced_layer import POSITION, layer_looked_at
 from scanify.nn.programs.cover import Item, Period, Run
 from scanify.nn.programs.layer_programs import Step
 from scanify.nn.programs.literals import Place, lifted, replay, stacked_constants, with_type
@@ -53,10 +55,14 @@ class Applier:
                 carry, found = self._period(item, carry, inputs, part)
                 pieces += found
                 continue
-            body, xs = _layers([self.steps[at] for at in _positions(item)], (item.count,), inputs, part)
+            body, xs = _layers(self.steps, _positions(item), (item.count,), inputs, part, self._first)
             carry, arrays = self._apply(body, carry, xs, item, self.policy, straight=True)
             pieces.append(Piece(_positions(item), tuple(arrays)))
         return carry, sorted(pieces, key=lambda piece: piece.positions)
+
+    @property
+    def _first(self) -> int:
+        return len(self.steps) - 1 if self.reverse else 0
 
     def _apply(
         self, body: "_LayerBody", carry: list[Any], xs: Any, run: Run, policy: ScanCheckpointPolicy, *, straight: bool
@@ -70,7 +76,8 @@ class Applier:
         if policy.is_jax_policy:  # of the body, and not of the scan any more
             within = body.rematted(policy, straight=is_straight(run.count, self.unroll))
             policy = ScanCheckpointPolicy(disable=True)
-        carry, ys = run_scan(within, carry, xs, run.count, policy=policy, unroll=self.unroll, reverse=self.reverse)
+        how: dict[str, Any] = {"unroll": self.unroll, "reverse": self.reverse, "look": False}
+        carry, ys = run_scan(within, carry, xs, run.count, policy=policy, **how)
         return carry, list(ys)
 
     def _period(self, period: Period, carry: list[Any], inputs: Inputs, part: int) -> tuple[list[Any], list[Piece]]:
@@ -79,8 +86,8 @@ class Applier:
         bodies, xs = [], []
         for run in period.runs:
             starts = range(run.start, run.start + period.size * period.count, period.size)
-            steps = [self.steps[start + at] for start in starts for at in range(run.count)]
-            body, columns = _layers(steps, (period.count, run.count), inputs, part)
+            positions = [start + at for start in starts for at in range(run.count)]
+            body, columns = _layers(self.steps, positions, (period.count, run.count), inputs, part, self._first)
             bodies.append(body)
             xs.append(columns)
 
@@ -91,8 +98,8 @@ class Applier:
                 carry, ys[at] = self._apply(bodies[at], carry, xs[at], period.runs[at], inner, straight=False)
             return carry, ys
 
-        outer = _outer(self.policy)
-        carry, ys = run_scan(whole, carry, xs, period.count, policy=outer, unroll=self.unroll, reverse=self.reverse)
+        how: dict[str, Any] = {"unroll": self.unroll, "reverse": self.reverse, "look": False}
+        carry, ys = run_scan(whole, carry, xs, period.count, policy=_outer(self.policy), **how)
         return carry, _pieces(period, ys)
 
     def _with_names(self, policy: ScanCheckpointPolicy, step: Step) -> ScanCheckpointPolicy:
@@ -152,14 +159,25 @@ def _pieces(period: Period, ys: Sequence[Sequence[Any]]) -> list[Piece]:
     return found
 
 
-def _layers(steps: Sequence[Step], shape: tuple[int, ...], inputs: Inputs, part: int) -> tuple["_LayerBody", Any]:
-    """The one body of equal layers, and what it scans over, with leading axes `shape`."""
+def _layers(
+    every: Sequence[Step],
+    positions: Sequence[int],
+    shape: tuple[int, ...],
+    inputs: Inputs,
+    part: int,
+    first: int = 0,
+) -> tuple["_LayerBody", Any]:
+    """The one body of the equal layers at `positions`, and what it scans over, with leading axes `shape`. `first` is
+    the position of the layer that is applied first."""
+    steps = [every[at] for at in positions]
     columns = [inputs.many(refs, shape, part) for refs in zip(*(step.inputs for step in steps), strict=True)]
     lifted = stacked_constants([step.program.constants for step in steps])
     numbers = {_name(place): jnp.asarray(value.reshape(*shape)) for place, value in lifted.items()}
     constants = {one.place: one for one in steps[0].program.constants if one.place in lifted}
+    if who_is_told() is not None:
+        numbers[POSITION] = jnp.asarray(positions).reshape(shape)
     scanned = [column for column in columns if not isinstance(column, Shared)]
-    return _LayerBody(steps[0], columns, constants), (scanned, numbers)
+    return _LayerBody(steps[0], columns, constants, first), (scanned, numbers)
 
 
 def map_kinds(steps: Sequence[Step]) -> list[Piece]:
@@ -170,7 +188,7 @@ def map_kinds(steps: Sequence[Step]) -> list[Piece]:
     inputs = Inputs([[ref for at in positions for ref in steps[at].inputs] for positions in members.values()])
     found: list[Piece] = []
     for part, positions in enumerate(members.values()):
-        body, xs = _layers([steps[at] for at in positions], (len(positions),), inputs, part)
+        body, xs = _layers(steps, positions, (len(positions),), inputs, part)
         if len(positions) == 1:
             alone = body([], jax.tree.map(lambda x: x[0], xs))[1]
             arrays = [y[None] for y in alone]
@@ -211,22 +229,30 @@ class _LayerBody:
     step: Step
     columns: Sequence[Any]
     constants: dict[Place, Constant]
+    first: int
 
     def __call__(self, carry: Any, x: Any) -> tuple[Any, Any]:
         consts, own, given = self._read(x)
-        return self.step.parts(replay(self.step.program.jaxpr, consts, [*carry, *own], given))
+        arrays = [*carry, *own]
+        with jax.named_scope(self.step.name):
+            if POSITION in x[1]:
+                place = x[1][POSITION], self.first
+                return self.step.parts(layer_looked_at(self.step, consts, arrays, given, len(carry), place))
+            return self.step.parts(replay(self.step.program.jaxpr, consts, arrays, given))
 
     def rematted(self, policy: ScanCheckpointPolicy, *, straight: bool) -> Body:
         """The same under a policy: what was traced is taken as it is where it can be, and else traced again."""
         anew: Body = policy.checkpoint(self, straight=straight)
         program = self.step.program
-        jaxpr = lifted(program.jaxpr, list(self.constants)) if policy.is_jax_policy else None
+        takes = policy.is_jax_policy and who_is_told() is None
+        jaxpr = lifted(program.jaxpr, list(self.constants)) if takes else None
         if jaxpr is None or len(program.captured) < len(program.consts):  # of which some are for nothing, or no arrays
             return anew
 
         def body(carry: Any, x: Any) -> tuple[Any, Any]:
             consts, own, given = self._read(x)
-            done = rematted(jaxpr, consts, [*carry, *own, *given.values()], policy, straight=straight)
+            with jax.named_scope(self.step.name):
+                done = rematted(jaxpr, consts, [*carry, *own, *given.values()], policy, straight=straight)
             return anew(carry, x) if done is None else self.step.parts(done)
 
         return body

@@ -12,6 +12,7 @@ from typing import Any
 import jax
 
 from scanify.nn.arguments.axes import InAxes, normal_axes
+from scanify.nn.checks.check_layers import who_is_told
 from scanify.nn.programs.literals import replay
 from scanify.nn.programs.program import Program, trace
 from scanify.nn.programs.skeleton import without_dead
@@ -75,7 +76,7 @@ def compiled(call: Callable[[Any], Any], given: Any) -> Any:
 
     Arrays that `call` closes over are concrete to it in both cases.
     """
-    if not is_eager():
+    if not is_eager() or who_is_told() is not None:  # whoever is told is told of this call
         return call(given)
     leaves, treedef = jax.tree.flatten(ordered(given))
     places = [at for at, leaf in enumerate(leaves) if is_array(leaf)]

@@ -12,6 +12,7 @@ import equinox as eqx
 import jax
 
 from scanify.nn.arguments.layer_inputs import Ref
+from scanify.nn.checks.named_layer import name_of, named_layer
 from scanify.nn.programs.program import Program, trace
 from scanify.nn.programs.skeleton import Known, const_key
 from scanify.nn.programs.state_parts import StateParts
@@ -26,7 +27,8 @@ from scanify.nn.trees.structs import struct
 class Step:
     """One layer of the sequence: its program, the arrays it reads after the carry, and which layers do the same.
 
-    `captured` are the arrays that its function closes over, such as those of `self.norms[i]`.
+    `captured` are the arrays that its function closes over, such as those of `self.norms[i]`. `name` is what profiles
+    call the layer.
     """
 
     program: Program
@@ -35,6 +37,7 @@ class Step:
     carried: int
     markers: tuple[Any, ...]
     captured: tuple[Ref, ...] = ()
+    name: str = "layer"
 
     @property
     def inputs(self) -> tuple[Ref, ...]:
@@ -104,11 +107,14 @@ def trace_layers(
         one = shapes.of((*layers[position], entries))
         which = (inputs.of(one.outline), given)
         if which not in programs:
-            programs[which] = _trace_one(call, one, current, tuple(state), parts, read)
+            with named_layer(layers[position][0], f"layer {position}"):
+                programs[which] = _trace_one(call, one, current, tuple(state), parts, read)
         program = programs[which]
         current, y, values = program.result(program.outs)
         gives = carries.of(current)
-        traced[position] = _Traced(program, one.refs, tuple(state), (given, gives), current, (y, values))
+        traced[position] = _Traced(
+            program, one.refs, tuple(state), (given, gives), current, (y, values), name_of(layers[position][0])
+        )
         given = gives
         if until is not None and until(y):
             break
@@ -126,6 +132,7 @@ class _Traced:
     carries: tuple[int, int]
     new: Any
     beside: tuple[Any, Any]
+    name: str
 
 
 def _steps(traced: Sequence[_Traced]) -> list[Step]:
@@ -140,7 +147,7 @@ def _steps(traced: Sequence[_Traced]) -> list[Step]:
         body = (one.program.key, one.carries, others.of((beside, values)))
         number = bodies.setdefault(body, len(bodies))
         carried = sum(map(has_aval, jax.tree.leaves(one.new)))
-        steps.append(Step(one.program, one.refs, number, carried, one.markers, known.refs(one.program)))
+        steps.append(Step(one.program, one.refs, number, carried, one.markers, known.refs(one.program), one.name))
     return steps
 
 

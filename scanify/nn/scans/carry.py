@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from scanify.jaxpr.reading.calls import children
+from scanify.nn.scans.promotion import promotion
 from scanify.nn.trees.difference import Difference, first_difference
 from scanify.nn.trees.leaves import aval, is_array, is_number, path_text, same_value, varying
 from scanify.nn.trees.structs import struct
@@ -22,6 +23,14 @@ class CarryChanges(Exception):
     def __init__(self, scan: object) -> None:
         self.scan = scan
         super().__init__()
+
+
+class CarryDiffers(TypeError):
+    """A layer gives back a carry unlike the one that it was given, which no scan can take."""
+
+    def __init__(self, difference: Difference) -> None:
+        self.difference = difference
+        super().__init__(_changed(difference))
 
 
 class WeakTypeChanges(CarryChanges):
@@ -100,6 +109,10 @@ def checked_step(
     types have been looked at.
     """
 
+    def carried(carry: Any, x: Any) -> list[Any]:
+        new, _ = split(body(eqx.combine(carry, static), x)[0])
+        return list(jax.tree.leaves(new))
+
     def step(carry: Any, x: Any) -> tuple[Any, Any, Any]:
         result = body(eqx.combine(carry, static), x)
         if not isinstance(result, tuple | list) or len(result) != 2:
@@ -111,7 +124,11 @@ def checked_step(
         changed = changed_numbers(before, result[0])
         if changed:
             raise NumbersChange(scan, changed)
-        arrays = _varying_as(_taken(before, result[0]), carry, scan)
+        try:
+            taken = _taken(before, result[0])
+        except CarryDiffers as error:
+            raise TypeError(f"{error}{promotion(error.difference, carried, carry, x)}") from None
+        arrays = _varying_as(taken, carry, scan)
         if not settled and _avals(carry) != _avals(arrays):
             raise WeakTypeChanges(scan)
         return arrays, *split(result[1])
@@ -182,7 +199,7 @@ def _refuse_change(before: Any, after: Any) -> None:
         before = jax.tree.map(lambda one, other: other if _may_follow(one, other) else one, before, after)
     difference = first_difference(before, after, weak=False)
     if difference is not None:
-        raise TypeError(_changed(difference))
+        raise CarryDiffers(difference)
 
 
 def _same_structure(before: Any, after: Any) -> bool:

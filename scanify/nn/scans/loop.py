@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from scanify.nn.checks.looked_at import looked_at
 from scanify.nn.scans.carry import (
     CarryChanges,
     NumbersChange,
@@ -37,6 +38,7 @@ def run_scan(
     policy: ScanCheckpointPolicy,
     unroll: Unroll = None,
     reverse: bool = False,
+    look: bool = True,
 ) -> tuple[Any, Any]:
     """`lax.scan(body, init, xs, length)` under a remat policy.
 
@@ -45,7 +47,8 @@ def run_scan(
     arrays and Python numbers are stacked; functions and strings stay as they are.
 
     A weak-typed carry, such as the Python number 0.0, takes the type that the layers give it, as in a loop. A Python
-    number that they give back as it is stays one: a layer may branch on it.
+    number that they give back as it is stays one: a layer may branch on it. With `look` a step is a layer, which
+    `scanify.nn.check_layers` looks at.
 
     Raises TypeError where the carry changes its structure, shape or dtype on the way through a layer, or where `body`
     does not give a pair.
@@ -55,8 +58,9 @@ def run_scan(
     while True:
         given = carry
         step = checked_step(body, static, scan, settled=settled_types)
+        looking, over = looked_at(step, xs, length, reverse) if look else (step, xs)
         try:
-            carry, ys = _under_policy(step, carry, xs, length, policy, 1 if unroll is None else unroll, reverse)
+            carry, ys = _under_policy(looking, carry, over, length, policy, 1 if unroll is None else unroll, reverse)
             break
         except CarryChanges as changes:
             if changes.scan is not scan:
