@@ -23,7 +23,7 @@ from scanify.verify.programs.trace import trace
 from scanify.verify.proof.prove import prove
 from scanify.verify.verdict import Status
 from tests import fixture_helpers
-from tests.benchmarks.constructor import CASE, versions
+from tests.benchmarks.constructor import CASE, constructor_proved, versions
 from tests.fixture_helpers import FIXTURES, Fixture, Refused, fixture, left_alone, read, refused, thunk, write
 
 POLICIES = ("none", "full", "nested", "save_all", "offload", "dots")
@@ -236,3 +236,11 @@ def test_a_constructor_of_more_layers_is_no_larger_program_after_the_rewrite(tmp
             lines[name, count] = len(str(made(jax.random.key(0))).splitlines())
     assert lines["init", 8] <= 1.1 * lines["init", 2]
     assert all(lines[name, 8] > 1.5 * lines[name, 2] for name in ("list", "of"))
+
+
+def test_a_constructor_after_the_rewrite_is_proved_and_one_with_other_keys_is_not() -> None:
+    after = versions()["init"]
+    assert constructor_proved(3, after).verdict is Status.PROVED
+    keys = "key=jax.random.split(blocks_key, config.n_layer)\n"
+    other = fixture_helpers.replaced(after, fixture("gpt").target, (keys, keys.replace(")\n", ")[::-1]\n")))
+    assert constructor_proved(3, other).verdict is Status.NOT_RUN  # without values there is proof or nothing
