@@ -8,7 +8,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from scanify.analysis.plan import BEYOND_THE_TARGET, Analysis, Framework, InitStack, Plan, Refusal, Remark, Skipped
+from scanify.analysis.plan import (
+    BEYOND_THE_TARGET,
+    Analysis,
+    Framework,
+    InitStack,
+    Plan,
+    Refusal,
+    Remark,
+    Skipped,
+    may_be_watched,
+)
 from scanify.analysis.remarks.words import may_have_remarks
 from scanify.config import OF_FRAMEWORKS
 from scanify.source.discover import Selection, discover, left_out, walk
@@ -154,7 +164,7 @@ class Project:
         read: Callable[[Path], Source | None],
         trees: "dict[Path, ast.Module | Problem]",
     ) -> tuple[Plan | Refusal, ...]:
-        if not any(isinstance(loop, Plan) and isinstance(loop.stack, InitStack) for loop in loops):
+        if not any(map(may_be_watched, loops)):
             return tuple(loops)
         from scanify.analysis.index import Index
         from scanify.analysis.watchers import with_watchers

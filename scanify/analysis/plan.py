@@ -205,11 +205,21 @@ class InitStack:
 class CallStack:
     """The list stays as it is and is stacked inside the call: `--stack call`.
 
-    `at` is the use of the list that asks for it, where one does.
+    `at` is the use of the list that asks for it, where one does, and `rule` the rule whose page is about such a use:
+    of those alone that look at the tree.
     """
 
     reason: str = ""
     at: Place | None = None
+    rule: str = ""
+
+    @property
+    def kept(self) -> str | None:
+        """Which use keeps the list a list, in words."""
+        if self.at is None:
+            return None
+        rule = f", {self.rule}" if self.rule else ""
+        return f"the list is kept and stacked in each call, as {self.reason} ({self.at}{rule})"
 
 
 @dataclass(frozen=True)
@@ -348,3 +358,10 @@ class Analysis:
     def failed(self) -> bool:
         """Whether a file is skipped that should not have to be."""
         return any(each.fails for each in self.skipped)
+
+
+def may_be_watched(one: Plan | Refusal) -> bool:
+    """Whether code that looks at leaves matters to a decision: it changes them, or keeps a list for a use of it."""
+    if isinstance(one, Refusal):
+        return False
+    return isinstance(one.stack, InitStack) or (one.stack.at is not None and not one.stack.rule)

@@ -25,7 +25,7 @@ def rows(root: Path) -> Iterator[tuple[str, str, str]]:
             for match in (match for said in loop.watchers for match in _NAMED.finditer(said)):
                 yield match["place"].removeprefix(f"{root}/"), match["rule"], match["reads"]
             if isinstance(loop.stack, CallStack) and loop.stack.at is not None:
-                yield str(loop.stack.at).removeprefix(f"{root}/"), "call", loop.stack.reason
+                yield str(loop.stack.at).removeprefix(f"{root}/"), loop.stack.rule or "call", loop.stack.reason
         elif loop.at is not None:
             yield str(loop.at).removeprefix(f"{root}/"), loop.rule, loop.reason
     for each in found.remarks:

@@ -38,6 +38,8 @@ _WORDS = {
     Does.REPLACE: "`{what}` replaces a part of the list",
     Does.RETURN: "the list itself is returned",
 }
+# The uses that look at how a tree holds its layers: what a stack would change there has a page.
+_RULES = {Does.REPLACE: "SCN316", Does.TYPE: "SCN318"}
 
 
 @dataclass(frozen=True)
@@ -89,30 +91,34 @@ def choose_stack(
     held = _held(run, layers)
     if held is not None:
         return held
-    use = other_use(run, layers) or assigned_elsewhere(run, layers)
-    if use is None and stays is not None:
-        use = "another loop over it stays as it is", stays  # and would take a stack apart in each call
-    if use is not None:
+    kept = _other_use(run, layers) or _kept_at(assigned_elsewhere(run, layers))
+    if kept is None and stays is not None:
+        kept = CallStack("another loop over it stays as it is", stays)  # and would take a stack apart in each call
+    if kept is not None:
         if choice == "init":
-            return Refused("SCN214", use[0], use[1], "use `--stack call`, which leaves the list as it is")
-        return CallStack(*use)
+            return Refused("SCN214", kept.reason, kept.at, "use `--stack call`, which leaves the list as it is")
+        return kept
     return InitStack(tuple(dict.fromkeys(sites)), tuple(dict.fromkeys(_annotations(run, loop, layers))))
 
 
 # -- other uses ------------------------------------------------------------------------------------------------------
 
 
-def other_use(run: Interpreter, layers: Layers) -> tuple[str, Place] | None:
-    """The first use of the list that needs a Python list, in words and with its place."""
+def _other_use(run: Interpreter, layers: Layers) -> CallStack | None:
+    """The list as it is, for the first use of it that needs a Python list."""
     for cell in layers.cells:
         for use in cell.uses:
             reason = _needs_list(run, cell, use)
             if reason is not None:
-                return reason, use.place
-        touched = touched_layer(run, cell)
+                return CallStack(reason, use.place, _RULES.get(use.does, ""))
+        touched = _kept_at(touched_layer(run, cell))
         if touched is not None:
             return touched
     return None
+
+
+def _kept_at(use: tuple[str, Place] | None) -> CallStack | None:
+    return CallStack(*use) if use is not None else None
 
 
 def touched_layer(run: Interpreter, cell: ListCell | DictCell) -> tuple[str, Place] | None:

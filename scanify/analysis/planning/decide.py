@@ -258,9 +258,7 @@ def _unfollowed(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) 
 
 
 def _told(stack: InitStack | CallStack) -> Sequence[str]:
-    if isinstance(stack, CallStack) and stack.at is not None:
-        return (f"the list is kept and stacked in each call, as {stack.reason} ({stack.at})",)
-    return ()
+    return (stack.kept,) if isinstance(stack, CallStack) and stack.kept is not None else ()
 
 
 def _body(loop: Loop) -> Body:

@@ -6,6 +6,8 @@ from scanify.analysis.watchers.tables import EACH_NUMBER, FILLED, TOTALS, TYPE_T
 from scanify.analysis.watchers.values import ELEMENTWISE, SAME, TOTAL, Kind, Value, joined, other
 
 _FIRST_AXIS = frozenset(f"jax.lax.dynamic_{name}_in_dim" for name in ("slice", "index", "update_slice", "update_index"))
+_RANKS = frozenset({"jax.numpy.ndim", "numpy.ndim"})
+_SHAPES = frozenset({"jax.numpy.shape", "numpy.shape"})
 # What holds the same total in another form.
 _KEEPS = frozenset({"array", "asarray", "float32", "astype", "device_get", "int32", "stop_gradient"})
 _MEANS = frozenset(
@@ -27,6 +29,10 @@ def called(known: str, given: list[Value], named: dict[str, Value], text: str, n
         return other("a norm of each leaf") if TOTALS.get(known) == "norm" else bad
     if known in _MEANS and any(each.kind is Kind.ELEMENTWISE for each in given):
         return other("a mean of each leaf")
+    if known in _RANKS and given and given[0].kind is Kind.ELEMENTWISE:
+        return other("the rank of each leaf")
+    if known in _SHAPES and len(every) == 1 and every[0].kind is Kind.ELEMENTWISE:
+        return Value(Kind.SHAPE, "the shape of each leaf")
     if known in FILLED:
         return ELEMENTWISE if all(each.kind is not Kind.LEAVES for each in every) else other(f"`{known}` of each leaf")
     if known in _STACKS and given and given[0].kind is Kind.LEAVES and not named:
@@ -56,7 +62,7 @@ def called(known: str, given: list[Value], named: dict[str, Value], text: str, n
     if known.startswith(("jax.random.", "numpy.random.")):
         return other("random numbers for each leaf")
     if known == "builtins.len":
-        return other("the length of each leaf")
+        return other("the rank of each leaf" if given and given[0].kind is Kind.SHAPE else "the length of each leaf")
     return other(f"`{short(text)}` of each leaf")
 
 

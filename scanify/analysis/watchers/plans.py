@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from scanify.analysis.facts import Place
 from scanify.analysis.index import Index
-from scanify.analysis.plan import Called, Holds, InitStack, Plan, Refusal
+from scanify.analysis.plan import Called, CallStack, Holds, InitStack, Plan, Refusal, may_be_watched
 from scanify.analysis.watchers.find import watchers
 from scanify.analysis.watchers.held import may_hold
 from scanify.analysis.watchers.rules import PATH, RANK
@@ -20,11 +20,25 @@ _FIELD = re.compile(r"[^\W\d][\w.]*\.([^\W\d]\w*)")
 
 
 def with_watchers(loops: Sequence[Plan | Refusal], index: Index) -> tuple[Plan | Refusal, ...]:
-    """The decisions, with what the project reads of leaves as obligations of the plans that change the leaves."""
-    if not any(isinstance(one, Plan) and isinstance(one.stack, InitStack) for one in loops):
+    """The decisions, with what the project reads of leaves as obligations of the plans that change the leaves.
+
+    Where a list is kept for the sake of code that reads its leaves, the rule for what it reads is said with it.
+    """
+    if not any(map(may_be_watched, loops)):
         return tuple(loops)
     found = watchers(index)
-    return tuple(_watched(one, found, index) for one in loops)
+    return tuple(_watched(_kept(one, found), found, index) for one in loops)
+
+
+def _kept(one: Plan | Refusal, found: Iterable[Watcher]) -> Plan | Refusal:
+    """A plan that keeps its list for a use in which leaves are read, with the rule for that."""
+    if isinstance(one, Refusal) or not isinstance(one.stack, CallStack) or one.stack.at is None or one.stack.rule:
+        return one
+    path, line = one.stack.at.path, one.stack.at.span.line
+    rules = (each.rule for each in found if (each.place.path, each.place.span.line) == (path, line))
+    stack = replace(one.stack, rule=next(rules, ""))
+    notes = (stack.kept if note == one.stack.kept and stack.kept is not None else note for note in one.notes)
+    return replace(one, stack=stack, notes=tuple(notes))
 
 
 def checkpoints(plan: Plan) -> str:

@@ -71,7 +71,7 @@ def _asked_about(index: Index, module: Module, node: ast.AST) -> bool:
     """Whether what a node reads is asked for what it is, or goes into the function around again, which asks that."""
     path = [node, *ancestors(module, node)]
     around = next((each for each in path[1:] if isinstance(each, FUNCTIONS)), module.tree)
-    names = set(_bound_from(path))
+    names = _made_of(around, set(_bound_from(path)))
     tests = [each for each in nodes_in(around) if isinstance(each, ast.Call) and _asks(index, module, each)]
     for test in tests:
         read = list(nodes_in(test.args[0])) if test.args else []
@@ -80,6 +80,38 @@ def _asked_about(index: Index, module: Module, node: ast.AST) -> bool:
     own = getattr(around, "name", None)
     again = (each for each in nodes_in(around) if isinstance(each, ast.Name) and each.id == own)
     return bool(tests) and own is not None and any(True for _ in again)
+
+
+def _made_of(around: ast.AST, names: set[str]) -> set[str]:
+    """Names, and those that are bound to what is made of them, or to a part of it."""
+    bindings = [
+        ({each.id for each in nodes_in(target) if isinstance(each, ast.Name)}, value)
+        for node in nodes_in(around)
+        for target, value in _bindings(node)
+    ]
+    found = set(names)
+    while True:
+        more = {
+            name
+            for bound, value in bindings
+            if not bound <= found and any(isinstance(each, ast.Name) and each.id in found for each in nodes_in(value))
+            for name in bound
+        }
+        if more <= found:
+            return found
+        found |= more
+
+
+def _bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            yield from ((target, value) for target in targets)
+        case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
+            yield target, value
+        case ast.NamedExpr(target=target, value=value) | ast.AnnAssign(target=target, value=ast.expr() as value):
+            yield target, value
+        case _:
+            pass
 
 
 def _bound_from(path: list[ast.AST]) -> Iterator[str]:

@@ -164,7 +164,7 @@ CLASSES = (
         ),
         _built(
             slots(
-                "statement simple method for",
+                "statement simple plain method for",
                 common=COUNT,
                 layers__after=SUBCLASS,
                 net__methods="def one(self, d, k):\n    return LAYER(d, k)\n",
