@@ -59,6 +59,11 @@ def test_a_sequence_of_unlike_layers_does_too() -> None:
     assert told(periods.fold_via(lambda layer, x: layer(x)), X) == log_of(6)
 
 
+def test_a_map_over_layers_numbers_them() -> None:
+    stack = ArrayStacked.of(blocks(1, -2, 3))
+    assert told(lambda s, x: s.map_via(lambda layer, x: layer(x))(x), stack, X) == log_of(1)
+
+
 def test_outside_of_jit_and_under_vmap() -> None:
     stack, said = ArrayStacked.of(blocks(1, -1)), list[str]()
     with check_layers(said.append):
