@@ -25,7 +25,7 @@ from scanify.source.discover import Selection, discover, left_out, walk
 from scanify.source.file import Source
 from scanify.source.notebook.text import is_notebook
 from scanify.source.read import decode, encode, read
-from scanify.source.root import normal, project_root
+from scanify.source.root import is_marked, normal, project_root
 
 if TYPE_CHECKING:
     from scanify.analysis.index.parse import Problem
@@ -188,8 +188,12 @@ class Project:
 
 
 def project_files(selection: Selection) -> Callable[[], list[Path]]:
-    """Lists a project's files: those that `exclude` leaves out are not reported and not changed, and yet known."""
-    return lambda: [normal(path) for path in walk(selection.root, replace(selection, exclude=()))]
+    """Lists a project's files: those that `exclude` leaves out are not reported and not changed, and yet known.
+
+    A folder that nothing marks as a project may hold others, as a home folder does: what they hold is theirs.
+    """
+    apart = not is_marked(str(selection.root))
+    return lambda: [normal(path) for path in walk(selection.root, replace(selection, exclude=()), apart=apart)]
 
 
 @dataclass(frozen=True)

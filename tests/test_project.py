@@ -96,6 +96,18 @@ class TestRoot:
 
 
 class TestKnown:
+    @pytest.mark.parametrize("mark", ["pyproject.toml", "other.toml"])
+    def test_what_projects_below_hold_is_theirs_where_nothing_marks_the_folder(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str
+    ) -> None:
+        # A home folder, say: what lies in it is read as one project, but not the projects in it.
+        monkeypatch.chdir(tmp_path)
+        write(tmp_path, block=BLOCK, model=MODEL, other__tool=GROWS)
+        (tmp_path / "other" / mark).write_text("")
+        assert stacks("model.py") == ["InitStack" if mark == "pyproject.toml" else "CallStack"]
+        (tmp_path / "setup.cfg").write_text("")
+        assert stacks("model.py") == ["CallStack"]
+
     @pytest.mark.parametrize("other", [GROWS, WALKS, "x = 1\n"])
     def test_a_file_has_the_rows_that_it_has_in_the_folder(
         self, project: Path, capsys: pytest.CaptureFixture[str], other: str

@@ -9,7 +9,7 @@ from pathlib import Path
 from scanify.errors import ScanifyError
 from scanify.source.ignore import Ignore, ignore_above
 from scanify.source.notebook.text import SUFFIX
-from scanify.source.root import normal
+from scanify.source.root import is_marked, normal
 
 SUFFIXES = (".py", SUFFIX)
 
@@ -73,8 +73,9 @@ def _named(path: Path, selection: Selection) -> Iterator[Path]:
         yield path
 
 
-def walk(top: Path, selection: Selection) -> list[Path]:
-    """The Python files and notebooks below a folder, in order of their paths."""
+def walk(top: Path, selection: Selection, *, apart: bool = False) -> list[Path]:
+    """The Python files and notebooks below a folder, in order of their paths; with `apart` without those of projects
+    that begin below it."""
     absolute = normal(top)
     if absolute != normal(selection.root) and selection.excluded_by(absolute) is not None:
         return []
@@ -98,7 +99,7 @@ def walk(top: Path, selection: Selection) -> list[Path]:
                 continue
             if not folder:
                 files.append(below)
-            elif not os.path.exists(os.path.join(path, "pyvenv.cfg")):  # noqa: PTH110, PTH118
+            elif not os.path.exists(os.path.join(path, "pyvenv.cfg")) and not (apart and is_marked(path)):  # noqa: PTH110, PTH118
                 waiting.append((below, rules.within(Path(path)) if selection.gitignore else rules))
     return sorted(Path(spelled + below) for below in files)
 

@@ -14,11 +14,16 @@ def project_root(paths: Iterable[Path]) -> Path:
     """
     top = common_folder(paths)
     for folder in (top, *top.parents):
-        if any(os.path.exists(folder / mark) for mark in _MARKS):  # noqa: PTH110  (false where a folder is locked)
+        if is_marked(str(folder)):
             return folder
     while (top / "__init__.py").is_file() and top.parent != top:
         top = top.parent
     return top
+
+
+def is_marked(folder: str) -> bool:
+    """Whether a folder says that it is the top of a project; false where it is locked."""
+    return any(os.path.exists(os.path.join(folder, mark)) for mark in _MARKS)  # noqa: PTH110, PTH118
 
 
 def common_folder(paths: Iterable[Path]) -> Path:
