@@ -64,7 +64,7 @@ def test_what_the_version_cannot_do_as_it_is_written_fails() -> None:
     """Where no policy works there is no limit of jax to blame."""
     from scanify.verify.compare.compare import _Case
 
-    case = _Case("c", REMATS, None, False, False, None, None, None, False)
+    case = _Case("c", REMATS, None, False, False, None, None, None, False, "decoding")
     gone = SimpleNamespace(gradient=None, raised="it raised")
     subject = SimpleNamespace(original=SimpleNamespace(gradient=object()))
     assert case.unsupported(subject, "dots", {case.key("dots"): gone, case.key(None): gone}) == ""  # type: ignore[arg-type, dict-item]
