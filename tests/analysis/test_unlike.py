@@ -49,6 +49,45 @@ def test_layers_that_are_built_differently_are_stacked_where_they_are_built(init
     assert plan.safe
 
 
+BUILD = "self.layers = []\n{0}\nfor k in jr.split(key, depth):\n    self.layers.append(Block(fan, key=k))\n    {1}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("fan, width = 3, 8", "fan = width"),
+        ("fan = 3", "fan = 8"),
+        ("fan = depth", "fan = 8"),
+        ("fan, other = 8, 16", "fan, other = other, fan"),
+    ],
+)
+def test_a_first_layer_of_another_width_is_a_group_of_its_own(before, after):
+    assert sequence(model(init=BUILD.format(before, after))).safe
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("fan = 3", "fan += 8"),
+        ("fan = 3", "fan = 8 + fan"),
+        ("fan, width = 3, 8", "width = width * 2\n    fan = width"),
+        ("fan = 3", "fan = 8 * fan\n    fan = fan + 1"),
+    ],
+)
+def test_widths_that_grow_are_no_groups(before, after):
+    found = only(model(init=BUILD.format(before, after)))
+    assert isinstance(found, Refusal) and found.rule == "SCN203", found
+
+
+def test_an_array_that_is_filled_with_another_number_has_the_same_shape():
+    init = "self.layers = [Block(8, 0.1 * i, key=k) for i, k in enumerate(jr.split(key, depth))]"
+    text = kept(model(init=init))
+    plan = only(text.replace("self.rate = rate", "self.rate = jnp.full((2, 2), rate)"))
+    assert isinstance(plan, Plan) and (plan.holds, plan.safe) == (Holds.ARRAY_STACKED, True)
+    refusal = only(text.replace("self.rate = rate", "self.rate = jnp.full((2, rate), 1.0)"))
+    assert isinstance(refusal, Refusal) and refusal.rule == "SCN203"
+
+
 @pytest.mark.parametrize(
     "made",
     [

@@ -47,6 +47,8 @@ Named = Mapping[str, Value]
 Handler = Callable[[Interpreter, Env, ast.AST, Sequence[Value], Named], Value]
 
 _CALLABLE = (Function, Partial, Class, Instance)
+_NO_SIZES = {"full": (1,), "linspace": (0, 1), "uniform": (3, 4), "truncated_normal": (1, 2), "bernoulli": (1,)}
+"""The places of numbers that say no size, among the arguments of functions that make arrays."""
 
 
 def call_library(
@@ -253,7 +255,11 @@ def _given(name: str, root: str, last: str, positional: Sequence[Value], marks: 
         if name.startswith("jax.lax.") and last in ("scan", "fori_loop", "while_loop", "cond", "switch", "map"):
             return Unknown(f"what `{name}(...)` gives is not shown", marks=marks)
         shaped = last in tables.SHAPE_OF_ARRAYS or name.startswith("jax.random.")
-        sizes = merged(counted(value) for value in positional if not isinstance(value, Key | Array))
+        filled = _NO_SIZES.get(last, ())
+        asked = [
+            value for at, value in enumerate(positional) if at not in filled and not isinstance(value, Key | Array)
+        ]
+        sizes = merged(map(counted, asked))
         others = merged(value.shape for value in positional if isinstance(value, Array))
         return Array(root == "numpy", marks, merged([sizes if shaped else (), others]), born=born)
     if root in ("math", "operator", "cmath"):

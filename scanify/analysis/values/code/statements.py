@@ -10,6 +10,7 @@ from scanify.analysis.values.calls.arrays import asks_for_shape
 from scanify.analysis.values.calls.methods import extend
 from scanify.analysis.values.calls.supers import own_birth
 from scanify.analysis.values.code.annotations import annotated
+from scanify.analysis.values.code.carried import carried_on, is_literal
 from scanify.analysis.values.code.definitions import (
     class_statement,
     delete_statement,
@@ -19,7 +20,7 @@ from scanify.analysis.values.code.definitions import (
 )
 from scanify.analysis.values.code.expressions import evaluate, tested
 from scanify.analysis.values.code.generators import generated
-from scanify.analysis.values.code.iteration import HOW_IT_VARIES, iterate, note_length
+from scanify.analysis.values.code.iteration import iterate, note_length
 from scanify.analysis.values.code.operators import combine
 from scanify.analysis.values.code.stores import as_loaded, note_stores
 from scanify.analysis.values.code.targets import bind_target
@@ -27,13 +28,8 @@ from scanify.analysis.values.code.unbound import raises_at_once
 from scanify.analysis.values.domain import (
     NONE,
     Array,
-    Class,
-    Const,
-    Function,
     Instance,
-    Library,
     Listed,
-    Mapped,
     Number,
     Unknown,
     Value,
@@ -47,7 +43,7 @@ from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does
 from scanify.analysis.values.interpreter import Interpreter
-from scanify.analysis.values.marks import Mark, Vary, raised
+from scanify.analysis.values.marks import Vary, raised
 from scanify.analysis.values.objects.identity import is_coarse, kind_of
 from scanify.analysis.values.replace import replace
 
@@ -269,32 +265,18 @@ def _repeat(
         carried = changing if isinstance(node, ast.While) else changing - names_in([node.target])
         if carried:
             same = is_coarse(run) and all(kind_of(before[name]) == kind_of(env.names[name]) for name in carried)
-            swapped = [before[name] for name in carried]  # `cur, next = next, cur`: one of the values before the loop
+            # `cur, next = next, cur`, or `fan_in = width`: one of the values before the loop.
+            swapped = [value for name, value in before.items() if name in carried or name not in changing]
             for name in carried:
-                among = any(env.names[name] is value for value in swapped)
-                env.bind(name, _carried(before[name], env.names[name], loop, name, among))
+                after = env.names[name]
+                among = any(after is value for value in swapped) or is_literal(node, name, before[name], after)
+                env.bind(name, carried_on(before[name], after, loop, name, among))
             kept = kept if same else carried  # what acts the same way need not be run again for its effects alone
         if kept:
             run.next_turn()
             begin(env)
             execute(run, env, node.body, flow)
     env.join([before, env.names], before)
-
-
-def _carried(before: Value, after: Value, loop: int, name: str, among: bool) -> Value:
-    """What a name holds at the beginning of an iteration that the one before has left it.
-
-    `among` says that the iteration before leaves it one of the values that names had before the loop.
-    """
-    value = join([before, after])
-    how = HOW_IT_VARIES.get(type(value), Vary.OTHER)
-    if isinstance(value, Const):
-        return value
-    if among and how is not Vary.KEY:
-        return marked(value, (Mark(loop, Vary.CHOICE, name),))
-    if isinstance(value, Listed | Mapped | Instance | Function | Class | Library):
-        return value
-    return marked(value, (Mark(loop, how, name),))
 
 
 def _with(run: Interpreter, env: Env, node: ast.With | ast.AsyncWith, flow: Flow) -> bool:
