@@ -39,6 +39,7 @@ class Framework(Enum):
 
     EQUINOX = "Equinox"
     NNX = "Flax NNX"
+    LINEN = "Flax Linen"
 
 
 @dataclass(frozen=True)
@@ -223,6 +224,34 @@ class CallStack:
 
 
 @dataclass(frozen=True)
+class RenamedLayers:
+    """How the layers of a loop over modules of Flax Linen are named in the tree of variables: `loop` before, one name for
+    each, and `scan` after, one for all.
+
+    `loop` has `{}` where the number of the layer stands: "layer_{}", "Block_{}"; `first` is the number of the first one.
+    """
+
+    loop: str
+    scan: str
+    first: int = 0
+
+
+@dataclass(frozen=True)
+class LinenLayers:
+    """What stands for all layers of a loop over modules of Flax Linen: one module, whose variables a scan stacks.
+
+    `scanned` is the text of that module where the loop stands, `count` that of the number of layers. `site` is the list
+    that the layers are built in, which becomes `module`, where they are built in one.
+    """
+
+    renamed: RenamedLayers
+    scanned: str
+    count: str
+    site: Place | None = None
+    module: str = ""
+
+
+@dataclass(frozen=True)
 class Bodies:
     """Whether one body can be applied to all layers: `several` says why not, where the source shows it.
 
@@ -250,6 +279,7 @@ class Plan:
     that the user should know and that do not make the fix unsafe. `watchers` are those of the obligations that a case
     does not show: other code of the project that looks at the tree of parameters.
     `mapped` and `folded` are of loops that are expressions, or only append: then `body` is where they stand.
+    `linen` is what becomes of the layers where they are modules of Flax Linen.
     `numbers` is an expression for the numbers of the layers that are applied, where those are not all in their order;
     `replaced` are stretches of the loop that stand in a function of one layer as other texts, `ahead` lines that must
     stand in front of what the loop becomes. `trees` says that the layers are no modules but trees of arrays.
@@ -284,6 +314,12 @@ class Plan:
     equal_layers: bool = True
     trees: bool = False
     framework: Framework = Framework.EQUINOX
+    linen: LinenLayers | None = None
+
+    @property
+    def renamed(self) -> RenamedLayers | None:
+        """How a rewrite names the layers in the tree of variables, where it changes their names."""
+        return self.linen.renamed if self.linen is not None else None
 
     @property
     def ends_early(self) -> bool:
