@@ -12,9 +12,9 @@ from scanify.source.root import project_root
 
 STACKS = ("init", "call")
 # What loops become, by the names of `scanify.emit.targets`: the first where nothing is said.
-TARGETS = ("scanify", "haliax", "lax", "nnx")
+TARGETS = ("scanify", "haliax", "lax", "nnx", "linen")
 # Those for modules of other frameworks than Equinox, by the name of the framework (`scanify.analysis.plan.Framework`).
-OF_FRAMEWORKS = {"Flax NNX": ("nnx",)}
+OF_FRAMEWORKS = {"Flax NNX": ("nnx",), "Flax Linen": ("linen",)}
 # The remat policies by their names on the command line: "none" is a scan without rematerialisation.
 REMATS = ("none", "full", "nested", "offload", "save_all", "dots")
 # The other names that ScanCheckpointPolicy has for the same: False and True.

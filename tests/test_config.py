@@ -105,7 +105,10 @@ class TestReading:
             ("[tool.scanify]\nremat = 3\n", r"remat: expected one of .*, got 3"),
             ("[tool.scanify]\nmemory-budget = 'much'\n", r"memory-budget: expected a text .* '8GiB', got 'much'"),
             ("[tool.scanify]\nmemory-budget = 8\n", r"memory-budget: expected a text .*, got 8"),
-            ("[tool.scanify]\ntarget = 'torch'\n", r"target: expected one of scanify, haliax, lax, nnx, got 'torch'"),
+            (
+                "[tool.scanify]\ntarget = 'torch'\n",
+                r"target: expected one of scanify, haliax, lax, nnx, linen, got 'torch'",
+            ),
             ("[tool.scanify]\nstack = true\n", r"stack: expected one of init, call, got True"),
             ("[tool.scanify]\nexclude = 'old'\n", r"exclude: expected patterns such as .*, got 'old'"),
             ("[tool.scanify]\nexclude = ['']\n", r"exclude: expected patterns"),

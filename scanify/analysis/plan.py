@@ -9,6 +9,7 @@ from enum import Enum
 from pathlib import Path
 
 from scanify.analysis.facts import Place, Replacement, Span
+from scanify.analysis.linen_layers import LinenLayers, RenamedLayers
 
 # The rule of a loop that a target cannot express, which is refused after the analysis.
 BEYOND_THE_TARGET = "SCN217"
@@ -221,34 +222,6 @@ class CallStack:
             return None
         rule = f", {self.rule}" if self.rule else ""
         return f"the list is kept and stacked in each call, as {self.reason} ({self.at}{rule})"
-
-
-@dataclass(frozen=True)
-class RenamedLayers:
-    """How the layers of a loop over modules of Flax Linen are named in the tree of variables: `loop` before, one name for
-    each, and `scan` after, one for all.
-
-    `loop` has `{}` where the number of the layer stands: "layer_{}", "Block_{}"; `first` is the number of the first one.
-    """
-
-    loop: str
-    scan: str
-    first: int = 0
-
-
-@dataclass(frozen=True)
-class LinenLayers:
-    """What stands for all layers of a loop over modules of Flax Linen: one module, whose variables a scan stacks.
-
-    `scanned` is the text of that module where the loop stands, `count` that of the number of layers. `site` is the list
-    that the layers are built in, which becomes `module`, where they are built in one.
-    """
-
-    renamed: RenamedLayers
-    scanned: str
-    count: str
-    site: Place | None = None
-    module: str = ""
 
 
 @dataclass(frozen=True)

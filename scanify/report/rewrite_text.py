@@ -56,10 +56,12 @@ def _advice(plan: Plan, *, verified: bool) -> str:
 
 
 def _applied(plan: Plan, folder: Path, verb: str, *, verified: bool) -> list[str]:
-    how = "stacked inside the call" if isinstance(plan.stack, CallStack) else "built stacked"
+    how = "the list is stacked inside the call" if isinstance(plan.stack, CallStack) else "the list is built stacked"
+    if plan.linen is not None:
+        how = f"one module, `{plan.linen.renamed.scan}`, holds the variables of all layers"
     others = sorted(shown(path, folder) for path in files_of(plan) - {plan.place.path})
     also = f", in {listed(others)}" if others else ""
-    what = f"{verb} the loop over {plan.container} as a {plan.kind.value}; the list is {how}{also}"
+    what = f"{verb} the loop over {plan.container} as a {plan.kind.value}; {how}{also}"
     lines = [f"{_where(plan, folder)} {what}"]
     # Where the reason has a place, the plan's own notes tell it.
     if isinstance(plan.stack, CallStack) and plan.stack.reason and plan.stack.at is None:

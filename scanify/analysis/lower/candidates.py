@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from scanify.analysis.index.parse import Problem
+from scanify.analysis.linen.first_look import may_be_linen
 from scanify.analysis.lower.nodes import children, names_in, nodes_in
 from scanify.analysis.lower.text import root
 
@@ -24,8 +25,11 @@ Candidate = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.GeneratorExp
 
 
 def may_hold_loop(text: str, tree: ast.Module | Problem) -> bool:
-    """Whether there are such in a file. One that cannot be parsed passes: the reason why is for those who report it."""
-    return isinstance(tree, Problem) or next(candidates(text, tree), None) is not None
+    """Whether there are such in a file. One that cannot be parsed passes: the reason why is for those who report it.
+
+    So does one with modules of Flax Linen, whose loops build the layers that they apply.
+    """
+    return isinstance(tree, Problem) or may_be_linen(text) or next(candidates(text, tree), None) is not None
 
 
 def candidates(text: str, tree: ast.Module) -> Iterator[Candidate]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from scanify.analysis.facts import Place, Span
+from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.fact import LoopFact
 from scanify.analysis.loops.framework import framework, in_call_alone, of_shared_objects
@@ -21,11 +21,11 @@ from scanify.analysis.loops.stack import (
     may_be_empty,
     may_be_replaced,
 )
+from scanify.analysis.lower.body_place import body_place
 from scanify.analysis.lower.loop import Form, Loop, Order
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS
 from scanify.analysis.plan import (
-    Body,
     CallStack,
     Folded,
     Framework,
@@ -155,7 +155,7 @@ def _plan(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> Pla
         container=_container(loop, layers, in_call),
         layer=_target(loop, layers.walk.target),
         carry=shape.carry,
-        body=_body(loop),
+        body=body_place(loop),
         stack=stack,
         xs=shape.xs,
         broadcast=tuple(name for name in shape.broadcast if name != loop.appends_to),
@@ -259,30 +259,6 @@ def _unfollowed(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) 
 
 def _told(stack: InitStack | CallStack) -> Sequence[str]:
     return (stack.kept,) if isinstance(stack, CallStack) and stack.kept is not None else ()
-
-
-def _body(loop: Loop) -> Body:
-    """Where the loop's body stands in the text."""
-    module, node = loop.module, loop.node
-    text = module.text
-    span = loop.place.span
-    if not isinstance(node, ast.For | ast.AsyncFor | ast.While):
-        return Body(span, "", "", inline=True)
-    loop_indent = text[module.line_start(span.line) : span.start]
-    first, last = module.span(node.body[0]), module.span(node.body[-1])
-    if loop.element is not None:
-        inline = first.line == span.line
-        return Body(
-            span, "" if inline else text[module.line_start(first.line) : first.start], loop_indent, inline=inline
-        )
-    head = module.span(node.iter if isinstance(node, ast.For | ast.AsyncFor) else node.test)
-    colon = text.index(":", head.end)
-    if "\n" not in text[colon : first.start] and "\r" not in text[colon : first.start]:
-        return Body(Span(first.start, last.end, first.line, last.end_line), "", loop_indent, inline=True)
-    start = module.line_start(module.line_of(colon) + 1)
-    end = module.line_start(last.end_line + 1)
-    indent = text[module.line_start(first.line) : first.start]
-    return Body(Span(start, end, first.line, last.end_line), indent, loop_indent)
 
 
 # -- the class whose method is called --------------------------------------------------------------------------------

@@ -7,6 +7,9 @@ from pathlib import Path
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
+from scanify.analysis.linen.classes import LinenClasses
+from scanify.analysis.linen.find import linen_decisions, stands_in_linen
+from scanify.analysis.linen.first_look import may_be_linen
 from scanify.analysis.loops.applied import calls_itself
 from scanify.analysis.loops.fact import LoopFact, fact_of
 from scanify.analysis.loops.given import hand_in, is_given, settle
@@ -59,7 +62,8 @@ def decisions(
                 for fact, decision in decided
             ],
         )
-    return [each for each in final if each.place.path in asked]
+    found = [*(each for each in final if each.place.path in asked), *linen_decisions(index, asked)]
+    return sorted(found, key=_position)
 
 
 def _heeded(index: Index, decided: Decided) -> tuple[Decided, list[Plan | Refusal]]:
@@ -81,8 +85,12 @@ def _heeded(index: Index, decided: Decided) -> tuple[Decided, list[Plan | Refusa
 
 def _together(index: Index, decided: Decided) -> list[Plan | Refusal]:
     found = list(_not_of_stacks(as_lists(decided)))
-    found.sort(key=lambda each: (str(each.place.path), each.place.span.start, each.place.span.end))
+    found.sort(key=_position)
     return in_line(index, found)
+
+
+def _position(each: Plan | Refusal) -> tuple[str, int, int]:
+    return str(each.place.path), each.place.span.start, each.place.span.end
 
 
 def facts_of(run: Interpreter, paths: Collection[Path], among: Callable[[Loop], bool] | None = None) -> list[LoopFact]:
@@ -109,9 +117,16 @@ def _that_may_walk_modules(run: Interpreter, loops: Sequence[Loop]) -> list[Loop
     return [loop for loop in loops if may_walk_modules(shallow, explorer, loop)]
 
 
-def _loops_at(index: Index, path: Path) -> tuple[Loop, ...]:
+def _loops_at(index: Index, path: Path) -> Sequence[Loop]:
+    """The loops of a file, without those of modules of Flax Linen, which are decided about by themselves."""
     module = index.module_at(path)
-    return loops_in(module) if module is not None else ()
+    if module is None:
+        return ()
+    loops = loops_in(module)
+    if not loops or not may_be_linen(module.text):
+        return loops
+    classes = LinenClasses(index)
+    return [each for each in loops if not stands_in_linen(classes, each)]
 
 
 def _run_functions(run: Interpreter, explorer: Explorer, loops: Sequence[Loop]) -> None:

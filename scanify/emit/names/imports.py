@@ -47,6 +47,12 @@ def bind(path: Path, text: str, module: str, name: str) -> Binding:
                 local = alias.evaluated_alias or name
                 if local not in uses.bound_otherwise:
                     return Binding(local, None)
+    whole = f"{module}.{name}"  # `import flax.linen as nn` for `from flax import linen as nn`
+    others = _Uses(whole, "")
+    tree.visit(others)
+    for known in (known for statement in tree.body for known in _imported_whole(statement, whole)):
+        if known != whole and known not in others.bound_otherwise:
+            return Binding(known, None)
     local = fresh(f"Scanify{name}", uses.names) if name in uses.bound_otherwise else name
     line = f"from {module} import {name}{f' as {local}' if local != name else ''}{newline_of(text)}"
     edit = _merged(path, tree, text, module, name, local) or _inserted(path, tree, text, (1, module), line)

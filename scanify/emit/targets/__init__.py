@@ -1,11 +1,17 @@
 """The targets, one module each: to add one, write its module and name it here."""
 
 from scanify.emit.target import Target
-from scanify.emit.targets import array_stacked, haliax, lax, nnx
+from scanify.emit.targets import array_stacked, haliax, lax, linen, nnx
 
 SCANIFY = "scanify"
 """The target of a rewrite that names none."""
 
-TARGETS: dict[str, Target] = {SCANIFY: array_stacked, "haliax": haliax, "lax": lax, "nnx": nnx}
+TARGETS: dict[str, Target] = {
+    SCANIFY: array_stacked,
+    "haliax": haliax,
+    "lax": lax,
+    "nnx": nnx,
+    "linen": linen,
+}
 
 __all__ = ["SCANIFY", "TARGETS"]

@@ -1,6 +1,7 @@
 """What the targets share that write out what our own containers do."""
 
 import builtins
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,9 @@ from scanify.emit.text.loop_text import LoopText
 
 Length = Callable[[str, Mapping[str, str]], str]
 """How a target asks a stack for the number of its layers: of the stack's text, and the names in its file."""
+
+# `_` where it may be read: anywhere but in the target of a `for`, of an assignment, among parameters.
+_MAY_BE_READ = re.compile(r"(?<![\w.])_(?!\w)(?!\s*(?:in\b|=(?!=)|,[^()\[\]]*(?:=(?!=)|\bin\b)))")
 
 ENDS_EARLY = "every layer is applied, and this loop may end before its last one"
 FOLDED = "a scan is a statement, and this fold is an expression; write it as a `for` statement"
@@ -99,6 +103,7 @@ class NewNames:
         known = names_of(text)
         self.taken = known.bound | known.unbound | set(dir(builtins))
         self.given = given
+        self.throwaway = "_" not in self.taken or _MAY_BE_READ.search(text) is None
 
     def __call__(self, wanted: str) -> str:
         name = fresh(wanted, self.taken | self.given)
@@ -107,7 +112,7 @@ class NewNames:
 
     def unread(self) -> str:
         """A name for what nobody reads."""
-        return "_" if "_" not in self.taken else fresh("unread", self.taken)
+        return "_" if self.throwaway else fresh("unread", self.taken)
 
 
 def in_place_of_loop(

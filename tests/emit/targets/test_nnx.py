@@ -8,6 +8,7 @@ import pytest
 from scanify.analysis.plan import CallStack, Framework, Plan
 from scanify.config import TARGETS
 from scanify.emit import rewrite_texts
+from scanify.emit.targets import TARGETS as TARGET_MODULES
 from scanify.errors import CheckFailed
 from scanify.pipeline import Project, rewrite_sources
 from tests.emit.targets.models import PLAIN, reason, rewritten
@@ -29,7 +30,7 @@ def test_the_list_stays_and_is_stacked_in_the_call(tmp_path: Path) -> None:
         "        def apply_layer(layer, x):\n"
         "            x = layer(x)\n"
         "            return x, None\n\n"
-        "        x, unread = scan_layers(apply_layer, x, self.layers)\n"
+        "        x, _ = scan_layers(apply_layer, x, self.layers)\n"
         "        return x\n"
     )
     assert "scanify" not in after
@@ -56,7 +57,8 @@ def test_no_other_target_takes_modules_of_nnx(target: str, tmp_path: Path) -> No
     for text in (TEXT, model("dense", layers="[Block(4, rngs=rngs) for _ in range(n)]")):
         after, outcome = rewritten(text, tmp_path, target)
         assert after == text
-        assert reason(outcome) == f"the target {target} is for modules of Equinox, and these are of Flax NNX"
+        own = TARGET_MODULES[target].FRAMEWORK.value
+        assert reason(outcome) == f"the target {target} is for modules of {own}, and these are of Flax NNX"
         (loop,) = outcome.analysis.loops
         assert "--target nnx" in loop.remedy  # type: ignore[union-attr]
 

@@ -1,0 +1,81 @@
+"""Which classes are modules of Flax Linen, and which calls build one."""
+
+import ast
+from dataclasses import dataclass
+
+from scanify.analysis.flow.statements import assignments, value_given
+from scanify.analysis.index.meaning import Definition, External
+from scanify.analysis.index.project import Index
+from scanify.analysis.lower.scope import Scope
+from scanify.analysis.lower.text import dotted
+from scanify.analysis.values.classes import Classes
+
+PACKAGE = "flax.linen."
+# What wraps a class of modules so that instances of it are applied alike: flax.linen.transforms, 0.12.
+_REMAT = frozenset({"remat", "checkpoint"})
+_LIFTED = frozenset({*_REMAT, "jit"})
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A call that builds a module: the name of its class, and how the class was wrapped on the way ("" where not)."""
+
+    call: ast.Call
+    name: str
+    wrapped: str = ""
+
+    @property
+    def remat(self) -> bool:
+        """Whether its class is one of `nn.remat`."""
+        return self.wrapped in _REMAT
+
+
+class LinenClasses:
+    """What the index says of modules of Flax Linen."""
+
+    def __init__(self, index: Index) -> None:
+        self.index, self.classes = index, Classes(index)
+
+    def is_linen(self, meaning: object) -> bool:
+        """Whether a class is a module of Flax Linen, through any number of base classes of the project."""
+        if isinstance(meaning, External):
+            name = meaning.qualname
+            return name.startswith(PACKAGE) and name.removeprefix(PACKAGE)[:1].isupper()
+        if not isinstance(meaning, Definition) or not isinstance(meaning.node, ast.ClassDef):
+            return False
+        return any(
+            isinstance(base, External) and self.is_linen(base)
+            for owner in self.classes.lineage(meaning)
+            for base in self.classes.bases(owner)
+        )
+
+    def built(self, scope: Scope, node: ast.AST) -> Built | None:
+        """The module that a call builds, if it builds one."""
+        if not isinstance(node, ast.Call):
+            return None
+        found = self._wrapped(scope, node.func)
+        return Built(node, *found) if found is not None else None
+
+    def _wrapped(self, scope: Scope, called: ast.expr) -> tuple[str, str] | None:
+        """The name of the class that an expression stands for, and what of flax wraps it."""
+        if isinstance(called, ast.Call):
+            lifted = (scope.qualified(called.func) or "").removeprefix(PACKAGE)
+            inner = self._wrapped(scope, called.args[0]) if lifted in _LIFTED and called.args else None
+            return (inner[0], inner[1] or lifted) if inner is not None else None
+        name = dotted(called)
+        if name is None:
+            return None
+        holder = scope.binding(name.partition(".")[0])
+        if holder is not None and holder.parent is not None:
+            given = self._given(holder, name)
+            return self._wrapped(scope, given) if given is not None else None
+        meaning = self.index.resolve(scope.module, name)
+        return (name.rpartition(".")[2], "") if self.is_linen(meaning) else None
+
+    def _given(self, holder: Scope, name: str) -> ast.expr | None:
+        """What a local name is assigned, where that is one thing: `BlockClass = nn.remat(Block)`."""
+        body = getattr(holder.node, "body", None)
+        if not isinstance(body, list) or name in holder.params:
+            return None
+        values = [value_given(each, name) for each in assignments(body, name)]
+        return values[0][0] if len(values) == 1 and len(values[0]) == 1 else None

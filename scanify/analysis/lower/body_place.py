@@ -1,0 +1,31 @@
+"""Where the body of a loop stands in the text."""
+
+import ast
+
+from scanify.analysis.facts import Span
+from scanify.analysis.lower.loop import Loop
+from scanify.analysis.plan import Body
+
+
+def body_place(loop: Loop) -> Body:
+    """Where the loop's body stands in the text."""
+    module, node = loop.module, loop.node
+    text = module.text
+    span = loop.place.span
+    if not isinstance(node, ast.For | ast.AsyncFor | ast.While):
+        return Body(span, "", "", inline=True)
+    loop_indent = text[module.line_start(span.line) : span.start]
+    first, last = module.span(node.body[0]), module.span(node.body[-1])
+    if loop.element is not None:
+        inline = first.line == span.line
+        return Body(
+            span, "" if inline else text[module.line_start(first.line) : first.start], loop_indent, inline=inline
+        )
+    head = module.span(node.iter if isinstance(node, ast.For | ast.AsyncFor) else node.test)
+    colon = text.index(":", head.end)
+    if "\n" not in text[colon : first.start] and "\r" not in text[colon : first.start]:
+        return Body(Span(first.start, last.end, first.line, last.end_line), "", loop_indent, inline=True)
+    start = module.line_start(module.line_of(colon) + 1)
+    end = module.line_start(last.end_line + 1)
+    indent = text[module.line_start(first.line) : first.start]
+    return Body(Span(start, end, first.line, last.end_line), indent, loop_indent)
