@@ -45,6 +45,7 @@ def _words(case: "CaseResult") -> str:
     for name in ("outputs", "gradients"):
         statuses = dict.fromkeys(getattr(each, name).status.value for each in case.policies if not each.unsupported)
         said += [f"{name} {' and '.join(statuses)}"] if statuses else []
+    said += [case.proviso] if case.proviso and said else []
     return ", ".join(said)
 
 

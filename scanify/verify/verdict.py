@@ -139,6 +139,8 @@ class CaseResult:
     and `startup` the programs it starts with (`scanify.verify.profile.profiled`); `on_mesh` what both versions take on
     a mesh of devices (`scanify.verify.mesh.partitioned`), where one was asked for; `pace` what it takes to run beside
     the loop, where that was asked for.
+    `proviso` says for what alone the verdicts hold, where that is not plain: "for the same parameters" where `init` of
+    Flax Linen draws others, since layers have another name.
     `cached`: the result was kept from an earlier run on the same contents.
     """
 
@@ -162,6 +164,7 @@ class CaseResult:
     updates: Verdict | None = None
     on_mesh: OnMesh | None = None
     pace: Pace | None = None
+    proviso: str = ""
 
     @property
     def name(self) -> str:

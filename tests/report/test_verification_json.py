@@ -58,6 +58,7 @@ def test_every_field_of_the_contract_is_there() -> None:
                 "layers": 12,
                 "good": False,
                 "cached": True,
+                "proviso": "",
                 "error": None,
                 "parameters": {"status": "PROVED", "reason": "", "difference": None},
                 "tangents": {"status": "PROVED", "reason": "", "difference": None},

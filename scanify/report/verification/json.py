@@ -40,6 +40,7 @@ def _case(case: CaseResult) -> dict[str, Any]:
         "layers": case.layers,
         "good": case.good,
         "cached": case.cached,
+        "proviso": case.proviso,
         "error": case.error,
         "parameters": _optional(case.parameters),
         "tangents": _optional(case.tangents),

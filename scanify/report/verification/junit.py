@@ -55,6 +55,7 @@ def _suite(case: CaseResult, about: tuple[tuple[str, str], ...]) -> Element:
         suite.set(count, str(sum(test.kind == kind for test in tests)))
     suite.set("time", _time(_seconds(case)))
     properties = [*about, *((f"variant.{name}", value) for name, value in case.variant)]
+    properties += [("proviso", case.proviso)] if case.proviso else []
     if properties:
         holder = SubElement(suite, "properties")
         for name, value in properties:

@@ -23,8 +23,19 @@ def summary(verification: Verification) -> tuple[str, str]:
     tested = sum(verdict.status is Status.TESTED for case in cases for verdict in verdicts(case))
     if tested:
         every = sum(len(verdicts(case)) for case in cases)
-        return "VERIFIED", f"{scope}: {every - tested} of {every} verdicts proved, {tested} tested numerically"
-    return "PROVED", f"{scope}: equal for all inputs of these shapes and dtypes"
+        counted = f"{every - tested} of {every} verdicts proved, {tested} tested numerically"
+        return "VERIFIED", f"{scope}: {counted}{_provided(cases)}"
+    return "PROVED", f"{scope}: equal for all inputs of these shapes and dtypes{_provided(cases)}"
+
+
+def _provided(cases: Sequence[CaseResult]) -> str:
+    """For what alone that holds, with the number of cases where it is not all."""
+    found = dict.fromkeys(case.proviso for case in cases if case.proviso)
+    said = []
+    for proviso in found:
+        number = sum(case.proviso == proviso for case in cases)
+        said.append(proviso if number == len(cases) else f"{proviso} in {number} of them")
+    return f", {'; '.join(said)}" if said else ""
 
 
 def _without(policies: Sequence[str]) -> str:
@@ -64,6 +75,7 @@ def about(case: CaseResult) -> str:
     """What a reader should know of the case beside its name: its variant, the layers, and that it was not run again."""
     parts = [arguments(case)] if case.variant else []
     parts += [count(case.layers, "layer")] if case.layers is not None else []
+    parts += [case.proviso] if case.proviso else []
     parts += ["kept from an earlier run"] if case.cached else []
     return "; ".join(parts)
 

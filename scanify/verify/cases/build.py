@@ -14,6 +14,8 @@ import numpy as np
 from scanify.errors import ScanifyError
 from scanify.verify.cases.nnx_objects import check_nnx_objects
 from scanify.verify.leaves.aliases import rebuilt
+from scanify.verify.linen.model import LinenModel, with_variables
+from scanify.verify.linen.streams import Streams
 from scanify.verify.objects.statics import cell_contents
 from scanify.verify.values.arrays import is_traced, struct
 
@@ -27,7 +29,8 @@ class Built:
     Built abstractly, its array leaves are `jax.ShapeDtypeStruct`, and `constructor` is the traced program, without
     inputs, that computes them; otherwise they are arrays and `constructor` is None. `mapping` is what the case says of
     its parameters (`scanify.verify.cases.mapping`), None where it says nothing. `numpy` says of each array whether it
-    was one of NumPy. `optimizer` is that of the case, None where it has none.
+    was one of NumPy. `optimizer` is that of the case, None where it has none. `proviso` says in words for what alone
+    the comparison of a model of Flax Linen holds (`scanify.verify.linen.align`).
     """
 
     tree: tuple[Any, tuple[Any, ...], dict[str, Any]]
@@ -35,6 +38,13 @@ class Built:
     mapping: object = None
     numpy: tuple[bool, ...] = ()
     optimizer: Any = None
+    proviso: str = ""
+
+    @property
+    def streams(self) -> Streams | None:
+        """The names of random streams that a model of Linen was built with; None for any other."""
+        model = self.tree[0]
+        return model.fixed.streams if isinstance(model, LinenModel) else None
 
     @property
     def arrays(self) -> list[Any]:
@@ -42,15 +52,17 @@ class Built:
         return [leaf for leaf in jax.tree.leaves(self.tree) if is_traced(leaf)]
 
 
-def build(case: Case, *, abstract: bool) -> Built:
+def build(case: Case, *, abstract: bool, streams: Streams | None = None) -> Built:
     """Run a case; under tracing where `abstract`, so that no array is allocated.
+
+    A module of Flax Linen gets the variables that its `init` gives, with the names that `streams` says.
 
     NumPy arrays become jax arrays, as `eqx.filter_jit` makes them; those in static fields stay as they are. Raises
     ScanifyError where the case returns anything but `(model, args)` or `(model, args, kwargs)`, or where a function
     hides the arrays of the model; and whatever the user's code raises.
     """
     if not abstract:
-        returned = case()
+        returned = with_variables(case(), streams or Streams())
         tree = _normal(returned)
         for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
             if isinstance(leaf, jax.ShapeDtypeStruct):
@@ -63,7 +75,7 @@ def build(case: Case, *, abstract: bool) -> Built:
     numpy: list[bool] = []
 
     def construct() -> list[Any]:
-        returned = case()
+        returned = with_variables(case(), streams or Streams())
         numpy[:] = _numpy(returned)
         tree = _normal(returned)
         leaves = jax.tree.leaves(tree)

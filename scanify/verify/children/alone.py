@@ -22,9 +22,11 @@ import jax
 from scanify.errors import ScanifyError
 from scanify.jaxpr.reading.neutral import digest
 from scanify.verify.cases.build import Built, build
+from scanify.verify.children.codec import from_json, to_json
 from scanify.verify.children.in_child import end_with_parent
 from scanify.verify.compare.witness import RAISED
 from scanify.verify.leaves.correspond import Correspondence, Recipe
+from scanify.verify.linen.streams import Streams
 from scanify.verify.programs.programs import Job, traced_digest
 from scanify.verify.programs.trace import version
 from scanify.verify.values.arrays import plain, struct
@@ -79,7 +81,9 @@ class Alone:
     def built(self, before: Built, after: Built) -> None:
         """Both versions build the variant, one after the other, as they may write to the same file."""
         for name, each in zip(NAMES, (before, after), strict=True):
-            self._ask(name, "what the constructor gives", built_digest(each), {"build": self._variant})
+            streams = None if each.streams is None else to_json(each.streams)
+            request = {"build": self._variant, "streams": streams}
+            self._ask(name, "what the constructor gives", built_digest(each), request)
             self._answer(name)
 
     def matched(self, found: Correspondence, avals: Sequence[Any]) -> None:
@@ -200,14 +204,15 @@ class _Answerer:
                 self.avals = [_aval(spelled) for spelled in request["avals"]]
                 self.program = version(self.built, recipes)
                 return
-            yield {"digest": self._built(request["build"]) if "build" in request else self._traced(request["job"])}
+            yield {"digest": self._built(request) if "build" in request else self._traced(request["job"])}
         except BaseException as error:
             text = str(error).strip().splitlines()
             yield {"raised": f"{type(error).__name__}: {text[0] if text else ''}"}
 
-    def _built(self, variant: int) -> str:
+    def _built(self, request: dict[str, Any]) -> str:
         self.cases = self.cases or self.load(self.name)
-        self.built = build(self.cases(variant), abstract=self.abstract)
+        streams = None if request["streams"] is None else from_json(Streams, request["streams"])
+        self.built = build(self.cases(request["build"]), abstract=self.abstract, streams=streams)
         if self.name == "original":
             self.program, self.avals = version(self.built), [struct(leaf) for leaf in self.built.arrays]
         return built_digest(self.built)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from scanify.errors import ScanifyError
 from scanify.jaxpr.reading.user_rules import has_batching_rules, has_derivative_rules
-from scanify.verify.cases.build import Case, build
+from scanify.verify.cases.build import Built, Case, build
 from scanify.verify.certificate.write import Certificate
 from scanify.verify.compare.batched import batched
 from scanify.verify.compare.execute import executed
@@ -20,6 +20,7 @@ from scanify.verify.compare.parameters import same_parameters, with_other_keys
 from scanify.verify.compare.tangents import tangents
 from scanify.verify.compare.witness import Witness
 from scanify.verify.leaves.correspond import Mismatch
+from scanify.verify.linen.align import SAME_START, aligned
 from scanify.verify.measure.in_passing import in_passing
 from scanify.verify.measure.measure import Executables, from_trace
 from scanify.verify.measure.steps import Steps
@@ -95,6 +96,12 @@ class _Case:
             second = rewritten("cannot be built", lambda: build(after, abstract=self.abstract), self.files)
         if isinstance(second, Verdict):
             return self.stopped(second)
+        loop = aligned(before, first, second, abstract=self.abstract)
+        if isinstance(loop, Mismatch):
+            return self.stopped(Verdict(Status.FAILED, f"the models have different structures: {loop}"))
+        first = loop
+        if self.certificate is not None and first.proviso:
+            self.certificate.case += f" ({first.proviso})"
         if self.witness is not None:
             self.witness.built(first, second)
         with self.steps.step("match"):
@@ -102,10 +109,7 @@ class _Case:
         if isinstance(both, Mismatch):
             return self.stopped(Verdict(Status.FAILED, f"the models have different structures: {both}"))
         with self.steps.step("parameters"):
-            parameters = same_parameters(first, second, both.found, both.inputs, self.files, self.certificate)
-            if parameters.good:
-                other = with_other_keys(before, after, both, abstract=self.abstract, files=self.files)
-                parameters = other or parameters
+            parameters = self.same_start(before, after, first, second, both)
         if self.witness is not None:
             self.witness.matched(both.found, both.avals)
         with self.steps.step("trace"):
@@ -135,11 +139,25 @@ class _Case:
             witness=self.witness,
             certificate=self.certificate,
         )
-        result = self.compared(subject, parameters, traces)
+        result = replace(self.compared(subject, parameters, traces), proviso=first.proviso)
         odd = None if self.witness is None else self.witness.difference() or self.changed(both, original, result)
         if odd is not None:
             raise ScanifyError(f"{self.name}: {odd}")
         return result
+
+    def same_start(self, before: Case, after: Case, first: Built, second: Built, both: Pair) -> Verdict:
+        """Whether both versions start from the same parameters, from any key."""
+        found = same_parameters(first, second, both.found, both.inputs, self.files, self.certificate)
+        if found.status is Status.FAILED and first.proviso and not self.abstract:
+            # Linen runs what it scans as one program, which may round otherwise than the same operations one by one.
+            loop = build(before, abstract=True, streams=first.streams)
+            scan = build(after, abstract=True)
+            proof = same_parameters(loop, scan, both.found, both.inputs, self.files, self.certificate)
+            found = proof if proof.good else found
+        if not found.good:
+            return found
+        other = with_other_keys(before, after, both, abstract=self.abstract, files=self.files, streams=first.streams)
+        return other or (replace(found, reason=SAME_START) if first.proviso else found)
 
     def changed(self, both: Pair, original: Traced, result: CaseResult) -> str | None:
         """Whether the original is another after all that was run; of what was proved nothing was run."""

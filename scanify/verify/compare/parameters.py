@@ -16,6 +16,7 @@ from scanify.errors import ScanifyError
 from scanify.verify.cases.build import Built, Case, build
 from scanify.verify.certificate.write import Certificate, Proved
 from scanify.verify.leaves.correspond import Correspondence, Recipe
+from scanify.verify.linen.streams import Streams
 from scanify.verify.programs.pair import Pair
 from scanify.verify.programs.trace import version
 from scanify.verify.proof.attempt import proof_of
@@ -61,7 +62,9 @@ def same_parameters(
     return Verdict(Status.PROVED)
 
 
-def with_other_keys(before: Case, after: Case, pair: Pair, *, abstract: bool, files: Files) -> Verdict | None:
+def with_other_keys(
+    before: Case, after: Case, pair: Pair, *, abstract: bool, files: Files, streams: Streams | None = None
+) -> Verdict | None:
     """The verdict on the constructors where the case makes other random keys; None where there is nothing to say.
 
     A case that can has the method `with_other_keys`, which gives None where it makes no key.
@@ -70,7 +73,7 @@ def with_other_keys(before: Case, after: Case, pair: Pair, *, abstract: bool, fi
     if None in others or _large(pair):
         return None
     try:
-        first = _built(others[0], abstract=abstract)
+        first = _built(others[0], abstract=abstract, streams=streams)
     except Exception:  # what the original does not do with other keys is asked of neither
         return None
     try:
@@ -89,7 +92,7 @@ def with_other_keys(before: Case, after: Case, pair: Pair, *, abstract: bool, fi
     return Verdict(status, f"{text}, {name}")
 
 
-def _built(case: Any, *, abstract: bool) -> Built | None:
+def _built(case: Any, *, abstract: bool, streams: Streams | None = None) -> Built | None:
     returned: list[Any] = []
 
     def once() -> Any:
@@ -97,7 +100,7 @@ def _built(case: Any, *, abstract: bool) -> Built | None:
         returned.append(found)
         return (lambda: None, ()) if found is None else found
 
-    built = build(once, abstract=abstract)
+    built = build(once, abstract=abstract, streams=streams)
     return None if returned[0] is None else built
 
 

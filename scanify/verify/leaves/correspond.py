@@ -57,6 +57,7 @@ class Correspondence:
 
     Where the original holds stacks and the rewritten version lists, the leaves that both share are not its own but
     those of its layers: then `names`, `layers` and `recipes` are of these, and `before` are the recipes of its own.
+    `how` says in words what was matched.
     """
 
     names: tuple[str, ...]
@@ -66,6 +67,7 @@ class Correspondence:
     stacks: tuple[int, ...] = ()
     matched: tuple[tuple[str, str], ...] = ()
     before: tuple[Recipe, ...] | None = None
+    how: str = "the parameters were matched leaf by leaf"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -74,7 +76,7 @@ class Correspondence:
         if not other:
             return ()
         more = f" and {len(other) - _NAMED} more" if len(other) > _NAMED else ""
-        return (f"the parameters were matched leaf by leaf: {', '.join(other[:_NAMED])}{more} of the original",)
+        return (f"{self.how}: {', '.join(other[:_NAMED])}{more} of the original",)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,21 +6,32 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+_OPEN = "{}"
+
 
 @dataclass(frozen=True, order=True)
 class Layer:
-    """A layer of the original: the key path of its list, and its index there."""
+    """A layer of the original: the key path of its list, and its index there.
+
+    Layers that are in no list but have numbers in their names, as `layer_3`, are of `layer_{}`.
+    """
 
     list: str
     index: int
 
     def __str__(self) -> str:
-        return f"{self.list}[{self.index}]"
+        return self.list.replace(_OPEN, str(self.index)) if _OPEN in self.list else f"{self.list}[{self.index}]"
 
 
 def layer_of(name: str, index: int | None) -> Layer | None:
     """The layer of a leaf with this key path and this index of a layer (`Correspondence`); None outside of layers."""
-    return None if index is None else Layer(name.partition(f"[{index}]")[0], index)
+    if index is None:
+        return None
+    head, is_list, _ = name.partition(f"[{index}]")
+    if is_list:
+        return Layer(head, index)
+    named = re.search(rf"(?<!\d){index}(?!\d)", name)
+    return Layer(head if named is None else f"{name[: named.start()]}{_OPEN}", index)
 
 
 def walked(names: Iterable[str]) -> frozenset[Layer]:
@@ -28,14 +39,14 @@ def walked(names: Iterable[str]) -> frozenset[Layer]:
     whose index differs. `blocks[0][4].w` and `blocks[1][4].w` are of two layers of `blocks`. Empty where names differ
     in more than indices.
     """
-    split = [re.split(r"\[(\d+)\]", name) for name in sorted(set(names))]
+    split = [re.split(r"(\d+)", name) for name in sorted(set(names))]
     keys = {(len(parts), *parts[::2]) for parts in split}
     if len(split) < 2 or len(keys) != 1:
         return frozenset()
     at = min(at for at, column in enumerate(zip(*split, strict=True)) if len(set(column)) > 1)
-    return frozenset(Layer(_path(parts[:at]), int(parts[at])) for parts in split)
+    return frozenset(Layer(_list("".join(parts[:at])), int(parts[at])) for parts in split)
 
 
-def _path(parts: list[str]) -> str:
-    """The key path again, of names and indices in turn."""
-    return "".join(f"[{part}]" if at % 2 else part for at, part in enumerate(parts))
+def _list(head: str) -> str:
+    """The list of layers whose names go on with an index after this."""
+    return head[:-1] if head.endswith("[") else f"{head}{_OPEN}"

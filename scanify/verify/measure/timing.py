@@ -9,6 +9,7 @@ from typing import Any
 from scanify.errors import ScanifyError
 from scanify.verify.cases.build import Case, build
 from scanify.verify.leaves.correspond import Mismatch
+from scanify.verify.linen.align import aligned
 from scanify.verify.measure.measure import Executables, compiled, compiled_call, step_seconds
 from scanify.verify.programs.pair import pair
 from scanify.verify.programs.policy import policy_name, policy_of
@@ -28,7 +29,9 @@ def timed_case(
     `while_loop`, is timed alone. Where the rewritten version is the same program, nothing is timed. Raises ScanifyError
     where the versions do not match.
     """
-    both = pair(build(before, abstract=abstract), build(after, abstract=abstract))
+    loop, scan = build(before, abstract=abstract), build(after, abstract=abstract)
+    first = aligned(before, loop, scan, abstract=abstract)
+    both = first if isinstance(first, Mismatch) else pair(first, scan)
     if isinstance(both, Mismatch):
         raise ScanifyError(f"{name}: the models have different structures: {both}")
 
@@ -51,7 +54,7 @@ def timed_case(
         calls = step_seconds([compiled_call(*each, both.avals) for each in versions], both.leaves)
         if not without:
             steps = step_seconds(programs, both.leaves)
-    loop, *scans = (
+    original, *scans = (
         replace(one.measured, step_seconds=step, call_seconds=call)
         for one, step, call in zip(programs, steps, calls, strict=True)
     )
@@ -59,4 +62,4 @@ def timed_case(
         PolicyResult(policy_name(policy), _NO_VERDICT, _NO_VERDICT, figures)
         for policy, figures in zip(policies, scans, strict=True)
     ]
-    return CaseResult(name, policies=tuple(results), original=loop, layers=max(both.found.stacks, default=None))
+    return CaseResult(name, policies=tuple(results), original=original, layers=max(both.found.stacks, default=None))

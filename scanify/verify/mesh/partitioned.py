@@ -20,6 +20,7 @@ from scanify.errors import ScanifyError
 from scanify.verify.cases.build import Built, Case, build
 from scanify.verify.children.telling import tell
 from scanify.verify.leaves.correspond import Mismatch
+from scanify.verify.linen.align import aligned
 from scanify.verify.mesh.axes import Axes, device_count
 from scanify.verify.mesh.hlo import exchanged
 from scanify.verify.mesh.on_mesh import LOOP, SCAN, OnMesh, Partitioned
@@ -70,16 +71,18 @@ class _Case:
     def run(self) -> OnMesh:
         tell("build")
         first, second = self.built(self.before), self.built(self.after)
-        both = pair(first, second)
+        loop = aligned(self.before, first, second, abstract=first.constructor is not None)
+        both = loop if isinstance(loop, Mismatch) else pair(loop, second)
         if isinstance(both, Mismatch):
             raise ScanifyError(f"{self.name}: the models have different structures: {both}")
+        assert not isinstance(loop, Mismatch)
         mesh = jax.sharding.get_mesh()
         rule = getattr(self.before, "shardings", None)
         found = specs(rule, both.found.names, both.avals, mesh)
         pipeline, names = getattr(self.before, "pipeline", None), both.found.names
         own = [lifted(found, each.recipes, names, mesh, pipeline) for each in (both.before, both.after)]
         programs = (
-            *self.constructor(first, LOOP, both.before, own[0]),
+            *self.constructor(loop, LOOP, both.before, own[0]),
             *self.constructor(second, SCAN, both.after, own[1]),
             *self.version(both, both.before, LOOP, None, own[0]),
         )

@@ -16,6 +16,8 @@ from scanify.verify.cases.mapping import given_recipes
 from scanify.verify.leaves.apart import apart, turned
 from scanify.verify.leaves.correspond import Correspondence, Mismatch, Recipe, correspond
 from scanify.verify.leaves.infer import infer
+from scanify.verify.linen.match import matched
+from scanify.verify.linen.model import LinenModel
 from scanify.verify.programs.trace import Version, version
 from scanify.verify.values.arrays import struct
 
@@ -66,6 +68,12 @@ def pair(before: Built, after: Built) -> Pair | Mismatch:
 
 
 def _matched(before: Built, after: Built) -> Correspondence | Mismatch:
+    if isinstance(before.tree[0], LinenModel) and isinstance(after.tree[0], LinenModel):
+        linen = matched(before.tree[0], after.tree[0])
+        rest = correspond((None, *before.tree[1:]), (None, *after.tree[1:]))
+        if isinstance(linen, Mismatch):
+            return dataclasses.replace(linen, path=f"[0].{linen.path}")
+        return rest if isinstance(rest, Mismatch) else _joined(linen, rest)
     found = correspond(before.tree, after.tree) if after.mapping is None else Mismatch("[0]", "")
     if isinstance(found, Correspondence) or not found.path.startswith("[0]"):
         return found

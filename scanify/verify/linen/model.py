@@ -1,0 +1,142 @@
+"""A Linen module with its variables as a pytree that can be called, as other models of cases are.
+
+A case returns `(module, args)` or `(module, args, kwargs)` with an unbound module; kwargs may hold what belongs to
+`apply`: `rngs`, `mutable` and `method`. The variables are those that `module.init` gives for the same call.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from scanify.errors import ScanifyError
+from scanify.verify.linen.renaming import Renaming, entries, gathered, nested
+from scanify.verify.linen.streams import Streams, Use, renamed
+
+# What `apply` and `init` are given beside the arguments of the call, and what is not the call's.
+_OWN = ("method", "mutable")
+
+
+class _Fixed:
+    """What a model is beside its variables; each is equal to itself alone."""
+
+    def __init__(self, module: Any, method: Any, mutable: Any, streams: Streams) -> None:
+        self.module, self.method, self.mutable, self.streams = module, method, mutable, streams
+
+
+@jax.tree_util.register_pytree_with_keys_class
+class LinenModel:
+    """A module and its variables. Called, it answers what `apply` does: outputs, and the collections that it updated.
+
+    With `streams` the updated collections are stacked, and random streams renamed, as they are in the scan.
+    """
+
+    def __init__(self, variables: Any, fixed: _Fixed) -> None:
+        self.variables, self.fixed = variables, fixed
+
+    def __call__(self, *args: Any, rngs: Any = None, **kwargs: Any) -> Any:
+        return self.applied(*args, rngs=rngs, **kwargs)[0]
+
+    def applied(self, *args: Any, rngs: Any = None, **kwargs: Any) -> tuple[Any, list[Use]]:
+        """The outputs, and which random streams were used."""
+        fixed = self.fixed
+        given = {} if fixed.method is None else {"method": fixed.method}
+        with renamed(fixed.streams.renaming, dict(fixed.streams.call)) as uses:
+            returned = fixed.module.apply(self.variables, *args, rngs=rngs, mutable=fixed.mutable, **given, **kwargs)
+        if fixed.mutable is False:
+            return returned, uses
+        outputs, updated = returned
+        stacked = {name: _stacked(fixed.streams.renaming, each) for name, each in _unboxed(updated).items()}
+        return ((outputs, stacked) if stacked else outputs), uses
+
+    def with_streams(self, streams: Streams) -> LinenModel:
+        """The same model with other streams."""
+        fixed = self.fixed
+        return LinenModel(self.variables, _Fixed(fixed.module, fixed.method, fixed.mutable, streams))
+
+    def tree_flatten_with_keys(self) -> tuple[Any, Any]:
+        return [(jax.tree_util.GetAttrKey("variables"), self.variables)], self.fixed
+
+    @classmethod
+    def tree_unflatten(cls, fixed: Any, children: Any) -> LinenModel:
+        return cls(children[0], fixed)
+
+
+def is_linen(value: Any) -> bool:
+    """Whether a value is a module of Flax Linen."""
+    linen = sys.modules.get("flax.linen")
+    return linen is not None and isinstance(value, linen.Module)
+
+
+def with_variables(returned: Any, streams: Streams) -> Any:
+    """What a case returned, with the variables of its module where that is one of Linen; anything else is itself."""
+    if not (isinstance(returned, tuple) and len(returned) in (2, 3) and is_linen(returned[0])):
+        return returned
+    if len(returned) == 3 and not isinstance(returned[2], Mapping):
+        return returned
+    module, args, kwargs = returned[0], returned[1], dict(returned[2]) if len(returned) == 3 else {}
+    if module.scope is not None:
+        raise ScanifyError(
+            f"expected a module of Flax Linen that is not bound from the case, got a bound {type(module).__name__}: "
+            "return the module itself, its variables are those of `init`"
+        )
+    own = {name: kwargs.pop(name) for name in _OWN if name in kwargs}
+    fixed = _Fixed(
+        module, own.get("method"), own.get("mutable", importlib.import_module("flax.core").DenyList("params")), streams
+    )
+    return LinenModel(initial(fixed, args, kwargs)[0], fixed), args, kwargs
+
+
+def initial(fixed: _Fixed, args: Any, kwargs: Mapping[str, Any]) -> tuple[Any, list[Use]]:
+    """The variables that `init` gives for a call, and the random streams that it uses."""
+    given_args, given_kwargs = jax.tree.map(_concrete, (args, dict(kwargs)))
+    rngs = given_kwargs.pop("rngs", None) or {}
+    if not isinstance(rngs, Mapping):
+        rngs = {"params": rngs}
+    given = {} if fixed.method is None else {"method": fixed.method}
+    with renamed(fixed.streams.renaming, dict(fixed.streams.init)) as uses:
+        made = fixed.module.init({"params": jax.random.key(0), **rngs}, *given_args, **given, **given_kwargs)
+    return _thawed(made), uses
+
+
+def _concrete(leaf: Any) -> Any:
+    return jnp.zeros(leaf.shape, leaf.dtype) if isinstance(leaf, jax.ShapeDtypeStruct) else leaf
+
+
+def _thawed(tree: Any) -> Any:
+    return {name: _thawed(each) for name, each in tree.items()} if isinstance(tree, Mapping) else tree
+
+
+def _unboxed(updated: Any) -> Any:
+    """Without the names of axes, which a scan adds to."""
+    return _thawed(importlib.import_module("flax.core").meta.unbox(updated))
+
+
+def _stacked(renaming: Renaming, collection: Any) -> Any:
+    if not renaming:
+        return collection
+    made = {}
+    for path, (lead, values) in gathered(renaming, entries(collection)).items():
+        if lead and _alike(values):
+            made[path] = jax.tree.map(lambda *rows, lead=lead: _rows(rows, lead), *values)
+        else:
+            made |= {path: values[0]} if not lead else {(*path, str(row)): each for row, each in enumerate(values)}
+    return nested(made)
+
+
+def _alike(values: list[Any]) -> bool:
+    """Whether what layers wrote can be stacked."""
+    forms = {
+        (jax.tree.structure(v), tuple((jnp.shape(x), jnp.result_type(x)) for x in jax.tree.leaves(v))) for v in values
+    }
+    return len(forms) == 1
+
+
+def _rows(rows: tuple[Any, ...], lead: tuple[int, ...]) -> Any:
+    stacked = jnp.stack(rows)
+    return stacked if len(lead) == 1 else stacked.reshape(*lead, *stacked.shape[1:])

@@ -1,0 +1,190 @@
+"""Random streams of Linen: which a call uses, and a call whose streams have the names that they have in a scan.
+
+Linen makes the key of a stream by folding the path of the module and a count into the key that it was given, and
+`nn.scan` splits that key, one for each layer. So a loop and a scan never draw the same numbers. They can be compared
+where each layer of the loop is given the stream that the scan gives it: stream ("layer_3", "Dropout_0", 1) of a key is
+("layers", "Dropout_0", 1) of the fourth of those that the key is split into. That is a renaming as long as streams
+that differ go on to differ, which is looked at in every call.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+
+from scanify.errors import ScanifyError
+from scanify.verify.linen.renaming import Path, Renaming, Step
+
+Counts = Mapping[tuple[str, Path], int]
+
+
+@dataclass(frozen=True)
+class Streams:
+    """A renaming of streams.
+
+    `ahead` says by how much the counts of a stream are ahead in the scan, of the call and of `init`: Linen traces what
+    is scanned more than once, and counts on.
+    """
+
+    renaming: Renaming = field(default_factory=Renaming)
+    call: tuple[tuple[tuple[str, Path], int], ...] = ()
+    init: tuple[tuple[tuple[str, Path], int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Use:
+    """One use of a stream: `stream` is its name (dropout), `module` and `count` say which in the scan, `rows` in which
+    layers. `before` and `after` are what is folded into the key, without and with the renaming.
+    """
+
+    stream: str
+    module: Path
+    count: int
+    rows: tuple[int, ...]
+    before: tuple[Any, ...]
+    after: tuple[Any, ...]
+
+
+class _Suffix(tuple[Any, ...]):
+    """What is folded into a key, after the renaming; and before it."""
+
+    before: tuple[Any, ...]
+    stream: str
+    module: Path
+    rows: tuple[int, ...]
+
+    @staticmethod
+    def of(after: tuple[Any, ...], before: tuple[Any, ...], stream: str, module: Path, rows: tuple[int, ...]) -> Any:
+        made = _Suffix(after)
+        made.before, made.stream, made.module, made.rows = before, stream, module, rows
+        return made
+
+    def __add__(self, more: Any) -> Any:
+        return _Suffix.of((*self, *more), (*self.before, *more), self.stream, self.module, self.rows)
+
+
+@contextmanager
+def renamed(renaming: Renaming, ahead: Counts) -> Iterator[list[Use]]:
+    """Inside, Linen's random streams have other names, and every use of one is put into the list that is given.
+
+    Raises ScanifyError where this Flax makes its keys otherwise, or two streams would become one, or one two.
+    """
+    scope, lazy = _hooks()
+    push, as_key = scope.push, lazy.as_jax_rng
+    uses: list[Use] = []
+    split = _Splits(renaming)
+
+    def pushed(self: Any, *args: Any, **kwargs: Any) -> Any:
+        made = push(self, *args, **kwargs)
+        step = renaming.step(tuple(made.path))
+        made.rngs = {name: split.below(rng, name, made, step, lazy) for name, rng in self.rngs.items()}
+        return made
+
+    def key(self: Any) -> Any:
+        suffix = self.suffix
+        if not isinstance(suffix, _Suffix) or not isinstance(suffix[-1], int):
+            uses.append(Use("", (), 0, (), tuple(suffix), tuple(suffix)))
+            return as_key(self)
+        count = suffix[-1] + (ahead.get((suffix.stream, suffix.module), 0) if suffix.rows else 0)
+        after = (*suffix[:-1], count)
+        uses.append(Use(suffix.stream, suffix.module, suffix[-1], suffix.rows, suffix.before, after))
+        return as_key(lazy(self.rng, after))
+
+    scope.push, lazy.as_jax_rng = pushed, key
+    try:
+        yield uses
+    finally:
+        scope.push, lazy.as_jax_rng = push, as_key
+    _check_one_to_one(uses)
+
+
+def _hooks() -> tuple[Any, Any]:
+    """The two classes of Flax that make keys."""
+    module = importlib.import_module("flax.core.scope")
+    scope, lazy = getattr(module, "Scope", None), getattr(module, "LazyRng", None)
+    known = {"rng", "suffix"} <= set(getattr(lazy, "__dataclass_fields__", ()))
+    if not known or not hasattr(scope, "push") or not hasattr(lazy, "as_jax_rng"):
+        version = getattr(importlib.import_module("flax"), "__version__", "?")
+        raise ScanifyError(
+            "expected the random streams of Flax to be made by flax.core.scope.Scope.push and LazyRng, as in 0.12; "
+            f"flax {version} makes them otherwise, so a loop and a scan of Linen cannot be compared with it"
+        )
+    return scope, lazy
+
+
+class _Splits:
+    """Keys that are split for the layers of a family: each key once in each trace."""
+
+    def __init__(self, renaming: Renaming) -> None:
+        self.renaming = renaming
+        self.known: dict[Any, tuple[Any, Any]] = {}
+
+    def below(self, rng: Any, name: str, scope: Any, step: Step, lazy: Any) -> Any:
+        """The stream of a module from that of the one around it."""
+        old = rng.suffix
+        before, rows = (old.before, old.rows) if isinstance(old, _Suffix) else (tuple(old), ())
+        key = rng.rng
+        at = [int(i) for i in np.unravel_index(step.index, step.lead)] if step.lead else []
+        for size, index in zip(step.lead, at, strict=True):
+            key = self.split(key, size, scope)[index]
+        path = scope.path
+        module = tuple(each.name for each in self.renaming.steps(tuple(path)))
+        suffix = _Suffix.of((*old, step.name), (*before, path[-1]), name, module, (*rows, *at))
+        return lazy(key, suffix)
+
+    def split(self, key: Any, size: int, scope: Any) -> Any:
+        where = id(key), size, id(scope.trace_level)
+        if where not in self.known:
+            copied = jax.random.clone(key) if hasattr(jax.random, "clone") else key
+            self.known[where] = (key, scope.trace_level), jax.random.split(copied, size)
+        return self.known[where][1]
+
+
+def _check_one_to_one(uses: list[Use]) -> None:
+    """Raises ScanifyError where two streams that the call uses have become one, or one has become two.
+
+    Streams are told by what is folded into a key at last, a hash: two paths may have the same.
+    """
+    old: dict[bytes, tuple[tuple[int, ...], bytes]] = {}
+    new: dict[tuple[tuple[int, ...], bytes], bytes] = {}
+    for use in uses:
+        before, after = _folded(use.before), (use.rows, _folded(use.after))
+        if old.setdefault(before, after) != after or new.setdefault(after, before) != before:
+            raise ScanifyError(
+                f"the random stream {_text(use.before)} of the loop would be {_text(use.after)} in the scan, which is "
+                "no renaming: another stream that the loop uses has the same name there, or this one has two; so "
+                "nothing is shown of what is drawn from them"
+            )
+
+
+def _folded(suffix: tuple[Any, ...]) -> bytes:
+    """The bytes that Linen folds into a key."""
+    digest = hashlib.sha1(usedforsecurity=False)
+    apart = bool(getattr(importlib.import_module("flax").config, "flax_fix_rng_separator", False))
+    for part in suffix:
+        digest.update(b"\0" if apart else b"")
+        if isinstance(part, int):
+            digest.update(part.to_bytes((part.bit_length() + 7) // 8, byteorder="big"))
+        else:
+            digest.update(str(part).encode())
+    return digest.digest()[:4] if suffix else b""
+
+
+def _text(suffix: tuple[Any, ...]) -> str:
+    return "/".join(map(str, suffix)) or "of the key itself"
+
+
+def counts(uses: Sequence[Use]) -> dict[tuple[str, Path], int]:
+    """How often each stream is used in each module at most, as Linen counts."""
+    found: dict[tuple[str, Path], int] = {}
+    for use in uses:
+        key = use.stream, use.module
+        found[key] = max(found.get(key, 0), use.count)
+    return found

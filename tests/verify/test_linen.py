@@ -1,0 +1,225 @@
+"""Models of Flax Linen in cases: PROVED where `nn.scan` is the loop, for the same parameters and with its random
+streams renamed; FAILED where a layer gets another stream, other parameters or another place.
+"""
+
+import re
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from scanify.errors import ScanifyError
+from scanify.verify.compare.compare import compare_case
+from scanify.verify.verdict import CaseResult, Status
+from tests.verify.linen_models import DEEP_LOOP, DEEP_SCAN, LOOP, SCAN
+
+nn: Any = pytest.importorskip("flax.linen", reason="flax is not installed")
+
+STREAMS = "for the same parameters, and up to a renaming of random streams"
+ALONE = "for the same parameters"
+SPLIT = "split_rngs={True: True}"
+AXES = "variable_axes={True: 0}"
+
+
+def case(text: str, *, rngs: bool = True, mapping: Any = None, **kwargs: Any) -> Callable[[], Any]:
+    def build() -> Any:
+        module = ModuleType("linen_model_under_test")
+        sys.modules[module.__name__] = module
+        exec(compile(text, "linen_model_under_test.py", "exec"), module.__dict__)
+        given = {"rngs": {"dropout": jax.random.key(1)}} if rngs else {}
+        return module.Model(), (jnp.linspace(-1, 1, 16).reshape(2, 8),), {**given, **kwargs}
+
+    if mapping is not None:
+        build.mapping = mapping  # type: ignore[attr-defined]
+    return build
+
+
+def compared(before: str, after: str, *, abstract: bool = False, policies: Any = (None,), **options: Any) -> CaseResult:
+    versions = case(before, **options), case(after, **options)
+    return compare_case("linen", *versions, policies=policies, requested=None, abstract=abstract, measure=False)
+
+
+def proved(result: CaseResult) -> bool:
+    """Whether all there is to prove is proved."""
+    once = (result.parameters, result.tangents, result.batched, result.keys)
+    both = [verdict for policy in result.policies for verdict in (policy.outputs, policy.gradients)]
+    return result.good and all(each is None or each.status is Status.PROVED for each in (*once, *both))
+
+
+@pytest.mark.parametrize("abstract", [False, True], ids=["arrays", "shapes"])
+def test_the_scan_is_the_loop_with_its_streams_renamed(abstract: bool) -> None:
+    result = compared(LOOP, SCAN, abstract=abstract)
+    assert proved(result)
+    assert (result.proviso, result.layers) == (STREAMS, 3)
+    assert (
+        result.notes[0] == "modules were matched by their names and shapes: layers is layer_0..layer_2 of the original"
+    )
+
+
+def test_without_a_random_stream_the_parameters_are_all_there_is_to_say() -> None:
+    result = compared(LOOP, SCAN, train=False, rngs=False)
+    assert proved(result) and result.proviso == ALONE
+
+
+def test_a_model_that_did_not_change_has_no_proviso() -> None:
+    result = compared(LOOP, LOOP)
+    assert result.proviso == "" and result.parameters is not None and result.parameters.reason == ""
+
+
+def test_families_stand_in_one_another_and_beside_one_another() -> None:
+    result = compared(DEEP_LOOP, DEEP_SCAN)
+    assert proved(result)
+    assert "stages is stages_0..stages_2" in result.notes[0] and "tail is tail_0..tail_1" in result.notes[0]
+
+
+def test_under_remat() -> None:
+    scan = SCAN.replace('(Block(name="layers")', '(nn.remat(Block, static_argnums=(3,))(name="layers")')
+    assert scan != SCAN and proved(compared(LOOP, scan))
+    both = [text.replace("Block(name", "nn.remat(Block, static_argnums=(3,))(name") for text in (LOOP, SCAN)]
+    assert proved(compared(*both))
+
+
+WRONG = {
+    "one dropout key for all layers": (SPLIT, 'split_rngs={"params": True, "dropout": False}'),
+    "another rate": ('Block(name="layers")', 'Block(rate=0.1, name="layers")'),
+    "another order": ("length=self.n", "length=self.n, reverse=True"),
+    "another argument": ("layer(x, 2.0,", "layer(x, 1.0,"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_outputs_that_differ_are_found(wrong: str) -> None:
+    scan = SCAN.replace(*WRONG[wrong])
+    assert scan != SCAN
+    (policy,) = compared(LOOP, scan).policies
+    assert policy.outputs.status is Status.FAILED
+
+
+def test_one_dropout_key_is_told_as_such() -> None:
+    (policy,) = compared(LOOP, SCAN.replace(*WRONG["one dropout key for all layers"])).policies
+    assert "uses rngs['dropout'] where the loop uses [0] of random_split" in policy.outputs.reason
+
+
+UNLIKE = {
+    "wrong length": (
+        "length=self.n",
+        "length=self.n + 1",
+        r"layers\.BatchNorm_0\.bias: expected float32\[3, 8\] \(stacked 3\)",
+    ),
+    "shared parameters": (AXES, 'variable_axes={"batch_stats": 0}, variable_broadcast="params"', "cannot be built"),
+    "no statistics": (AXES, 'variable_axes={"params": 0}', "cannot be built"),
+    "another axis": (
+        AXES,
+        'variable_axes={"params": 1, "batch_stats": 0}',
+        r"layers\.Dense_0\.kernel: expected|layers\.BatchNorm_0\.bias: expected",
+    ),
+    "a width": (
+        'Block(name="layers")',
+        'Block(dim=1, name="layers")',
+        r"layers\.BatchNorm_0\.bias: expected float32\[3, 8\]",
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", UNLIKE)
+def test_variables_that_differ_are_named(wrong: str) -> None:
+    old, new, said = UNLIKE[wrong]
+    scan = SCAN.replace(old, new)
+    assert scan != SCAN
+    result = compared(LOOP, scan)
+    assert result.parameters is not None and result.parameters.status is Status.FAILED
+    assert re.search(said, result.parameters.reason)
+
+
+def test_shared_parameters_of_layers_without_statistics() -> None:
+    texts = [
+        text.replace("        y = nn.BatchNorm(use_running_average=deterministic)(y)\n", "") for text in (LOOP, SCAN)
+    ]
+    assert proved(compared(*texts))
+    split = 'split_rngs={"params": False, "dropout": True}'
+    shared = texts[1].replace(AXES, 'variable_broadcast="params"').replace(SPLIT, split)
+    result = compared(texts[0], shared)
+    assert result.parameters is not None and result.parameters.status is Status.FAILED
+    assert (
+        "layers.Dense_0.bias: expected float32[3, 8] (stacked 3), the scan has float32[8]" in result.parameters.reason
+    )
+
+
+def test_layers_that_start_alike_are_found() -> None:
+    result = compared(LOOP, SCAN.replace(SPLIT, 'split_rngs={"params": False, "dropout": True}'))
+    assert result.parameters is not None and result.parameters.status is Status.FAILED
+    assert result.parameters.reason.startswith("layer_0.Dense_0.kernel is ")
+
+
+def test_a_stream_that_the_scan_does_not_lift_is_what_it_raises() -> None:
+    (policy,) = compared(LOOP, SCAN.replace(SPLIT, 'split_rngs={"params": True}')).policies
+    assert policy.outputs.status is Status.FAILED and 'needs PRNG for "dropout"' in policy.outputs.reason
+
+
+def test_what_layers_sow_is_an_output() -> None:
+    texts = LOOP, SCAN.replace(AXES, 'variable_axes={"params": 0, "batch_stats": 0}')
+    (policy,) = compared(*texts).policies
+    assert policy.outputs.status is Status.FAILED
+    assert proved(compared(*texts, mutable=["batch_stats"]))
+
+
+def test_collections_that_are_updated_are_outputs() -> None:
+    scan = SCAN.replace("nn.BatchNorm(", "nn.BatchNorm(momentum=0.5, ")
+    (policy,) = compared(LOOP, scan).policies
+    assert policy.outputs.status is Status.FAILED
+    assert proved(compared(LOOP.replace("nn.BatchNorm(", "nn.BatchNorm(momentum=0.5, "), scan))
+
+
+def test_flax_is_left_as_it_was() -> None:
+    from flax.core.scope import LazyRng, Scope
+
+    hooks = Scope.push, LazyRng.as_jax_rng
+    compared(LOOP, SCAN)
+    with pytest.raises(ScanifyError):
+        compared(LOOP, SCAN, mapping={"layers": "nothing_*"})
+    assert (Scope.push, LazyRng.as_jax_rng) == hooks
+
+
+class TestWhichBelongTogether:
+    TWO = """
+import flax.linen as nn
+
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        {body}
+        return x
+"""
+    LOOP = TWO.format(body="for name in ('a_0', 'a_1', 'b_0', 'b_1'): x = nn.Dense(8, name=name)(x)")
+    SCAN = TWO.format(
+        body="""step = lambda layer, x, _: (layer(x), None)
+        lifted = nn.scan(step, variable_axes={"params": 0}, split_rngs={"params": True}, length=2)
+        x, _ = lifted(nn.Dense(8, name="first"), x, None)
+        x, _ = lifted(nn.Dense(8, name="second"), x, None)"""
+    )
+
+    def test_the_case_is_asked_where_it_is_not_clear(self) -> None:
+        result = compared(self.LOOP, self.SCAN, rngs=False)
+        assert result.parameters is not None and result.parameters.status is Status.FAILED
+        assert "first of the scan may hold a_0..a_1 or b_0..b_1 of the loop" in result.parameters.reason
+        assert "`mapping = {" in result.parameters.reason
+
+    def test_the_case_says_it(self) -> None:
+        assert proved(compared(self.LOOP, self.SCAN, rngs=False, mapping={"first": "a_*", "second": "b_*"}))
+
+    def test_what_the_case_says_is_compared(self) -> None:
+        (policy,) = compared(self.LOOP, self.SCAN, rngs=False, mapping={"first": "b_*", "second": "a_*"}).policies
+        assert policy.outputs.status is Status.FAILED
+
+    def test_names_that_are_alike_tell(self) -> None:
+        scan = self.SCAN.replace('"first"', '"as"').replace('"second"', '"bs"')
+        assert proved(compared(self.LOOP, scan, rngs=False))
+
+    @pytest.mark.parametrize("mapping", [{"third": "a_*"}, {"first": "c_*"}, {"first": 1}])
+    def test_a_mapping_that_names_nothing_is_an_error(self, mapping: Any) -> None:
+        with pytest.raises(ScanifyError, match="mapping of the case"):
+            compared(self.LOOP, self.SCAN, rngs=False, mapping=mapping)
