@@ -19,18 +19,26 @@ class RenamedLayers:
 
 
 @dataclass(frozen=True)
-class LinenLayers:
-    """The one module whose variables a scan stacks: a call of `builds` with `arguments`, as texts.
+class LinenModule:
+    """How the one module is built: a call of `builds` with `arguments`, as texts, at `site` in the place of a list, or
+    in front of the scan where there is no list."""
 
-    `count` is the number of layers as a text. Where the layers are built in a list, `site` is its place and `held` what
-    names it where the loop stands; else the module is built in front of the scan. `remat` says that the class is one
-    of `nn.remat` already.
+    builds: str
+    arguments: tuple[str, ...]
+    site: Place | None = None
+
+
+@dataclass(frozen=True)
+class LinenLayers:
+    """The one module whose variables a scan stacks. There are several of `modules` where a condition chooses the list.
+
+    `count` is the number of layers as a text; `held` names the list where the loop stands, "" where there is none.
+    `lengths` are the places that ask the list for its length. `remat` says that a class is one of `nn.remat` already.
     """
 
     renamed: RenamedLayers
-    builds: str
-    arguments: tuple[str, ...]
+    modules: tuple[LinenModule, ...]
     count: str
-    site: Place | None = None
     held: str = ""
+    lengths: tuple[Place, ...] = ()
     remat: bool = False

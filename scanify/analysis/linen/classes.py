@@ -59,7 +59,7 @@ class LinenClasses:
     def _wrapped(self, scope: Scope, called: ast.expr) -> tuple[str, str] | None:
         """The name of the class that an expression stands for, and what of flax wraps it."""
         if isinstance(called, ast.Call):
-            lifted = (scope.qualified(called.func) or "").removeprefix(PACKAGE)
+            lifted = self._flax(scope, called.func)
             inner = self._wrapped(scope, called.args[0]) if lifted in _LIFTED and called.args else None
             return (inner[0], inner[1] or lifted) if inner is not None else None
         name = dotted(called)
@@ -71,6 +71,20 @@ class LinenClasses:
             return self._wrapped(scope, given) if given is not None else None
         meaning = self.index.resolve(scope.module, name)
         return (name.rpartition(".")[2], "") if self.is_linen(meaning) else None
+
+    def _flax(self, scope: Scope, called: ast.expr) -> str:
+        """The last part of a name of flax.linen: `remat` of `flax.linen.remat` and of `flax.linen.partitioning.remat`,
+        also where the file gives it another name."""
+        name = dotted(called)
+        holder = scope.binding(name.partition(".")[0]) if name is not None else None
+        if name is None or (holder is not None and holder.parent is not None):
+            return ""
+        meaning = self.index.resolve(scope.module, name)
+        if isinstance(meaning, Definition) and isinstance(meaning.node, ast.Assign):
+            known = dotted(meaning.node.value)
+            meaning = self.index.resolve(meaning.module, known) if known is not None else None
+        found = meaning.qualname if isinstance(meaning, External) else ""
+        return found.rpartition(".")[2] if found.startswith(PACKAGE) else ""
 
     def _given(self, holder: Scope, name: str) -> ast.expr | None:
         """What a local name is assigned, where that is one thing: `BlockClass = nn.remat(Block)`."""

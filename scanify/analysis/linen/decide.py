@@ -8,10 +8,10 @@ from scanify.analysis.index.meaning import Definition
 from scanify.analysis.linen.around import used_beside
 from scanify.analysis.linen.built_layers import BuiltLayers
 from scanify.analysis.linen.classes import LinenClasses
-from scanify.analysis.linen.list_uses import other_uses
+from scanify.analysis.linen.list_uses import lengths, other_uses
 from scanify.analysis.linen.loop import LinenLoop
 from scanify.analysis.linen.names import named_elsewhere, renamed_layers
-from scanify.analysis.linen_layers import LinenLayers, RenamedLayers
+from scanify.analysis.linen_layers import LinenLayers, LinenModule, RenamedLayers
 from scanify.analysis.lower.body_place import body_place
 from scanify.analysis.lower.loop import Loop, Order
 from scanify.analysis.lower.nodes import nodes_in
@@ -28,12 +28,17 @@ def decide_linen(classes: LinenClasses, owner: Definition, seen: LinenLoop) -> P
     if seen.layer is None or seen.layers is None:
         assert seen.unread is not None
         text, node = seen.unread
-        return _refusal(seen, None, (BEYOND_THE_TARGET, text, node, "make one module of what one iteration does"))
+        remedy = "keep the loop" if seen.rule == "SCN203" else "make one module of what one iteration does"
+        return _refusal(seen, None, (seen.rule, text, node, remedy))
     shape = shape_of(loop, seen.layer)
     reason = next(_against(classes, owner, seen, seen.layers, shape), None)
     if reason is not None:
         return _refusal(seen, shape, reason)
     names = renamed_layers(classes, owner, seen.layers, seen.held)
+    for each in seen.otherwise:
+        others = renamed_layers(classes, owner, each, seen.held)
+        if isinstance(names, RenamedLayers) and others != names:
+            names = "the lists that a condition chooses of name their layers differently", each.built.call
     if not isinstance(names, RenamedLayers):
         return _refusal(seen, shape, (BEYOND_THE_TARGET, *names, 'give each layer a name: `name=f"layer_{i}"`'))
     return _plan(classes, owner, seen, seen.layers, shape, names)
@@ -46,9 +51,13 @@ def _against(
     loop, module = seen.loop, layers.scope.module
     for problem in shape.problems:
         yield problem.rule, problem.reason, problem.node, problem.remedy
-    if layers.own is not None:
-        text = f"each layer is built with its own value of `{module.code(layers.own)}`"
-        yield "SCN203", text, layers.own, "keep the loop"
+    for each in (layers, *seen.otherwise):
+        if each.own is not None:
+            text = f"each layer is built with its own value of `{module.code(each.own)}`"
+            yield "SCN203", text, each.own, "keep the loop"
+        if module.code(each.counted) != module.code(layers.counted):
+            text = "the lists that a condition chooses of are of other lengths"
+            yield BEYOND_THE_TARGET, text, each.counted, "keep the loop"
     count = layers.counted
     if isinstance(count, ast.Constant) and isinstance(count.value, int) and count.value < _FEW:
         yield "SCN203", f"there are {count.value} layers, of which a scan saves nothing", count, "keep the loop"
@@ -101,9 +110,7 @@ def _kind(shape: LoopShape | None) -> Kind:
 
 
 def _container(seen: LinenLoop) -> str:
-    if seen.held or seen.layers is None:
-        return seen.held
-    return seen.layers.built.name
+    return seen.held or ", ".join(each.name for each in seen.builds)
 
 
 # -- the plan --------------------------------------------------------------------------------------------------------
@@ -145,14 +152,19 @@ def _plan(
         framework=Framework.LINEN,
         linen=LinenLayers(
             names,
-            module.code(layers.built.call.func),
-            tuple(_arguments(seen, layers, names)),
+            tuple(_built(seen, each, names) for each in (layers, *seen.otherwise)),
             module.code(layers.counted),
-            module.place(layers.site) if layers.site is not None else None,
             seen.held,
-            layers.built.remat,
+            tuple(map(module.place, lengths(owner, seen.held))) if "." in seen.held else (),
+            any(each.built.remat for each in (layers, *seen.otherwise)),
         ),
     )
+
+
+def _built(seen: LinenLoop, layers: BuiltLayers, names: RenamedLayers) -> LinenModule:
+    module = seen.loop.module
+    site = module.place(layers.site) if layers.site is not None else None
+    return LinenModule(module.code(layers.built.call.func), tuple(_arguments(seen, layers, names)), site)
 
 
 def _arguments(seen: LinenLoop, layers: BuiltLayers, names: RenamedLayers) -> Iterator[str]:

@@ -61,7 +61,9 @@ def _in_class(classes: LinenClasses, owner: Definition) -> Iterator[Plan | Refus
             if function.args.args:
                 prefix = f"{function.args.args[0].arg}."
                 found = lists_in(classes, inner_scope(each.module, function))
-                lists |= {f"self.{name.removeprefix(prefix)}": made for name, made in found if name.startswith(prefix)}
+                for target, made in found:
+                    if target.startswith(prefix):
+                        lists.setdefault(f"self.{target.removeprefix(prefix)}", []).append(made)
     decided: list[Plan | Refusal] = []
     for loop in loops:
         around = loop.scope.function
@@ -69,7 +71,10 @@ def _in_class(classes: LinenClasses, owner: Definition) -> Iterator[Plan | Refus
         if name is None or not isinstance(around.node, ast.FunctionDef):
             continue
         own = {f"{name}.{key.removeprefix('self.')}": made for key, made in lists.items()}
-        local = {key: made for key, made in lists_in(classes, around) if "." not in key}
+        local: Lists = {}
+        for key, made in lists_in(classes, around):
+            if "." not in key:
+                local.setdefault(key, []).append(made)
         seen = linen_loop(classes, loop, {**own, **local})
         if seen is not None:
             decision = decide_linen(classes, owner, seen)

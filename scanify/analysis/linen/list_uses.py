@@ -8,7 +8,7 @@ from scanify.analysis.index.module import Module
 from scanify.analysis.linen.classes import LinenClasses
 from scanify.analysis.linen.loop import LinenLoop
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import ancestors, parent_of
+from scanify.analysis.lower.scope import ancestors, parent_of, scope_of
 from scanify.analysis.lower.text import dotted
 
 Reason = tuple[str, str, ast.AST | None, str]
@@ -24,7 +24,7 @@ def other_uses(classes: LinenClasses, owner: Definition, seen: LinenLoop) -> Ite
             if isinstance(node, ast.Attribute | ast.Name) and dotted(node) == seen.held:
                 if isinstance(node.ctx, ast.Store) and cls is owner and _makes(cls.module, node, seen):
                     continue
-                if isinstance(node.ctx, ast.Load) and _is_walked(cls.module, node):
+                if isinstance(node.ctx, ast.Load) and (_is_walked(cls.module, node) or _is_counted(cls, owner, node)):
                     continue
                 text = f"`{seen.held}` is used as a list (line {node.lineno}), and it becomes one module"
                 yield "SCN214", text, node if cls is owner else None, "keep the loop, or take that use away"
@@ -32,9 +32,29 @@ def other_uses(classes: LinenClasses, owner: Definition, seen: LinenLoop) -> Ite
             return
 
 
+def lengths(owner: Definition, held: str) -> Iterator[ast.Call]:
+    """Where the class asks the list for its length."""
+    for node in nodes_in(owner.node):
+        if isinstance(node, ast.Attribute) and dotted(node) == held and _is_counted(owner, owner, node):
+            call = parent_of(owner.module, node)
+            assert isinstance(call, ast.Call)
+            yield call
+
+
+def _is_counted(cls: Definition, owner: Definition, node: ast.AST) -> bool:
+    """`len(self.layers)`, in a statement of its class that stays: a loop's own head is written anew."""
+    call = parent_of(cls.module, node)
+    if cls is not owner or not isinstance(node, ast.Attribute) or not isinstance(call, ast.Call):
+        return False
+    if scope_of(cls.module, call).builtin(call) != "len" or len(call.args) != 1:
+        return False
+    return not any(isinstance(above, ast.For) for above in ancestors(cls.module, call))
+
+
 def _makes(module: Module, node: ast.expr, seen: LinenLoop) -> bool:
     statement = parent_of(module, node)
-    return seen.layers is not None and getattr(statement, "value", None) is seen.layers.site
+    made = (seen.layers, *seen.otherwise)
+    return any(each is not None and getattr(statement, "value", None) is each.site for each in made)
 
 
 def _is_walked(module: Module, node: ast.AST) -> bool:

@@ -7,6 +7,7 @@ builds in each iteration the layer that it applies: it is read as a walk of laye
 """
 
 import ast
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from scanify.analysis.flow.names import flow
@@ -18,20 +19,28 @@ from scanify.analysis.lower.loops import read_index
 from scanify.analysis.lower.nodes import names_in
 from scanify.analysis.lower.scope import scope_of
 from scanify.analysis.lower.text import code, dotted, made, unused
+from scanify.analysis.plan import BEYOND_THE_TARGET
 
-Lists = dict[str, BuiltLayers]
+Lists = dict[str, list[BuiltLayers]]
 
 
 @dataclass(frozen=True, eq=False)
 class LinenLoop:
-    """A loop, which of its walks are the layers, and how these are built. `held` names the list that they are in, ""
-    where the loop builds them; `unread` says why nothing more is known, with the node that says so."""
+    """A loop, which of its walks are the layers, and how these are built.
+
+    `held` names the list that they are in, "" where the loop `builds` them; `otherwise` are other lists of that name,
+    of which a condition chooses. `unread` says why nothing more is known, with the node that says so, `rule` the rule
+    of that.
+    """
 
     loop: Loop
     layer: Walk | None
     layers: BuiltLayers | None
     held: str = ""
+    otherwise: tuple[BuiltLayers, ...] = ()
+    builds: tuple[Built, ...] = ()
     unread: tuple[str, ast.AST] | None = None
+    rule: str = BEYOND_THE_TARGET
 
 
 def linen_loop(classes: LinenClasses, loop: Loop, lists: Lists) -> LinenLoop | None:
@@ -39,10 +48,10 @@ def linen_loop(classes: LinenClasses, loop: Loop, lists: Lists) -> LinenLoop | N
     for walk in loop.walks:
         held = dotted(walk.base) or ""
         layers = lists.get(held)
-        if layers is not None:
-            return LinenLoop(loop, walk, layers, held)
+        if layers:
+            return LinenLoop(loop, walk, layers[0], held, otherwise=tuple(layers[1:]))
     made_here = built_in(classes, loop.scope, loop.body)
-    return _building(loop, made_here) if made_here else None
+    return replace(_building(loop, made_here), builds=tuple(made_here)) if made_here else None
 
 
 def _building(loop: Loop, found: list[Built]) -> LinenLoop:
@@ -57,10 +66,18 @@ def _building(loop: Loop, found: list[Built]) -> LinenLoop:
     node = loop.node
     counted = counted_by(loop.scope, node.iter) if isinstance(node, ast.For) else None
     if counted is None or loop.walks or not isinstance(loop.target, ast.Name):
+        own = next((each for each in (*first.call.args, *first.call.keywords) if _mentions(each, loop.targets)), None)
+        if own is not None:
+            text = f"each layer is built with its own `{loop.module.code(own)}`"
+            return LinenLoop(loop, None, None, unread=(text, own), rule="SCN203")
         reason = "each iteration builds its module of what the loop walks, which is no `range(n)`"
         return LinenLoop(loop, None, None, unread=(reason, getattr(node, "iter", node)))
     layers = BuiltLayers(loop.scope, first, loop.target.id, counted, given_name(first))
     return _walking(loop, first, layers)
+
+
+def _mentions(node: ast.AST, names: Collection[str]) -> bool:
+    return getattr(node, "arg", None) != "name" and not names_in([node]).isdisjoint(names)
 
 
 def _walking(loop: Loop, built: Built, layers: BuiltLayers) -> LinenLoop:

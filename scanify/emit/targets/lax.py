@@ -126,7 +126,9 @@ def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
     remat, scan, applied = _scan(name, context.remat, names, style)
     after = [*remat, layout.call(f"{carry}, {collected} = {scan}", [applied, carry, layers], style)]
     if plan.collections:
-        after.append(f"{collected} = {names['unstack_layers']}({collected})")
+        in_call = isinstance(plan.stack, CallStack)
+        count = f"len({pieces.layers_of(plan)})" if in_call else _length(plan.container, names)
+        after.append(f"{collected} = {names['unstack_layers']}({collected}, {count})")
         after += [f"{style.step * depth}{line}" for depth, line in function.outputs.after]
     return pieces.in_place_of_loop(plan, loop, text, [*begin, partition], function, after)
 

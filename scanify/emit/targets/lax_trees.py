@@ -88,7 +88,7 @@ def loop_over_trees(plan: Plan, context: Context, given: set[str], scanned: Scan
     remat, scan, applied = scanned(name, context.remat, names, style)
     after = [*remat, layout.call(f"{carry}, {collected} = {scan}", [applied, carry, stacked], style)]
     if plan.collections:
-        after.append(f"{collected} = {names['unstack_layers']}({collected})")
+        after.append(f"{collected} = {names['unstack_layers']}({collected}, len({container}))")
         after += [f"{style.step * depth}{line}" for depth, line in function.outputs.after]
     return pieces.in_place_of_loop(plan, loop, text, begin, function, after)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from scanify.analysis.facts import Place
-from scanify.analysis.linen_layers import LinenLayers
+from scanify.analysis.linen_layers import LinenLayers, LinenModule
 from scanify.analysis.plan import Framework, Plan
 from scanify.emit.edits import Edit
 from scanify.emit.loops.function import function_over_layer
@@ -73,16 +73,19 @@ def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
     for plan in plans:
         scope = scope_start(context.texts[plan.place.path], plan.place.span.start)
         made += _loop_edits(plan, context, given.setdefault((plan.place.path, scope), set()))
-        site = _layers(plan).site
-        if site is not None and site not in sites:
-            sites.add(site)
-            made.append(_site_edit(_layers(plan), site, context))
+        for each in _layers(plan).modules:
+            if each.site is not None and each.site not in sites:
+                sites.add(each.site)
+                made.append(_site_edit(each, each.site, context))
     return made
 
 
 def elsewhere(plans: Sequence[Plan], context: Context) -> list[Edit]:
-    """Nothing: a list that is used elsewhere stays one."""
-    return []
+    """What asked a list for its length has the number of layers."""
+    asked = {place: _layers(plan).count for plan in plans for place in _layers(plan).lengths}
+    return [
+        Edit(place.path, place.span.start, place.span.end, layout.attribute_of(count)) for place, count in asked.items()
+    ]
 
 
 def _layers(plan: Plan) -> LinenLayers:
@@ -106,7 +109,7 @@ def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
     function = function_over_layer(plan, loop, name, parameters, unpacking, given, pair=True)
     carry = f"({layout.pattern(plan.carry)})" if len(plan.carry) > 1 else plan.carry[0]
     collected = function.outputs.assigned.rpartition(", ")[2] if plan.collections else new.unread()
-    module = layers.held or layout.call(layers.builds, layers.arguments, style)
+    module = layers.held or layout.call(layers.modules[0].builds, layers.modules[0].arguments, style)
     linen = names["linen"]
     lifted = [
         *_remat(name, layers, context.remat, names),
@@ -117,7 +120,7 @@ def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
     applied = [module, carry, *(_sources(plan, layers, names) or ["None"])]
     after = [layout.curried(f"{carry}, {collected} = {linen}.scan", lifted, applied, style)]
     if plan.collections:
-        after.append(f"{collected} = {names['unstack_layers']}({collected})")
+        after.append(f"{collected} = {names['unstack_layers']}({collected}, {layers.count})")
         after += [f"{style.step * depth}{line}" for depth, line in function.outputs.after]
     return pieces.in_place_of_loop(plan, loop, text, [], function, after)
 
@@ -128,8 +131,14 @@ def _sources(plan: Plan, layers: LinenLayers, names: Mapping[str, str]) -> list[
         f"{names['jax']}.numpy.a{text}"
         if text.startswith("range(")
         else f"{names['per_layer']}({text}, {layers.count})"
-        for text in pieces.sources_of(plan, names.get("jax", "jax"))
+        for text in _counted(plan, layers, names)
     ]
+
+
+def _counted(plan: Plan, layers: LinenLayers, names: Mapping[str, str]) -> list[str]:
+    """What is walked beside the layers, where what asked the list for its length has the number of layers."""
+    texts = pieces.sources_of(plan, names.get("jax", "jax"))
+    return [text.replace(f"len({layers.held})", layers.count) for text in texts] if layers.held else texts
 
 
 def _remat(name: str, layers: LinenLayers, remat: str | None, names: Mapping[str, str]) -> list[str]:
@@ -148,12 +157,12 @@ def _remat(name: str, layers: LinenLayers, remat: str | None, names: Mapping[str
     raise CheckFailed(f"expected a remat policy that the target linen knows, got {remat}; nothing was written")
 
 
-def _site_edit(layers: LinenLayers, site: Place, context: Context) -> Edit:
+def _site_edit(built: LinenModule, site: Place, context: Context) -> Edit:
     """One module in the place of the list."""
     text = context.texts[site.path]
     line = line_start(text, site.span.start)
     indent = indent_of(text[line : site.span.start])
     style = context.houses[site.path].style(indent, step_of(text, indent), newline_of(text))
     head = text[line + len(indent) : site.span.start]
-    whole = layout.call(f"{head}{layers.builds}", layers.arguments, style)
+    whole = layout.call(f"{head}{built.builds}", built.arguments, style)
     return Edit(site.path, site.span.start, site.span.end, whole.removeprefix(head))

@@ -55,9 +55,8 @@ def per_layer(values, count):
 ''')
 
 UNSTACK_LAYERS = Helper(r'''
-def unstack_layers(stacked):
+def unstack_layers(stacked, count):
     """A list with what each layer gave, of arrays that have the layers along axis 0."""
-    count = len(jax.tree.leaves(stacked)[0])
     return [jax.tree.map(lambda rows, at=number: rows[at], stacked) for number in range(count)]
 ''')
 
@@ -65,7 +64,8 @@ MAP_LAYERS = Helper('''
 def map_layers(function, layers):
     """A list of what `function` gives for each of the layers, which are stacked."""
     arrays, static = eqx.partition(layers, eqx.is_array)
-    return unstack_layers(jax.lax.map(lambda one: function(*eqx.combine(one, static)), arrays))
+    stacked = jax.lax.map(lambda one: function(*eqx.combine(one, static)), arrays)
+    return unstack_layers(stacked, len(jax.tree.leaves(arrays)[0]))
 ''')
 
 SCAN_IN_CHUNKS = Helper('''

@@ -106,7 +106,7 @@ def test_what_is_walked_beside_and_what_is_collected(tmp_path: Path) -> None:
     after, _ = rewritten(text, tmp_path, "linen", remat="none")
     assert "def apply_layer(layer, x, scale):\n" in after
     assert "self.layers, x, per_layer(scales, self.n)" in after
-    assert "collected = unstack_layers(collected)" in after
+    assert "collected = unstack_layers(collected, self.n)" in after
 
 
 def test_the_number_of_a_layer_is_an_array(tmp_path: Path) -> None:
@@ -115,6 +115,37 @@ def test_the_number_of_a_layer_is_an_array(tmp_path: Path) -> None:
     )
     assert "def apply_layer(layer, x, i):\n" in after
     assert "jax.numpy.arange(self.n)" in after
+
+
+def test_what_asks_the_list_for_its_length_has_the_number_of_layers(tmp_path: Path) -> None:
+    text = setup(
+        "        if len(self.layers) < 2:\n            raise ValueError(len(self.layers))\n"
+        + body(f"x = layer{APPLIED} + i", head="for i, layer in enumerate(self.layers):")
+        + "        return x\n"
+    )
+    after, _ = rewritten(text, tmp_path, "linen", remat="none")
+    assert "if self.n < 2:\n            raise ValueError(self.n)\n" in after
+    assert "(self.layers, x, jax.numpy.arange(self.n))" in after
+
+
+def test_a_condition_may_choose_how_the_layers_are_built(tmp_path: Path) -> None:
+    lists = (
+        "        if self.dim > 8:\n"
+        "            Layer = nn.remat(Block)\n"
+        "            self.layers = [Layer(self.dim, name=str(i)) for i in range(self.n)]\n"
+        "        else:\n"
+        "            self.layers = [Block(self.dim, name=str(i)) for i in range(self.n)]\n"
+    )
+    text = setup().replace("        self.layers = [Block(self.dim) for _ in range(self.n)]\n", lists)
+    after, outcome = rewritten(text, tmp_path, "linen")
+    assert outcome.applied[0].renamed == RenamedLayers("{}", "layers")
+    assert (
+        "            self.layers = Layer(self.dim)\n        else:\n            self.layers = Block(self.dim)\n" in after
+    )
+    other = text.replace(
+        "Block(self.dim, name=str(i)) for i in range(self.n)]", "Block(self.dim) for _ in range(self.n)]"
+    )
+    assert "name their layers differently" in reason(rewritten(other, tmp_path, "linen")[1])
 
 
 def test_two_loops_over_a_list_become_two_scans_over_one_module(tmp_path: Path) -> None:
@@ -202,6 +233,7 @@ REFUSED = {
         "SCN217",
         "`count`",
     ),
+    "sizes": (compact(body(f"x = Block(width){APPLIED}", head="for width in (4, 4, 4):")), "SCN203", "own `width`"),
     "few": (
         compact(body(f'x = Block(self.dim, name=f"l_{{i}}"){APPLIED}', head="for i in range(2):")),
         "SCN203",

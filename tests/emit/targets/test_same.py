@@ -22,6 +22,7 @@ from tests.emit.targets.models import (
     WRITTEN_OUT,
     computed,
     loaded,
+    model,
     rewritten,
     same,
 )
@@ -70,6 +71,27 @@ def test_every_policy_computes_the_same(policy: str, target: str, tmp_path: Path
         assert not outcome.applied
         return
     same(computed(COLLECTED, (), {}), computed(after, (), {}))
+
+
+NOTHING_COLLECTED = model("""
+def __call__(self, x, every=False):
+    states, nothing = [] if every else None, []
+    for block in self.blocks:
+        if states is not None:
+            states.append(x)
+        x = block(x)
+        nothing.append(None)
+    return x, states, nothing
+""")
+
+
+@pytest.mark.parametrize("stack", ["init", "call"])
+def test_layers_may_give_nothing_to_collect(stack: Stack, tmp_path: Path) -> None:
+    after, outcome = rewritten(NOTHING_COLLECTED, tmp_path, "lax", stack=stack)
+    assert outcome.applied
+    found, expected = computed(after, (), {}), computed(NOTHING_COLLECTED, (), {})
+    same(expected, found)
+    assert jax.tree.structure(found) == jax.tree.structure(expected)
 
 
 @pytest.mark.parametrize("depth", few((1, 3, 7), (7,)))
