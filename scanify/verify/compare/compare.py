@@ -156,8 +156,17 @@ class _Case:
             found = proof if proof.good else found
         if not found.good:
             return found
-        other = with_other_keys(before, after, both, abstract=self.abstract, files=self.files, streams=first.streams)
+        other = self.with_other_keys(before, after, first, both)
         return other or (replace(found, reason=SAME_START) if first.proviso else found)
+
+    def with_other_keys(self, before: Case, after: Case, first: Built, both: Pair) -> Verdict | None:
+        def found(*, abstract: bool) -> Verdict | None:
+            return with_other_keys(before, after, both, abstract=abstract, files=self.files, streams=first.streams)
+
+        verdict = found(abstract=self.abstract)
+        if verdict is None or self.abstract or not first.proviso:
+            return verdict
+        return None if found(abstract=True) is None else verdict
 
     def changed(self, both: Pair, original: Traced, result: CaseResult) -> str | None:
         """Whether the original is another after all that was run; of what was proved nothing was run."""
