@@ -1,5 +1,7 @@
 """From the names of a list of layers, `layers.3.attn.weight`, to those of a stack, `layers.attn.weight`, and back.
 
+Layers may also have their number in a name, as modules of Flax Linen have: `layer_3.attn.kernel` is one of `layer_{}`.
+
 Nothing but names, shapes and dtypes is looked at. Where a part of what is expected is missing, nothing is converted.
 """
 
@@ -13,13 +15,15 @@ from scanify.errors import ScanifyError
 _SHOWN = 5  # names in a message
 _INDEX = re.compile(r"[./](?P<plain>\d+)(?=[./\[]|$)|\[(?P<bracketed>\d+)\]")
 _BEGINS = re.compile(r"[./\[]")
+_OPEN = re.compile(r"\{(\d*)\}")
 
 
 @dataclass(frozen=True)
 class Prefix:
     """What the names of a list, or of a stack, begin with, and what is to stand there instead.
 
-    `anywhere`: whatever stands before it, as in `*layers` for `model.layers`, `opt.0.mu.layers` and others.
+    `anywhere`: whatever stands before it, as in `*layers` for `model.layers`, `opt.0.mu.layers` and others. A list
+    whose layers have their number in their names has `{}` there, or the number of the first one, `{1}`.
     """
 
     text: str
@@ -37,6 +41,11 @@ class Prefix:
                 "expected what the names begin with, as in `layers`, `layers=layers.stacked` or `*layers=*stack` (with "
                 f"anything before it, on both sides of the sign); got {written!r}"
             )
+        if any(len(_OPEN.findall(each)) > 1 for each in (text, becomes)) or (not equals and _OPEN.search(text)):
+            raise ScanifyError(
+                "expected the number of layers in one place, `{}`, and another name for the stack, as in "
+                f"`layer_{{}}=layers`; got {written!r}"
+            )
         return Prefix(text[anywhere:], becomes[anywhere:], anywhere)
 
     def split(self, name: str) -> tuple[str, str, str] | None:
@@ -46,6 +55,35 @@ class Prefix:
         if found is None:
             return None
         return found["before"], f"{found['before']}{self.text}", found["rest"]
+
+    def numbered(self, name: str) -> tuple[str, str, int | None, str] | None:
+        """`(what stands before, the prefix with it, the number of the layer, the rest)` of a name that begins so.
+
+        The number is None where the name is of no layer. None for any other name.
+        """
+        opened = _OPEN.search(self.text)
+        if opened is None:
+            split = self.split(name)
+            index = None if split is None else _INDEX.match(split[2])
+            if split is None or index is None:
+                return None if split is None else (split[0], split[1], None, split[2])
+            return split[0], split[1], int(index["plain"] or index["bracketed"]), split[2][index.end() :]
+        head, tail = (re.escape(part) for part in (self.text[: opened.start()], self.text[opened.end() :]))
+        before = f"(?P<before>.*?{_boundary(self.text)})" if self.anywhere else "(?P<before>)"
+        found = re.match(rf"{before}{head}(?P<number>0|[1-9]\d*){tail}(?P<rest>$|[./\[].*)", name, re.DOTALL)
+        if found is None:
+            return None
+        number = int(found["number"]) - int(opened[1] or 0)
+        return found["before"], f"{found['before']}{self.text}", number, found["rest"]
+
+    def layer_named(self, before: str, index: int, rest: str) -> str:
+        """The name of an array of a layer, where this is the prefix of the stack that it comes out of."""
+        opened = _OPEN.search(self.becomes)
+        if opened is None:
+            head = f"{before}{self.becomes}"
+            return f"{head}{_index_text(index, head, rest)}{rest}"
+        number = index + int(opened[1] or 0)
+        return f"{before}{self.becomes[: opened.start()]}{number}{self.becomes[opened.end() :]}{rest}"
 
     def __str__(self) -> str:
         return f"{'*' if self.anywhere else ''}{self.text}"
@@ -85,10 +123,10 @@ def unstack_names(arrays: Sequence[SavedArray], prefix: Prefix) -> list[SavedArr
         raise _none_begins(arrays, prefix)
     apart: dict[str, list[SavedArray]] = {}
     for base, members in groups.items():
-        count = _count(base, [array for array, _, _ in members], [rest for _, _, rest in members])
+        numbered = () if _OPEN.search(prefix.becomes) else [rest for _, _, rest in members]
+        count = _count(base, [array for array, _, _ in members], numbered)
         for array, before, rest in members:
-            head = f"{before}{prefix.becomes}"
-            names = [f"{head}{_index_text(index, head, rest)}{rest}" for index in range(count)]
+            names = [prefix.layer_named(before, index, rest) for index in range(count)]
             apart[array.name] = [layer_of(array, index, name) for index, name in enumerate(names)]
     return _checked([each for array in arrays for each in apart.get(array.name, [array])])
 
@@ -108,6 +146,9 @@ class _List:
         """The stacked arrays, each by the name of the first layer's."""
         numbers = {number for column in self.layers.values() for number in column}
         count = max(numbers) + 1
+        if min(numbers) < 0:
+            early = next(array.name for column in self.layers.values() for at, array in column.items() if at < 0)
+            raise ScanifyError(f"expected the first layer under {self.base!r} to have that number; there is {early!r}")
         without = [number for number in range(count) if number not in numbers]
         if without:
             raise ScanifyError(
@@ -133,16 +174,14 @@ def _lists(arrays: Sequence[SavedArray], prefix: Prefix) -> list[_List]:
     found: dict[str, _List] = {}
     strangers = []
     for array in arrays:
-        split = prefix.split(array.name)
-        if split is None:
+        numbered = prefix.numbered(array.name)
+        if numbered is None:
             continue
-        before, base, rest = split
-        index = _INDEX.match(rest)
-        if index is None:
+        before, base, number, rest = numbered
+        if number is None:
             strangers.append(array.name)
             continue
-        number = int(index["plain"] or index["bracketed"])
-        column = found.setdefault(base, _List(base, before, {})).layers.setdefault(rest[index.end() :], {})
+        column = found.setdefault(base, _List(base, before, {})).layers.setdefault(rest, {})
         if number in column:
             raise ScanifyError(f"two arrays are of layer {number}: {column[number].name!r} and {array.name!r}")
         column[number] = array
@@ -162,7 +201,7 @@ def _lists(arrays: Sequence[SavedArray], prefix: Prefix) -> list[_List]:
 
 
 def _count(base: str, arrays: Sequence[SavedArray], rests: Sequence[str]) -> int:
-    numbered = [array.name for array, rest in zip(arrays, rests, strict=True) if _INDEX.match(rest)]
+    numbered = [array.name for array, rest in zip(arrays, rests, strict=False) if _INDEX.match(rest)]
     if numbered:
         raise ScanifyError(
             f"expected stacked arrays under {base!r}, which have no number; got {_some(map(repr, numbered))}. "
@@ -223,7 +262,8 @@ def _example(name: str, prefix: Prefix) -> str:
 
 def _none_begins(arrays: Sequence[SavedArray], prefix: Prefix) -> ScanifyError:
     names = [array.name for array in arrays]
-    text = rf"(.*{_boundary(prefix.text)}{re.escape(prefix.text)})(?=[./\[]|$)"
+    number = _OPEN.sub(r"\\d+", re.escape(prefix.text).replace(r"\{", "{").replace(r"\}", "}"))
+    text = rf"(.*{_boundary(prefix.text)}{number})(?=[./\[]|$)"
     inner = [re.match(text, name, re.DOTALL) for name in names]
     elsewhere = dict.fromkeys(found[1] for found in inner if found is not None)
     if elsewhere:

@@ -25,14 +25,15 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="PREFIX",
     help="Stack the layers under PREFIX: `layers.3.weight` and its like become `layers.weight`. PREFIX=OTHER gives the "
-    "stack another name, `*PREFIX` takes it wherever it stands. May be given several times.",
+    "stack another name, `*PREFIX` takes it wherever it stands; `*layer_{}=*layers` is for layers with their number in "
+    "their name, as Flax Linen has them. May be given several times.",
 )
 @click.option(
     "--unstack",
     "unstack",
     multiple=True,
     metavar="PREFIX",
-    help="The way back: take the arrays under PREFIX apart along their first axis.",
+    help="The way back: take the arrays under PREFIX apart along their first axis, as `*layers=*layer_{}`.",
 )
 @click.option(
     "--like",
@@ -59,7 +60,8 @@ def command(
 ) -> int:
     """Write the checkpoint OLD as NEW, with stacks in place of lists of layers, or the other way round.
 
-    Formats are safetensors, NumPy archives (.npz), folders of orbax and what equinox.tree_serialise_leaves writes.
+    Formats are safetensors, NumPy archives (.npz), folders of orbax, and what equinox.tree_serialise_leaves and
+    flax.serialization.to_bytes (.msgpack) write.
     Arrays are copied byte for byte, a few at a time, whatever their dtype. Where a part is missing or does not fit,
     nothing is written. All of a training state is converted where it is in the file: `--stack '*layers'` finds the
     moments of an optimiser too.

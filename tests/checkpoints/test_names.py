@@ -43,6 +43,10 @@ def of_names(*names: str) -> list[SavedArray]:
         ("layers.{}", "layers", "layers"),
         ("layers.{}.heads.0.w", "layers", "layers.heads.0.w"),
         ("0.{}.w", "0", "0.w"),
+        ("params.layer_{}.w", "*layer_{}=*layers", "params.layers.w"),
+        ("params/encoder/h_{}/mlp/w", "params/encoder/h_{}=params/encoder/h", "params/encoder/h/mlp/w"),
+        ("params.{}.w", "params.{}=params.layers", "params.layers.w"),
+        ("block{}x.w", "block{}x=blocks", "blocks.w"),
     ],
 )
 def test_manners_of_writing_names(name: str, prefix: str, stacked: str) -> None:
@@ -64,6 +68,21 @@ def test_stacks_within_stacks() -> None:
     made = stack_names(inner, Prefix.parse("l"))
     assert np.array_equal(read(given, made)["l.m.w"], np.array([[[at, to] for to in range(2)] for at in range(3)]))
     back = unstack_names(unstack_names(made, Prefix.parse("l")), Prefix.parse("*m"))
+    assert read(given, back).keys() == given.keys()
+
+
+def test_numbers_in_names_may_begin_with_another() -> None:
+    given = {f"h_{at}.w": np.array([at]) for at in range(1, 4)}
+    made = stack_names(saved(given), Prefix.parse("h_{1}=h"))
+    assert read(given, made)["h.w"][:, 0].tolist() == [1, 2, 3]
+    assert read(given, unstack_names(made, Prefix.parse("h=h_{1}"))).keys() == given.keys()
+
+
+def test_names_with_numbers_within_such() -> None:
+    given = {f"a_{at}.b_{to}.w": np.array([at, to]) for at in range(3) for to in range(2)}
+    made = stack_names(stack_names(saved(given), Prefix.parse("*b_{}=*b")), Prefix.parse("a_{}=a"))
+    assert np.array_equal(read(given, made)["a.b.w"], np.array([[[at, to] for to in range(2)] for at in range(3)]))
+    back = unstack_names(unstack_names(made, Prefix.parse("a=a_{}")), Prefix.parse("*b=*b_{}"))
     assert read(given, back).keys() == given.keys()
 
 
@@ -90,6 +109,11 @@ def test_a_layer_of_an_array_that_is_empty() -> None:
         (["layers2.0.w"], "layers", "no name begins with 'layers'; they begin with 'layers2'"),
         (["l.0.w", "l[0].w"], "l", "two arrays are of layer 0"),
         (["l.0.w", "s.w"], "l=s", "two arrays would have the name 's.w'"),
+        (["l_0.w", "l_2.w"], "l_{}=l", "there is no array of layer 1"),
+        (["l_0.w", "l_1.w", "l_1.b"], "l_{}=l", "1 are missing: .*l_"),
+        (["l_0.w", "l_1.w"], "l_{1}=l", "expected the first layer .* there is 'l_0.w'"),
+        (["m.l_0.w", "m.l_1.w"], "l_{}=l", r"no name begins with 'l_{}'; there is 'm.l_0', .* `\*l_{}` means"),
+        (["xl_0.w", "l_01.w"], "l_{}=l", "no name begins with 'l_{}'"),
     ],
 )
 def test_what_is_not_stacked(names: list[str], prefix: str, message: str) -> None:
@@ -123,4 +147,10 @@ def test_what_is_not_taken_apart(arrays: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize("text", ["", "*", "=b", "a=", "*a=b", "a=*b"])
 def test_prefixes_that_mean_nothing(text: str) -> None:
     with pytest.raises(ScanifyError, match="expected what the names begin with"):
+        Prefix.parse(text)
+
+
+@pytest.mark.parametrize("text", ["l_{}", "l_{}_{}=l", "l=l_{}{1}"])
+def test_numbers_of_layers_stand_in_one_place(text: str) -> None:
+    with pytest.raises(ScanifyError, match="expected the number of layers in one place"):
         Prefix.parse(text)

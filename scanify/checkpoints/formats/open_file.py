@@ -4,16 +4,30 @@ from pathlib import Path
 from typing import Any
 
 from scanify.checkpoints.formats.equinox import EquinoxFile, write_equinox
+from scanify.checkpoints.formats.msgpack import MsgpackFile, is_msgpack
+from scanify.checkpoints.formats.msgpack_write import write_msgpack
 from scanify.checkpoints.formats.npy import MAGIC
 from scanify.checkpoints.formats.npz import NpzFile, write_npz
 from scanify.checkpoints.formats.orbax import METADATA, OrbaxFolder, is_orbax, write_orbax
 from scanify.checkpoints.formats.safetensors import SafetensorsFile, write_safetensors
 from scanify.errors import ScanifyError
 
-EQUINOX, NPZ, ORBAX, SAFETENSORS = "Equinox", "npz", "orbax", "safetensors"
-_SUFFIXES = {".safetensors": SAFETENSORS, ".npz": NPZ, ".eqx": EQUINOX}
-_OPEN: dict[str, Any] = {EQUINOX: EquinoxFile.of, NPZ: NpzFile, ORBAX: OrbaxFolder, SAFETENSORS: SafetensorsFile}
-WRITE: dict[str, Any] = {EQUINOX: write_equinox, NPZ: write_npz, ORBAX: write_orbax, SAFETENSORS: write_safetensors}
+EQUINOX, FLAX, NPZ, ORBAX, SAFETENSORS = "Equinox", "flax", "npz", "orbax", "safetensors"
+_SUFFIXES = {".safetensors": SAFETENSORS, ".npz": NPZ, ".eqx": EQUINOX, ".msgpack": FLAX}
+_OPEN: dict[str, Any] = {
+    EQUINOX: EquinoxFile.of,
+    FLAX: MsgpackFile,
+    NPZ: NpzFile,
+    ORBAX: OrbaxFolder,
+    SAFETENSORS: SafetensorsFile,
+}
+WRITE: dict[str, Any] = {
+    EQUINOX: write_equinox,
+    FLAX: write_msgpack,
+    NPZ: write_npz,
+    ORBAX: write_orbax,
+    SAFETENSORS: write_safetensors,
+}
 _LOOKED_AT = 1 << 16
 
 
@@ -34,9 +48,11 @@ def format_of(path: Path) -> str:
         return SAFETENSORS
     if MAGIC in begin:
         return EQUINOX
+    if is_msgpack(begin):
+        return FLAX
     raise ScanifyError(
         f"{path}: is neither a safetensors file (.safetensors), nor a NumPy archive (.npz), nor a file of "
-        "`equinox.tree_serialise_leaves` (.eqx)"
+        "`equinox.tree_serialise_leaves` (.eqx) or `flax.serialization.to_bytes` (.msgpack)"
     )
 
 
