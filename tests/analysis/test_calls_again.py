@@ -302,3 +302,62 @@ def test_layers_branch_on_what_differs_in_the_second_list_too():
     # The layers of the second list differ in another loop than those of the first.
     first, second = decide(PAIR % ("x if self.index % 2 else self.weight @ x", "layer(x)"))
     assert (first.kind, second.kind) == (Kind.GROUP, Kind.GROUP)
+
+
+EXPERTS = """\
+import equinox as eqx
+import jax
+import jax.random as jr
+
+
+def linear(width, *, key):
+    return eqx.nn.Linear(width, width, key=key)
+
+
+class Expert(eqx.Module):
+    up: eqx.nn.Linear
+
+    def __init__(self, width, *, key):
+        self.up = linear(width, key=key)
+
+    def __call__(self, x):
+        return self.up(x)
+
+
+class Block(eqx.Module):
+    experts: Expert
+
+    def __init__(self, experts):
+        self.experts = experts
+
+    def __call__(self, x):
+        return x + eqx.filter_vmap(lambda expert: expert(x))(self.experts).sum(0)
+
+
+def blocks(width, depth, *, key):
+    make = lambda k: Expert(width, key=k)
+%s
+
+
+def run(width, depth, x, *, key):
+    one, other = blocks(width, depth, key=key), blocks(width, depth, key=key)
+    for layer in one:
+        x = layer(x)
+    for layer in other:
+        x = layer(x)
+    return x
+"""
+
+
+def test_experts_that_vmap_stacks_are_made_anew_in_the_second_list_too():
+    made = "    return [Block(eqx.filter_vmap(make)(jr.split(k, 4))) for k in jr.split(key, depth)]"
+    assert all(isinstance(found, Plan) for found in decide(EXPERTS % made))
+
+
+def test_experts_that_vmap_stacks_before_the_layers_are_shared():
+    made = """\
+    experts = eqx.filter_vmap(make)(jr.split(key, 4))
+    return [Block(experts) for _ in range(depth)]"""
+    for found in decide(EXPERTS % made):
+        assert found.rule == "SCN204"
+        assert "the same `Expert` in `experts`" in found.reason

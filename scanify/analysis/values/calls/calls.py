@@ -132,7 +132,7 @@ def stacked(value: Value, arguments: Sequence[Value]) -> Value:
     if isinstance(value, Array) and value.size is not None and not mapped:
         return replace(value, size=None)
     if isinstance(value, Instance):
-        return Instance(value.cls, value.fields, False, value.whole, value.marks, "stacked", value.node)
+        return replace(value, exact=False, origin="stacked", taken=None)
     return value
 
 
