@@ -412,3 +412,64 @@ def test_what_makers_of_any_class_make_may_be_of_any_class(makers):
     assert isinstance(
         only(net("self.layers = [maker.make(key) for maker in makers]", f"key, makers: {makers}", one)), Plan
     )
+
+
+STEPS = """\
+class Attention(eqx.Module):
+    linear: eqx.nn.Linear
+
+    def __init__(self, d, key):
+        self.linear = eqx.nn.Linear(d, d, key=key)
+
+    def __call__(self, x):
+        return jax.nn.softmax(self.linear(x))
+
+
+class Unit(eqx.Module):
+    def __call__(self, x):
+        return x / jnp.linalg.norm(x)
+
+
+"""
+
+
+def steps(head: str, test: str, other: str) -> str:
+    init = f"""\
+layers = []
+for {head}:
+    if {test}:
+        layers.append(Attention(d, key))
+    else:
+        layers.append({other})
+self.layers = layers"""
+    return net(init, parameters="d, n, steps, key", classes=STEPS)
+
+
+@pytest.mark.parametrize(
+    ("head", "test"),
+    [
+        pytest.param("step in steps", "step.kind == 'attention'", id="by a field of the step"),
+        pytest.param("i, step in enumerate(steps)", "step == 'attention'", id="by the step, counted"),
+        pytest.param("step, width in zip(steps, n)", "step", id="by one of two"),
+    ],
+)
+def test_steps_that_a_list_picks_share_no_body_where_some_have_no_parameters(head, test):
+    found = only(steps(head, test, "Unit()"))
+    assert isinstance(found, Refusal)
+    assert found.rule == "SCN202"
+    assert "`step` picks the class of each layer, and a `Unit`, which has no parameters" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("head", "test", "other"),
+    [
+        pytest.param("step in steps", "step == 'attention'", "Block(d, key)", id="layers of two classes"),
+        pytest.param("i in range(n)", "i % 2", "Unit()", id="by the number of the layer"),
+        pytest.param("i, step in enumerate(steps)", "i % 2", "Unit()", id="by the number beside the step"),
+        pytest.param("step in steps", "n > 3", "Unit()", id="the same for all"),
+    ],
+)
+def test_layers_that_may_follow_one_another_are_grouped(head, test, other):
+    found = only(steps(head, test, other))
+    assert isinstance(found, Plan)
+    assert found.kind is Kind.GROUP

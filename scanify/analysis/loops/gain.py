@@ -1,8 +1,13 @@
 """Whether a scan over some layers would save anything: whether three of them are shown or likely to share a body."""
 
+import ast
 from collections.abc import Iterator, Mapping, Sequence
 
+from scanify.analysis.flow.names import target_names
 from scanify.analysis.loops.layer_list import FEW, Reason
+from scanify.analysis.lower.nodes import mentions
+from scanify.analysis.lower.scope import ancestors
+from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import Function, Instance, Library, Listed, OneOf, Partial, Unknown, Value, options
 from scanify.analysis.values.heap import Group
 from scanify.analysis.values.interpreter import Interpreter
@@ -22,6 +27,9 @@ def no_gain(groups: Sequence[Group], differences: Differences) -> Reason | None:
     repeated = [group for group in groups if group.repeated]
     if not repeated or _follow(groups):
         return None
+    picked = _picked(repeated)
+    if picked is not None:
+        return picked
     found = {id(group): difference for group, difference in differences}
     reasons = [_against(group, groups, found) for group in repeated]
     return None if any(reason is None for reason in reasons) else reasons[0]
@@ -99,6 +107,44 @@ def _alike(mine: Value, theirs: Value) -> bool:
         made_apart = mine.name.endswith(".Sequential") and mine.node is not theirs.node
         return same_class(mine, theirs) and not made_apart
     return isinstance(mine, Unknown) and isinstance(theirs, Unknown)
+
+
+def _picked(groups: Sequence[Group]) -> Reason | None:
+    """Why steps share no body that a list of settings picks: some are layers, others have nothing to stack.
+
+    `for step in steps: layers.append(Dense(step.width) if step.dense else Normalize())`, written as branches. Layers
+    that all have parameters may well follow one another: attention among recurrent layers.
+    """
+    empty = next((group for group in groups if _is_empty(group.element)), None)
+    item = _picked_by(empty) if empty is not None else None
+    if empty is None or item is None:
+        return None
+    others = (each for each in groups if each.loops == empty.loops and not _is_empty(each.element))
+    other = next((each for each in others if _picked_by(each) == item), None)
+    if other is None:
+        return None
+    place = empty.module.place(empty.node)
+    text = f"`{item}` picks the class of each layer, and a {_name(empty.element)}, which has no parameters, may follow"
+    return "SCN202", f"{text} each {_name(other.element)} ({place.named}): nothing shows that three share a body", place
+
+
+def _is_empty(value: Value) -> bool:
+    """Whether a module has no fields at all."""
+    return isinstance(value, Instance) and value.exact and not isinstance(value.cls, Library) and not value.fields
+
+
+def _picked_by(group: Group) -> str | None:
+    """The element of a list, no number, by which a branch of the loop that adds layers decides whether to add these."""
+    tests: list[ast.expr] = []
+    for around in ancestors(group.module, group.node):
+        if isinstance(around, ast.If):
+            tests.append(around.test)
+        if isinstance(around, ast.For):
+            names = target_names(around.target)
+            call = dotted(around.iter.func) if isinstance(around.iter, ast.Call) else None
+            elements = () if call == "range" else names[1:] if call == "enumerate" else names
+            return next((name for name in elements if mentions(name, *tests)), None)
+    return None
 
 
 def _name(value: Value) -> str:
