@@ -14,6 +14,7 @@ import pytest
 
 from scanify.errors import ScanifyError
 from scanify.verify.compare.compare import compare_case
+from scanify.verify.linen.streams import Use, check_one_to_one
 from scanify.verify.verdict import CaseResult, Status
 from tests.verify.linen_models import DEEP_LOOP, DEEP_SCAN, LOOP, SCAN
 
@@ -81,6 +82,94 @@ def test_under_remat() -> None:
     assert scan != SCAN and proved(compared(LOOP, scan))
     both = [text.replace("Block(name", "nn.remat(Block, static_argnums=(3,))(name") for text in (LOOP, SCAN)]
     assert proved(compared(*both))
+
+
+INSIDE = """
+import flax.linen as nn
+import jax
+
+
+class Cell(nn.Module):
+    @nn.compact
+    def __call__(self, c, x):
+        c = nn.Dropout(0.5, deterministic=False)(nn.Dense(8)(c) + x)
+        return c, c
+
+
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        drop = nn.Dropout(0.5, deterministic=False)
+        if CELLS:
+            split = {"params": False, "dropout": True}
+            _, x = nn.scan(Cell, variable_broadcast="params", split_rngs=split)()(x[0], x)
+        return drop(x) + drop(nn.Dense(8)(x)) * jax.random.uniform(self.make_rng("dropout"))
+
+
+Mapped = nn.vmap(Block, variable_axes={"params": 0}, split_rngs={"params": True, "dropout": True})
+
+
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x, train=True):
+        APPLIED
+        return x
+"""
+IN_TURN = 'for i in range(4): x = Block(name=f"h_{i}")(x)'
+LIFTED = """lifted = nn.scan(lambda h, x, _: (h(x), None), variable_axes={True: 0}, split_rngs={True: True}, length=4)
+        x, _ = lifted(Block(name="h"), x, None)"""
+
+
+def inside(applied: str, block: str = "Block", cells: bool = False) -> str:
+    return INSIDE.replace("APPLIED", applied.replace("Block", block)).replace("CELLS", str(cells))
+
+
+@pytest.mark.parametrize("block", ["nn.jit(Block)", "Mapped"])
+def test_modules_under_another_transformation(block: str) -> None:
+    assert proved(compared(inside(IN_TURN, block), inside(LIFTED, block)))
+
+
+def test_layers_that_scan_themselves() -> None:
+    assert proved(compared(inside(IN_TURN, cells=True), inside(LIFTED, cells=True)))
+
+
+def test_a_scan_of_scans_over_one_loop() -> None:
+    result = compared(inside(IN_TURN), inside('x = nn.remat_scan(Block, lengths=(2, 2))(name="h")(x)'))
+    assert proved(result) and "h is h_0..h_3" in result.notes[0]
+
+
+def test_a_stream_that_is_used_once_more_is_not_the_same() -> None:
+    more = inside(LIFTED).replace("drop = ", 'again = self.make_rng("dropout")\n        drop = ')
+    same = more.replace('jax.random.uniform(self.make_rng("dropout"))', "jax.random.uniform(again)")
+    twice = inside(IN_TURN).replace("drop(x) +", 'drop(x) * jax.random.uniform(self.make_rng("dropout")) +')
+    (policy,) = compared(twice, same.replace("drop(x) +", "drop(x) * jax.random.uniform(again) +")).policies
+    assert policy.outputs.status is Status.FAILED
+
+
+class TestRenaming:
+    """Two streams must not become one, nor one two: then nothing is shown."""
+
+    def uses(self, *streams: tuple[Any, Any]) -> Any:
+        return [Use("dropout", (), 1, (), before, after) for before, after in streams]
+
+    def test_one_to_one(self) -> None:
+        check_one_to_one(self.uses((("a_0", 1), ("a", 1)), (("a_0", 2), ("a", 2)), (("a_0", 1), ("a", 1))))
+
+    def test_two_become_one(self) -> None:
+        with pytest.raises(ScanifyError, match=r"stream a_1/1 of the loop would be a/1 in the scan"):
+            check_one_to_one(self.uses((("a_0", 1), ("a", 1)), (("a_1", 1), ("a", 1))))
+
+    def test_one_becomes_two(self) -> None:
+        with pytest.raises(ScanifyError, match="no renaming"):
+            check_one_to_one(self.uses((("a_0", 1), ("a", 1)), (("a_0", 1), ("b", 1))))
+
+    def test_paths_that_are_one_to_linen_are_one(self) -> None:
+        """Linen hashes the names of a path one behind another: (a, bc) and (ab, c) are one stream."""
+        with pytest.raises(ScanifyError, match="no renaming"):
+            check_one_to_one(self.uses((("a", "bc"), ("x", "bc")), (("ab", "c"), ("ab", "c"))))
+
+    def test_layers_have_streams_of_their_own(self) -> None:
+        check_one_to_one([Use("dropout", (), 1, (row,), (f"a_{row}", 1), ("a", 1)) for row in range(3)])
 
 
 WRONG = {

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from scanify.errors import ScanifyError
 from scanify.verify.linen.renaming import Renaming, entries, gathered, nested
 from scanify.verify.linen.streams import Streams, Use, renamed
+from scanify.verify.programs.apart import traced_apart
 
 # What `apply` and `init` are given beside the arguments of the call, and what is not the call's.
 _OWN = ("method", "mutable")
@@ -95,11 +96,14 @@ def with_variables(returned: Any, streams: Streams) -> Any:
 def initial(fixed: _Fixed, args: Any, kwargs: Mapping[str, Any]) -> tuple[Any, list[Use]]:
     """The variables that `init` gives for a call, and the random streams that it uses."""
     given_args, given_kwargs = jax.tree.map(_concrete, (args, dict(kwargs)))
-    rngs = given_kwargs.pop("rngs", None) or {}
-    if not isinstance(rngs, Mapping):
+    rngs = given_kwargs.pop("rngs", None)
+    if rngs is None:
+        rngs = {}
+    elif not isinstance(rngs, Mapping):
         rngs = {"params": rngs}
     given = {} if fixed.method is None else {"method": fixed.method}
-    with renamed(fixed.streams.renaming, dict(fixed.streams.init)) as uses:
+    # A module that is jitted is traced once for all of its calls.
+    with traced_apart(f"init {fixed.streams!r}"), renamed(fixed.streams.renaming, dict(fixed.streams.init)) as uses:
         made = fixed.module.init({"params": jax.random.key(0), **rngs}, *given_args, **given, **given_kwargs)
     return _thawed(made), uses
 

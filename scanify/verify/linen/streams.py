@@ -41,7 +41,8 @@ class Streams:
 @dataclass(frozen=True)
 class Use:
     """One use of a stream: `stream` is its name (dropout), `module` and `count` say which in the scan, `rows` in which
-    layers. `before` and `after` are what is folded into the key, without and with the renaming.
+    layers. `before` and `after` are what is folded into a key, without and with the renaming; `roots` are the modules
+    that made this key, () for the key of the call.
     """
 
     stream: str
@@ -50,24 +51,7 @@ class Use:
     rows: tuple[int, ...]
     before: tuple[Any, ...]
     after: tuple[Any, ...]
-
-
-class _Suffix(tuple[Any, ...]):
-    """What is folded into a key, after the renaming; and before it."""
-
-    before: tuple[Any, ...]
-    stream: str
-    module: Path
-    rows: tuple[int, ...]
-
-    @staticmethod
-    def of(after: tuple[Any, ...], before: tuple[Any, ...], stream: str, module: Path, rows: tuple[int, ...]) -> Any:
-        made = _Suffix(after)
-        made.before, made.stream, made.module, made.rows = before, stream, module, rows
-        return made
-
-    def __add__(self, more: Any) -> Any:
-        return _Suffix.of((*self, *more), (*self.before, *more), self.stream, self.module, self.rows)
+    roots: tuple[Path, Path] = ((), ())
 
 
 @contextmanager
@@ -77,32 +61,48 @@ def renamed(renaming: Renaming, ahead: Counts) -> Iterator[list[Use]]:
     Raises ScanifyError where this Flax makes its keys otherwise, or two streams would become one, or one two.
     """
     scope, lazy = _hooks()
-    push, as_key = scope.push, lazy.as_jax_rng
+    push, make, as_key = scope.push, scope.make_rng, lazy.as_jax_rng
     uses: list[Use] = []
-    split = _Splits(renaming)
+    asked: list[tuple[Any, str]] = []
+    split = _Splits()
 
     def pushed(self: Any, *args: Any, **kwargs: Any) -> Any:
         made = push(self, *args, **kwargs)
         step = renaming.step(tuple(made.path))
-        made.rngs = {name: split.below(rng, name, made, step, lazy) for name, rng in self.rngs.items()}
+        made.rngs = {
+            name: lazy(split.row(rng.rng, step, made), (*rng.suffix, step.name)) for name, rng in self.rngs.items()
+        }
         return made
 
-    def key(self: Any) -> Any:
-        suffix = self.suffix
-        if not isinstance(suffix, _Suffix) or not isinstance(suffix[-1], int):
-            uses.append(Use("", (), 0, (), tuple(suffix), tuple(suffix)))
-            return as_key(self)
-        count = suffix[-1] + (ahead.get((suffix.stream, suffix.module), 0) if suffix.rows else 0)
-        after = (*suffix[:-1], count)
-        uses.append(Use(suffix.stream, suffix.module, suffix[-1], suffix.rows, suffix.before, after))
-        return as_key(lazy(self.rng, after))
+    def drawn(self: Any, name: str = "params") -> Any:
+        asked.append((self, name if self.has_rng(name) else "params"))
+        try:
+            return make(self, name)
+        finally:
+            asked.pop()
 
-    scope.push, lazy.as_jax_rng = pushed, key
+    def key(self: Any) -> Any:
+        use = _use(renaming, ahead, *asked[-1], self.suffix)
+        uses.append(use)
+        return as_key(lazy(self.rng, use.after))
+
+    scope.push, scope.make_rng, lazy.as_jax_rng = pushed, drawn, key
     try:
         yield uses
     finally:
-        scope.push, lazy.as_jax_rng = push, as_key
-    _check_one_to_one(uses)
+        scope.push, scope.make_rng, lazy.as_jax_rng = push, make, as_key
+    check_one_to_one(uses)
+
+
+def _use(renaming: Renaming, ahead: Counts, scope: Any, stream: str, suffix: tuple[Any, ...]) -> Use:
+    """The use of a stream in a scope; `suffix` is what Linen would fold into the key, with names after the renaming."""
+    path, count = tuple(scope.path), suffix[-1]
+    at = len(path) + 1 - len(suffix)  # the keys of a module that is jitted are made anew
+    steps = renaming.steps(path)
+    module = tuple(step.name for step in steps)
+    rows = tuple(step.index for step in steps if step.lead)
+    after = (*suffix[:-1], count + (ahead.get((stream, module), 0) if rows else 0))
+    return Use(stream, module, count, rows, (*path[at:], count), after, (path[:at], module[:at]))
 
 
 def _hooks() -> tuple[Any, Any]:
@@ -110,7 +110,7 @@ def _hooks() -> tuple[Any, Any]:
     module = importlib.import_module("flax.core.scope")
     scope, lazy = getattr(module, "Scope", None), getattr(module, "LazyRng", None)
     known = {"rng", "suffix"} <= set(getattr(lazy, "__dataclass_fields__", ()))
-    if not known or not hasattr(scope, "push") or not hasattr(lazy, "as_jax_rng"):
+    if not (known and hasattr(scope, "push") and hasattr(scope, "make_rng") and hasattr(lazy, "as_jax_rng")):
         version = getattr(importlib.import_module("flax"), "__version__", "?")
         raise ScanifyError(
             "expected the random streams of Flax to be made by flax.core.scope.Scope.push and LazyRng, as in 0.12; "
@@ -122,22 +122,15 @@ def _hooks() -> tuple[Any, Any]:
 class _Splits:
     """Keys that are split for the layers of a family: each key once in each trace."""
 
-    def __init__(self, renaming: Renaming) -> None:
-        self.renaming = renaming
+    def __init__(self) -> None:
         self.known: dict[Any, tuple[Any, Any]] = {}
 
-    def below(self, rng: Any, name: str, scope: Any, step: Step, lazy: Any) -> Any:
-        """The stream of a module from that of the one around it."""
-        old = rng.suffix
-        before, rows = (old.before, old.rows) if isinstance(old, _Suffix) else (tuple(old), ())
-        key = rng.rng
-        at = [int(i) for i in np.unravel_index(step.index, step.lead)] if step.lead else []
+    def row(self, key: Any, step: Step, scope: Any) -> Any:
+        """The key that a layer gets; that of another module is the one that it is in."""
+        at = np.unravel_index(step.index, step.lead) if step.lead else ()
         for size, index in zip(step.lead, at, strict=True):
-            key = self.split(key, size, scope)[index]
-        path = scope.path
-        module = tuple(each.name for each in self.renaming.steps(tuple(path)))
-        suffix = _Suffix.of((*old, step.name), (*before, path[-1]), name, module, (*rows, *at))
-        return lazy(key, suffix)
+            key = self.split(key, size, scope)[int(index)]
+        return key
 
     def split(self, key: Any, size: int, scope: Any) -> Any:
         where = id(key), size, id(scope.trace_level)
@@ -147,15 +140,16 @@ class _Splits:
         return self.known[where][1]
 
 
-def _check_one_to_one(uses: list[Use]) -> None:
+def check_one_to_one(uses: list[Use]) -> None:
     """Raises ScanifyError where two streams that the call uses have become one, or one has become two.
 
-    Streams are told by what is folded into a key at last, a hash: two paths may have the same.
+    Streams are told by their names and by what is folded into a key at last, a hash: two paths may have the same.
     """
-    old: dict[bytes, tuple[tuple[int, ...], bytes]] = {}
-    new: dict[tuple[tuple[int, ...], bytes], bytes] = {}
+    old: dict[Any, Any] = {}
+    new: dict[Any, Any] = {}
     for use in uses:
-        before, after = _folded(use.before), (use.rows, _folded(use.after))
+        before = use.stream, use.roots[0], _folded(use.before)
+        after = use.stream, use.roots[1], use.rows, _folded(use.after)
         if old.setdefault(before, after) != after or new.setdefault(after, before) != before:
             raise ScanifyError(
                 f"the random stream {_text(use.before)} of the loop would be {_text(use.after)} in the scan, which is "
