@@ -62,3 +62,23 @@ def test_elements_that_differ_fail_their_case(decoder: Tool) -> None:
     assert done.code == Exit.VERIFICATION
     assert "shape, dtype and weak_type" in " ".join(done.err.split())
     assert decoder.files()["decoder.py"].decode() == DECODER.text
+
+
+TWO = """\
+import jax.numpy as jnp
+
+
+def forward(params, x, y):
+    for p in params["blocks"]:
+        x = x + jnp.tanh(x @ p["up"])
+    for p in params["others"]:
+        y = y + jnp.tanh(y @ p["up"])
+    return x, y
+"""
+
+
+def test_each_of_two_loops_in_one_function_is_reported(tool: Tool) -> None:
+    tool.write("pyproject.toml", '[tool.scanify]\ntarget = "lax"\n')
+    tool.write("two.py", TWO)
+    done = tool("check", "two.py", "--format", "concise")
+    assert ["two.py:5" in done.out, "two.py:7" in done.out] == [True, True]

@@ -45,10 +45,12 @@ def facts_over_parameters(
         return []
     run = Interpreter(index)
     explorer = Explorer(run)
-    for loop, _, _ in found:
-        code = explorer.function_at(loop.module, loop.place.span.line)
+    codes = [explorer.function_at(loop.module, loop.place.span.line) for loop, _, _ in found]
+    for (loop, _, _), code in zip(found, codes, strict=True):
         explorer.probe([loop.node], code.node if code is not None else None)
         run.probed |= {scope.node for scope in loop.scope.chain() if scope.is_function}
+    # A function is run once: with the probes of all its loops, or those behind the first are never seen.
+    for code in codes:
         if code is not None:
             explorer.run_code(code)
     facts = ((fact_of(run, explorer, loop, _layers(walk)), use) for loop, walk, use in found)
