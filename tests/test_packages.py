@@ -11,9 +11,12 @@ import jax.numpy as jnp
 import pytest
 
 from scanify.verify.verdict import CaseResult, PolicyResult, Status, Verdict
+from tests.packages.all_models import ALL_MODELS
 from tests.packages.by_hand import compare_by_hand
 from tests.packages.models import MODELS, Model
-from tests.packages.row import ARRAY_STACKED, BLOCK_SEQ, Row, share
+from tests.packages.nnx_models import NNX_MODELS
+from tests.packages.plain_models import PLAIN_MODELS
+from tests.packages.row import ARRAY_STACKED, BLOCK_SEQ, REFUSED, Row, share
 from tests.packages.tables import as_json, markdown, summary, text
 
 MODEL = Model("own", "our own", "own", "1.0", "tests/test_packages.py", 1)
@@ -102,7 +105,22 @@ def test_every_form_of_the_table_says_the_reasons_once() -> None:
     assert document["rows"][1]["reasons"] == ["gone"]
 
 
-def test_every_model_has_a_case_and_every_case_a_model() -> None:
-    cases = {path.stem for path in (Path(__file__).parent / "packages" / "cases").glob("*.py")} - {"__init__"}
-    assert cases == {each.name for each in MODELS}
-    assert all("==" in need for each in MODELS for need in each.needs)
+def test_a_loop_that_is_left_has_a_row_and_no_verdict() -> None:
+    rows = [*ROWS, Row("left==1.0", "left", REFUSED, notes=("SCN208 asks for the number",))]
+    assert share(rows) == share(ROWS)
+    assert "| left==1.0 | left | left a loop |  |  | refused |" in markdown(rows, ())
+    assert "    SCN208 asks for the number\n" in text(rows, ())
+
+
+@pytest.mark.parametrize(
+    "folder, models", [("cases", MODELS), ("nnx_cases", NNX_MODELS), ("plain_cases", PLAIN_MODELS)]
+)
+def test_every_model_has_a_case_and_every_case_a_model(folder: str, models: tuple[Model, ...]) -> None:
+    cases = {path.stem for path in (Path(__file__).parent / "packages" / folder).glob("*.py")} - {"__init__"}
+    assert cases == {each.name for each in models}
+    assert {each.cases for each in models} == {f"tests.packages.{folder}.{name}" for name in cases}
+
+
+def test_models_have_names_of_their_own_and_what_they_need_at_one_version() -> None:
+    assert len({each.name for each in ALL_MODELS}) == len(ALL_MODELS)
+    assert all("==" in need for each in ALL_MODELS for need in each.needs)

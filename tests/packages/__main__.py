@@ -15,8 +15,9 @@ from pathlib import Path
 from scanify.verify.children.codec import from_json
 from scanify.verify.run import versions
 from scanify.verify.verdict import Status
+from tests.packages.all_models import ALL_MODELS
 from tests.packages.install import NotInstalled, install, needed, source
-from tests.packages.models import MODELS, Model
+from tests.packages.models import Model
 from tests.packages.row import Row, share
 from tests.packages.tables import as_json, markdown, text
 
@@ -27,7 +28,7 @@ LEAST = 0.9
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.packages", description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"which models: {', '.join(each.name for each in MODELS)}")
+    parser.add_argument("names", nargs="*", help=f"which models: {', '.join(each.name for each in ALL_MODELS)}")
     parser.add_argument("--fixtures", action="store_true", help="the models of fixtures/ instead")
     parser.add_argument("--by-hand", action="store_true", help="stack by hand even where the loop is rewritten")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "packages")
@@ -70,7 +71,7 @@ def _found(given: argparse.Namespace, out: Path) -> Iterator[list[Row]]:
 
         yield from ([row] for row in fixture_rows(given.names))
         return
-    for model in MODELS:
+    for model in ALL_MODELS:
         if not given.names or model.name in given.names:
             yield package_rows(model, out, by_hand=given.by_hand)
 
@@ -78,9 +79,9 @@ def _found(given: argparse.Namespace, out: Path) -> Iterator[list[Row]]:
 def main() -> None:
     given = arguments()
     out = given.out.resolve()
-    unknown = sorted(set(given.names) - {each.name for each in MODELS})
+    unknown = sorted(set(given.names) - {each.name for each in ALL_MODELS})
     if unknown and not given.fixtures:
-        sys.exit(f"no model is called {unknown[0]}; there are {', '.join(each.name for each in MODELS)}")
+        sys.exit(f"no model is called {unknown[0]}; there are {', '.join(each.name for each in ALL_MODELS)}")
     rows: list[Row] = []
     name = "fixtures" if given.fixtures else "packages"
     out.mkdir(parents=True, exist_ok=True)

@@ -32,7 +32,7 @@ class Stacks:
 
 def compare_by_hand(model: Model, source: Path, case: ModuleType | None = None) -> list[Row]:
     """One row with `ArrayStacked`, where it takes the layers, and one with `BlockSeq`."""
-    case = case or importlib.import_module(f"tests.packages.cases.{model.name}")
+    case = case or importlib.import_module(model.cases)
     module = importlib.import_module(model.module)
     rows: list[Row] = []
     notes: tuple[str, ...] = ()

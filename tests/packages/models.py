@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+CASES = {"scanify": "cases", "nnx": "nnx_cases", "lax": "plain_cases"}
+"""The folder with the cases of each target."""
+
 
 @dataclass(frozen=True)
 class Model:
@@ -9,7 +12,8 @@ class Model:
 
     `name` is the module of `tests.packages.cases` that builds it. `file` and `line` are where the loop starts, relative
     to the unpacked wheel. `needs` are what importing the package asks for beside jax, equinox and what they need.
-    `python` is the first version that the package runs on.
+    `python` is the first version that the package runs on. `target` is what the loop becomes; the cases of each target are
+    in a folder of their own.
     """
 
     name: str
@@ -20,10 +24,16 @@ class Model:
     line: int
     needs: tuple[str, ...] = ()
     python: tuple[int, int] = (3, 11)
+    target: str = "scanify"
 
     @property
     def requirement(self) -> str:
         return f"{self.package}=={self.version}"
+
+    @property
+    def cases(self) -> str:
+        """The dotted name of the file with the case."""
+        return f"tests.packages.{CASES[self.target]}.{self.name}"
 
     @property
     def module(self) -> str:
@@ -33,6 +43,8 @@ class Model:
 
 BEARTYPE, EINOPS, LOGURU = "beartype==0.23.1", "einops==0.8.2", "loguru==0.7.3"
 OPTAX = ("optax==0.2.8", "absl-py==2.5.1")
+# What `from flax import nnx` imports.
+FLAX = ("flax==0.12.12", "msgpack==1.2.4", "PyYAML==6.0.3", "treescope==0.1.10")
 MATPLOTLIB = (
     "matplotlib==3.11.2",
     "contourpy==1.4.0",
@@ -124,7 +136,3 @@ MODELS = (
     Model("pdequinox_convnet", "ConvNet", "pdequinox", "0.1.2", "pdequinox/arch/_conv_net.py", 112),
     Model("pdequinox_fno", "ClassicFNO", "pdequinox", "0.1.2", "pdequinox/_sequential.py", 113),
 )
-
-
-def model(name: str) -> Model:
-    return next(each for each in MODELS if each.name == name)

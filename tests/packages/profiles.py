@@ -16,8 +16,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.packages.all_models import model
 from tests.packages.install import install, needed, source
-from tests.packages.models import Model, model
+from tests.packages.models import Model
 
 ROOT = Path(__file__).resolve().parents[2]
 # The models, and how many layers are taken away: of E1 three, as each third one is another.
@@ -49,7 +50,7 @@ def profiles(which: Model, files: Path, fewer: int) -> Iterator[Found]:
     from scanify.verify.profile.profiled import profiled_case
 
     module = importlib.import_module(which.module)
-    case = importlib.import_module(f"tests.packages.cases.{which.name}").case
+    case = importlib.import_module(which.cases).case
 
     def profile(build: Callable[[], Any]) -> dict[str, Any]:
         shown = lambda name: name.removeprefix(f"{files}{os.sep}") if name.startswith(str(files)) else None  # noqa: E731

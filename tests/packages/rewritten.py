@@ -12,10 +12,9 @@ from scanify.verify.cases.case import CaseSpec
 from scanify.verify.children.limits import Limits
 from scanify.verify.run import verify
 from scanify.verify.verdict import Status
-from tests.packages.models import Model
+from tests.packages.models import CASES, Model
 from tests.packages.row import REWRITTEN, Row
 
-CASES = Path(__file__).with_name("cases")
 LIMITS = Limits(seconds=1200)
 
 
@@ -23,7 +22,10 @@ def rewrite(model: Model, source: Path, stack: Literal["init", "call"] | None = 
     """What scanify would change in the whole package, unsafe fixes included; why not, where the loop is left alone."""
     try:
         outcome = rewrite_sources(
-            Project.load([source], selection=Selection(source)), stack=stack, accept=lambda plan: True
+            Project.load([source], selection=Selection(source)),
+            stack=stack,
+            accept=lambda plan: True,
+            target=model.target,
         )
     except ScanifyError as error:
         return f"scanify rewrite: {error}"
@@ -52,7 +54,8 @@ def verify_rewrite(model: Model, source: Path, outcome: Outcome) -> Row:
 
 
 def _compared(model: Model, source: Path, outcome: Outcome) -> Row:
-    case = CaseSpec(CASES / f"{model.name}.py", "case", f"{model.name}.py:case")
+    file = Path(__file__).with_name(CASES[model.target]) / f"{model.name}.py"
+    case = CaseSpec(file, "case", f"{model.name}.py:case")
     done = verify(
         outcome.changes,
         [case],

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from scanify.verify.verdict import CaseResult, Status, Verdict
 
 REWRITTEN, ARRAY_STACKED, BLOCK_SEQ = "rewritten", "by hand, ArrayStacked", "by hand, BlockSeq"
+REFUSED = "left a loop"
 
 
 @dataclass(frozen=True)
 class Row:
-    """`how` is one of the three above, or "not run". `layers` says how long the list is.
+    """`how` is one of the four above, or "not run". `layers` says how long the list is.
 
     `notes` say why the layers were not stacked in another way; `result` is None where nothing was compared, for the
     reason in `error`.
@@ -26,7 +27,7 @@ class Row:
 
     @property
     def why(self) -> str | None:
-        """Why nothing was compared; None where it was."""
+        """Why nothing was compared; None where it was, and where there is nothing to compare."""
         return self.error or (self.result.error if self.result else None)
 
     def verdicts(self) -> list[tuple[str, Verdict]]:
@@ -42,6 +43,8 @@ class Row:
     def reasons(self) -> list[str]:
         """What is not PROVED, and what else was found, each reason once with all that it is the reason of."""
         result = self.result
+        if self.how == REFUSED:
+            return []
         if self.why is not None or result is None:
             return [self.why or "nothing was compared"]
         by_reason: dict[str, list[str]] = {}
@@ -55,6 +58,9 @@ class Row:
 
 
 def share(rows: list[Row]) -> tuple[int, int]:
-    """How many verdicts on outputs and gradients are PROVED, of how many; a row without a comparison counts as one."""
-    counts = [row.counts() for row in rows]
+    """How many verdicts on outputs and gradients are PROVED, of how many; a row without a comparison counts as one.
+
+    A loop that scanify leaves alone has no verdict: it is in the table for its reason.
+    """
+    counts = [row.counts() for row in rows if row.how != REFUSED]
     return sum(count[Status.PROVED] for count in counts), sum(count.total() or 1 for count in counts)

@@ -6,13 +6,15 @@ from typing import Any
 
 from scanify.verify.children.codec import to_json
 from scanify.verify.verdict import Status
-from tests.packages.row import Row, share
+from tests.packages.row import REFUSED, Row, share
 
 HEAD = ("package", "model", "how", "layers", "scanned", "verdicts")
 
 
 def verdicts(row: Row) -> str:
-    """`12 PROVED`, or `8 PROVED, 4 TESTED`: of outputs and gradients under each policy."""
+    """`12 PROVED`, or `8 PROVED, 4 TESTED`: of outputs and gradients under each policy; or that the loop was refused."""
+    if row.how == REFUSED:
+        return "refused"
     counts = row.counts()
     return ", ".join(f"{counts[status]} {status.value}" for status in Status if counts[status]) or Status.NOT_RUN.value
 
