@@ -473,3 +473,28 @@ def test_layers_that_may_follow_one_another_are_grouped(head, test, other):
     found = only(steps(head, test, other))
     assert isinstance(found, Plan)
     assert found.kind is Kind.GROUP
+
+
+@pytest.mark.parametrize("width", ["width: int", "width"])
+@pytest.mark.parametrize(
+    "made",
+    [
+        pytest.param("eqx.nn.Linear(dims[i], width, key=key) for i in range(n)", id="by number"),
+        pytest.param("eqx.nn.Linear(a, width, key=key) for a in dims", id="walked"),
+        pytest.param("eqx.nn.Linear(a, b, key=key) for a, b in zip(dims[:-1], dims[1:])", id="in pairs"),
+    ],
+)
+def test_one_width_many_times_behind_another_is_not_listed_by_a_caller(made, width):
+    init = f"dims = [d] + [width] * n\nself.layers = [{made}]"
+    found = only(net(init, parameters=f"d: int, n, {width}, key"))
+    assert isinstance(found, Plan)
+    assert found.kind is Kind.GROUP
+    assert not any("which the caller lists" in obligation for obligation in found.obligations)
+
+
+@pytest.mark.parametrize("listed", ["[d] + sizes", "[d, *sizes]", "sizes"])
+def test_widths_that_a_caller_lists_are_still_an_obligation(listed):
+    init = f"dims = {listed}\nself.layers = [eqx.nn.Linear(a, b, key=key) for a, b in zip(dims[:-1], dims[1:])]"
+    found = only(net(init, parameters="d: int, sizes: list[int], key"))
+    assert isinstance(found, Plan)
+    assert any("which the caller lists" in obligation for obligation in found.obligations)

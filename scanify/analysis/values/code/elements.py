@@ -27,7 +27,16 @@ from scanify.analysis.values.replace import replace
 def is_from_elsewhere(cell: ListCell, group: Group) -> bool:
     """Whether an annotation alone says what some elements are: each of them may be another one."""
     known = isinstance(group.element, Const | Unknown | Instance)
-    return not known and group.count is None and not group.loops and cell.repeats is None
+    built = group.own or is_repeated(
+        group
+    )  # by an expression of the code: `[first] + [width] * depth`, or a part of it
+    return not known and not built and group.count is None and not group.loops and cell.repeats is None
+
+
+def is_repeated(group: Group) -> bool:
+    """Whether elements are one value many times in a list that others are added to or that is cut: `[8] * depth`."""
+    source = group.part.of if group.part is not None else None
+    return isinstance(source, ListCell) and source.repeats is not None and not group.loops
 
 
 def is_apart(run: Interpreter, group: Group) -> bool:

@@ -3,7 +3,14 @@
 import ast
 from dataclasses import dataclass, field
 
-from scanify.analysis.values.code.elements import given_element, is_from_elsewhere, own_marks, row_of, rows_of_numbers
+from scanify.analysis.values.code.elements import (
+    given_element,
+    is_from_elsewhere,
+    is_repeated,
+    own_marks,
+    row_of,
+    rows_of_numbers,
+)
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -195,7 +202,8 @@ def _element(run: Interpreter, env: Env, cell: ListCell, loop: int, node: ast.AS
         how = Vary.LISTED if _of_caller(cell) else Vary.CHOICE  # `[first, *others]`: the place in the list decides
     if how is Vary.OTHER and len(cell.groups) > 1 and _repeats_one(cell):
         how = Vary.CHOICE  # `(activation,) * depth + (last,)`
-    plain = isinstance(first, Const | Number | Text) or (cell.repeats is not None and _repeats_one(cell))
+    repeated = is_repeated(cell.groups[0]) or (cell.repeats is not None and _repeats_one(cell))
+    plain = isinstance(first, Const | Number | Text) or repeated
     same = len(cell.groups) == 1 and not first.marks and plain
     if how is Vary.NUMBER and len(constants) < sum(isinstance(group.element, Const) for group in cell.groups):
         how = Vary.CHOICE if _come_back(cell) else Vary.SHAPE  # some of them repeat
