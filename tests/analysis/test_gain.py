@@ -498,3 +498,17 @@ def test_widths_that_a_caller_lists_are_still_an_obligation(listed):
     found = only(net(init, parameters="d: int, sizes: list[int], key"))
     assert isinstance(found, Plan)
     assert any("which the caller lists" in obligation for obligation in found.obligations)
+
+
+@pytest.mark.parametrize(
+    ("given", "gains"),
+    [
+        pytest.param("() if bare else (Block(8, key=key),)", False, id="one or none"),
+        pytest.param("() if bare else tuple(Block(8, key=k) for k in jr.split(key, n))", True, id="many or none"),
+    ],
+)
+def test_a_tuple_that_holds_one_layer_or_none_is_no_list_of_many(given, gains):
+    text = net("self.layers = tuple(layers)", parameters="layers=()")
+    text += f"\n\ndef build(n, bare, key):\n    layers = {given}\n    return Net(layers)\n\n\ndef wrap(layers):\n    return Net(layers)\n"
+    found = decide(text)
+    assert any(isinstance(one, Plan) for one in found) is gains

@@ -77,7 +77,10 @@ def elements_of(run: Interpreter, env: Env, value: Value, node: ast.AST) -> Spre
                 if value not in options(value)
                 else []
             )
-            groups = [replace(group, conditional=True, count=None) for choice in choices for group in choice.groups]
+            full = [choice.groups for choice in choices if choice.groups]
+            groups = [replace(group, conditional=True, count=None) for each in full for group in each]
+            if len(full) == 1 and len(full[0]) == 1:  # `[layer] if deep else []`: one, or none
+                groups = [replace(full[0][0], conditional=True)]
             whole = bool(choices) and all(choice.whole for choice in choices)
             if not choices:
                 groups = [_hidden_group(run, why, value, node, env)]
