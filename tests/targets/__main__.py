@@ -1,6 +1,6 @@
 """`python -m tests.targets [--write] [--targets lax,haliax]`: what each target makes of each model under each policy.
 
-Prints the tables of docs/targets.md, and writes them there with `--write`. The target haliax needs haliax, nnx needs Flax.
+Prints the tables of docs/targets.md, and writes them there with `--write`. The target haliax needs haliax, nnx and linen need Flax.
 """
 
 import argparse

@@ -33,7 +33,7 @@ def counterparts(framework: str) -> tuple[Counterpart, ...]:
     return tuple(Counterpart(name, (name,), framework=framework) for name in names)
 
 
-FRAMEWORKS = {"nnx": counterparts("nnx")}  # by the name of the target
+FRAMEWORKS = {name: counterparts(name) for name in ("nnx", "linen")}  # by the name of the target
 
 
 def models(target: str) -> tuple[Fixture, ...]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from scanify.analysis.plan import CallStack, Refusal
+from scanify.analysis.plan import CallStack, Framework, Plan, Refusal
 from scanify.pipeline import Outcome, Project, Stack, rewrite_sources
 from scanify.source.discover import Selection
 from scanify.verify.compare.compare import compare_case
@@ -35,7 +35,12 @@ class Row:
 def rewritten(each: Fixture, target: str, remat: str, stack: Stack | None, folder: Path) -> Outcome:
     """What the rewrite would make of a model."""
     project = Project.load([write(each.before, folder)], selection=Selection(folder))
-    return rewrite_sources(project, stack=stack, remat=remat, target=target)
+    return rewrite_sources(project, stack=stack, remat=remat, target=target, accept=_accepted)
+
+
+def _accepted(plan: Plan) -> bool:
+    """Whether a plan is carried out here: where it is safe, and of Flax Linen, where none is and a case is needed."""
+    return plan.safe or plan.framework is Framework.LINEN
 
 
 def refused(each: Fixture, target: str, remat: str, folder: Path) -> Row | None:
@@ -43,7 +48,7 @@ def refused(each: Fixture, target: str, remat: str, folder: Path) -> Row | None:
     (loop,) = rewritten(each, target, remat, None, folder).analysis.loops
     if isinstance(loop, Refusal):
         return Row("", "refused", loop.reason)
-    return None if loop.safe else Row("", "held back", loop.obligations[0])
+    return None if _accepted(loop) else Row("", "held back", loop.obligations[0])
 
 
 def prove(each: Fixture, case: str, target: str, remat: str, stack: Stack | None, folder: Path) -> Row:
@@ -52,9 +57,9 @@ def prove(each: Fixture, case: str, target: str, remat: str, stack: Stack | None
     (loop,) = outcome.analysis.loops
     if isinstance(loop, Refusal):
         return Row("", "refused", loop.reason)
-    if not loop.safe:
+    if not _accepted(loop):
         return Row("", "held back", loop.obligations[0])
-    stacked = "call" if isinstance(loop.stack, CallStack) else "init"
+    stacked = "call" if isinstance(loop.stack, CallStack) and loop.linen is None else "init"
     texts = {path.relative_to(folder / "original").as_posix(): text for path, text in outcome.texts.items()}
     return Row(stacked, *word(compared(each, case, remat, write(texts, folder / "rewritten"), folder / "original")))
 
