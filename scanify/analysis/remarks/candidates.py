@@ -46,7 +46,7 @@ def _lines(module: Module, *, stacks: bool) -> list[int]:
     words = ["scan", "these_names", "ScanCheckpointPolicy"]
     words += [*_STACKS, *_METHODS, "tree_at"] if stacks else []
     words += ["remat", "merge"] if "flax" in text else []
-    words += ["vmap"] if "split(" in text else []
+    words += ["vmap", ":-"] if "split(" in text and "vmap" in text else []
     return lines_of(module, words)
 
 
@@ -88,6 +88,8 @@ def _may_be(index: Index, module: Module, call: ast.Call, aliases: set[str], sta
     last = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", None)
     if stacks and last in _METHODS and isinstance(function, ast.Attribute):
         return True
+    if isinstance(call.func, ast.Name) and _given_a_slice(call):
+        return True  # a function that is mapped, by a name of its own
     if last not in _FUNCTIONS and last not in aliases:
         return False
     if last == "init":
@@ -111,5 +113,8 @@ def _may_be(index: Index, module: Module, call: ast.Call, aliases: set[str], sta
 
 def _of_a_slice(call: ast.Call) -> bool:
     """`vmap(f)(keys[1:-1])`."""
-    slices = (each for each in call.args if isinstance(each, ast.Subscript) and isinstance(each.slice, ast.Slice))
-    return isinstance(call.func, ast.Call) and next(slices, None) is not None
+    return isinstance(call.func, ast.Call) and _given_a_slice(call)
+
+
+def _given_a_slice(call: ast.Call) -> bool:
+    return any(isinstance(each, ast.Subscript) and isinstance(each.slice, ast.Slice) for each in call.args)

@@ -2,29 +2,32 @@
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 
 from scanify.analysis.lower.nodes import names_in, nodes_in
-from scanify.analysis.remarks.scans.forms import LAX
+from scanify.analysis.remarks.scans.forms import LAX, VIAS
 from scanify.analysis.remarks.seen import Seen, argument, names_read
 from scanify.analysis.watchers.stacks import kind_of
 
 _PARAMETERS = re.compile(r"param|weight|layer|block|theta", re.IGNORECASE)
-_VIAS = frozenset({"fold_via", "scan_via"})
+_PRODUCTS = frozenset(f"jax.numpy.{name}" for name in ("dot", "matmul", "einsum", "tensordot", "vdot", "inner"))
 
 
 @dataclass(frozen=True, eq=False)
 class ScanBody:
     """`carry` is the parameter of the carry, `given` that of what the scan takes apart: a layer, or its parameters,
-    with what goes along. `gives` says whether it returns `(carry, y)`."""
+    with what goes along. `gives` says whether it returns `(carry, y)`. `ahead` are the parameters that `partial` has
+    given something already, which is the same in each turn."""
 
     seen: Seen
     node: ast.FunctionDef | ast.Lambda
     carry: str
     given: str
     gives: bool
+    ahead: Mapping[str, ast.expr] = MappingProxyType({})
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
@@ -49,7 +52,7 @@ class ScanBody:
     @property
     def _parameters(self) -> set[str]:
         args = self.node.args
-        return {each.arg for each in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
+        return {each.arg for each in (*args.posonlyargs, *args.args, *args.kwonlyargs)} - set(self.ahead)
 
     def calls_of_layers(self) -> Iterator[ast.Call]:
         """The calls that apply the layer: `layer(x)`, `layer.attn(x)`, `eqx.combine(arrays, static)(x)`, and
@@ -68,6 +71,28 @@ class ScanBody:
                     yield node
             elif isinstance(function, ast.Call) and node.func is function and self.mentions(function, self.layer):
                 yield node
+
+    @cached_property
+    def over_layers(self) -> bool:
+        """Whether each turn applies a layer: it calls one, or multiplies what is carried with what it is given."""
+        return any(self.calls_of_layers()) or any(self._multiplies(each) for each in self.nodes)
+
+    def _multiplies(self, node: ast.AST) -> bool:
+        """`x @ w`, `jnp.dot(x, layer["w"])`: in a scan over steps of time the weights come from around."""
+        match node:
+            case ast.BinOp(left=left, op=ast.MatMult(), right=right):
+                parts = [left, right]
+            case ast.Call(func=function, args=parts) if self.seen.called(function) in _PRODUCTS:
+                pass
+            case _:
+                return False
+        given = [each for each in parts if self.mentions(each, self.layer) and not self.mentions(each, self._carried)]
+        return bool(given) and any(self.mentions(each, self._carried) for each in parts)
+
+    @cached_property
+    def _carried(self) -> frozenset[str]:
+        """The names of the carry, and of what is made of it."""
+        return _made_of(self.nodes, {self.carry})
 
     def mentions(self, node: ast.AST, names: frozenset[str]) -> bool:
         return any(each.id in names for each in names_read(node))
@@ -102,23 +127,28 @@ def _body_of(seen: Seen, call: ast.Call) -> ScanBody | None:
         function = argument(call, 0, "f")
         return scan_body(seen, function, layer_first=False, gives=True) if function is not None else None
     via = call.func
-    is_via = isinstance(via, ast.Attribute) and via.attr in _VIAS and bool(call.args)
+    is_via = isinstance(via, ast.Attribute) and via.attr in VIAS and bool(call.args)
     if not is_via or not isinstance(via, ast.Attribute) or kind_of(seen.index, seen.module, via.value) is None:
         return None
     return scan_body(seen, call.args[0], layer_first=True, gives=via.attr == "scan_via")
 
 
 def scan_body(seen: Seen, function: ast.expr, *, layer_first: bool, gives: bool) -> ScanBody | None:
+    meant, given_ahead = seen.meant(function), list[ast.expr]()
+    if isinstance(meant, ast.Call) and seen.called(meant.func) == "functools.partial" and not meant.keywords:
+        function, *given_ahead = meant.args
     found = seen.body(function)
-    if found is None:
+    if found is None or any(isinstance(each, ast.Starred) for each in given_ahead):
         return None
     node, inner = found.node, replace(seen, module=found.module)
-    parameters = [*node.args.posonlyargs, *node.args.args]
+    every = [*node.args.posonlyargs, *node.args.args]
+    ahead = {each.arg: value for each, value in zip(every, given_ahead, strict=False)}
+    parameters = every[len(given_ahead) :]
     if len(parameters) < 2 or (parameters[0].arg in ("self", "cls") and not layer_first):
         return None
     first, second = parameters[0].arg, parameters[1].arg
     given, carry = (first, second) if layer_first else (second, first)
-    return ScanBody(inner, node, carry, given, gives)
+    return ScanBody(inner, node, carry, given, gives, ahead)
 
 
 def _stored(nodes: Iterable[ast.AST]) -> Iterator[str]:

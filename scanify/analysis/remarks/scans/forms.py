@@ -9,6 +9,7 @@ LINEN = frozenset({"flax.linen.scan", "flax.linen.transforms.scan"})
 REMAT_SCAN = frozenset({"flax.linen.remat_scan", "flax.linen.transforms.remat_scan"})
 NNX = frozenset({"flax.nnx.scan", "flax.nnx.transforms.scan"})
 LIFTED = LINEN | NNX
+VIAS = ("fold_via", "scan_via")
 INITS = (".Stacked.init", ".ArrayStacked.init")
 REMATS = frozenset(
     "jax.checkpoint jax.remat jax.ad_checkpoint.checkpoint jax.ad_checkpoint.remat equinox.filter_checkpoint "
@@ -35,5 +36,5 @@ def axis_size(seen: Seen, axis: ast.expr | None) -> ast.expr | None:
 def applied_stack(call: ast.Call) -> ast.expr | None:
     """What may be a stack in `stack.fold(x, ...)`, `stack.fold_via(f)(x, ...)`; None for other calls."""
     method = call.func.func if isinstance(call.func, ast.Call) else call.func
-    methods = ("fold_via", "scan_via") if isinstance(call.func, ast.Call) else ("fold", "scan")
+    methods = VIAS if isinstance(call.func, ast.Call) else ("fold", "scan")
     return method.value if isinstance(method, ast.Attribute) and method.attr in methods else None

@@ -4,8 +4,11 @@ import ast
 from collections.abc import Iterator
 
 from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.scope import FUNCTIONS, ancestors
 from scanify.analysis.plan import Remark
-from scanify.analysis.remarks.seen import Seen, names_read
+from scanify.analysis.remarks.scans.body import body_of
+from scanify.analysis.remarks.scans.forms import LAX
+from scanify.analysis.remarks.seen import Seen, argument, names_read
 from scanify.analysis.watchers.tables import MAPS
 
 RULE = "SCN338"
@@ -19,11 +22,8 @@ def remarks(seen: Seen, call: ast.Call) -> Iterator[Remark]:
     """`nnx.merge(graphdefs[0], jax.tree.map(lambda *x: jnp.stack(x), *states))` without a look at the others."""
     if not seen.called(call.func).startswith("flax.nnx.") or not seen.called(call.func).endswith("merge"):
         return
-    states = seen.meant(call.args[1]) if len(call.args) >= 2 else None
-    around = seen.function_around(call)
-    if around is None or not isinstance(states, ast.Call) or seen.called(states.func) not in MAPS:
-        return
-    if not any(isinstance(each, ast.Starred) for each in states.args):
+    around = _around(seen, call)
+    if around is None:
         return
     definition = call.args[0]
     names = {each.id for each in names_read(definition)}
@@ -33,12 +33,38 @@ def remarks(seen: Seen, call: ast.Call) -> Iterator[Remark]:
     yield seen.remark(call, RULE, reason, _REMEDY, definition)
 
 
+def _around(seen: Seen, call: ast.Call) -> ast.AST | None:
+    """The function that merges what stacked states are, or one row of them in the body of a scan."""
+    around = seen.function_around(call)
+    given = call.args[1] if len(call.args) >= 2 else None
+    if around is None or given is None:
+        return None
+    states = seen.meant(given)
+    if _stacks(seen, states):
+        return around
+    outside = seen.function_around(around)
+    for each in nodes_in(outside) if outside is not None else ():
+        if isinstance(each, ast.Call) and seen.called(each.func) in LAX and (body := body_of(seen, each)) is not None:
+            xs = argument(each, 2, "xs")
+            row = body.node is around and isinstance(given, ast.Name) and given.id in body.layer
+            if row and xs is not None and any(_stacks(seen, seen.meant(one)) for one in (xs, *getattr(xs, "elts", ()))):
+                return outside
+    return None
+
+
+def _stacks(seen: Seen, states: ast.expr) -> bool:
+    """`jax.tree.map(lambda *x: jnp.stack(x), *states)`"""
+    mapped = isinstance(states, ast.Call) and seen.called(states.func) in MAPS
+    return isinstance(states, ast.Call) and mapped and any(isinstance(each, ast.Starred) for each in states.args)
+
+
 def _is_of_first(seen: Seen, definition: ast.expr) -> bool:
     """`graphdefs[0]`, or a name that `nnx.split(layers[0])` was unpacked into."""
-    if isinstance(definition, ast.Subscript):
-        return isinstance(definition.slice, ast.Constant)
-    around = seen.function_around(definition)
-    for each in nodes_in(around) if around is not None and isinstance(definition, ast.Name) else ():
+    meant = seen.meant(definition)
+    if isinstance(meant, ast.Subscript):
+        return isinstance(meant.slice, ast.Constant)
+    around = [each for each in ancestors(seen.module, definition) if isinstance(each, FUNCTIONS)]
+    for each in nodes_in(*around) if isinstance(definition, ast.Name) else ():
         match each:
             case ast.Assign(targets=[ast.Tuple(elts=[ast.Name(id=name), *_])], value=ast.Call() as split):
                 first = split.args[0] if split.args else None

@@ -6,24 +6,27 @@ from collections.abc import Iterator
 
 from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.plan import Remark
-from scanify.analysis.remarks.seen import Seen
+from scanify.analysis.remarks.seen import Seen, names_read
 from scanify.analysis.values.tables import VMAPS
 
 RULE = "SCN337"
 _NO_NOUNS = frozenset({"n", "num", "nr", "number", "of", "count", "total", "self", "config", "cfg"})
+_MANY = 1000  # keys: as good as all of them
 _WORD = re.compile(r"[A-Za-z][a-z]*")
 
 
 def remarks(seen: Seen, call: ast.Call) -> Iterator[Remark]:
     """`eqx.filter_vmap(Block)(keys[1:-2])` of `keys = jax.random.split(key, n_blocks + 2)`: one block too few."""
-    if not isinstance(call.func, ast.Call) or seen.called(call.func.func) not in VMAPS or not call.func.args:
+    built = _mapped(seen, call)
+    if built is None:
         return
     for given in call.args:
         count = _split_into(seen, given)
         if count is None:
             continue
         number, more, left_out, split = count
-        if 0 < more < left_out and _is_number_of(seen, number, call):
+        unused = 0 < len(_taken_alone(seen, given)) < left_out
+        if 0 < more < left_out and (unused or _is_number_of(seen, number, call, built)):
             text, few = seen.code(number), left_out - more
             some = "one layer fewer" if few == 1 else f"{few} layers fewer"
             reason = (
@@ -65,12 +68,40 @@ def _literal(node: ast.expr | None) -> int | None:
             return None
 
 
-def _is_number_of(seen: Seen, number: ast.expr, call: ast.Call) -> bool:
+def _mapped(seen: Seen, call: ast.Call) -> ast.AST | None:
+    """What is mapped over the keys: `Block` in `eqx.filter_vmap(Block)(keys)`, a function that is decorated with it."""
+    function = seen.meant(call.func)
+    if isinstance(function, ast.Call):
+        return function.args[0] if seen.called(function.func) in VMAPS and function.args else None
+    found = seen.body(call.func)
+    decorators = getattr(found.node, "decorator_list", ()) if found is not None else ()
+    mapped = any(seen.called(getattr(each, "func", each)) in VMAPS for each in decorators)
+    return found.node if found is not None and mapped else None
+
+
+def _taken_alone(seen: Seen, given: ast.expr) -> set[int]:
+    """The keys that are taken one by one beside the slice: `keys[0]`, `keys[-1]`. Any other use may take all."""
+    assert isinstance(given, ast.Subscript)
+    around = seen.function_around(given)
+    found: set[int] = set()
+    for name in names_read(around) if around is not None and isinstance(given.value, ast.Name) else ():
+        above = parent_of(seen.module, name)
+        if name.id != getattr(given.value, "id", "") or above is given:
+            continue
+        number = _literal(above.slice) if isinstance(above, ast.Subscript) and above.value is name else None
+        if isinstance(above, ast.Subscript) and isinstance(above.slice, ast.Constant) and above.slice.value == 0:
+            number = 0
+        if number is None:
+            return set(range(_MANY))
+        found.add(number)
+    return found
+
+
+def _is_number_of(seen: Seen, number: ast.expr, call: ast.Call, what: ast.AST) -> bool:
     """Whether a number is called after what is built: `n_blocks` for `FNOBlock`, or for what is named `blocks`."""
-    assert isinstance(call.func, ast.Call)
     name = str(getattr(number, "attr", getattr(number, "id", "")))
     nouns = {word.lower().rstrip("s") for word in _WORD.findall(name)} - _NO_NOUNS
-    built = seen.module.code(call.func.args[0]).lower()
+    built = seen.module.code(what).lower()
     statement = next((each for each in _targets(seen, call)), "")
     return any(noun and (noun in built or noun in statement) for noun in nouns)
 

@@ -12,6 +12,7 @@ from scanify.analysis.values.domain import Key, is_none
 from scanify.analysis.watchers.stacks import BLOCK_SEQ, kind_of
 
 RULE = "SCN330"
+_KEYS_ALONE = frozenset("split fold_in key PRNGKey clone key_data wrap_key_data".split())
 _SPLIT = "split the key, `jax.random.split(key, number_of_layers)`, and scan over the keys with the layers"
 
 
@@ -28,17 +29,30 @@ def _captured(seen: Seen, call: ast.Call, body: ScanBody) -> Iterator[Remark]:
     """A key from around the body that its layer is given as it is."""
     if body.seen.module is not seen.module:
         return
-    for applied in body.calls_of_layers():
+    for applied in _applying(body):
         for given in (*applied.args, *(each.value for each in applied.keywords)):
             names = list(names_read(given))
             if not names or any(each.id in body.turns for each in names):
                 continue
             around = [each for each in names if each.id not in body.bound]
-            if any(_is_one_key(seen, call, each) for each in around) and _gives_key(seen, call, given):
+            keys = [body.ahead.get(each.id, each) for each in around]
+            if any(_is_one_key(seen, call, each) for each in keys) and _gives_key(seen, call, given):
                 text = seen.code(given)
                 reason = f"every layer of the scan is given one key, `{text}`: all have the same dropout"
-                yield seen.remark(given, RULE, reason, _SPLIT, call)
+                at, other = (given, call) if not body.ahead else (call, given)
+                yield seen.remark(at, RULE, reason, _SPLIT, other)
                 return
+
+
+def _applying(body: ScanBody) -> Iterator[ast.Call]:
+    """The calls that apply a layer, and in a body that multiplies with its weights those that draw something."""
+    yield from body.calls_of_layers()
+    if body.over_layers:
+        for node in body.nodes:
+            called = body.seen.called(node.func) if isinstance(node, ast.Call) else ""
+            drawn = called.startswith("jax.random.") and called.rpartition(".")[2] not in _KEYS_ALONE
+            if isinstance(node, ast.Call) and (drawn or body.seen.body(node.func) is not None):
+                yield node
 
 
 def _given(seen: Seen, call: ast.Call) -> Iterator[Remark]:

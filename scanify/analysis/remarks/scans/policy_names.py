@@ -33,7 +33,7 @@ def remarks(seen: Seen, call: ast.Call) -> Iterator[Remark]:
     if missing:
         names = ", ".join(f"`{name}`" for name in missing)
         reason = f"the policy keeps {names} and nothing in the project is called so: all of it is computed again"
-        yield seen.remark(call, RULE, reason, _REMEDY.format(name=missing[0]), texts[missing[0]])
+        yield seen.remark(texts[missing[0]], RULE, reason, _REMEDY.format(name=missing[0]), call)
 
 
 def _stands_elsewhere(seen: Seen, call: ast.Call, name: str) -> bool:

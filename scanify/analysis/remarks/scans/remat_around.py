@@ -31,7 +31,7 @@ def remarks(seen: Seen, call: ast.Call) -> Iterator[Remark]:
             yield seen.remark(call, RULE, reason, _LIFTED)
     elif known in LAX:
         body, function = body_of(seen, call), argument(call, 0, "f")
-        if body is None or function is None or not any(body.calls_of_layers()) or _is_rematerialised(seen, function):
+        if body is None or function is None or not body.over_layers or _is_rematerialised(seen, function):
             return
         around = seen.function_around(call)
         remat = _remat_of(seen, around) if around is not None else None

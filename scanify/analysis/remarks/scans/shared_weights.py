@@ -22,7 +22,7 @@ def remarks(seen: Seen, call: ast.Call) -> Iterator[Remark]:
     if length is None or shared is None or not counts_layers(length) or not _has_params(shared):
         return
     reason = f"all layers have the weights of one: `params` is broadcast over `{seen.code(length)}`"
-    yield seen.remark(call, RULE, reason, _REMEDY, shared)
+    yield seen.remark(shared, RULE, reason, _REMEDY, call)
 
 
 def counts_layers(length: ast.expr) -> bool:

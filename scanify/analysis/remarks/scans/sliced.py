@@ -4,10 +4,11 @@ import ast
 import re
 from collections.abc import Iterator
 
+from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.plan import Remark
 from scanify.analysis.remarks.scans.body import body_of
-from scanify.analysis.remarks.scans.forms import LAX, applied_stack
-from scanify.analysis.remarks.seen import Seen, argument
+from scanify.analysis.remarks.scans.forms import LAX, VIAS, applied_stack
+from scanify.analysis.remarks.seen import Seen, argument, names_read
 from scanify.analysis.values.domain import Array, is_none
 from scanify.analysis.watchers.names import local_scope
 from scanify.analysis.watchers.stacks import STACKED, annotation_of, kind_of
@@ -23,11 +24,35 @@ _CLOSE = "let the function that is applied to each layer close over it: `fold_vi
 
 def remarks(seen: Seen, call: ast.Call) -> Iterator[Remark]:
     """`Stacked.fold_via(Block.__call__)(x, mask)` with a plain array, which haliax slices along its first axis."""
-    stack = applied_stack(call)
-    if stack is not None and kind_of(seen.index, seen.module, stack) == STACKED:
-        yield from _sliced_by_haliax(seen, call)
+    for applied in (call, *_calls_of(seen, call)):
+        stack = applied_stack(applied) if applied is call else _via(call)
+        if stack is not None and kind_of(seen.index, seen.module, stack) == STACKED:
+            yield from _sliced_by_haliax(seen, applied)
     if seen.called(call.func) in LAX:
         yield from _among_xs(seen, call)
+
+
+def _via(call: ast.Call) -> ast.expr | None:
+    """What may be a stack in `stack.fold_via(f)`, which is not called where it stands."""
+    function = call.func
+    return function.value if isinstance(function, ast.Attribute) and function.attr in VIAS else None
+
+
+def _calls_of(seen: Seen, call: ast.Call) -> Iterator[ast.Call]:
+    """The calls of the function that a name is given: `run = stack.fold_via(f)`, `run(x, mask)`."""
+    above = parent_of(seen.module, call) if _via(call) is not None else None
+    around = seen.function_around(call)
+    if around is None or not isinstance(above, ast.Assign) or not isinstance(above.targets[0], ast.Name):
+        return
+    for name in names_read(around):
+        use = parent_of(seen.module, name)
+        if (
+            name.id == above.targets[0].id
+            and isinstance(use, ast.Call)
+            and use.func is name
+            and seen.meant(name) is call
+        ):
+            yield use
 
 
 def _sliced_by_haliax(seen: Seen, call: ast.Call) -> Iterator[Remark]:
