@@ -25,8 +25,8 @@ def remarks(seen: Seen, call: ast.Call) -> Iterator[Remark]:
         if count is None:
             continue
         number, more, left_out, split = count
-        unused = 0 < len(_taken_alone(seen, given)) < left_out
-        if 0 < more < left_out and (unused or _is_number_of(seen, number, call, built)):
+        taken = len(_taken_alone(seen, given))
+        if 0 < more < left_out and taken < left_out and (taken or _is_number_of(seen, number, call, built)):
             text, few = seen.code(number), left_out - more
             some = "one layer fewer" if few == 1 else f"{few} layers fewer"
             reason = (
