@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scanify.analysis.linen_layers import RenamedLayers
 from scanify.analysis.plan import CallStack, Plan
 from scanify.pipeline import Outcome, files_of
 from scanify.report.sentences import listed, plural, refused, shorten, shown, where
@@ -69,7 +70,19 @@ def _applied(plan: Plan, folder: Path, verb: str, *, verified: bool) -> list[str
     verified = verified and not any(map(is_notebook, files_of(plan)))  # no case imports a notebook
     obligations = plan.watchers if verified else plan.obligations
     lines += [f"    {'not shown by a case' if verified else 'unsafe'}: {shorten(each, folder)}" for each in obligations]
-    return lines + [f"    note: {shorten(each, folder)}" for each in plan.notes]
+    notes = [*plan.notes, *([_renamed(plan.linen.renamed)] if plan.linen is not None else [])]
+    return lines + [f"    note: {shorten(each, folder)}" for each in notes]
+
+
+def _renamed(layers: RenamedLayers) -> str:
+    """What to do with checkpoints of Flax Linen, whose trees have the names of the layers."""
+    loop = layers.loop.replace("{}", f"{{{layers.first}}}") if layers.first else layers.loop
+    # A number alone is the name of much else, as of the parts of an optimiser's state.
+    anywhere = "params." if loop.startswith("{") else "*"
+    return (
+        "checkpoints from before do not load: `scanify convert OLD NEW --stack "
+        f"'{anywhere}{loop}={anywhere}{layers.scan}'` makes new ones"
+    )
 
 
 def _where(plan: Plan, folder: Path) -> str:

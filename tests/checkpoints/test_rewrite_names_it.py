@@ -81,3 +81,37 @@ def test_leaves_in_order(tool: Tool, text: str) -> None:
     assert "`scanify convert OLD NEW --" in tool("rewrite", "model.py").err
     loaded = load_unstacked(tool.folder / "old.eqx", model_of(path, 0))
     assert jnp.array_equal(loaded(jnp.ones(3)), old(jnp.ones(3)))
+
+
+LINEN = """\
+import flax.linen as nn
+
+
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        for i in range(3):
+            x = nn.Dense(4, name=NAME)(x)
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "stack", "names"),
+    [
+        ('f"layer_{i}"', "*layer_{}=*layer", ["params.layer_0.kernel", "params.layer_1.kernel"]),
+        ('f"layer_{i + 1}"', "*layer_{1}=*layer", ["params.layer_1.kernel", "params.layer_2.kernel"]),
+        ("str(i)", "params.{}=params.layers", ["params.0.kernel", "params.1.kernel"]),
+    ],
+)
+def test_modules_of_linen(tool: Tool, name: str, stack: str, names: list[str]) -> None:
+    tool.write("model.py", LINEN.replace("NAME", name))
+    said = tool("rewrite", "model.py", "--target", "linen", "--unsafe").err
+    (named,) = re.findall(r"`scanify (convert OLD NEW [^`]*)` makes new ones", said)
+    arguments = shlex.split(named.replace("OLD", "old.npz").replace("NEW", "new.npz"))
+    assert arguments[-2:] == ["--stack", stack]
+    np.savez(tool.folder / "old.npz", **{each: np.full((4, 4), at) for at, each in enumerate(names)})
+    assert tool(*arguments).code == 0
+    with np.load(tool.folder / "new.npz") as file:
+        assert [file[each].shape for each in file] == [(2, 4, 4)]
+        assert list(file) == [f"params.{stack.rpartition('=')[2].lstrip('*').removeprefix('params.')}.kernel"]

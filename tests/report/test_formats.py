@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from scanify.report.formats import FORMATS, render
+from scanify.report.verification.summary import summary
+from scanify.report.verification.text import verification_text
 from scanify.verify.verdict import Difference, Operation, Status, Verdict, Verification
 from tests.report import samples
 
@@ -43,6 +45,28 @@ def test_paths_below_the_folder_are_relative_to_it(form: str, tmp_path: Path) ->
     assert str(folder) not in document
     assert "gpt/model.py" in document and "cases.py:gpt" in document
     assert str(folder) in render(Verification((case,)), form)
+
+
+STREAMS = "for the same parameters, and up to a renaming of random streams"
+
+
+@pytest.mark.parametrize("form", [*FORMATS, "text"])
+def test_every_document_says_for_what_alone_a_proof_holds(form: str) -> None:
+    """In the line that sums up, and with the case; once in formats that have one place for it."""
+    plain = samples.gpt()
+    given = Verification((replace(plain, proviso=STREAMS),))
+    document = verification_text(given, 400) if form == "text" else render(given, form)
+    assert document.count(STREAMS) >= (1 if form in ("json", "junit") else 2)
+    assert STREAMS not in (
+        verification_text(Verification((plain,))) if form == "text" else render(Verification((plain,)), form)
+    )
+
+
+def test_cases_that_hold_without_it_are_counted_apart() -> None:
+    plain = samples.gpt()
+    assert plain.good
+    _, said = summary(Verification((plain, replace(plain, proviso=STREAMS))))
+    assert said.endswith(f", {STREAMS} in 1 of them")
 
 
 def test_the_change_and_what_was_printed_stay_as_they_are(tmp_path: Path) -> None:

@@ -168,6 +168,17 @@ class TestRenaming:
         with pytest.raises(ScanifyError, match="no renaming"):
             check_one_to_one(self.uses((("a", "bc"), ("x", "bc")), (("ab", "c"), ("ab", "c"))))
 
+    def test_it_is_looked_at_in_each_call(self) -> None:
+        """A layer and a module beside it whose paths are one to Linen drop the same units in the loop alone."""
+        loop, scan = (
+            text.replace(
+                "drop = nn.Dropout(0.5, deterministic=False)", 'drop = nn.Dropout(0.5, deterministic=False, name="1x")'
+            ).replace("        return x\n", '        return nn.Dropout(0.5, deterministic=False, name="h_01x")(x)\n')
+            for text in (inside(IN_TURN), inside(LIFTED))
+        )
+        with pytest.raises(ScanifyError, match=r"stream h_01x/1 of the loop would be h_01x/1 in the scan"):
+            compared(loop, scan)
+
     def test_layers_have_streams_of_their_own(self) -> None:
         check_one_to_one([Use("dropout", (), 1, (row,), (f"a_{row}", 1), ("a", 1)) for row in range(3)])
 
@@ -261,6 +272,19 @@ def test_collections_that_are_updated_are_outputs() -> None:
     (policy,) = compared(LOOP, scan).policies
     assert policy.outputs.status is Status.FAILED
     assert proved(compared(LOOP.replace("nn.BatchNorm(", "nn.BatchNorm(momentum=0.5, "), scan))
+
+
+def test_what_is_no_module_that_init_can_be_called_on() -> None:
+    def of_class() -> Any:
+        return type(case(LOOP)()[0]), (jnp.ones((2, 8)),)
+
+    def bound() -> Any:
+        model, args, kwargs = case(LOOP, rngs=False, train=False)()
+        return model.bind(model.init(jax.random.key(0), *args, **kwargs)), args, kwargs
+
+    for build, said in ((of_class, r"got the class Model: return what it makes"), (bound, "got a bound Model")):
+        with pytest.raises(ScanifyError, match=said):
+            compare_case("linen", build, build, policies=(None,), requested=None, abstract=False, measure=False)
 
 
 def test_flax_is_left_as_it_was() -> None:

@@ -318,8 +318,11 @@ class _Run:
     def _called(self, build: CaseBuild) -> CaseError | None:
         import equinox as eqx
 
+        from scanify.verify.linen.model import with_variables
+        from scanify.verify.linen.streams import Streams
+
         try:
-            model, args, kwargs = build()
+            model, args, kwargs = with_variables(build(), Streams())
             eqx.filter_eval_shape(lambda model, args, kwargs: model(*args, **kwargs), model, args, kwargs)
         except BaseException as error:
             if error is build.raised or build.error is not None:

@@ -69,8 +69,13 @@ class LinenModel:
 
 
 def is_linen(value: Any) -> bool:
-    """Whether a value is a module of Flax Linen."""
+    """Whether a value is a module of Flax Linen. Raises ScanifyError where it is a class of such."""
     linen = sys.modules.get("flax.linen")
+    if linen is not None and isinstance(value, type) and issubclass(value, linen.Module):
+        raise ScanifyError(
+            f"expected a module of Flax Linen from the case, got the class {value.__name__}: return what it makes, "
+            f"module.{value.__name__}(...)"
+        )
     return linen is not None and isinstance(value, linen.Module)
 
 
