@@ -174,7 +174,7 @@ $(1)/$(STAMP): pyproject.toml
 	"$$($(2))" -m venv $(1)
 	$(1)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(1)/bin/python -m pip install --quiet --editable ".[jax]" --group test --group check $(4)
-	$(1)/bin/python -m pip install --quiet --no-deps --group haliax --group schemas
+	$(1)/bin/python -m pip install --quiet --no-deps --group haliax --group flax --group schemas
 	@touch $$@
 endef
 
