@@ -34,3 +34,25 @@ def test_an_iterator_has_no_length_to_count_from(start):
     before = "chosen = reversed(self.layers) if x.ndim else self.layers"
     found = only(model(f"for _, layer in enumerate(chosen{start}):\n    x = layer(x)", before=before))
     assert isinstance(found, Refusal) == bool(start), found
+
+
+def test_an_object_that_is_its_own_iterator_ends_the_search_for_one(tmp_path):
+    from scanify.pipeline import Project
+
+    text = model("for layer in self.layers:\n    x = layer(x)\nfor each in Chained(Chained(None)):\n    x = each(x)")
+    path = tmp_path / "model.py"
+    path.write_text(
+        f"{text}\n\n"
+        "class Chained:\n"
+        "    def __init__(self, inner):\n"
+        "        self.inner = inner if inner is not None else self\n\n"
+        "    def __iter__(self):\n"
+        "        return self.inner if self.inner else Walked(self)\n\n\n"
+        "class Walked:\n"
+        "    def __init__(self, inner):\n"
+        "        self.inner = inner\n\n"
+        "    def __iter__(self):\n"
+        "        return self\n"
+    )
+    (plan,) = Project.load([path]).analyse().loops
+    assert isinstance(plan, Plan)

@@ -129,7 +129,7 @@ def iterate(run: Interpreter, env: Env, value: Value, loop: int, node: ast.AST, 
 
             if not hasattr(value.cls, "qualname") and run.classes.method(value.cls, "__iter__"):
                 inner = call_method(run, env, node, value, "__iter__", [])
-                if not isinstance(inner, Instance):
+                if not any(isinstance(option, Instance) for option in options(inner)):  # which may be walked itself
                     return iterate(run, env, inner, loop, node, via)
             return Unknown(f"an element of a `{value.name}`", marks=(Mark(loop, Vary.OTHER, via),)), None
         case Unknown():
