@@ -2,17 +2,17 @@
 
 import ast
 import builtins
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from pathlib import Path
 
 from scanify.analysis.index.layout import LIBRARIES, keeps_source, locate
 from scanify.analysis.index.meaning import Definition, External, Meaning, Package
 from scanify.analysis.index.module import Module
 from scanify.analysis.index.parse import Problem, parse
+from scanify.analysis.index.patches import patched_in
+from scanify.analysis.index.words import Words
 from scanify.source.file import Source
 
-_IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _BUILTINS = frozenset(dir(builtins))
 
 
@@ -38,10 +38,11 @@ class Index:
         self._trees = trees if trees is not None else {}
         self._sources: dict[Path, Source | None] = {source.path: source for source in sources}
         self._modules: dict[Path, Module | None] = {**modules} if modules is not None else {}
-        self._words: dict[Path, frozenset[str]] = {}
+        self._words = Words()
+        self._known = len(self._sources)  # those that are files; paths where there is none are remembered, too
         self._sorted: tuple[int, tuple[Path, ...]] = (-1, ())
         self._texts: list[str] = []  # of the paths in order
-        self._with: dict[tuple[str, ...], tuple[int, list[Path]]] = {}  # by words, with the number of files then
+        self._patched: tuple[int, Set[str]] = (-1, frozenset())
         self._folders: set[Path] | None = None
         self._names: dict[str, list[Path]] | None = None
         self._found: dict[tuple[Path, str], Package | None] = {}
@@ -56,7 +57,7 @@ class Index:
     @property
     def paths(self) -> tuple[Path, ...]:
         """The files that are known, in order of their paths."""
-        known = len(self._sources)
+        known = self._known
         if self._sorted[0] != known:
             found = sorted((path, source.text) for path, source in self._sources.items() if source is not None)
             self._sorted = known, tuple(path for path, _ in found)
@@ -67,6 +68,7 @@ class Index:
         """The text of a file of the project, None where there is none."""
         if path not in self._sources:
             self._sources[path] = self._read(path) if self._read is not None else None
+            self._known += self._sources[path] is not None
         return self._sources[path]
 
     def module_at(self, path: Path) -> Module | None:
@@ -93,18 +95,20 @@ class Index:
 
     def paths_with(self, *words: str) -> Iterator[Path]:
         """The files whose text has all of these identifiers."""
-        if words not in self._with or self._with[words][0] != len(self._sources):
-            texts = ((path, self._texts[at]) for at, path in enumerate(self.paths))
-            found = [path for path, text in texts if all(word in text for word in words)]
-            self._with[words] = len(self._sources), [path for path in found if self.words(path).issuperset(words)]
-        yield from self._with[words][1]
+        yield from self._words.having(words, self.paths, self._texts)
 
     def words(self, path: Path) -> frozenset[str]:
         """Every identifier in the text of a file, those in comments and strings included."""
-        if path not in self._words:
-            source = self.source(path)
-            self._words[path] = frozenset(_IDENTIFIER.findall(source.text)) if source is not None else frozenset()
-        return self._words[path]
+        source = self.source(path)
+        return self._words.of(path, source.text) if source is not None else frozenset()
+
+    @property
+    def patched(self) -> Set[str]:
+        """The names under which some file puts something into a class."""
+        if self._patched[0] != self._known:
+            _ = self.paths  # which brings the texts up to date
+            self._patched = self._known, {name for text in self._texts for name in patched_in(text)}
+        return self._patched[1]
 
     # -- names -----------------------------------------------------------------------------------------------------
 

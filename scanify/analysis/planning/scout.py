@@ -4,13 +4,17 @@ Most loops of a project walk numbers, texts, records. To see that, the function 
 calls is taken at what it declares to give. Only functions with loops that may be over modules are then run for good.
 """
 
+import ast
 from collections.abc import Sequence
+from itertools import islice
 
 from scanify.analysis.index.meaning import Definition
+from scanify.analysis.index.project import Index
 from scanify.analysis.loops.applied import calls_itself
 from scanify.analysis.loops.layers import walked_values
 from scanify.analysis.loops.unshown import modules_among, says_no_class
 from scanify.analysis.lower.loop import Form, Loop
+from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -31,6 +35,29 @@ from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.objects.likeness import is_layer
 
 _DEPTH = 4  # lists in lists
+_FRAMEWORKS = ("equinox", "nnx")  # where no file has either word, no class can be shown to be a module
+
+
+def may_have_modules(index: Index) -> bool:
+    """Whether a project can have classes of modules, for what it says."""
+    return any(path is not None for word in _FRAMEWORKS for path in islice(index.paths_with(word), 1))
+
+
+def is_foreign(run: Interpreter, loop: Loop) -> bool:
+    """Whether a loop walks fields of a module of PyTorch, Keras and their like, which hold none of Equinox."""
+    owner, function = loop.scope.owner, loop.scope.function
+    if owner is None or function is None or not loop.scope.params:
+        return False
+    if not all(_root(base) == loop.scope.params[0] for walk in loop.walks for base in walk.bases):
+        return False
+    meaning = run.index.resolve(loop.module, owner.name)
+    return isinstance(meaning, Definition) and meaning.node is owner and run.classes.is_foreign(meaning)
+
+
+def _root(node: ast.expr) -> str | None:
+    """`self` of `self.encoder.layers`; None for a name by itself, and for all else."""
+    name = dotted(node)
+    return name.partition(".")[0] if name is not None and "." in name else None
 
 
 def scout(run: Interpreter) -> Interpreter:

@@ -25,7 +25,6 @@ _HARMLESS_DECORATORS = frozenset(
     "flax.struct.dataclass typing.runtime_checkable".split()
 )
 _MAX_DEPTH = 40  # of classes that inherit from one another: more are a circle
-_OF_CLASS = re.compile(r"(?:\b[A-Z]\w*|\bcls|\bklass|\btype\([^()]*\))\Z")  # what is assigned to, up to the last name
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -54,7 +53,6 @@ class Classes:
         self._methods: dict[ast.stmt, dict[str, FunctionNode]] = {}
         self._fields: dict[ast.stmt, dict[str, Field]] = {}
         self._module: dict[ast.stmt, bool] = {}
-        self._patched: dict[str, bool] = {}
         self._assigned: dict[tuple[Path, str], bool] = {}
 
     def bases(self, definition: Definition) -> tuple[Definition | External | None, ...]:
@@ -115,6 +113,14 @@ class Classes:
         return any(
             isinstance(base, External) and nnx_module(base.qualname)
             for owner in self.lineage(meaning)
+            for base in self.bases(owner)
+        )
+
+    def is_foreign(self, definition: Definition) -> bool:
+        """Whether a class is a module of a framework whose lists no scan of ours goes over: PyTorch, Keras, Haiku."""
+        return not self.is_module(definition) and any(
+            isinstance(base, External) and base.qualname.partition(".")[0] in _OTHER_MODULES
+            for owner in self.lineage(definition)
             for base in self.bases(owner)
         )
 
@@ -210,24 +216,7 @@ class Classes:
 
     def is_patched(self, name: str) -> bool:
         """Whether code of the project puts something in the place of a method of that name, in a class."""
-        if name not in self._patched:
-            self._patched[name] = self._looks_patched(name)
-        return self._patched[name]
-
-    def _looks_patched(self, name: str) -> bool:
-        # The name comes first in the pattern: `re` finds a literal many times as fast as a word that may be a class.
-        stored = re.compile(rf"\.{re.escape(name)}\s*=(?!=)")
-        called = re.compile(rf"setattr\([^()]*[\"']{re.escape(name)}[\"']")
-        for path in self.index.paths_with(name):
-            source = self.index.source(path)
-            text = source.text if source is not None else ""
-            if any(
-                _OF_CLASS.search(text, _line_before(text, each.start()), each.start()) for each in stored.finditer(text)
-            ):
-                return True
-            if _sets_by_name(text, name) and called.search(text) is not None:
-                return True
-        return False
+        return name in self.index.patched
 
     def own_names(self, definition: Definition) -> frozenset[str]:
         """What a class itself defines: methods and constants."""
@@ -320,8 +309,3 @@ def dotted(node: ast.AST | None) -> str | None:
 def _sets_by_name(text: str, name: str) -> bool:
     """Whether a text may call `setattr` with a name: looked for before a pattern is."""
     return "setattr(" in text and (f'"{name}"' in text or f"'{name}'" in text)
-
-
-def _line_before(text: str, at: int) -> int:
-    """Where the line begins that holds an offset."""
-    return text.rfind("\n", 0, at) + 1

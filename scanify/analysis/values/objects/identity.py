@@ -144,6 +144,8 @@ def kind_of(value: Value | None, depth: int = 0) -> object | None:
         case Listed() if value.cell.is_tuple:
             parts = tuple(kind_of(each.element, depth + 1) or id(each.element) for each in value.cell.groups)
             return ("tuple", _differs(value), parts)
+        case Listed() | Mapped() if depth >= _MAX_NESTED:  # one may hold itself
+            return ("nested", id(value.cell), len(value.cell.groups), _differs(value))
         case Listed():
             elements = (each.element for each in value.cell.groups)
             return ("list", value.cell.node, _differs(value), _kinds(elements, depth))
@@ -224,6 +226,7 @@ def _kinds(values: Iterable[Value], depth: int) -> frozenset[object]:
     return frozenset(kind_of(each, depth + 1) or id(each) for each in values)
 
 
+_MAX_NESTED = 12  # lists and dicts in others that are looked into
 _MAX_IDENTITY = 4  # objects in objects that are looked into before they are told apart by being others
 
 
