@@ -155,7 +155,21 @@ def test_files_are_read_where_an_import_leads_to_them() -> None:
 
     index = Index(ROOT, [Source(ROOT / "m.py", "from lib import f\nfrom gone import g\n")], read)
     assert line(index, "m", "f") == ("lib", 1)
+    assert list(index.paths_with("pass")) == [ROOT / "lib.py"]
     assert meaning(index, "m", "g") == External("gone.g")
+
+
+def test_words_are_looked_for_in_files_that_are_read_later_too() -> None:
+    text = "def f(): pass\nBlock.f = f\nself.g = f\nsetattr(Block, 'h', f)\nBlock.i == f\n"
+
+    def read(path: Path) -> Source | None:
+        return Source(path, text) if path == ROOT / "lib.py" else None
+
+    index = Index(ROOT, [Source(ROOT / "m.py", "from lib import f\n")], read)
+    assert not list(index.paths_with("f", "pass")) and not index.patched
+    assert line(index, "m", "f") == ("lib", 1)
+    assert list(index.paths_with("f", "pass")) == [ROOT / "lib.py"]
+    assert index.patched == {"f", "h"}
 
 
 @pytest.mark.parametrize("root", ["/p", "/p/memory"])

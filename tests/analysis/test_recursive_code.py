@@ -76,3 +76,22 @@ def test_a_class_may_inherit_through_many():
     more += "        self.layers = [C15(k) for k in jax.random.split(key, 3)]\n"
     (decision,) = decide(MODEL.format(annotation="float", result="x") + more)
     assert isinstance(decision, Plan), decision
+
+
+@pytest.mark.parametrize("nested", ["{'last': before}", "[before]", "{'rest': [before]}"])
+def test_a_collection_may_hold_itself(nested):
+    text = MODEL.format(annotation="float", result="x")
+    around = f"""
+
+def walk(model, x, events):
+    seen = {{}}
+    before = seen
+    for event in events:
+        seen["last"] = {nested}
+        before = seen
+        x = model(x)
+    for layer in model.layers:
+        x = layer(x, before)
+    return x
+"""
+    assert any(isinstance(each, Plan) for each in decide(text + around))

@@ -10,6 +10,7 @@ from scanify.analysis.loops.used_as_data import used_as_data
 from scanify.analysis.loops.vocabulary import Vocabulary
 from scanify.analysis.lower.loops import loops_in
 from scanify.analysis.planning.project import _that_may_walk_modules, facts_of
+from scanify.analysis.planning.scout import is_foreign
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.source.file import Source
 
@@ -180,3 +181,52 @@ class Filled(eqx.Module):
     walks = [(loop, walk) for loop in loops for walk in loop.walks if ast.unparse(loop.node).startswith("for b in")]
     assert [used_as_data(*each, words) for each in walks] == [ASKED[body]] * len(walks)
     assert walks or ASKED[body]
+
+
+FOREIGN = """
+import torch
+
+class Base(torch.nn.Module):
+    pass
+
+class Encoder(Base):
+    def __init__(self, n):
+        self.blocks = torch.nn.ModuleList([torch.nn.Linear(4, 4) for _ in range(n)])
+
+    def fields(self, x):
+        for b in self.blocks:
+            x = b(x)
+        return x
+
+    def given(self, blocks, x):
+        for b in blocks:
+            x = b(x)
+        return x
+
+class Twin(eqx.Module, torch.nn.Module):
+    blocks: list
+
+    def __call__(self, x):
+        for b in self.blocks:
+            x = b(x)
+        return x
+"""
+
+
+def test_what_a_module_of_another_framework_holds_is_none_of_ours() -> None:
+    run, loops = project(FOREIGN)
+    assert [is_foreign(run, loop) for loop in loops if loop.is_statement] == [True, False, False]
+
+
+def test_files_without_a_loop_over_modules_are_answered_for_without_the_others(monkeypatch) -> None:
+    from scanify.analysis.planning import project as decided
+    from scanify.analysis.planning.decide import Choices
+
+    own, other = Path("/project/own.py"), Path("/project/model.py")
+    text = "import torch\n\nclass Net(torch.nn.Module):\n    def f(self, x):\n        for b in self.blocks:\n"
+    sources = [Source(own, text + "            x = b(x)\n        return x\n"), Source(other, HEAD + FOREIGN)]
+    asked: list[Path] = []
+    loops_at = decided._loops_at
+    monkeypatch.setattr(decided, "_loops_at", lambda index, path: asked.append(path) or loops_at(index, path))
+    assert not decided.decisions(Index(own.parent, sources), [own], Choices(None, frozenset()))
+    assert asked == [own]

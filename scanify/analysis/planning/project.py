@@ -24,7 +24,7 @@ from scanify.analysis.plan import Called, Holds, InitStack, Plan, Refusal
 from scanify.analysis.planning.callers import called_by, callers, holds_unknown
 from scanify.analysis.planning.decide import Choices, decide
 from scanify.analysis.planning.remedies import REMEDIES
-from scanify.analysis.planning.scout import is_foreign, may_have_modules, may_walk_modules, scout
+from scanify.analysis.planning.scout import is_foreign, may_walk_modules, scout
 from scanify.analysis.planning.together import Decided, left_behind
 from scanify.analysis.planning.walked_sequentials import as_lists
 from scanify.analysis.values.domain import Instance, Listed, Mapped, Unknown, Value, join, options
@@ -47,7 +47,7 @@ def decisions(
     """
     run = Interpreter(index)
     asked = list(dict.fromkeys(paths))
-    facts = facts_of(run, index.paths if among is None else asked, among)
+    facts = facts_of(run, index.paths if among is None else asked, among) if _any_to_decide(index, asked) else []
     if choices.parameters:
         facts += facts_over_parameters(index, asked, {fact.loop.node for fact in facts}, among)
     decided, final = _heeded(index, [(fact, decide(run, choices, fact)) for fact in facts])
@@ -95,8 +95,6 @@ def _position(each: Plan | Refusal) -> tuple[str, int, int]:
 
 def facts_of(run: Interpreter, paths: Collection[Path], among: Callable[[Loop], bool] | None = None) -> list[LoopFact]:
     """What is known of every loop over modules in some files, or of those that `among` says yes to."""
-    if not may_have_modules(run.index):
-        return []
     explorer = Explorer(run)
     found = [loop for path in paths for loop in _loops_at(run.index, path)]
     loops = _that_may_walk_modules(run, found if among is None else list(filter(among, found)))
@@ -108,13 +106,20 @@ def facts_of(run: Interpreter, paths: Collection[Path], among: Callable[[Loop], 
     return [fact for loop in loops if (fact := fact_of(run, explorer, loop)) is not None]
 
 
+def _any_to_decide(index: Index, asked: Sequence[Path]) -> bool:
+    """Whether any loop of the files asked for may be over modules: else the others need not be looked at."""
+    if len(asked) == len(index.paths):
+        return True
+    run = Interpreter(index)
+    return bool(_that_may_walk_modules(run, [loop for path in asked for loop in _loops_at(index, path)]))
+
+
 def _that_may_walk_modules(run: Interpreter, loops: Sequence[Loop]) -> list[Loop]:
     words = Vocabulary(run.index, run.classes)
     loops = [
         each
         for each in loops
-        if not each.walks
-        or not (is_foreign(run, each) or all(used_as_data(each, walk, words) for walk in each.walks))
+        if not each.walks or not (is_foreign(run, each) or all(used_as_data(each, walk, words) for walk in each.walks))
     ]
     shallow = scout(run)
     explorer = Explorer(shallow)

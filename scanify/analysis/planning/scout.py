@@ -6,10 +6,8 @@ calls is taken at what it declares to give. Only functions with loops that may b
 
 import ast
 from collections.abc import Sequence
-from itertools import islice
 
 from scanify.analysis.index.meaning import Definition
-from scanify.analysis.index.project import Index
 from scanify.analysis.loops.applied import calls_itself
 from scanify.analysis.loops.layers import walked_values
 from scanify.analysis.loops.unshown import modules_among, says_no_class
@@ -35,12 +33,6 @@ from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.objects.likeness import is_layer
 
 _DEPTH = 4  # lists in lists
-_FRAMEWORKS = ("equinox", "nnx")  # where no file has either word, no class can be shown to be a module
-
-
-def may_have_modules(index: Index) -> bool:
-    """Whether a project can have classes of modules, for what it says."""
-    return any(path is not None for word in _FRAMEWORKS for path in islice(index.paths_with(word), 1))
 
 
 def is_foreign(run: Interpreter, loop: Loop) -> bool:
