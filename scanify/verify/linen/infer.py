@@ -177,13 +177,21 @@ def _chosen(
 def _family(
     run: _Run, name: str, module: Module, lead: tuple[int, ...], ours: Path, theirs: Path
 ) -> list[Family] | None:
-    """The family that a module of the scan holds, and those in it; None where it does not hold this run."""
+    """The family that a module of the scan holds, and those in it; None where it does not hold this run.
+
+    The class that is lifted by hand may hold the layer, and nothing else: then it is the layer that holds the family.
+    """
+    after = (*theirs, name)
     axes = _axes(run.modules[0], module, lead)
-    if axes is None or math.prod(axes) != len(run.modules):
+    if axes is not None and math.prod(axes) == len(run.modules):
+        family = Family((*ours, run.pattern), after, run.first, axes)
+        inner = _matched(run.modules[0], module, (*lead, *axes), family.before, family.after)
+        if not isinstance(inner, str):
+            return [family, *inner]
+    if module.variables or len(module.inside) != 1:
         return None
-    family = Family((*ours, run.pattern), (*theirs, name), run.first, axes)
-    inner = _matched(run.modules[0], module, (*lead, *axes), family.before, family.after)
-    return None if isinstance(inner, str) else [family, *inner]
+    ((within, layer),) = module.inside.items()
+    return _family(run, within, layer, lead, ours, after)
 
 
 def _axes(before: Module, after: Module, lead: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -265,6 +273,12 @@ def given(mapping: object, before: Mapping[str, Any], after: Mapping[str, Any]) 
         found = [path for path in loop.paths() if len(path) == len(ours) and all(map(fits, ours, path))]
         if not found:
             raise _nothing(value, "loop", loop)
+        if len(theirs) < len(ours):
+            raise ScanifyError(
+                f"the mapping of the case: expected {key} of the scan to stand at least as deep as {value} of the loop "
+                f"({len(ours)} parts), got {len(theirs)}; what they stand in is to have the "
+                "same names, or be mapped, too"
+            )
         if OPEN not in ours[-1]:
             moved.append((ours, theirs))
             continue

@@ -24,7 +24,8 @@ class Family:
     """Modules whose names differ in a number alone, and the one whose variables are theirs, stacked.
 
     `before` is the path of the modules with OPEN for the number, also that of a family around this one; `after` is the
-    path of the stacked module. `lead` is the shape of the axes in front: (4,) for four modules.
+    path of the stacked module, which may stand deeper: a scan by hand may be of a class that holds the layer. `lead` is
+    the shape of the axes in front: (4,) for four modules.
     """
 
     before: Path
@@ -44,12 +45,12 @@ class Family:
 
 @dataclass(frozen=True)
 class Step:
-    """One part of a path: its name after the renaming, and the index among the modules of its family, if any.
+    """One part of a path: its names after the renaming, and the index among the modules of its family, if any.
 
-    `number` is that in its name before.
+    There are several names where the module stands deeper then. `number` is that in its name before.
     """
 
-    name: str
+    names: Path
     lead: tuple[int, ...] = ()
     index: int = 0
     number: int = 0
@@ -84,11 +85,17 @@ class Renaming:
             if len(family.before) == len(path) and all(map(fits, family.before[:-1], path[:-1])):
                 number = number_in(family.before[-1], path[-1])
                 if number is not None and 0 <= number - family.first < family.count:
-                    return Step(family.after[-1], family.lead, number - family.first, number)
+                    names = family.after[len(path) - 1 :]
+                    return Step(names, family.lead, number - family.first, number)
         for before, after in self.moved:
             if len(before) == len(path) and all(map(fits, before, path)):
-                return Step(after[-1])
-        return Step(path[-1])
+                return Step(after[len(path) - 1 :])
+        return Step(path[-1:])
+
+
+def names_of(steps: Sequence[Step]) -> Path:
+    """The path after the renaming."""
+    return tuple(name for step in steps for name in step.names)
 
 
 def fits(pattern: str, name: str) -> bool:
@@ -134,7 +141,7 @@ def place_of(renaming: Renaming, path: Path) -> Place:
     lead = tuple(size for step in steps for size in step.lead)
     at = [int(i) for step in steps if step.lead for i in np.unravel_index(step.index, step.lead)]
     row = int(np.ravel_multi_index(at, lead)) if lead else 0
-    return Place((*(step.name for step in steps), *path[-1:]), row, lead)
+    return Place((*names_of(steps), *path[-1:]), row, lead)
 
 
 def gathered(renaming: Renaming, found: Sequence[tuple[Path, Any]]) -> dict[Path, tuple[tuple[int, ...], list[Any]]]:

@@ -20,7 +20,7 @@ import jax
 import numpy as np
 
 from scanify.errors import ScanifyError
-from scanify.verify.linen.renaming import Path, Renaming, Step
+from scanify.verify.linen.renaming import Path, Renaming, Step, names_of
 
 Counts = Mapping[tuple[str, Path], int]
 
@@ -70,7 +70,7 @@ def renamed(renaming: Renaming, ahead: Counts) -> Iterator[list[Use]]:
         made = push(self, *args, **kwargs)
         step = renaming.step(tuple(made.path))
         made.rngs = {
-            name: lazy(split.row(rng.rng, step, made), (*rng.suffix, step.name)) for name, rng in self.rngs.items()
+            name: lazy(split.row(rng.rng, step, made), (*rng.suffix, *step.names)) for name, rng in self.rngs.items()
         }
         return made
 
@@ -97,12 +97,13 @@ def renamed(renaming: Renaming, ahead: Counts) -> Iterator[list[Use]]:
 def _use(renaming: Renaming, ahead: Counts, scope: Any, stream: str, suffix: tuple[Any, ...]) -> Use:
     """The use of a stream in a scope; `suffix` is what Linen would fold into the key, with names after the renaming."""
     path, count = tuple(scope.path), suffix[-1]
-    at = len(path) + 1 - len(suffix)  # the keys of a module that is jitted are made anew
     steps = renaming.steps(path)
-    module = tuple(step.name for step in steps)
+    module = names_of(steps)
+    anew = len(module) + 1 - len(suffix)  # the keys of a module that is jitted are made anew
+    at = next(at for at in range(len(path) + 1) if len(names_of(steps[:at])) >= anew)
     rows = tuple(step.index for step in steps if step.lead)
     after = (*suffix[:-1], count + (ahead.get((stream, module), 0) if rows else 0))
-    return Use(stream, module, count, rows, (*path[at:], count), after, (path[:at], module[:at]))
+    return Use(stream, module, count, rows, (*path[at:], count), after, (path[:at], module[:anew]))
 
 
 def _hooks() -> tuple[Any, Any]:
