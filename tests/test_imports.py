@@ -216,3 +216,20 @@ ROOMS = sorted({path.parent for part in ("commands", "jaxpr", "replay", "report"
 @pytest.mark.parametrize("folder", ROOMS, ids=lambda folder: str(folder.relative_to(ROOT)))
 def test_a_room_has_at_most_15_files(folder: Path) -> None:
     assert len(list(folder.glob("*.py"))) - 1 <= 15
+
+
+def test_no_field_of_a_dataclass_defaults_to_what_python_311_takes_for_mutable() -> None:
+    """A `MappingProxyType` has a hash from Python 3.12 on: before, no dataclass takes one for a default."""
+    assert not [
+        place
+        for path in sorted((ROOT / "scanify").rglob("*.py"))
+        for place in unhashable_defaults(path.read_text(), path)
+    ]
+    text = "class A:\n    b: Mapping[str, int] = MappingProxyType({})\n    c: tuple[int, ...] = ()\n"
+    assert unhashable_defaults(text, Path("a.py")) == ["a.py:2"]
+
+
+def unhashable_defaults(text: str, path: Path) -> list[str]:
+    classes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef)]
+    fields = [each for node in classes for each in node.body if isinstance(each, ast.AnnAssign) and each.value]
+    return [f"{path}:{each.lineno}" for each in fields if "MappingProxyType(" in ast.unparse(each.value)]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-CASES = {"scanify": "cases", "nnx": "nnx_cases", "lax": "plain_cases"}
+CASES = {"scanify": "cases", "nnx": "nnx_cases", "lax": "plain_cases", "linen": "linen_cases"}
 """The folder with the cases of each target."""
 
 

@@ -17,6 +17,8 @@ from tests.systems.haliax_remats import every_spelling, policy
 
 hax: Any = pytest.importorskip("haliax", reason="haliax is not installed")
 hnn: Any = pytest.importorskip("haliax.nn")
+# Of its releases that run on Python 3.11, what they use of jax is going to be taken away.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 Layers, Embed, Mlp = hax.Axis("layers", 4), hax.Axis("embed", 3), hax.Axis("mlp", 5)
 KEYS = jax.random.split(jax.random.key(0), Layers.size)

@@ -13,6 +13,8 @@ from scanify.pipeline import Project
 from tests.systems.haliax_remats import every_spelling, policy
 
 hax: Any = pytest.importorskip("haliax", reason="haliax is not installed")
+# Of its releases that run on Python 3.11, what they use of jax is going to be taken away.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 Time, Features = hax.Axis("time", 6), hax.Axis("features", 3)
 DATA = jnp.asarray(np.random.default_rng(0).normal(size=(6, 3)))

@@ -3,9 +3,8 @@
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import MappingProxyType
 
 from scanify.analysis.lower.nodes import names_in, nodes_in
 from scanify.analysis.remarks.scans.forms import LAX, VIAS
@@ -27,7 +26,7 @@ class ScanBody:
     carry: str
     given: str
     gives: bool
-    ahead: Mapping[str, ast.expr] = MappingProxyType({})
+    ahead: Mapping[str, ast.expr] = field(default_factory=dict)
 
     @cached_property
     def nodes(self) -> list[ast.AST]:

@@ -1,0 +1,12 @@
+"""The encoder of ViT."""
+
+from types import ModuleType
+from typing import Any
+
+import jax
+
+
+def case(module: ModuleType) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    config = module.ViTConfig(hidden_size=8, num_hidden_layers=4, num_attention_heads=2, intermediate_size=16)
+    patches = jax.random.normal(jax.random.key(1), (2, 5, 8))
+    return module.FlaxViTLayerCollection(config), (patches,), {"return_dict": False}
