@@ -1,5 +1,6 @@
 """Two versions of one module, loaded the way a verification loads them: twice, under one name."""
 
+import sys
 import textwrap
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
@@ -7,9 +8,17 @@ from typing import Any
 
 import pytest
 
+from scanify.verify.cache import consulted
 from scanify.verify.compare.compare import compare_case
 from scanify.verify.verdict import CaseResult
 from tests.verify.loop_model import POLICIES, SOURCE, case
+
+
+@pytest.fixture
+def nothing_reads_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a process that has not imported a library that opens files by itself: haliax has imported safetensors."""
+    for name in consulted._BY_THEMSELVES:
+        monkeypatch.delitem(sys.modules, name, raising=False)
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from scanify.verify.run import verify
 from scanify.verify.verdict import CaseResult, PolicyResult, Status, Verdict, Verification
 from scanify.verify.versions.versions import consulted_by, consulting_of, overlay_of, read_of, target_of
 
+pytestmark = pytest.mark.usefixtures("nothing_reads_by_itself")
 PROVED = Verdict(Status.PROVED)
 CONSULTS = """
 import os

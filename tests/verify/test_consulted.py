@@ -15,6 +15,8 @@ import pytest
 
 from scanify.verify.cache.consulted import Consulted, Consulting, consulting
 
+pytestmark = pytest.mark.usefixtures("nothing_reads_by_itself")
+
 
 def found(record: Consulting) -> Consulted:
     return record.found(lambda place: False, ())
