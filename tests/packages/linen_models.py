@@ -25,8 +25,8 @@ TRANSFORMERS = (
 _transformers = partial(Model, package="transformers", version="4.49.0", needs=TRANSFORMERS, target="linen")
 
 
-def _of(name: str, title: str, line: int) -> Model:
-    return _transformers(name, title, file=f"transformers/models/{name}/modeling_flax_{name}.py", line=line)
+def _of(name: str, title: str, line: int, called: str = "") -> Model:
+    return _transformers(called or name, title, file=f"transformers/models/{name}/modeling_flax_{name}.py", line=line)
 
 
 LINEN_MODELS = (
@@ -38,4 +38,12 @@ LINEN_MODELS = (
     _of("distilbert", "DistilBERT", 341),
     _of("llama", "Llama", 559),
     _of("opt", "OPT in training", 384),
+)
+# Loops that are left as they are: their layers are built with numbers of their own, or the list is read as a list.
+LINEN_REFUSED = (
+    _of("beit", "BEiT, with a rate for each layer", 522),
+    _of("bloom", "BLOOM", 549),
+    _of("gpt_neo", "GPT-Neo, by the number of the layer", 495),
+    _of("resnet", "ResNet", 391, "flax_resnet"),
+    _of("t5", "T5, its first layer another", 689),
 )

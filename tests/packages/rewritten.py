@@ -19,10 +19,14 @@ LIMITS = Limits(seconds=1200)
 
 
 def rewrite(model: Model, source: Path, stack: Literal["init", "call"] | None = None) -> Outcome | str:
-    """What scanify would change in the whole package, unsafe fixes included; why not, where the loop is left alone."""
+    """What scanify would change in the whole package, unsafe fixes included; why not, where the loop is left alone.
+
+    Of a package of Flax Linen only the model's file is rewritten: transformers has a million lines.
+    """
+    named = source / model.file if model.target == "linen" else source
     try:
         outcome = rewrite_sources(
-            Project.load([source], selection=Selection(source)),
+            Project.load([named], selection=Selection(source)),
             stack=stack,
             accept=lambda plan: True,
             target=model.target,
