@@ -184,6 +184,7 @@ class Filled(eqx.Module):
 
 
 FOREIGN = """
+import flax
 import torch
 
 class Base(torch.nn.Module):
@@ -203,6 +204,20 @@ class Encoder(Base):
             x = b(x)
         return x
 
+class Record(flax.struct.PyTreeNode):
+    blocks: list
+
+    def __call__(self, x):
+        for b in self.blocks:
+            x = b(x)
+        return x
+
+class Data(torch.utils.data.Dataset):
+    def read(self, x):
+        for b in self.blocks:
+            x = b(x)
+        return x
+
 class Twin(eqx.Module, torch.nn.Module):
     blocks: list
 
@@ -215,7 +230,7 @@ class Twin(eqx.Module, torch.nn.Module):
 
 def test_what_a_module_of_another_framework_holds_is_none_of_ours() -> None:
     run, loops = project(FOREIGN)
-    assert [is_foreign(run, loop) for loop in loops if loop.is_statement] == [True, False, False]
+    assert [is_foreign(run, loop) for loop in loops if loop.is_statement] == [True, False, False, False, False]
 
 
 def test_files_without_a_loop_over_modules_are_answered_for_without_the_others(monkeypatch) -> None:

@@ -118,10 +118,10 @@ class Classes:
 
     def is_foreign(self, definition: Definition) -> bool:
         """Whether a class is a module of a framework whose lists no scan of ours goes over: PyTorch, Keras, Haiku."""
+        bases = [base for owner in self.lineage(definition) for base in self.bases(owner)]
+        names = [base.qualname for base in bases if isinstance(base, External)]
         return not self.is_module(definition) and any(
-            isinstance(base, External) and base.qualname.partition(".")[0] in _OTHER_MODULES
-            for owner in self.lineage(definition)
-            for base in self.bases(owner)
+            name.partition(".")[0] in _OTHER_MODULES and name.endswith(("Module", "Layer", "Model")) for name in names
         )
 
     def is_pytree(self, cls: object) -> bool:
