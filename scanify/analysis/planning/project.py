@@ -110,11 +110,11 @@ def _any_to_decide(index: Index, asked: Sequence[Path]) -> bool:
     """Whether any loop of the files asked for may be over modules: else the others need not be looked at."""
     if len(asked) == len(index.paths):
         return True
-    run = Interpreter(index)
-    return bool(_that_may_walk_modules(run, [loop for path in asked for loop in _loops_at(index, path)]))
+    loops = [loop for path in asked for loop in _loops_at(index, path)]
+    return bool(_that_may_walk_modules(Interpreter(index), loops, alone=True))
 
 
-def _that_may_walk_modules(run: Interpreter, loops: Sequence[Loop]) -> list[Loop]:
+def _that_may_walk_modules(run: Interpreter, loops: Sequence[Loop], *, alone: bool = False) -> list[Loop]:
     words = Vocabulary(run.index, run.classes)
     loops = [
         each
@@ -124,7 +124,7 @@ def _that_may_walk_modules(run: Interpreter, loops: Sequence[Loop]) -> list[Loop
     shallow = scout(run)
     explorer = Explorer(shallow)
     _run_functions(shallow, explorer, loops)
-    return [loop for loop in loops if may_walk_modules(shallow, explorer, loop)]
+    return [loop for loop in loops if may_walk_modules(shallow, explorer, loop, alone=alone)]
 
 
 def _loops_at(index: Index, path: Path) -> Sequence[Loop]:

@@ -27,7 +27,7 @@ from scanify.analysis.values.domain import (
     Walked,
     options,
 )
-from scanify.analysis.values.explore import Explorer
+from scanify.analysis.values.explore import CONSTRUCTORS, Explorer
 from scanify.analysis.values.heap import DictCell, ListCell
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.objects.likeness import is_layer
@@ -57,13 +57,21 @@ def scout(run: Interpreter) -> Interpreter:
     return Interpreter(run.index, run.classes, shallow=True)
 
 
-def may_walk_modules(run: Interpreter, explorer: Explorer, loop: Loop) -> bool:
-    """Whether anything that a shallow run shows of what a loop walks may be, or may hold, modules."""
+def may_walk_modules(run: Interpreter, explorer: Explorer, loop: Loop, *, alone: bool = False) -> bool:
+    """Whether anything that a shallow run shows of what a loop walks may be, or may hold, modules.
+
+    Where the loop is looked at `alone`, what is not shown in a constructor may be anything: a shallow run of other code
+    goes into those, and may give it modules.
+    """
     envs = explorer.envs(loop.node)
     if not envs or loop.form is Form.SEQUENTIAL:
         return True
+    function = loop.scope.function
+    given = alone and function is not None and function.name in CONSTRUCTORS
     for walk in loop.walks:
         values = walked_values(run, walk, envs)
+        if given and any(isinstance(value, Unknown) for value in values):
+            return True
         if any(_may_hold(run, value) for value in values if not isinstance(value, Unknown)):
             return True
         unknown = [value for value in values if isinstance(value, Unknown)]

@@ -24,7 +24,7 @@ from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.mentions import mentioned_in
 from scanify.analysis.values.probe import Probe
 
-_CONSTRUCTORS = frozenset({"__init__", "__post_init__", "__check_init__"})
+CONSTRUCTORS = frozenset({"__init__", "__post_init__", "__check_init__"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ class Explorer:
         run = self.run
         before = len(run.closures)
         with run.question(), run.recording():
-            if code.owner is not None and code.node.name in _CONSTRUCTORS:
+            if code.owner is not None and code.node.name in CONSTRUCTORS:
                 any_instance(run, code.owner, "self")
             else:
                 self._call(code)
