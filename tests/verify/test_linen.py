@@ -106,6 +106,7 @@ class Block(nn.Module):
         return drop(x) + drop(nn.Dense(8)(x)) * jax.random.uniform(self.make_rng("dropout"))
 
 
+Kept = nn.jit(Block)
 Mapped = nn.vmap(Block, variable_axes={"params": 0}, split_rngs={"params": True, "dropout": True})
 
 
@@ -124,7 +125,7 @@ def inside(applied: str, block: str = "Block", cells: bool = False) -> str:
     return INSIDE.replace("APPLIED", applied.replace("Block", block)).replace("CELLS", str(cells))
 
 
-@pytest.mark.parametrize("block", ["nn.jit(Block)", "Mapped"])
+@pytest.mark.parametrize("block", ["nn.jit(Block)", "Kept", "Mapped"])
 def test_modules_under_another_transformation(block: str) -> None:
     assert proved(compared(inside(IN_TURN, block), inside(LIFTED, block)))
 

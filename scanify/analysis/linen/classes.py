@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from scanify.analysis.flow.statements import assignments, value_given
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.project import Index
-from scanify.analysis.lower.scope import Scope
+from scanify.analysis.lower.scope import Scope, inner_scope
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.values.classes import Classes
 
@@ -14,6 +14,7 @@ PACKAGE = "flax.linen."
 # What wraps a class of modules so that instances of it are applied alike: flax.linen.transforms, 0.12.
 _REMAT = frozenset({"remat", "checkpoint"})
 _LIFTED = frozenset({*_REMAT, "jit"})
+_DEEPEST = 10  # names of one another, and classes wrapped in one another: more are a circle
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +57,13 @@ class LinenClasses:
         found = self._wrapped(scope, node.func)
         return Built(node, *found) if found is not None else None
 
-    def _wrapped(self, scope: Scope, called: ast.expr) -> tuple[str, str] | None:
+    def _wrapped(self, scope: Scope, called: ast.expr, depth: int = 0) -> tuple[str, str] | None:
         """The name of the class that an expression stands for, and what of flax wraps it."""
+        if depth > _DEEPEST:
+            return None
         if isinstance(called, ast.Call):
             lifted = self._flax(scope, called.func)
-            inner = self._wrapped(scope, called.args[0]) if lifted in _LIFTED and called.args else None
+            inner = self._wrapped(scope, called.args[0], depth + 1) if lifted in _LIFTED and called.args else None
             return (inner[0], inner[1] or lifted) if inner is not None else None
         name = dotted(called)
         if name is None:
@@ -68,8 +71,10 @@ class LinenClasses:
         holder = scope.binding(name.partition(".")[0])
         if holder is not None and holder.parent is not None:
             given = self._given(holder, name)
-            return self._wrapped(scope, given) if given is not None else None
+            return self._wrapped(scope, given, depth + 1) if given is not None else None
         meaning = self.index.resolve(scope.module, name)
+        if isinstance(meaning, Definition) and isinstance(meaning.node, ast.Assign):  # `Layer = nn.remat(Block)`
+            return self._wrapped(inner_scope(meaning.module, meaning.module.tree), meaning.node.value, depth + 1)
         return (name.rpartition(".")[2], "") if self.is_linen(meaning) else None
 
     def _flax(self, scope: Scope, called: ast.expr) -> str:

@@ -14,7 +14,7 @@ from scanify.verify.linen.infer import given, inferred
 from scanify.verify.linen.model import LinenModel, initial
 from scanify.verify.linen.renaming import Renaming
 from scanify.verify.linen.streams import Streams, Use, counts
-from scanify.verify.programs.apart import traced_apart
+from scanify.verify.programs.apart import traced_anew
 from scanify.verify.values.arrays import is_traced, struct
 
 # What is said of initial parameters that are proved to be the same.
@@ -86,7 +86,7 @@ def _recorded(built: Built, streams: Streams | None, run: Any) -> Sequence[Use]:
         model, args, kwargs = jax.tree.unflatten(treedef, [next(own) if is_traced(x) else x for x in leaves])
         seen[:] = run(model if streams is None else model.with_streams(streams), args, kwargs)
 
-    with traced_apart(f"streams {id(built)} {streams!r}"):
+    with traced_anew("streams"):
         jax.eval_shape(traced, [struct(x) for x in leaves if is_traced(x)])
     return seen
 

@@ -7,14 +7,21 @@ look at the remat policy: then it is another program for another version or poli
 
 from __future__ import annotations
 
+import itertools
 from contextlib import AbstractContextManager
 
 import jax
 
 _CONTEXT = jax.make_user_context("")
+_NUMBERS = itertools.count()
 
 
 def traced_apart(name: str) -> AbstractContextManager[None]:
     """Inside, jax finds no program that was traced outside, or inside under another name."""
     context: AbstractContextManager[None] = _CONTEXT(name)
     return context
+
+
+def traced_anew(name: str) -> AbstractContextManager[None]:
+    """Inside, jax finds no program that was traced before, here or elsewhere: what tracing notes is noted each time."""
+    return traced_apart(f"{name} {next(_NUMBERS)}")

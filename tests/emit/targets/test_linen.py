@@ -164,6 +164,20 @@ def test_layers_that_have_remat_keep_it(tmp_path: Path) -> None:
     assert "one of `nn.remat` already" in reason(rewritten(text, tmp_path, "linen", remat="dots")[1])
 
 
+@pytest.mark.parametrize("wrapped", ["nn.remat(Block)", "nn.jit(Block)", "Same", "Round"])
+def test_a_class_that_the_file_wraps_is_that_class(wrapped: str, tmp_path: Path) -> None:
+    layer = f"Same = Block\nRound = Again\nAgain = Round\nLayer = {wrapped}\n\n\n"
+    text = compact(body(f'x = Layer(self.dim, name=f"layer_{{i}}"){APPLIED}')).replace(
+        "class Model", f"{layer}class Model"
+    )
+    after, outcome = rewritten(text, tmp_path, "linen")
+    if wrapped == "Round":
+        assert after == text
+        return
+    assert len(outcome.applied) == 1 and '(Layer(self.dim, name="layer"), x, None)' in after
+    assert ("nn.remat(apply_layer" in after) == (wrapped != "nn.remat(Block)")
+
+
 def test_no_rewrite_is_safe(tmp_path: Path) -> None:
     for text in (setup(), compact()):
         plan = plan_of(text, tmp_path)
