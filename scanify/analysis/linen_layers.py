@@ -21,11 +21,12 @@ class RenamedLayers:
 @dataclass(frozen=True)
 class LinenModule:
     """How the one module is built: a call of `builds` with `arguments`, as texts, at `site` in the place of a list, or
-    in front of the scan where there is no list."""
+    in front of the scan where there is no list. `target` is what it is assigned to, where statements are the site."""
 
     builds: str
     arguments: tuple[str, ...]
     site: Place | None = None
+    target: str = ""
 
 
 @dataclass(frozen=True)

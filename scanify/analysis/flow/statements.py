@@ -22,6 +22,17 @@ def statements_in(statements: Sequence[ast.AST]) -> Iterator[ast.AST]:
                     yield from statements_in(inner)
 
 
+def blocks_in(block: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:
+    """A block and the blocks in it, without those of nested definitions."""
+    yield block
+    for statement in block:
+        if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            for name in _BLOCKS:
+                inner = getattr(statement, name, None)
+                if isinstance(inner, list) and inner and isinstance(inner[0], ast.stmt):
+                    yield from blocks_in(inner)
+
+
 def assignments(statements: Sequence[ast.AST], name: str) -> list[ast.AST]:
     """Every statement, at any depth of blocks but not in nested functions, that binds a plain name."""
     return [statement for statement in statements_in(statements) if name in bound_by(statement)]

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from scanify.analysis.facts import Span
 from scanify.analysis.flow.shape import LoopShape, shape_of
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.linen.around import used_beside
@@ -164,7 +165,11 @@ def _plan(
 def _built(seen: LinenLoop, layers: BuiltLayers, names: RenamedLayers) -> LinenModule:
     module = seen.loop.module
     site = module.place(layers.site) if layers.site is not None else None
-    return LinenModule(module.code(layers.built.call.func), tuple(_arguments(seen, layers, names)), site)
+    if layers.statements:
+        first, last = module.span(layers.statements[0]), module.span(layers.statements[-1])
+        site = module.place_of(Span(first.start, last.end, first.line, last.end_line))
+    builds = module.code(layers.built.call.func)
+    return LinenModule(builds, tuple(_arguments(seen, layers, names)), site, layers.target)
 
 
 def _arguments(seen: LinenLoop, layers: BuiltLayers, names: RenamedLayers) -> Iterator[str]:

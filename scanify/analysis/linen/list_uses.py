@@ -22,7 +22,7 @@ def other_uses(classes: LinenClasses, owner: Definition, seen: LinenLoop) -> Ite
         within = cls.node if "." in seen.held else seen.loop.scope.function.node
         for node in nodes_in(within):
             if isinstance(node, ast.Attribute | ast.Name) and dotted(node) == seen.held:
-                if isinstance(node.ctx, ast.Store) and cls is owner and _makes(cls.module, node, seen):
+                if cls is owner and _makes(cls.module, node, seen):
                     continue
                 if isinstance(node.ctx, ast.Load) and (_is_walked(cls.module, node) or _is_counted(cls, owner, node)):
                     continue
@@ -52,9 +52,14 @@ def _is_counted(cls: Definition, owner: Definition, node: ast.AST) -> bool:
 
 
 def _makes(module: Module, node: ast.expr, seen: LinenLoop) -> bool:
-    statement = parent_of(module, node)
-    made = (seen.layers, *seen.otherwise)
-    return any(each is not None and getattr(statement, "value", None) is each.site for each in made)
+    """Whether a mention is a part of what makes the list."""
+    made = [each for each in (seen.layers, *seen.otherwise) if each is not None]
+    if isinstance(node.ctx, ast.Store):  # type: ignore[attr-defined]
+        value = getattr(parent_of(module, node), "value", None)
+        if any(value is each.site for each in made):
+            return True
+    statements = {id(one) for each in made for one in each.statements}
+    return any(id(above) in statements for above in ancestors(module, node))
 
 
 def _is_walked(module: Module, node: ast.AST) -> bool:

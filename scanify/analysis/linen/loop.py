@@ -17,7 +17,7 @@ from scanify.analysis.lower.forms.rebuild import Change, rebuilt
 from scanify.analysis.lower.loop import Loop, Order, Walk
 from scanify.analysis.lower.loops import read_index
 from scanify.analysis.lower.nodes import names_in
-from scanify.analysis.lower.scope import scope_of
+from scanify.analysis.lower.scope import parent_of, scope_of
 from scanify.analysis.lower.text import code, dotted, made, unused
 from scanify.analysis.plan import BEYOND_THE_TARGET
 
@@ -70,10 +70,24 @@ def _building(loop: Loop, found: list[Built]) -> LinenLoop:
         if own is not None:
             text = f"each layer is built with its own `{loop.module.code(own)}`"
             return LinenLoop(loop, None, None, unread=(text, own), rule="SCN203")
+    filled = _filled_by(loop, first)
+    if filled is not None:
+        text = f"it fills `{loop.module.code(filled)}`, which is not read as a list of one call for each number alone"
+        return LinenLoop(loop, None, None, unread=(text, filled))
+    if counted is None or loop.walks or not isinstance(loop.target, ast.Name):
         reason = "each iteration builds its module of what the loop walks, which is no `range(n)`"
         return LinenLoop(loop, None, None, unread=(reason, getattr(node, "iter", node)))
     layers = BuiltLayers(loop.scope, first, loop.target.id, counted, given_name(first))
     return _walking(loop, first, layers)
+
+
+def _filled_by(loop: Loop, built: Built) -> ast.expr | None:
+    """The list that a loop puts a module into where it builds it."""
+    match parent_of(loop.module, built.call):
+        case ast.Call(func=ast.Attribute(value=filled, attr="append" | "insert")):
+            return filled
+        case _:
+            return None
 
 
 def _mentions(node: ast.AST, names: Collection[str]) -> bool:

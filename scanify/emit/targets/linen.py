@@ -164,5 +164,5 @@ def _site_edit(built: LinenModule, site: Place, context: Context) -> Edit:
     indent = indent_of(text[line : site.span.start])
     style = context.houses[site.path].style(indent, step_of(text, indent), newline_of(text))
     head = text[line + len(indent) : site.span.start]
-    whole = layout.call(f"{head}{built.builds}", built.arguments, style)
+    whole = layout.call(f"{head}{built.target}{built.builds}", built.arguments, style)
     return Edit(site.path, site.span.start, site.span.end, whole.removeprefix(head))

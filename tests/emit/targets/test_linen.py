@@ -178,6 +178,51 @@ def test_a_class_that_the_file_wraps_is_that_class(wrapped: str, tmp_path: Path)
     assert ("nn.remat(apply_layer" in after) == (wrapped != "nn.remat(Block)")
 
 
+FILLED = """        blocks = []
+        for i in range(self.n):
+            blocks.append(Block(self.dim))
+        self.layers = blocks
+"""
+BUILT = "        self.layers = [Block(self.dim) for _ in range(self.n)]\n"
+
+
+def test_a_list_that_is_filled_layer_by_layer_is_one(tmp_path: Path) -> None:
+    text, plain = setup(), rewritten(setup(), tmp_path, "linen", remat="none")[0]
+    assert text.count(BUILT) == 1
+    after, outcome = rewritten(text.replace(BUILT, FILLED), tmp_path, "linen", remat="none")
+    assert len(outcome.analysis.loops) == 1 and after == plain
+    local = (
+        "        mods = []\n" + body('mods.append(Block(self.dim, name=f"layer_{i}"))').partition("        return")[0]
+    )
+    walked = local + body(f"x = mod{APPLIED}", head="for mod in mods:")
+    after, _ = rewritten(compact(walked), tmp_path, "linen", remat="none")
+    assert '        mods = Block(self.dim, name="layer")\n' in after and ")(mods, x, None)" in after
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("        self.layers = blocks\n", "        blocks.append(Block(self.dim))\n        self.layers = blocks\n"),
+        ("        self.layers = blocks\n", "        self.layers = blocks\n        self.last = blocks[-1]\n"),
+        ("        self.layers = blocks\n", "        self.layers = blocks\n        self.out = nn.Dense(i)\n"),
+        ("            blocks.append", "            # One for each.\n            blocks.append"),
+        ("blocks.append(Block(self.dim))", "blocks.insert(0, Block(self.dim))"),
+    ],
+    ids=["one more", "read", "number read", "comment", "backwards"],
+)
+def test_a_list_that_is_filled_in_another_way_stays(old: str, new: str, tmp_path: Path) -> None:
+    text = setup().replace(BUILT, FILLED.replace(old, new))
+    after, outcome = rewritten(text, tmp_path, "linen", remat="none")
+    (refused,) = outcome.analysis.loops
+    assert after == text and isinstance(refused, Refusal) and "it fills `blocks`" in refused.reason
+
+
+def test_layers_that_are_filled_in_with_numbers_of_their_own_stay(tmp_path: Path) -> None:
+    text = setup().replace(BUILT, FILLED.replace("Block(self.dim)", "Block(self.dim, 0.1 * i)"))
+    _, outcome = rewritten(text, tmp_path, "linen")
+    assert [each.rule for each in outcome.analysis.loops if isinstance(each, Refusal)] == ["SCN203"]
+
+
 def test_no_rewrite_is_safe(tmp_path: Path) -> None:
     for text in (setup(), compact()):
         plan = plan_of(text, tmp_path)
