@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import pytest
 
 import scanify
-from scanify.pipeline import Project
 from tests.systems.haliax_remats import every_spelling, policy
+from tests.systems.transformed import is_left_alone
 
 hax: Any = pytest.importorskip("haliax", reason="haliax is not installed")
 hnn: Any = pytest.importorskip("haliax.nn")
@@ -114,7 +114,4 @@ def test_a_stack_whose_layers_go_in_another_order_is_found_out() -> None:
 
 
 def test_nothing_is_said_of_this_file(tmp_path: Path) -> None:
-    alone = tmp_path / "model.py"
-    alone.write_text(Path(__file__).read_text())
-    found = Project.load([alone]).analyse(remarks=True)
-    assert not found.loops and not found.remarks
+    assert is_left_alone(__file__, tmp_path)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import scanify
-from scanify.pipeline import Project
 from tests.systems.haliax_remats import every_spelling, policy
+from tests.systems.transformed import is_left_alone
 
 hax: Any = pytest.importorskip("haliax", reason="haliax is not installed")
 # Of its releases that run on Python 3.11, what they use of jax is going to be taken away.
@@ -115,7 +115,4 @@ def test_one_that_leaves_out_an_element_is_found_out(scan: Any) -> None:
 
 
 def test_nothing_is_said_of_this_file(tmp_path: Path) -> None:
-    alone = tmp_path / "model.py"
-    alone.write_text(Path(__file__).read_text())
-    found = Project.load([alone]).analyse(remarks=True)
-    assert not found.loops and not found.remarks
+    assert is_left_alone(__file__, tmp_path)

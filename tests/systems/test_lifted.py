@@ -19,6 +19,7 @@ from scanify.pipeline import Project
 from scanify.verify.compare.compare import compare_case
 from scanify.verify.verdict import CaseResult, Status
 from tests.emit.targets.models import rewritten
+from tests.systems.transformed import TRANSFORMATIONS
 
 nn: Any = pytest.importorskip("flax.linen", reason="flax is not installed")
 
@@ -195,26 +196,6 @@ def _stack(layers: list[Any], held: Any) -> Any:
     """The layers under the name that the scan has for them."""
     (name,) = held.keys() - {"head"}
     return {name: jax.tree.map(lambda *each: jnp.stack(each), *layers)}
-
-
-def _linearized(f: Any, *x: Any) -> Any:
-    value, linear = jax.linearize(f, *x)
-    return value, linear(*x)
-
-
-def _pulled_back(f: Any, *x: Any) -> Any:
-    value, pull = jax.vjp(f, *x)
-    return value, pull(jnp.cos(value))
-
-
-TRANSFORMATIONS: dict[str, Callable[..., Any]] = {
-    "itself": lambda f, *x: f(*x),
-    "jit": lambda f, *x: jax.jit(f)(*x),
-    "jvp": lambda f, *x: jax.jvp(f, x, x),
-    "vmap": lambda f, held, xs: jax.vmap(f, in_axes=(None, 0))(held, jnp.stack([xs, jnp.sin(xs)])),
-    "linearize": _linearized,
-    "vjp": _pulled_back,
-}
 
 
 @pytest.mark.parametrize("name", TRANSFORMATIONS)

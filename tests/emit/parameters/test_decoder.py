@@ -15,6 +15,7 @@ import pytest
 import scanify
 from tests.emit.parameters.programs import HEAD
 from tests.emit.targets.models import loaded, rewritten
+from tests.systems.transformed import TRANSFORMATIONS
 
 BLOCKS, WIDTH = 32, 4
 TEXT = f"""{HEAD}
@@ -103,25 +104,6 @@ def test_it_is_proved_equal_to_the_loop(count: int, system: SimpleNamespace) -> 
     given = system.blocks[:count], system.seq, jax.random.key(2)
     answer = scanify.prove_equal(system.loop, system.scan, *given, up_to=1)
     assert answer, answer.reason
-
-
-def _linearized(f: Any, *x: Any) -> Any:
-    value, linear = jax.linearize(f, *x)
-    return value, linear(*x)
-
-
-def _pulled_back(f: Any, *x: Any) -> Any:
-    value, pull = jax.vjp(f, *x)
-    return value, pull(jnp.cos(value))
-
-
-TRANSFORMATIONS = {
-    "jit": lambda f, *x: jax.jit(f)(*x),
-    "jvp": lambda f, *x: jax.jvp(f, x, x),
-    "vmap": lambda f, params, seq: jax.vmap(f, in_axes=(None, 0))(params, jnp.stack([seq, jnp.sin(seq)])),
-    "linearize": _linearized,
-    "vjp": _pulled_back,
-}
 
 
 @pytest.mark.parametrize("name", TRANSFORMATIONS)
