@@ -21,7 +21,19 @@ REMATS = ("none", "full", "nested", "offload", "save_all", "dots")
 SYNONYMS = {"false": "none", "true": "full"}
 # In place of a policy: that which `scanify.verify.measure.choose` chooses by what the cases measure.
 AUTO = "auto"
-KEYS = ("cases", "exclude", EXTEND, "ignore", "memory-budget", "per-file-ignores", "remat", "select", "stack", "target")
+KEYS = (
+    "cases",
+    "exclude",
+    EXTEND,
+    "ignore",
+    "memory-budget",
+    "per-file-ignores",
+    "remat",
+    "select",
+    "stack",
+    "target",
+    "target-version",
+)
 
 
 @dataclass(frozen=True)
@@ -29,6 +41,7 @@ class Config:
     """What a project sets. `root` is the folder that its paths are relative to; `cases` are `(name, FILE:FUNCTION)`,
     and `files` the files that they are for, `(name, FILE)`, of those that say so.
 
+    `target_version` is the release that the target is for, as a requirement.
     `memory_budget` are the bytes of device memory that the gradient may need where `remat` is AUTO.
     """
 
@@ -40,7 +53,12 @@ class Config:
     memory_budget: int | None = None
     files: tuple[tuple[str, str], ...] = ()
     target: str = TARGETS[0]
+    target_version: str | None = None
     chosen: Chosen = field(default_factory=Chosen)
+
+    def version_of(self, target: str) -> str | None:
+        """The release that is configured for a target: it is for the target that is configured, and for no other."""
+        return self.target_version if target == self.target else None
 
     def wants(self, found: Plan | Refusal | Remark) -> bool:
         """Whether the rule of a loop, or of a remark, is chosen for its file."""
@@ -66,6 +84,7 @@ def parse_config(file: Path) -> Config:
         remat=_choice(_policy(table.get("remat")), (*REMATS, AUTO), table.where("remat")),
         stack=_choice(table.get("stack"), STACKS, table.where("stack")),
         target=_choice(table.get("target"), TARGETS, table.where("target")) or TARGETS[0],
+        target_version=_text(table.get("target-version"), table.where("target-version")),
         exclude=_patterns(table),
         cases=tuple((name, case) for name, case, _ in cases),
         files=tuple((name, file) for name, _, file in cases if file is not None),
@@ -79,6 +98,12 @@ def _choice(value: object, choices: tuple[str, ...], where: str) -> str | None:
         return None
     if not isinstance(value, str) or value not in choices:
         raise ScanifyError(f"{where}: expected one of {', '.join(choices)}, got {value!r}")
+    return value
+
+
+def _text(value: object, where: str) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise ScanifyError(f"{where}: expected a text, got {value!r}")
     return value
 
 

@@ -62,6 +62,10 @@ KEY_SCHEMAS: dict[str, dict[str, Any]] = {
         "enum": list(STACKS),
     },
     "target": {"description": "What loops become.", "enum": list(TARGETS), "default": TARGETS[0]},
+    "target-version": {
+        "type": "string",
+        "description": "The release that the target haliax writes for, as marin-haliax==0.2.224.",
+    },
 }
 
 

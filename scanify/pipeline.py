@@ -95,6 +95,10 @@ class Project:
         found = (self.read(path) for path in self._others() if path not in named)
         return tuple(source for source in found if source is not None and source.path not in named)
 
+    def every(self) -> tuple[Source, ...]:
+        """The files of the project, those that were named first."""
+        return (*self.sources, *self.others)
+
     def looked_for(self) -> tuple[tuple[Path, Source | None], ...]:
         """The paths outside of the project's own files that were looked at so far, with what was there."""
         own = {source.path.resolve() for source in (*self.sources, *self.others)}
@@ -289,6 +293,21 @@ def with_policy(outcome: Outcome, project: Project, remat: str) -> Outcome:
         changes=dict(sorted({**outcome.changes, **changes}.items())),
         policies=policies,
     )
+
+
+def form_of(sources: Callable[[], Iterable[Source]], target: str, target_version: str | None) -> str:
+    """The emitter for a target, by its name: haliax has several, chosen by a release that is named, or is installed.
+
+    `sources` are the files of the project, which are looked at where no release is named.
+    Raises ScanifyError where the release is not known, or the target has one form only.
+    """
+    if target != "haliax" and target_version is None:
+        return target
+    from scanify.emit.targets.releases import form_of as form
+    from scanify.emit.targets.releases import knows_haliax
+
+    looked_at = sources() if target_version is None else ()
+    return form(target, target_version, own=any(knows_haliax(source.text) for source in looked_at))
 
 
 def for_target(

@@ -3,6 +3,7 @@
 import pytest
 
 from scanify.emit.targets import TARGETS
+from scanify.emit.targets.arrays import HALIAX, LEVANTER
 from scanify.errors import Exit
 from scanify.pipeline import Outcome, Project
 from tests.command import MODEL, REFUSED, Result, Tool
@@ -28,7 +29,24 @@ def tool(tmp_path, capsys, monkeypatch) -> Tool:
 def test_the_names_are_those_of_the_emitters() -> None:
     from scanify.config import TARGETS as NAMES
 
-    assert tuple(TARGETS) == NAMES
+    assert tuple(name for name in TARGETS if name not in (HALIAX, LEVANTER)) == NAMES
+
+
+def test_a_release_is_named_on_the_command_line_or_in_the_configuration(tool: Tool) -> None:
+    done = tool("rewrite", "model.py", "--target", "haliax", "--target-version", "marin-haliax==0.2.224", "--diff")
+    assert "+from haliax.nn import ArrayStacked" in done.out
+    tool.write("pyproject.toml", '[tool.scanify]\ntarget = "haliax"\ntarget-version = "marin-levanter==0.2.227"\n')
+    assert "+from levanter.layers.stacked import ArrayStacked" in tool("rewrite", "model.py", "--diff").out
+    assert "jax.lax.scan" in tool("rewrite", "model.py", "--target", "lax", "--diff").out
+    other = tool("rewrite", "model.py", "--target-version", "marin-haliax==0.2.227", "--diff").out
+    assert "hax.nn.Stacked(" in other
+
+
+def test_a_release_that_is_not_known_is_a_usage_error(tool: Tool) -> None:
+    done = tool("rewrite", "model.py", "--target", "haliax", "--target-version", "0.2.224")
+    assert done.code == Exit.USAGE
+    assert "expected a release of marin-levanter, marin-haliax, haliax as the target version" in done.err
+    assert "as in marin-haliax==0.2.224, got 0.2.224" in done.err
 
 
 def test_a_rewrite_is_verified_as_it_is_written(tool: Tool) -> None:
@@ -73,7 +91,7 @@ def test_policies_are_not_compared_where_the_text_has_one(tool: Tool, options: t
 def test_a_version_by_hand_has_no_target(tool: Tool) -> None:
     done = tool("verify", "--before", "model.py", "--after", "model.py", "--target", "lax", "--case", "cases.py:small")
     assert done.code == Exit.USAGE
-    assert "--stack and --target are how scanify rewrites a file" in done.err
+    assert "--stack, --target and --target-version are how scanify rewrites a file" in done.err
 
 
 def test_what_the_target_cannot_express_is_said_with_another_that_can(tool: Tool) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from scanify.emit.targets import arrays
 from tests.fixture_helpers import Fixture, read, replaced, write
 from tests.targets.__main__ import DOCS
 from tests.targets.models import FRAMEWORKS, MODELS, lacks, models
@@ -81,13 +82,13 @@ def test_a_wrong_rewrite_to_nnx_is_told(name: str, tmp_path: Path) -> None:
 
 def told(target: str) -> dict[str, list[str]]:
     """What the table of the docs says of each model, policy by policy."""
-    section = re.search(rf"^## {target}\n(.*?)(?=^## |\Z)", DOCS.read_text(), re.MULTILINE | re.DOTALL)
+    section = re.search(rf"^## {re.escape(target)}\n(.*?)(?=^## |\Z)", DOCS.read_text(), re.MULTILINE | re.DOTALL)
     assert section is not None, f"docs/targets.md has no table for {target}: python -m tests.targets --write"
     rows = [line.strip("| ").split(" | ") for line in section[1].splitlines() if line.startswith("| ")]
     return {row[0]: row[2:] for row in rows[1:]}
 
 
-@pytest.mark.parametrize("target", ["lax", "haliax", *FRAMEWORKS])
+@pytest.mark.parametrize("target", ["lax", "haliax", arrays.LEVANTER, *FRAMEWORKS])
 def test_the_table_says_what_is_refused(target: str, tmp_path: Path) -> None:
     found = {each.name: refused(each, target, "dots", tmp_path / each.name) is not None for each in models(target)}
     assert found == {name: words[POLICIES.index("dots")] != "PROVED" for name, words in told(target).items()}

@@ -11,11 +11,13 @@ class RenamedLayers:
     one for all.
 
     `loop` has `{}` where the number of the layer stands: "layer_{}", "Block_{}"; `first` is the number of the first.
+    `nested`: the layers are along two axes, chunks and layers of a chunk, not along one.
     """
 
     loop: str
     scan: str
     first: int = 0
+    nested: bool = False
 
 
 @dataclass(frozen=True)

@@ -48,13 +48,15 @@ class PerLayer:
     """One xs: the expression that the loop walks beside the layers, and the target its elements are bound to.
 
     `for layer, k in zip(self.layers, keys)` gives `PerLayer(target="k", source="keys", axis=0)`.
-    `target` may be a tuple pattern as written, such as `(a, b)`. `layers` says that the elements are modules, too.
+    `target` may be a tuple pattern as written, such as `(a, b)`. `layers` says that the elements are modules, too,
+    `array` that the source is shown to be one array.
     """
 
     target: str
     source: str
     axis: int = 0
     layers: bool = False
+    array: bool = False
 
 
 class Adds(Enum):

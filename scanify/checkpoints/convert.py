@@ -23,8 +23,10 @@ class Counts:
     nbytes: int
 
 
-def convert_names(old: Path, new: Path, steps: Sequence[tuple[bool, Prefix]]) -> Counts:
+def convert_names(old: Path, new: Path, steps: Sequence[tuple[bool, Prefix]], *, nested: bool = False) -> Counts:
     """Convert a file whose arrays have names. `steps` are taken in turn: a prefix, and whether it is to be stacked.
+
+    `nested`: stacks have two axes in front, chunks and layers of a chunk, as those of `flax.linen.remat_scan`.
 
     Raises ScanifyError where the file does not fit, with the names; then nothing is written.
     """
@@ -37,7 +39,7 @@ def convert_names(old: Path, new: Path, steps: Sequence[tuple[bool, Prefix]]) ->
     def plan(opened: Any) -> tuple[list[SavedArray], list[tuple[SavedArray, SavedArray]]]:
         arrays = list(opened.arrays)
         for stacks, prefix in steps:
-            arrays = stack_names(arrays, prefix) if stacks else unstack_names(arrays, prefix)
+            arrays = (stack_names if stacks else unstack_names)(arrays, prefix, nested=nested)
         return arrays, []
 
     return _convert(old, new, plan)

@@ -7,9 +7,9 @@ Nothing but names, shapes and dtypes is looked at. Where a part of what is expec
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from scanify.checkpoints.saved_array import EMPTY, SavedArray, layer_of, stack
+from scanify.checkpoints.saved_array import EMPTY, SavedArray, chunks_of, layer_of, stack
 from scanify.errors import ScanifyError
 
 _SHOWN = 5  # names in a message
@@ -94,8 +94,10 @@ def _boundary(text: str) -> str:
     return r"(?<!\w)" if re.match(r"\w", text) else ""
 
 
-def stack_names(arrays: Sequence[SavedArray], prefix: Prefix) -> list[SavedArray]:
+def stack_names(arrays: Sequence[SavedArray], prefix: Prefix, *, nested: bool = False) -> list[SavedArray]:
     """The arrays with those under `prefix` stacked: one for each array of a layer, in the place of the first layer's.
+
+    Where stacks are `nested`, they have two axes in front, chunks and layers of a chunk.
 
     Raises ScanifyError where no name begins so, where a layer or an array of one is missing, where names under the
     prefix belong to no layer, where layers differ in shape or dtype, and where two arrays would have one name.
@@ -103,12 +105,12 @@ def stack_names(arrays: Sequence[SavedArray], prefix: Prefix) -> list[SavedArray
     lists = _lists(arrays, prefix)
     made: dict[str, SavedArray] = {}
     for found in lists:
-        made |= found.stacked(prefix)
+        made |= found.stacked(prefix, nested=nested)
     taken = {each.name for found in lists for each in found.arrays()}
     return _checked([made.get(one.name, one) for one in arrays if _stays(one.name, taken, made)])
 
 
-def unstack_names(arrays: Sequence[SavedArray], prefix: Prefix) -> list[SavedArray]:
+def unstack_names(arrays: Sequence[SavedArray], prefix: Prefix, *, nested: bool = False) -> list[SavedArray]:
     """The arrays with each of those under `prefix` taken apart along its first axis, the inverse of `stack_names`.
 
     Raises ScanifyError where no name begins so, where they do not all have the same number of layers along their first
@@ -118,7 +120,8 @@ def unstack_names(arrays: Sequence[SavedArray], prefix: Prefix) -> list[SavedArr
     for array in arrays:
         split = prefix.split(array.name)
         if split is not None:
-            groups.setdefault(split[1], []).append((array, split[0], split[2]))
+            flat = _without_chunks(array) if nested else array
+            groups.setdefault(split[1], []).append((flat, split[0], split[2]))
     if not groups:
         raise _none_begins(arrays, prefix)
     apart: dict[str, list[SavedArray]] = {}
@@ -142,7 +145,7 @@ class _List:
     def arrays(self) -> Iterable[SavedArray]:
         return (array for column in self.layers.values() for array in column.values())
 
-    def stacked(self, prefix: Prefix) -> dict[str, SavedArray]:
+    def stacked(self, prefix: Prefix, *, nested: bool) -> dict[str, SavedArray]:
         """The stacked arrays, each by the name of the first layer's."""
         numbers = {number for column in self.layers.values() for number in column}
         count = max(numbers) + 1
@@ -166,7 +169,7 @@ class _List:
         made = {}
         for rest, column in self.layers.items():
             layers = [column[number] for number in range(count)]
-            made[layers[0].name] = stack(f"{self.before}{prefix.becomes}{rest}", layers)
+            made[layers[0].name] = stack(f"{self.before}{prefix.becomes}{rest}", layers, nested=nested)
         return made
 
 
@@ -198,6 +201,18 @@ def _lists(arrays: Sequence[SavedArray], prefix: Prefix) -> list[_List]:
             f"{_some(map(repr, strangers))}"
         )
     return list(found.values())
+
+
+def _without_chunks(array: SavedArray) -> SavedArray:
+    """A nested stack as one with all layers along its first axis."""
+    if array.dtype == EMPTY:
+        return array
+    if len(array.shape) < 2 or array.shape[:2] != chunks_of(max(array.shape[0] * array.shape[1], 1)):
+        raise ScanifyError(
+            f"expected nested stacks, with chunks along their first axis and layers of a chunk, about as many, along "
+            f"their second; {array.name!r} is {array.kind}"
+        )
+    return replace(array, shape=(array.shape[0] * array.shape[1], *array.shape[2:]))
 
 
 def _count(base: str, arrays: Sequence[SavedArray], rests: Sequence[str]) -> int:

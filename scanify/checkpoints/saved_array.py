@@ -44,8 +44,17 @@ class SavedArray:
         return replace(self, name=name)
 
 
-def stack(name: str, layers: Sequence[SavedArray]) -> SavedArray:
-    """The layers as one array with a new first axis. Raises ScanifyError where two of them differ in shape or dtype."""
+def chunks_of(count: int) -> tuple[int, int]:
+    """How many chunks of how many layers a nested scan of Flax Linen has, as the target linen writes one."""
+    size = max(number for number in range(1, count + 1) if number * number <= count and count % number == 0)
+    return count // size, size
+
+
+def stack(name: str, layers: Sequence[SavedArray], *, nested: bool = False) -> SavedArray:
+    """The layers as one array with a new first axis, or with two where it is `nested`: chunks, and layers of a chunk.
+
+    Raises ScanifyError where two of them differ in shape or dtype.
+    """
     first = layers[0]
     for layer in layers[1:]:
         if (layer.dtype, layer.shape) != (first.dtype, first.shape):
@@ -56,7 +65,8 @@ def stack(name: str, layers: Sequence[SavedArray]) -> SavedArray:
     if first.dtype == EMPTY:
         return first.named(name)
     stretches = _joined([stretch for layer in layers for stretch in layer.stretches])
-    return SavedArray(name, first.dtype, (len(layers), *first.shape), stretches)
+    lead = chunks_of(len(layers)) if nested else (len(layers),)
+    return SavedArray(name, first.dtype, (*lead, *first.shape), stretches)
 
 
 def layer_of(array: SavedArray, index: int, name: str) -> SavedArray:

@@ -12,7 +12,7 @@ import click
 
 from scanify.config import AUTO, REMATS, STACKS, SYNONYMS, TARGETS, Config, load_config
 from scanify.errors import ScanifyError
-from scanify.pipeline import Project, Stack
+from scanify.pipeline import Project, Stack, form_of
 from scanify.report.progress import waiting
 from scanify.report.sentences import plural
 from scanify.report.terminal import tell
@@ -39,11 +39,18 @@ stack_option: Decorator = click.option(
     "comes from elsewhere.",
 )
 
-target_option: Decorator = click.option(
+_target: Decorator = click.option(
     "--target",
     type=click.Choice(TARGETS),
     help="What loops become: stacks of scanify.nn (scanify, the default), of haliax.nn (haliax), or jax.lax.scan with "
     "no library but jax and equinox (lax); loops over modules of Flax NNX a scan over their list (nnx).",
+)
+
+_target_version = click.option(
+    "--target-version",
+    metavar="NAME==VERSION",
+    help="With the target haliax: the release to write for, of haliax, marin-haliax or marin-levanter, such as "
+    "marin-haliax==0.2.224. It says whether loops become an ArrayStacked or a Stacked. Without it, what is installed.",
 )
 
 REMAT_CHOICE = click.Choice((*REMATS, *SYNONYMS), case_sensitive=False)
@@ -82,6 +89,11 @@ _no_exclude = click.option(
     "--no-exclude", is_flag=True, help="Take files that `exclude` of the configuration leaves out."
 )
 _no_gitignore = click.option("--no-gitignore", is_flag=True, help="Take files that git ignores.")
+
+
+def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--target` and `--target-version`."""
+    return _target(_target_version(command))
 
 
 def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -128,6 +140,7 @@ def load_project(
     no_exclude: bool = False,
     no_gitignore: bool = False,
     target: str | None = None,
+    target_version: str | None = None,
     quiet: bool = False,
     writes: bool = False,
 ) -> Given:
@@ -142,7 +155,7 @@ def load_project(
         )
     if STDIN in paths:
         given = _from_stdin(paths, stack, stdin_filename, no_exclude=no_exclude, no_gitignore=no_gitignore)
-        return replace(given, target=target or given.config.target)
+        return replace(given, target=_form(given.project, given.config, target, target_version))
     if stdin_filename is not None:
         raise ScanifyError(f"--stdin-filename goes with `{STDIN}` for standard input; got {', '.join(paths)}")
     files = [Path(path) for path in paths]
@@ -154,7 +167,14 @@ def load_project(
         project = Project.load(files, selection=selection)
     if not project.sources and not project.skipped and not quiet:
         tell(f"scanify: {_nothing(files, selection)}", err=True)
-    return Given(project, config, _stack(stack, config), target=target or config.target)
+    return Given(project, config, _stack(stack, config), target=_form(project, config, target, target_version))
+
+
+def _form(project: Project, config: Config, target: str | None, target_version: str | None) -> str:
+    """The emitter of a target that is named, or configured: a configured release is for the configured target."""
+    if target_version is None:
+        target_version = config.version_of(target or config.target)
+    return form_of(project.every, target or config.target, target_version)
 
 
 def _finish_earlier(root: Path) -> None:

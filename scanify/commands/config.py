@@ -17,6 +17,7 @@ _UNSET = {
     "memory-budget": "none",
     "remat": "that of the container: full",
     "stack": "init where all uses of a list are understood, else call",
+    "target-version": "what is installed",
 }
 
 

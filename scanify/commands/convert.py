@@ -36,6 +36,12 @@ if TYPE_CHECKING:
     help="The way back: take the arrays under PREFIX apart along their first axis, as `*layers=*layer_{}`.",
 )
 @click.option(
+    "--nested",
+    is_flag=True,
+    help="With --stack or --unstack: stacks have two axes of layers, chunks and layers of a chunk, as `--target linen "
+    "--remat nested` builds them.",
+)
+@click.option(
     "--like",
     metavar="FILE:FUNCTION",
     help="For files of equinox.tree_serialise_leaves, which hold no names: a function that returns what the file "
@@ -53,6 +59,7 @@ def command(
     new: str,
     stack: tuple[str, ...],
     unstack: tuple[str, ...],
+    nested: bool,
     like: str | None,
     model: str | None,
     to: str | None,
@@ -66,20 +73,20 @@ def command(
     nothing is written. All of a training state is converted where it is in the file: `--stack '*layers'` finds the
     moments of an optimiser too.
     """
-    _check(old, new, named=bool(stack or unstack), like=like, model=model, to=to, force=force)
+    _check(old, new, named=bool(stack or unstack), nested=nested, like=like, model=model, to=to, force=force)
     from scanify.checkpoints.convert import convert_leaves, convert_names
     from scanify.checkpoints.names import Prefix
 
     if like is None:
         steps = [(True, Prefix.parse(text)) for text in stack] + [(False, Prefix.parse(text)) for text in unstack]
-        return _finish(new, convert_names(Path(old), Path(new), steps))
+        return _finish(new, convert_names(Path(old), Path(new), steps, nested=nested))
     from scanify.commands.verifying.like import tree_like
 
     return _finish(new, convert_leaves(Path(old), Path(new), partial(tree_like, like, model), to_list=to == "list"))
 
 
 def _check(
-    old: str, new: str, *, named: bool, like: str | None, model: str | None, to: str | None, force: bool
+    old: str, new: str, *, named: bool, nested: bool, like: str | None, model: str | None, to: str | None, force: bool
 ) -> None:
     if named == (like is not None):
         got = "both" if named else "neither"
@@ -89,6 +96,8 @@ def _check(
         )
     if like is None and (model is not None or to is not None):
         raise ScanifyError(f"{'--model' if model is not None else '--to'} goes with --like")
+    if nested and not named:
+        raise ScanifyError("--nested goes with --stack or --unstack; --like says itself how many axes there are")
     needed = ["numpy"] if like is None else ["jax", "equinox", "numpy"]
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:

@@ -21,7 +21,7 @@ from scanify.commands.common import (
     selection_options,
     stack_option,
     stdin_option,
-    target_option,
+    target_options,
 )
 from scanify.commands.verifying.advice import advice_on
 from scanify.commands.verifying.auto import budget_bytes, choose_and_rewrite, demand_case
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 @remat_option
 @budget_option
 @stack_option
-@target_option
+@target_options
 @showing_options
 @click.option("--exit-non-zero-on-change", is_flag=True, help="Exit with 1 if a file was changed, as hooks do.")
 @click.option("--unsafe", is_flag=True, help="Apply unsafe fixes too, unverified.")
@@ -85,6 +85,7 @@ def command(
     memory_budget: str | None,
     stack: str | None,
     target: str | None,
+    target_version: str | None,
     diff: bool,
     check: bool,
     quiet: bool,
@@ -119,6 +120,7 @@ def command(
         no_exclude=no_exclude,
         no_gitignore=no_gitignore,
         target=target,
+        target_version=target_version,
         writes=not showing.only,
     )
     run = run_before_writing(

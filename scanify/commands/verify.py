@@ -15,7 +15,7 @@ from scanify.commands.common import (
     demand_policy_at_run_time,
     load_project,
     stack_option,
-    target_option,
+    target_options,
     write_output,
 )
 from scanify.commands.verifying.advice import advice_on
@@ -86,7 +86,7 @@ FORMATS = ("text", "json", "markdown", "junit", "html")
     "it has an effect on the stacks of scanify.nn alone.",
 )
 @stack_option
-@target_option
+@target_options
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write the report to this file.")
 @click.option("--measure/--no-measure", default=True, show_default=True, help="Compile both versions and measure them.")
@@ -123,6 +123,7 @@ def command(
     remats: tuple[str, ...],
     stack: str | None,
     target: str | None,
+    target_version: str | None,
     form: str,
     output: str | None,
     measure: bool,
@@ -150,8 +151,12 @@ def command(
         if any(each is not None for each in (file, before, after, against, certificate)) or cases:
             raise ScanifyError("--replay checks a certificate and runs nothing: give it alone")
         return replay_file(replay)
-    _check_mode(file, before, after, against, stack or target)
-    given = load_project((file,), stack, target=target) if file is not None and against is None else None
+    _check_mode(file, before, after, against, stack or target or target_version)
+    given = (
+        load_project((file,), stack, target=target, target_version=target_version)
+        if file is not None and against is None
+        else None
+    )
     named = [Path(each) for each in (file, before, after) if each is not None]
     config = load_config(named) if given is None else given.config
     run = choose_run(cases, config, time_limit, memory_limit, abstract=abstract, cache=not no_cache, execute=execute)
@@ -198,7 +203,8 @@ def _check_mode(file: str | None, before: str | None, after: str | None, against
         raise ScanifyError(f"--before and --after name the two files to compare; leave out {file}")
     if any(modes) and how is not None:
         raise ScanifyError(
-            "--stack and --target are how scanify rewrites a file; they have no meaning for a version written by hand"
+            "--stack, --target and --target-version are how scanify rewrites a file; they have no meaning for a "
+            "version written by hand"
         )
     if file == STDIN:
         raise ScanifyError("standard input cannot be verified; name a file")

@@ -47,9 +47,12 @@ class Target(Protocol):
     compare one text under all of them; elsewhere the text is verified as it is written.
     """
 
-    FRAMEWORK: Framework
-    HELPERS: Mapping[str, Helper]
-    POLICY_AT_RUN_TIME: bool
+    @property
+    def FRAMEWORK(self) -> Framework: ...
+    @property
+    def HELPERS(self) -> Mapping[str, Helper]: ...
+    @property
+    def POLICY_AT_RUN_TIME(self) -> bool: ...
 
     def refusal(self, plan: Plan, remat: str | None) -> str | None:
         """Why the target cannot express the loop under a policy, as a Python expression; None where it can."""

@@ -57,7 +57,7 @@ class Comparison:
         self, case: CaseSpec, target: Path, policies: tuple[str | None, ...], remat: str | None
     ) -> list[CaseResult]:
         """What the case says of the file as it is rewritten with a policy, compared under these."""
-        from scanify.pipeline import Project, rewrite_sources
+        from scanify.pipeline import Project, form_of, rewrite_sources
         from scanify.verify.cache.cache import Cache
         from scanify.verify.run import verify
 
@@ -68,7 +68,7 @@ class Comparison:
             stack=config.stack,  # type: ignore[arg-type]
             remat=remat,
             accept=lambda plan: True,
-            target=config.target,
+            target=form_of(project.every, config.target, config.target_version),
             wanted=config.wants,
         )
         if not outcome.changes:

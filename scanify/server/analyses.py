@@ -18,6 +18,7 @@ from scanify.pipeline import (
     Project,
     Stack,
     for_target,
+    form_of,
     heeded,
     project_files,
     rewrite_sources,
@@ -103,7 +104,8 @@ class Memory:
             from scanify.emit.targets.fit import fitted
 
             # In the call they are stacked where the target cannot stack them where they are built: the project tells.
-            loops = list(fitted(loops, {path: source.text}, config.target, _policy(config), None))
+            form = form_of(lambda: filter(None, map(index.source, index.paths)), config.target, config.target_version)
+            loops = list(fitted(loops, {path: source.text}, form, _policy(config), None))
         for known in index.paths:
             module, text = index.module_at(known), index.source(known)
             if module is not None and text is not None and known != path:
@@ -124,7 +126,7 @@ def _whole(job: Whole) -> Answer:
     if not sources:
         return Answer({})
     project = Project(sources, (), config.root, project_files(Selection(config.root, config.exclude)))
-    made = For(_stack(config), config.target, _policy(config))
+    made = For(_stack(config), form_of(project.every, config.target, config.target_version), _policy(config))
     analysis = project.analyse(stack=made.stack, remarks=True, target=made.target)
     analysis = heeded(project, for_target(project, analysis, made.target, made.stack, made.policy))
     found = dict(_by_file(analysis, config, project.texts()))
@@ -167,7 +169,7 @@ def _rewrite(job: Rewrite) -> Rewritten:
         stack=_stack(config),
         remat=_policy(config),
         accept=lambda plan: True,
-        target=job.target,
+        target=form_of(project.every, job.target, config.version_of(job.target)),
         wanted=asked,
     )
     changed = {path: (outcome.before[path], outcome.texts[path]) for path in outcome.changes}

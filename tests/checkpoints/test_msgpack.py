@@ -104,6 +104,16 @@ class TestWithFlax:
         assert converted(tool, loop, *STACK) == scan
         assert converted(tool, scan, *UNSTACK) == loop
 
+    def test_nested_stacks(self, tool: Tool, serialization: Any) -> None:
+        loop, scan = self.trees()
+        for part in (scan["params"], scan["mu"]):
+            part["layers"] = {
+                "dense": {key: each.reshape(4, 3, *each.shape[1:]) for key, each in part["layers"]["dense"].items()}
+            }
+        loop, scan = map(serialization.to_bytes, (loop, scan))
+        assert converted(tool, loop, *STACK, "--nested") == scan
+        assert converted(tool, scan, *UNSTACK, "--nested") == loop
+
     def test_arrays_in_pieces(self, tool: Tool, serialization: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(serialization, "MAX_CHUNK_SIZE", 20)
         monkeypatch.setattr(msgpack_write, "LARGEST", 20)

@@ -62,6 +62,21 @@ def test_manners_of_writing_names(name: str, prefix: str, stacked: str) -> None:
     assert all(np.array_equal(again[each], given[each]) for each in given)
 
 
+@pytest.mark.parametrize(("count", "lead"), [(1, (1, 1)), (7, (7, 1)), (12, (4, 3)), (16, (4, 4))])
+def test_nested_stacks_have_chunks_in_front(count: int, lead: tuple[int, int]) -> None:
+    given = {f"layer_{at}.w": np.arange(6.0).reshape(2, 3) + 10 * at for at in range(count)}
+    made = stack_names(saved(given), Prefix.parse("layer_{}=layers"), nested=True)
+    assert np.array_equal(read(given, made)["layers.w"], np.stack(list(given.values())).reshape(*lead, 2, 3))
+    again = read(given, unstack_names(made, Prefix.parse("layers=layer_{}"), nested=True))
+    assert all(np.array_equal(again[each], given[each]) for each in given) and again.keys() == given.keys()
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 6), (12, 1), (0, 3)])
+def test_a_stack_that_is_not_nested_is_told(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ScanifyError, match=r"expected nested stacks, .*'layers\.w' is <f8"):
+        unstack_names(saved({"layers.w": np.zeros(shape)}), Prefix.parse("layers=layer_{}"), nested=True)
+
+
 def test_stacks_within_stacks() -> None:
     given = {f"l.{at}.m.{to}.w": np.array([at, to]) for at in range(3) for to in range(2)}
     inner = stack_names(saved(given), Prefix.parse("*m"))

@@ -1,6 +1,7 @@
 """`python -m tests.targets [--write] [--targets lax,haliax]`: what each target makes of each model under each policy.
 
-Prints the tables of docs/targets.md, and writes them there with `--write`. The target haliax needs haliax, nnx and linen need Flax.
+Prints the tables of docs/targets.md, and writes them there with `--write`. The target haliax needs haliax, its forms with
+`ArrayStacked` the release that has it, nnx and linen need Flax.
 """
 
 import argparse
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import jax
 
-from scanify.emit.targets import TARGETS
+from scanify.emit.targets import TARGETS, arrays
 from tests.targets.models import FRAMEWORKS, lacks, models
 from tests.targets.prove import POLICIES, Row, case_of, prove, refused
 
@@ -67,6 +68,7 @@ def main() -> int:
     )
     total = sum(len(found) for found in results.values())
     names = ["jax", "equinox", *(["marin-haliax"] if "haliax" in targets else [])]
+    names += ["marin-levanter"] if arrays.LEVANTER in targets else []
     names += ["flax"] if any(target in FRAMEWORKS for target in targets) else []
     made = ", ".join(f"{name} {version(name)}" for name in names)
     lines.append(f"{proved} of {total} PROVED, {total - proved - others} refused or held back, {others} else; {made}.")

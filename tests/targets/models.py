@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from scanify.emit.targets import arrays
 from tests.fixture_helpers import FIXTURES, ROOT, Fixture, Texts
 
 MODELS = tuple({each.name: each for each in FIXTURES}.values())
@@ -43,5 +44,10 @@ def models(target: str) -> tuple[Fixture, ...]:
 
 def lacks(target: str) -> str | None:
     """What has to be installed to run what a target writes, where it is not."""
-    needed = {"haliax": "haliax", **dict.fromkeys(FRAMEWORKS, "flax")}.get(target)
+    needed = {
+        "haliax": "haliax",
+        arrays.HALIAX: "haliax",
+        arrays.LEVANTER: "levanter",
+        **dict.fromkeys(FRAMEWORKS, "flax"),
+    }.get(target)
     return needed if needed is not None and find_spec(needed) is None else None

@@ -12,9 +12,9 @@ from scanify.analysis.loops.bodies import bodies_of, walks_layers
 from scanify.analysis.loops.body import Body, body_of
 from scanify.analysis.loops.gain import no_gain
 from scanify.analysis.loops.layer_list import Layers, Reason, groups_of
-from scanify.analysis.loops.layers import layers_of, walked_values
+from scanify.analysis.loops.layers import all_values, layers_of, walked_values
 from scanify.analysis.loops.lengths import other_lengths
-from scanify.analysis.lower.loop import Form, Loop, Order, Problem
+from scanify.analysis.lower.loop import Form, Loop, Order, Problem, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors
 from scanify.analysis.plan import Bodies, Kind
@@ -119,14 +119,21 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop, layers: Layers | N
 
 
 def _with_layers_beside(run: Interpreter, shape: LoopShape, envs: Sequence[Env]) -> LoopShape:
-    """The shape, which says what is walked beside the layers and is modules, too."""
+    """The shape, which says of what is walked beside the layers what is modules, too, and what is one array."""
     first = len(shape.xs) - len(shape.beside)
-    holds = [False] * first + [walks_layers(run, walk, envs) for walk in shape.beside]
-    return (
-        replace(shape, xs=tuple(replace(xs, layers=layers) for xs, layers in zip(shape.xs, holds, strict=True)))
-        if any(holds)
-        else shape
-    )
+    xs = [
+        replace(xs, layers=walks_layers(run, walk, envs), array=_is_array(run, walk, envs))
+        for xs, walk in zip(shape.xs[first:], shape.beside, strict=True)
+    ]
+    return replace(shape, xs=(*shape.xs[:first], *xs)) if xs else shape
+
+
+def _is_array(run: Interpreter, walk: Walk, envs: Sequence[Env]) -> bool:
+    """Whether a container that is walked as it is is shown to be an array."""
+    if walk.order is not Order.WHOLE or walk.beside != ast.unparse(walk.base):
+        return False
+    values = all_values(run, walk, envs)
+    return bool(values) and all(isinstance(each, Array) or (isinstance(each, Key) and each.split) for each in values)
 
 
 def _applies(run: Interpreter, loop: Loop, layers: Layers, body: Body) -> bool:

@@ -60,12 +60,13 @@ def layers_of(run: Interpreter, loop: Loop, envs: Sequence[Env]) -> Layers | Non
 
 def walked_values(run: Interpreter, walk: Walk, envs: Sequence[Env]) -> list[Value]:
     """What the container of a walk may be, where the loop is reached; of several callers each."""
-    values = _all_values(run, walk, envs)
+    values = all_values(run, walk, envs)
     known: list[Value] = [value for value in values if not isinstance(value, Unknown)]
     return known or values
 
 
-def _all_values(run: Interpreter, walk: Walk, envs: Sequence[Env]) -> list[Value]:
+def all_values(run: Interpreter, walk: Walk, envs: Sequence[Env]) -> list[Value]:
+    """What the container of a walk may be, what nothing is known of included."""
     values: list[Value] = []
     with run.question(), run.recording():
         for env in envs:
@@ -83,7 +84,7 @@ def _held(
     run: Interpreter, loop: Loop, walk: Walk, envs: Sequence[Env], owner: Definition | None, attribute: str | None
 ) -> Handed:
     """What the container of a walk may be, by all that the project shows of who gives it."""
-    values = _all_values(run, walk, envs)
+    values = all_values(run, walk, envs)
     if owner is not None and attribute is not None and isinstance(walk.base, ast.Attribute):
         return held(run, owner, attribute, values)
     shown = [value for value in values if not (isinstance(value, Unknown) and value.given)]
@@ -104,7 +105,7 @@ def fields_walked(
     for walk in loop.walks:
         owner, attribute = _holder(run, walk, envs)
         if owner is not None and attribute is not None:
-            yield owner, attribute, _all_values(run, walk, envs)
+            yield owner, attribute, all_values(run, walk, envs)
 
 
 def kept_as(run: Interpreter, loop: Loop, envs: Sequence[Env]) -> set[str]:

@@ -87,11 +87,15 @@ class Text:
 
 @dataclass(frozen=True)
 class Key:
-    """A PRNG key, or with `many` an array of keys, of which `count` says how many where that is known."""
+    """A PRNG key, or with `many` an array of keys, of which `count` says how many where that is known.
+
+    `split` says that they come out of a split; others are keys by their names, and may be a list.
+    """
 
     marks: Marks = ()
     many: bool = False
     count: int | None = None
+    split: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The targets, one module each: to add one, write its module and name it here."""
 
 from scanify.emit.target import Target
-from scanify.emit.targets import array_stacked, haliax, lax, linen, nnx
+from scanify.emit.targets import array_stacked, arrays, haliax, lax, linen, nnx
 
 SCANIFY = "scanify"
 """The target of a rewrite that names none."""
@@ -9,6 +9,8 @@ SCANIFY = "scanify"
 TARGETS: dict[str, Target] = {
     SCANIFY: array_stacked,
     "haliax": haliax,
+    arrays.HALIAX: arrays.OF_HALIAX,
+    arrays.LEVANTER: arrays.OF_LEVANTER,
     "lax": lax,
     "nnx": nnx,
     "linen": linen,

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from scanify.analysis.plan import CallStack, Folded, Framework, Holds, LayerCall, OneTrace, Plan
+from scanify.analysis.plan import CallStack, Folded, Framework, Holds, OneTrace, Plan
 from scanify.emit.edits import Edit
 from scanify.emit.loops.commented import with_comments
+from scanify.emit.loops.layer_call import arguments_stand_alone, fold_call, in_axes
 from scanify.emit.loops.local_function import call_of_local_function, scope_start
 from scanify.emit.loops.sites import Stacking, site_edits
 from scanify.emit.names.imports import Import
-from scanify.emit.names.names_in import names_in
 from scanify.emit.target import Context, Helper
 from scanify.emit.text import layout
 from scanify.emit.text.loop_text import LoopText, loop_text
@@ -83,7 +83,7 @@ def _stack(plan: Plan, context: Context, policy: list[str]) -> str:
 def _map_edit(plan: Plan, context: Context) -> Edit:
     """Independent layers: a call in the place of a comprehension, or what a loop appends given to `extend`."""
     path, call = plan.place.path, plan.call
-    named = call is not None and call.owner is not None and _arguments_stand_alone(plan, call)
+    named = call is not None and call.owner is not None and arguments_stand_alone(plan, call)
     function, axes = (f"{call.owner}.{call.method}", in_axes(call)) if call is not None and named else ("", None)
     first, second = arguments_of(plan, function, axes, context.texts[path])
     head = f"{_stack(plan, context, [])}.map_via"  # nothing is rematerialised
@@ -98,7 +98,7 @@ def _map_edit(plan: Plan, context: Context) -> Edit:
 def _fold_edit(plan: Plan, context: Context, folded: Folded) -> Edit:
     """A fold that is an expression: its function stays one, with the layer in front of the carry."""
     start = layout.as_argument(folded.start, alone=False)
-    known = _fold_call(plan, start)
+    known = fold_call(plan, start)
     if known is None:
         parameters = [plan.layer, *plan.carry, *(xs.target for xs in plan.xs)]
         first, shared = lambda_of(plan, parameters, folded.update, context.texts[plan.place.path])
@@ -111,62 +111,12 @@ def _fold_edit(plan: Plan, context: Context, folded: Folded) -> Edit:
 
 def _one_call(plan: Plan, stack: str, loop: LoopText) -> str | None:
     """The loop as one statement, where its body is one call of the layer and each xs is one of its arguments."""
-    known = _fold_call(plan, plan.carry[0])
+    known = fold_call(plan, plan.carry[0])
     if known is None:
         return None
     method, first, second = known
     head = f"{plan.carry[0]} = {stack}.{method}"
     return layout.call(head, first, loop.style) if second is None else layout.curried(head, first, second, loop.style)
-
-
-def _fold_call(plan: Plan, start: str) -> tuple[str, list[str], list[str] | None] | None:
-    """The method of the stack, what it is given, and what the function is that it gives, where it gives one.
-
-    None where the body is not one call of the layer, or an xs is not one of its arguments.
-    """
-    call = plan.call
-    if call is None or len(plan.carry) != 1 or plan.collections:
-        return None
-    if call.method == "__call__" and not call.arguments and not plan.xs:
-        return "fold", [start], None
-    if call.owner is None or not _arguments_stand_alone(plan, call):
-        return None
-    function = [f"{call.owner}.{call.method}"]
-    if call.arguments:
-        function.append(f"in_axes={in_axes(call)}")
-    arguments = [start]
-    source = {xs.target: xs.source for xs in plan.xs}
-    for argument in call.arguments:
-        text = argument.text if argument.axis is None else source[argument.text]
-        arguments.append(f"{argument.keyword}={text}" if argument.keyword else text)
-    return "fold_via", function, arguments
-
-
-def _arguments_stand_alone(plan: Plan, call: LayerCall) -> bool:
-    """Whether each argument can be taken out of the loop: it is one xs whole, or reads nothing that the loop binds.
-
-    `zip` stops at the shortest of its arguments, so an xs that no argument uses is not dropped: it still has a length.
-    """
-    per_layer = sorted(argument.text for argument in call.arguments if argument.axis is not None)
-    if per_layer != sorted(xs.target for xs in plan.xs):
-        return False
-    axes = {xs.target: xs.axis for xs in plan.xs}
-    bound = {plan.layer, *plan.carry}.union(*(names_in(xs.target) for xs in plan.xs))
-    for argument in call.arguments:
-        if argument.axis is not None:
-            if axes[argument.text] != argument.axis:
-                return False
-        elif argument.text.startswith("*") or names_in(argument.text) & bound:
-            return False
-    return True
-
-
-def in_axes(call: LayerCall) -> str:
-    """The axes of the call's arguments after the carry: `(None, 0)`, or `((None,), {"key": 0})` with keywords."""
-    positional = [str(argument.axis) for argument in call.arguments if argument.keyword is None]
-    keywords = [f'"{argument.keyword}": {argument.axis}' for argument in call.arguments if argument.keyword]
-    axes = layout.tuple_display(positional)
-    return f"({axes}, {{{', '.join(keywords)}}})" if keywords else axes
 
 
 def _policy(context: Context) -> list[str]:

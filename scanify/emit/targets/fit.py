@@ -32,7 +32,7 @@ def fitted(
             others.update({one.place: one for one in in_call()})
         return _in_call(others.get(plan.place), otherwise, why, policy, emitter)
 
-    fits = [_said(loop) for loop in loops]
+    fits = [_said(_nested(loop, policy)) for loop in loops]
     for at, loop in enumerate(loops):
         if isinstance(loop, Plan) and (reason := emitter.refusal(loop, policy)) is not None:
             fits[at] = left_as_it_is(loop, refused(loop, reason, _remedy(loop)), _ALONE)
@@ -105,6 +105,13 @@ def _in_call(
     ):
         return otherwise
     return _said(replace(other, stack=replace(other.stack, reason=why)))
+
+
+def _nested(loop: Plan | Refusal, policy: str | None) -> Plan | Refusal:
+    """A plan over modules of Linen whose variables get two axes of layers."""
+    if policy != '"nested"' or isinstance(loop, Refusal) or loop.linen is None:
+        return loop
+    return replace(loop, linen=replace(loop.linen, renamed=replace(loop.linen.renamed, nested=True)))
 
 
 def _said(loop: Plan | Refusal) -> Plan | Refusal:

@@ -31,11 +31,8 @@ HELPERS: Mapping[str, Helper] = {
 }
 POLICY_AT_RUN_TIME = False
 
-_IMPORTS = (
-    Import("equinox", "eqx", whole=True),
-    Import("haliax", "hax", whole=True),
-    Import("jax", "jax", whole=True),
-)
+PLAIN_IMPORTS = (Import("equinox", "eqx", whole=True), Import("jax", "jax", whole=True))
+_IMPORTS = (*PLAIN_IMPORTS, Import("haliax", "hax", whole=True))
 
 _DOTTED = re.compile(r"[A-Za-z_][\w.]*")
 
@@ -55,19 +52,28 @@ unstackable = pieces.unstackable
 
 def refusal(plan: Plan, remat: str | None) -> str | None:
     """What a fold of haliax cannot express."""
+    return beyond(plan, remat, "haliax.nn.Stacked")
+
+
+def beyond(plan: Plan, remat: str | None, stack: str) -> str | None:
+    """What no stack of haliax can express; `stack` is the class."""
     if remat not in _POLICIES:
         return f"haliax has no remat policy like {remat}; it has none, full, nested, offload and save_all"
     if plan.mapped is not None and isinstance(plan.stack, CallStack) and not _DOTTED.fullmatch(plan.container):
         return f"in an expression haliax must be told how many layers there are in `{plan.container}`"
-    return pieces.refusal(plan, "haliax.nn.Stacked")
+    return pieces.refusal(plan, stack)
 
 
 def needed(plan: Plan, remat: str | None) -> frozenset[tuple[Path, Import]]:
     """The libraries, wherever a helper may stand."""
-    paths = {plan.place.path}
+    return frozenset((path, one) for path in paths_of(plan) for one in _IMPORTS)
+
+
+def paths_of(plan: Plan) -> set[Path]:
+    """The files of a plan's edits."""
     if isinstance(plan.stack, InitStack):
-        paths |= {item.place.path for item in (*plan.stack.sites, *plan.stack.annotations)}
-    return frozenset((path, one) for path in paths for one in _IMPORTS)
+        return {plan.place.path} | {item.place.path for item in (*plan.stack.sites, *plan.stack.annotations)}
+    return {plan.place.path}
 
 
 def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
@@ -84,7 +90,8 @@ def _length(stack: str, names: Mapping[str, str]) -> str:
     return f"{stack}.Block.size"
 
 
-def _policy(remat: str | None) -> str:
+def policy_of(remat: str | None) -> str:
+    """A remat policy as haliax writes it, of one as a Python expression."""
     if remat not in _POLICIES:
         raise CheckFailed(f"expected a remat policy that the target haliax knows, got {remat}; nothing was written")
     return _POLICIES[remat]
@@ -100,7 +107,7 @@ def _stacking(context: Context) -> Callable[[Path], Stacking]:
         def annotation(element: str | None) -> str:
             return name if element is None else f"{name}[{element}]"
 
-        return Stacking(names["stack_layers"], (_policy(context.remat),), annotation)
+        return Stacking(names["stack_layers"], (policy_of(context.remat),), annotation)
 
     return stacking
 
@@ -151,7 +158,7 @@ def _stack(plan: Plan, context: Context) -> str:
     if isinstance(plan.stack, InitStack):
         return plan.container
     names = context.names[plan.place.path]
-    return f"{names['stack_layers']}({pieces.layers_of(plan)}, {_policy(context.remat)})"
+    return f"{names['stack_layers']}({pieces.layers_of(plan)}, {policy_of(context.remat)})"
 
 
 def _sources(plan: Plan, names: Mapping[str, str], count: str) -> list[str]:

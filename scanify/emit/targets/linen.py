@@ -35,22 +35,31 @@ def per_layer(values, count):
     return jax.tree.map(lambda *leaves: jax.numpy.stack(list(map(jax.numpy.asarray, leaves))), *values)
 '''),
     "unstack_layers": UNSTACK_LAYERS,
+    "chunks_of": Helper('''
+def chunks_of(count):
+    """How many chunks of how many layers `count` layers are: of the numbers that divide it those nearest its root."""
+    size = max(number for number in range(1, count + 1) if number * number <= count and count % number == 0)
+    return count // size, size
+'''),
 }
 POLICY_AT_RUN_TIME = False
 
 _LINEN, _JAX = Import("flax", "linen"), Import("jax", "jax", whole=True)
-_DOTS = '"dots"'
-_POLICIES = (None, "True", '"full"', "False", '"save_all"', _DOTS)
+_DOTS, _NESTED = '"dots"', '"nested"'
+_POLICIES = (None, "True", '"full"', "False", '"save_all"', _DOTS, _NESTED)
 
 
 def refusal(plan: Plan, remat: str | None) -> str | None:
     """What `nn.scan` cannot express."""
     if remat not in _POLICIES:
-        return f"the target linen has no remat policy like {remat}; it has none, full, save_all and dots"
+        return f"the target linen has no remat policy like {remat}; it has none, full, nested, save_all and dots"
     if _layers(plan).remat and remat is not None:
         return (
             "the class of the layers is one of `nn.remat` already; rewrite without --remat, which leaves that as it is"
         )
+    if remat == _NESTED and (plan.xs or plan.collections):
+        what = f"gives each layer its own `{plan.xs[0].target}`" if plan.xs else "collects what each layer gives"
+        return f"nested is `nn.remat_scan` there, which hands a carry from layer to layer, and this loop {what}"
     return pieces.refusal(plan, "nn.scan")
 
 
@@ -104,13 +113,19 @@ def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
     new, style = pieces.NewNames(text, given), loop.style
     name = new(f"apply_{one_name(plan.layer).lstrip('_') or 'layer'}")
     parameters, unpacking = layer_parameters(plan, words(loop.body))
-    if not plan.xs:
+    nested = context.remat == _NESTED
+    if not plan.xs and not nested:
         parameters.append(new.unread())
-    function = function_over_layer(plan, loop, name, parameters, unpacking, given, pair=True)
+    function = function_over_layer(plan, loop, name, parameters, unpacking, given, pair=not nested)
     carry = f"({layout.pattern(plan.carry)})" if len(plan.carry) > 1 else plan.carry[0]
-    collected = function.outputs.assigned.rpartition(", ")[2] if plan.collections else new.unread()
     module = layers.held or layout.call(layers.modules[0].builds, layers.modules[0].arguments, style)
     linen = names["linen"]
+    if nested:
+        lifted = [name, f"lengths={names['chunks_of']}({layers.count})"]
+        head = f"{function.outputs.assigned} = {linen}.remat_scan"
+        after = [layout.curried(head, lifted, [module, carry], style)]
+        return pieces.in_place_of_loop(plan, loop, text, [], function, after)
+    collected = function.outputs.assigned.rpartition(", ")[2] if plan.collections else new.unread()
     lifted = [
         *_remat(name, layers, context.remat, names),
         "variable_axes={True: 0}",

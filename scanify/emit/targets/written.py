@@ -105,6 +105,21 @@ def offload_carries(body):
     return jax.checkpoint(named, prevent_cse=False, policy=policy)
 ''')
 
+IN_ARRAYS = Helper('''
+def array_stacked(layers, policy):
+    """A stack of layers that differ in the values of their arrays alone, under a remat policy."""
+    layers = list(layers)
+    return ArrayStacked(
+        stack_layers(layers), len(layers), ScanCheckpointPolicy.from_bool_or_str(policy)
+    )
+''')
+
+AT_LAYER = Helper('''
+def at_layer(stacked, number):
+    """What the layer of a number has of its own."""
+    return jax.tree.map(lambda leaf: leaf[number] if eqx.is_array(leaf) else leaf, stacked)
+''')
+
 STACK_NAMED = Helper(r'''
 def stack_arrays(trees):
     """Trees that differ in the values of their arrays alone, as one.

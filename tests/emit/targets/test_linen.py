@@ -331,9 +331,30 @@ def test_a_loop_over_no_modules_is_not_listed(loop: str, tmp_path: Path) -> None
     assert outcome.analysis.loops == ()
 
 
-@pytest.mark.parametrize("remat", ["nested", "offload"])
-def test_a_policy_that_flax_has_not_is_refused(remat: str, tmp_path: Path) -> None:
-    assert "has no remat policy" in reason(rewritten(setup(), tmp_path, "linen", remat=remat)[1])
+def test_a_policy_that_flax_has_not_is_refused(tmp_path: Path) -> None:
+    assert "has no remat policy" in reason(rewritten(setup(), tmp_path, "linen", remat="offload")[1])
+
+
+def test_nested_is_a_scan_of_scans(tmp_path: Path) -> None:
+    after, outcome = rewritten(setup(), tmp_path, "linen", remat="nested")
+    assert "x = nn.remat_scan(apply_layer, lengths=chunks_of(self.n))(self.layers, x)" in after
+    assert "    def apply_layer(layer, x):\n            x = layer(x, mask, train)\n            return x\n" in after
+    (plan,) = outcome.applied
+    assert plan.linen is not None and plan.linen.renamed.nested
+    assert not (rewritten(setup(), tmp_path, "linen", remat="full")[1].applied[0].linen or plan.linen).renamed.nested
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (body("xs.append(x)\n            x = layer(x)", head="for layer in self.layers:"), "collects what each layer"),
+        (body("x = layer(x) * s", head="for layer, s in zip(self.layers, scales):"), "gives each layer its own `s`"),
+    ],
+)
+def test_nested_hands_a_carry_on_and_nothing_else(call: str, said: str, tmp_path: Path) -> None:
+    text = setup(call).replace("x = self.embed(x)", "x = self.embed(x)\n        xs = []")
+    assert rewritten(text, tmp_path, "linen", remat="full")[1].applied
+    assert said in reason(rewritten(text, tmp_path, "linen", remat="nested")[1])
 
 
 @pytest.mark.parametrize("target", [each for each in TARGETS if each != "linen"])

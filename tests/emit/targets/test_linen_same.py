@@ -1,5 +1,6 @@
 """What the target `linen` writes does what the loop does, given the same parameters: outputs, gradients, collections."""
 
+import math
 import sys
 import tempfile
 from functools import cache
@@ -49,13 +50,16 @@ def scanned(text: str, remat: str) -> str:
     return after
 
 
-def stacked(tree: Any, loop: str, scan: str, count: int = 3) -> Any:
-    """The variables of the loop as those of the scan."""
+def stacked(tree: Any, loop: str, scan: str, lead: tuple[int, ...] = (3,)) -> Any:
+    """The variables of the loop as those of the scan, with so many layers along its first axes."""
+    count = math.prod(lead)
     named = [loop.format(number) for number in range(count)]
     return {
         collection: {
             **{name: value for name, value in part.items() if name not in named},
-            scan: jax.tree.map(lambda *leaves: jnp.stack(leaves), *(part[name] for name in named)),
+            scan: jax.tree.map(
+                lambda *leaves: jnp.stack(leaves).reshape(*lead, *leaves[0].shape), *(part[name] for name in named)
+            ),
         }
         for collection, part in tree.items()
     }
@@ -64,11 +68,22 @@ def stacked(tree: Any, loop: str, scan: str, count: int = 3) -> Any:
 @pytest.mark.parametrize("remat", ["none", "full", "dots"])
 @pytest.mark.parametrize("name", TEXTS)
 def test_outputs_gradients_and_collections_are_those_of_the_loop(name: str, remat: str) -> None:
+    _are_those_of_the_loop(name, remat, 3, (3,))
+
+
+@pytest.mark.parametrize(("count", "lead"), [(6, (3, 2)), (3, (3, 1)), (1, (1, 1))])
+@pytest.mark.parametrize("name", ["setup", "unnamed"])
+def test_nested_scans_are_the_loop(name: str, count: int, lead: tuple[int, ...]) -> None:
+    _are_those_of_the_loop(name, "nested", count, lead)
+
+
+def _are_those_of_the_loop(name: str, remat: str, count: int, lead: tuple[int, ...]) -> None:
     text, loop, scan = TEXTS[name]
+    text = text.replace("n: int = 3", f"n: int = {count}")
     before, after = model(text), model(scanned(text, remat))
     variables = before.init(jax.random.key(0), X, 1.0)
     variables.pop("intermediates", None)
-    ours = stacked(variables, loop, scan)
+    ours = stacked(variables, loop, scan, lead)
     shapes = jax.eval_shape(lambda: after.init(jax.random.key(0), X, 1.0))
     shapes.pop("intermediates", None)
     assert jax.tree.map(jnp.shape, ours) == jax.tree.map(lambda leaf: leaf.shape, shapes)
@@ -84,7 +99,7 @@ def test_outputs_gradients_and_collections_are_those_of_the_loop(name: str, rema
 
     expected, (out, state) = run(before, variables)
     gradients, (found, later) = run(after, ours)
-    wanted = out, stacked(state, loop, scan), stacked({"params": expected}, loop, scan)["params"]
+    wanted = out, stacked(state, loop, scan, lead), stacked({"params": expected}, loop, scan, lead)["params"]
     assert jax.tree.structure((found, later, gradients)) == jax.tree.structure(wanted)
     for one, other in zip(jax.tree.leaves((found, later, gradients)), jax.tree.leaves(wanted), strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5)

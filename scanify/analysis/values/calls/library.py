@@ -99,7 +99,7 @@ def _split(values: Sequence[Value], marks: Marks) -> Key:
     count = values[1] if len(values) > 1 else Const(2)
     known = count.value if isinstance(count, Const) and isinstance(count.value, int) else None
     lengths = merged(value.marks for value in values[1:])  # of a number of keys each the lists made of them differ
-    return Key(merged([as_keys(marks), raised(lengths, Vary.KEY)]), many=True, count=known)
+    return Key(merged([as_keys(marks), raised(lengths, Vary.KEY)]), many=True, count=known, split=True)
 
 
 def _made_partial(

@@ -1,0 +1,55 @@
+"""A body that is one call of the layer: the method of a stack that says it, and the `in_axes` of its arguments."""
+
+from scanify.analysis.plan import LayerCall, Plan
+from scanify.emit.names.names_in import names_in
+from scanify.emit.text import layout
+
+
+def fold_call(plan: Plan, start: str) -> tuple[str, list[str], list[str] | None] | None:
+    """The method of the stack, what it is given, and what the function is that it gives, where it gives one.
+
+    None where the body is not one call of the layer, or an xs is not one of its arguments.
+    """
+    call = plan.call
+    if call is None or len(plan.carry) != 1 or plan.collections:
+        return None
+    if call.method == "__call__" and not call.arguments and not plan.xs:
+        return "fold", [start], None
+    if call.owner is None or not arguments_stand_alone(plan, call):
+        return None
+    function = [f"{call.owner}.{call.method}"]
+    if call.arguments:
+        function.append(f"in_axes={in_axes(call)}")
+    arguments = [start]
+    source = {xs.target: xs.source for xs in plan.xs}
+    for argument in call.arguments:
+        text = argument.text if argument.axis is None else source[argument.text]
+        arguments.append(f"{argument.keyword}={text}" if argument.keyword else text)
+    return "fold_via", function, arguments
+
+
+def arguments_stand_alone(plan: Plan, call: LayerCall) -> bool:
+    """Whether each argument can be taken out of the loop: it is one xs whole, or reads nothing that the loop binds.
+
+    `zip` stops at the shortest of its arguments, so an xs that no argument uses is not dropped: it still has a length.
+    """
+    per_layer = sorted(argument.text for argument in call.arguments if argument.axis is not None)
+    if per_layer != sorted(xs.target for xs in plan.xs):
+        return False
+    axes = {xs.target: xs.axis for xs in plan.xs}
+    bound = {plan.layer, *plan.carry}.union(*(names_in(xs.target) for xs in plan.xs))
+    for argument in call.arguments:
+        if argument.axis is not None:
+            if axes[argument.text] != argument.axis:
+                return False
+        elif argument.text.startswith("*") or names_in(argument.text) & bound:
+            return False
+    return True
+
+
+def in_axes(call: LayerCall) -> str:
+    """The axes of the call's arguments after the carry: `(None, 0)`, or `((None,), {"key": 0})` with keywords."""
+    positional = [str(argument.axis) for argument in call.arguments if argument.keyword is None]
+    keywords = [f'"{argument.keyword}": {argument.axis}' for argument in call.arguments if argument.keyword]
+    axes = layout.tuple_display(positional)
+    return f"({axes}, {{{', '.join(keywords)}}})" if keywords else axes
