@@ -35,6 +35,9 @@ Stack = Literal["init", "call"]
 OF_PARAMETERS = frozenset({"lax"})
 """The targets that know lists of parameters for lists of layers, where these are no modules."""
 
+OF_BLOCK_SEQS = frozenset({"haliax"})
+"""The targets that make a `Stacked` of a `BlockSeq` of haliax."""
+
 
 class Project:
     """The files that were named, which alone are reported and changed, and the project that they are a part of.
@@ -145,7 +148,13 @@ class Project:
         sources = [current(source) for source in self.sources]
         trees: dict[Path, ast.Module | Problem] = {}  # which are parsed once for all that is asked
         found = analyse(
-            sources, stack=stack, read=read_current, others=others, trees=trees, parameters=target in OF_PARAMETERS
+            sources,
+            stack=stack,
+            read=read_current,
+            others=others,
+            trees=trees,
+            parameters=target in OF_PARAMETERS,
+            block_seqs=target in OF_BLOCK_SEQS,
         )
         loops = self._with_watchers(found.loops, sources, others, read_current, trees)
         if any(isinstance(loop, Plan) and any(map(is_notebook, files_of(loop))) for loop in loops):

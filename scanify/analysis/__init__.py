@@ -25,6 +25,7 @@ def analyse(
     others: "Callable[[], Iterable[Source]]" = tuple,
     trees: "dict[Path, ast.Module | Problem] | None" = None,
     parameters: bool = False,
+    block_seqs: bool = False,
 ) -> "Analysis":
     """Decide about every loop over modules in some files.
 
@@ -36,10 +37,13 @@ def analyse(
             that is not there.
         others: gives the other files of the project, which the answer depends on.
         parameters: whether loops over lists of parameters that are no modules are decided about, too.
+        block_seqs: whether `haliax.nn.BlockSeq`s that are there are decided about, too.
         trees: where the files that are parsed on the way are kept, for those who ask more of them.
     """
     # What reads files knows the facts of this package: its rooms are loaded when there is something to decide.
     from scanify.analysis.decided import decided
 
     kept = trees if trees is not None else {}
-    return decided(sources, stack=stack, read=read, others=others, trees=kept, parameters=parameters)
+    return decided(
+        sources, stack=stack, read=read, others=others, trees=kept, parameters=parameters, block_seqs=block_seqs
+    )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
+from scanify.analysis.block_seqs import may_build_block_seqs
 from scanify.analysis.index.parse import Problem, parse
 from scanify.analysis.index.project import Index
 from scanify.analysis.lower.candidates import may_hold_loop
@@ -23,13 +24,16 @@ def decided(
     others: Callable[[], Iterable[Source]],
     trees: dict[Path, ast.Module | Problem],
     parameters: bool = False,
+    block_seqs: bool = False,
 ) -> Analysis:
     """See `scanify.analysis.analyse`. The rest of the project is asked for only where something may be a loop."""
     trees |= {source.path: parse(source.text) for source in sources}
     paths = [
         source.path
         for source in sources
-        if may_hold_loop(source.text, trees[source.path]) or (parameters and may_walk_parameters(source.text))
+        if may_hold_loop(source.text, trees[source.path])
+        or (parameters and may_walk_parameters(source.text))
+        or (block_seqs and may_build_block_seqs(source.text))
     ]
     if not paths:
         return Analysis(len(sources))
@@ -39,7 +43,8 @@ def decided(
     every = [*sources, *others()]
     root = Path(os.path.commonpath([str(each.path.parent) for each in every]))
     index = Index(root, every, read, trees)
-    found = decisions(index, paths, Choices(stack, frozenset(each.path for each in every), parameters))
+    given = frozenset(each.path for each in every)
+    found = decisions(index, paths, Choices(stack, given, parameters, block_seqs))
     skipped = [
         unparsed(path, source.text, problem)
         for path, problem in index.problems.items()

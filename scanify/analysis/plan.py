@@ -189,6 +189,17 @@ class Called:
 
 
 @dataclass(frozen=True)
+class Named:
+    """Build the stack by another class that is called in the same words: `Stacked` where `haliax.nn.BlockSeq` stands.
+
+    `place` is the name of the class, `text` how it is written: `hax.nn.BlockSeq`, `BlockSeq`.
+    """
+
+    place: Place
+    text: str
+
+
+@dataclass(frozen=True)
 class Annotation:
     """An annotation of the list that must become `ArrayStacked[element]` (`ArrayStacked` where element is None)."""
 
@@ -201,7 +212,7 @@ class Annotation:
 class InitStack:
     """The list is built stacked where it is built: `--stack init`."""
 
-    sites: tuple[Wrap | After | Called, ...]
+    sites: tuple[Wrap | After | Called | Named, ...]
     annotations: tuple[Annotation, ...] = ()
 
 
@@ -303,8 +314,9 @@ class Plan:
 
     @property
     def loops(self) -> bool:
-        """Whether there is a loop to rewrite. A `Sequential` has none: `body` is then where it is applied."""
-        return self.rule != "SCN103"
+        """Whether there is a loop to rewrite. A `Sequential` and a `BlockSeq` have none: `body` is then where they are
+        used."""
+        return self.rule not in ("SCN103", "SCN107")
 
     @property
     def safe(self) -> bool:

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
 from typing import Any, cast
 
@@ -91,9 +92,26 @@ _no_exclude = click.option(
 _no_gitignore = click.option("--no-gitignore", is_flag=True, help="Take files that git ignores.")
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What loops are to become, and for which release, where the command line says so."""
+
+    target: str | None = None
+    version: str | None = None
+
+    @property
+    def said(self) -> bool:
+        return self.target is not None or self.version is not None
+
+
 def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--target` and `--target-version`."""
-    return _target(_target_version(command))
+    """`--target` and `--target-version`, which the command gets as one, `wanted`."""
+
+    @wraps(command)
+    def of_both(*args: Any, target: str | None, target_version: str | None, **kwargs: Any) -> Any:
+        return command(*args, wanted=Wanted(target, target_version), **kwargs)
+
+    return _target(_target_version(of_both))
 
 
 def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -139,8 +157,7 @@ def load_project(
     *,
     no_exclude: bool = False,
     no_gitignore: bool = False,
-    target: str | None = None,
-    target_version: str | None = None,
+    wanted: Wanted | None = None,
     quiet: bool = False,
     writes: bool = False,
 ) -> Given:
@@ -155,7 +172,7 @@ def load_project(
         )
     if STDIN in paths:
         given = _from_stdin(paths, stack, stdin_filename, no_exclude=no_exclude, no_gitignore=no_gitignore)
-        return replace(given, target=_form(given.project, given.config, target, target_version))
+        return replace(given, target=_form(given.project, given.config, wanted))
     if stdin_filename is not None:
         raise ScanifyError(f"--stdin-filename goes with `{STDIN}` for standard input; got {', '.join(paths)}")
     files = [Path(path) for path in paths]
@@ -167,14 +184,14 @@ def load_project(
         project = Project.load(files, selection=selection)
     if not project.sources and not project.skipped and not quiet:
         tell(f"scanify: {_nothing(files, selection)}", err=True)
-    return Given(project, config, _stack(stack, config), target=_form(project, config, target, target_version))
+    return Given(project, config, _stack(stack, config), target=_form(project, config, wanted))
 
 
-def _form(project: Project, config: Config, target: str | None, target_version: str | None) -> str:
+def _form(project: Project, config: Config, wanted: Wanted | None) -> str:
     """The emitter of a target that is named, or configured: a configured release is for the configured target."""
-    if target_version is None:
-        target_version = config.version_of(target or config.target)
-    return form_of(project.every, target or config.target, target_version)
+    wanted = wanted or Wanted()
+    target = wanted.target or config.target
+    return form_of(project.every, target, wanted.version or config.version_of(target))
 
 
 def _finish_earlier(root: Path) -> None:

@@ -11,6 +11,7 @@ import click
 from scanify.analysis.plan import Plan
 from scanify.commands.common import (
     Given,
+    Wanted,
     advise_option,
     analysing,
     budget_option,
@@ -84,8 +85,7 @@ def command(
     remat: str | None,
     memory_budget: str | None,
     stack: str | None,
-    target: str | None,
-    target_version: str | None,
+    wanted: Wanted,
     diff: bool,
     check: bool,
     quiet: bool,
@@ -119,8 +119,7 @@ def command(
         stdin_filename,
         no_exclude=no_exclude,
         no_gitignore=no_gitignore,
-        target=target,
-        target_version=target_version,
+        wanted=wanted,
         writes=not showing.only,
     )
     run = run_before_writing(

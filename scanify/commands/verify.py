@@ -11,6 +11,7 @@ from scanify.commands.common import (
     REMAT_CHOICE,
     STDIN,
     Given,
+    Wanted,
     advise_option,
     demand_policy_at_run_time,
     load_project,
@@ -122,8 +123,7 @@ def command(
     against: str | None,
     remats: tuple[str, ...],
     stack: str | None,
-    target: str | None,
-    target_version: str | None,
+    wanted: Wanted,
     form: str,
     output: str | None,
     measure: bool,
@@ -151,12 +151,8 @@ def command(
         if any(each is not None for each in (file, before, after, against, certificate)) or cases:
             raise ScanifyError("--replay checks a certificate and runs nothing: give it alone")
         return replay_file(replay)
-    _check_mode(file, before, after, against, stack or target or target_version)
-    given = (
-        load_project((file,), stack, target=target, target_version=target_version)
-        if file is not None and against is None
-        else None
-    )
+    _check_mode(file, before, after, against, named=stack is not None or wanted.said)
+    given = load_project((file,), stack, wanted=wanted) if file is not None and against is None else None
     named = [Path(each) for each in (file, before, after) if each is not None]
     config = load_config(named) if given is None else given.config
     run = choose_run(cases, config, time_limit, memory_limit, abstract=abstract, cache=not no_cache, execute=execute)
@@ -192,7 +188,7 @@ def _changes(
     return [(since(against, file, tuple(case.path for case in run.cases)), run.cases)]
 
 
-def _check_mode(file: str | None, before: str | None, after: str | None, against: str | None, how: str | None) -> None:
+def _check_mode(file: str | None, before: str | None, after: str | None, against: str | None, *, named: bool) -> None:
     """Raises ScanifyError where the options do not say which two versions are meant."""
     if (before is None) != (after is None):
         raise ScanifyError("--before and --after go together: give both files")
@@ -201,7 +197,7 @@ def _check_mode(file: str | None, before: str | None, after: str | None, against
         raise ScanifyError("--against compares with a git revision, --before and --after two files; give one of them")
     if before is not None and file is not None:
         raise ScanifyError(f"--before and --after name the two files to compare; leave out {file}")
-    if any(modes) and how is not None:
+    if any(modes) and named:
         raise ScanifyError(
             "--stack, --target and --target-version are how scanify rewrites a file; they have no meaning for a "
             "version written by hand"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scanify.analysis.linen_layers import RenamedLayers
-from scanify.analysis.plan import CallStack, Plan
+from scanify.analysis.plan import CallStack, Named, Plan
 from scanify.pipeline import Outcome, files_of
 from scanify.report.sentences import listed, plural, refused, shorten, shown, where
 from scanify.source.notebook.text import is_notebook
@@ -58,6 +58,8 @@ def _advice(plan: Plan, *, verified: bool) -> str:
 
 def _applied(plan: Plan, folder: Path, verb: str, *, verified: bool) -> list[str]:
     how = "the list is stacked inside the call" if isinstance(plan.stack, CallStack) else "the list is built stacked"
+    if any(isinstance(site, Named) for site in getattr(plan.stack, "sites", ())):
+        how = "it is built as a Stacked"
     if plan.linen is not None:
         how = f"one module, `{plan.linen.renamed.scan}`, holds the variables of all layers"
     others = sorted(shown(path, folder) for path in files_of(plan) - {plan.place.path})

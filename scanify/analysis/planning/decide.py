@@ -53,11 +53,12 @@ def decide_sequential(run: Interpreter, choices: "Choices", fact: LoopFact) -> P
 @dataclass(frozen=True)
 class Choices:
     """What the user asks for: how to stack, the files that may be changed, and whether lists of parameters count as
-    lists of layers, too."""
+    lists of layers, and `BlockSeq`s of haliax as loops, too."""
 
     stack: StackChoice
     given: frozenset[Path]
     parameters: bool = False
+    block_seqs: bool = False
 
 
 def decide(run: Interpreter, choices: Choices, fact: LoopFact, stays: Place | None = None) -> Plan | Refusal | None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from scanify.analysis.block_seqs import block_seqs
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
@@ -63,6 +64,7 @@ def decisions(
             ],
         )
     found = [*(each for each in final if each.place.path in asked), *linen_decisions(index, asked)]
+    found += block_seqs(index, asked) if choices.block_seqs else []
     return sorted(found, key=_position)
 
 

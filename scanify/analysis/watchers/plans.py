@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from scanify.analysis.facts import Place
 from scanify.analysis.index import Index
-from scanify.analysis.plan import Called, CallStack, Holds, InitStack, Plan, Refusal, may_be_watched
+from scanify.analysis.plan import Called, CallStack, Holds, InitStack, Named, Plan, Refusal, may_be_watched
 from scanify.analysis.watchers.find import watchers
 from scanify.analysis.watchers.held import may_hold
 from scanify.analysis.watchers.rules import PATH, RANK
@@ -45,8 +45,11 @@ def checkpoints(plan: Plan) -> str:
     """What becomes of checkpoints where a list is built stacked, and what makes new ones of them."""
     field = _FIELD.fullmatch(plan.container)
     prefix = f"'*{field[1]}'" if field is not None else "PREFIX"
-    if isinstance(plan.stack, InitStack) and any(isinstance(site, Called) for site in plan.stack.sites):
+    sites = plan.stack.sites if isinstance(plan.stack, InitStack) else ()
+    if any(isinstance(site, Called) for site in sites):
         prefix = "PREFIX.layers=PREFIX"  # an `equinox.nn.Sequential` has its layers in a field
+    if field is not None and any(isinstance(site, Named) for site in sites):
+        prefix = f"'*{field[1]}.blocks=*{field[1]}.stacked'"  # and so has a `haliax.nn.BlockSeq`
     if plan.holds is Holds.BLOCK_SEQ:
         return (
             "parameters of layers that are alike become one array with a new first axis, so checkpoints saved before "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scanify.analysis.facts import Span
-from scanify.analysis.plan import After, Called, InitStack, OneTrace, Plan, Wrap
+from scanify.analysis.plan import After, Called, InitStack, Named, OneTrace, Plan, Wrap
 from scanify.emit.edits import Edit
 from scanify.emit.loops import annotations
 from scanify.emit.loops.enclosing import module
@@ -47,7 +47,12 @@ def site_edits(plan: Plan, context: Context, stacking: Callable[[Path], Stacking
         made.append(Edit(path, span.start, span.end, new))
     for site in plan.stack.sites:
         how = stacking(site.place.path)
-        made += _called_edits(site, context, how) if isinstance(site, Called) else _edits_of(site, context, how)
+        if isinstance(site, Named):
+            made.append(Edit(site.place.path, site.place.span.start, site.place.span.end, how.head))
+        elif isinstance(site, Called):
+            made += _called_edits(site, context, how)
+        else:
+            made += _edits_of(site, context, how)
     known = {(edit.path, edit.start) for edit in made}
     for site in plan.stack.sites:
         beside = _edits_beside(site, context, stacking(site.place.path))
@@ -55,7 +60,7 @@ def site_edits(plan: Plan, context: Context, stacking: Callable[[Path], Stacking
     return made
 
 
-def _edits_beside(site: Wrap | After | Called, context: Context, how: Stacking) -> list[Edit]:
+def _edits_beside(site: Wrap | After | Called | Named, context: Context, how: Stacking) -> list[Edit]:
     """The annotations of what is assigned a stack now."""
     if not isinstance(site, Wrap):
         return []
