@@ -81,7 +81,7 @@ def cases(project: Path, *names: str) -> None:
     (project / "pyproject.toml").write_text(f"[tool.scanify.cases]\n{text}")
 
 
-@pytest.mark.parametrize("target", ["scanify", "lax"])
+@pytest.mark.parametrize("target", ["scanify", pytest.param("lax", marks=pytest.mark.whole)])
 def test_each_case_and_policy_is_a_test(project: Path, target: str) -> None:
     (project / "pyproject.toml").write_text(f'[tool.scanify]\ntarget = "{target}"\n\n{CONFIGURATION}')
     code, out = run(project, "--scanify", "--scanify-remat", "nested", "--scanify-remat", "False", "-v")

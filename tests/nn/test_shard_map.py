@@ -96,7 +96,7 @@ print("ok")
 """
 
 
-@pytest.mark.parametrize("kind", ["ArrayStacked", "BlockSeq"])
+@pytest.mark.parametrize("kind", ["ArrayStacked", pytest.param("BlockSeq", marks=pytest.mark.whole)])
 def test_a_stack_of_replicated_layers_is_applied_to_sharded_data(kind: str) -> None:
     environment = {
         **os.environ,

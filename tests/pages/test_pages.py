@@ -10,7 +10,7 @@ from tests.pages.place import ROOT, Differs, Place, agree
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 # They verify a GPT many times over.
-LONG = {"profile.md", "rewrite.md", "targets.md", "tutorial.md", "unroll.md", "verify.md"}
+LONG = {"ci.md", "profile.md", "rewrite.md", "targets.md", "tutorial.md", "unroll.md", "verify.md"}
 TO_RUN = [
     pytest.param(page, marks=[pytest.mark.whole] if page.name in LONG else [], id=str(page.relative_to(ROOT / "docs")))
     for page in PAGES

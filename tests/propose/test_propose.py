@@ -27,8 +27,15 @@ def proposed(path: Path) -> tuple[Project, Proposals]:
     ("path", "cls", "arguments"),
     [
         ("gpt/before.py", "GPT", "tokens int (length,) and a key"),
-        ("vit/before.py", "VisionTransformer", "image float (channels, size, size)"),
-        ("encoder/before/encoder/model.py", "Encoder", "tokens int (length,), padding bool (length,) and a key"),
+        pytest.param(
+            "vit/before.py", "VisionTransformer", "image float (channels, size, size)", marks=pytest.mark.whole
+        ),
+        pytest.param(
+            "encoder/before/encoder/model.py",
+            "Encoder",
+            "tokens int (length,), padding bool (length,) and a key",
+            marks=pytest.mark.whole,
+        ),
     ],
 )
 def test_a_fixture_gets_a_case(path: str, cls: str, arguments: str) -> None:

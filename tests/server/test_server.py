@@ -134,7 +134,7 @@ def test_actions_rewrite_and_ignore_and_explain(project: Path, resolves: bool) -
             actions = {each.title: each for each in await client.actions(uri, LOOP)}
             targets = [f"Rewrite as a scan, target {target}" for target in ("scanify", "haliax", "lax")]
             assert list(actions) == [*targets, "Ignore SCN101 here", "Explain SCN101"]
-            for title, sign in zip(targets, ("ArrayStacked", "haliax", "jax.lax.scan"), strict=True):
+            for title, sign in zip(targets, ("ArrayStacked", "ScanCheckpointPolicy", "jax.lax.scan"), strict=True):
                 if resolves:
                     edit = await edit_of(client, actions[title])
                 else:

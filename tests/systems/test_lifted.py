@@ -122,7 +122,7 @@ def words(result: CaseResult) -> set[str]:
     return {each.status.name for each in found if each is not None}
 
 
-@pytest.mark.parametrize("remat", ["none", "full"])
+@pytest.mark.parametrize("remat", [pytest.param("none", marks=pytest.mark.whole), "full"])
 def test_the_loop_becomes_a_lifted_scan(remat: str, tmp_path: Path) -> None:
     after, outcome = rewritten(LOOP, tmp_path, "linen", remat=remat)
     assert len(outcome.applied) == 1 and "nn.scan(" in after
@@ -131,7 +131,7 @@ def test_the_loop_becomes_a_lifted_scan(remat: str, tmp_path: Path) -> None:
     assert result.proviso == "for the same parameters, and up to a renaming of random streams"
 
 
-@pytest.mark.parametrize("mapping", [None, BY_HAND], ids=["found", "said"])
+@pytest.mark.parametrize("mapping", [None, pytest.param(BY_HAND, marks=pytest.mark.whole)], ids=["found", "said"])
 def test_the_scan_by_hand_is_the_loop(mapping: Any) -> None:
     """The class that is lifted holds the layer, so that its variables stand deeper than in the loop."""
     result = compared(LOOP, SCAN, mapping)
@@ -159,7 +159,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("what", WRONG)
+@pytest.mark.parametrize("what", [pytest.param("another rate", marks=pytest.mark.whole), *list(WRONG)[:2]])
 def test_a_scan_that_is_another_model_is_found_out(what: str) -> None:
     old, new = WRONG[what]
     assert SCAN.count(old) == 1

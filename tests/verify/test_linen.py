@@ -130,6 +130,7 @@ def test_modules_under_another_transformation(block: str) -> None:
     assert proved(compared(inside(IN_TURN, block), inside(LIFTED, block)))
 
 
+@pytest.mark.whole
 def test_layers_that_scan_themselves() -> None:
     assert proved(compared(inside(IN_TURN, cells=True), inside(LIFTED, cells=True)))
 
@@ -236,6 +237,7 @@ def test_variables_that_differ_are_named(wrong: str) -> None:
     assert re.search(said, result.parameters.reason)
 
 
+@pytest.mark.whole
 def test_shared_parameters_of_layers_without_statistics() -> None:
     texts = [
         text.replace("        y = nn.BatchNorm(use_running_average=deterministic)(y)\n", "") for text in (LOOP, SCAN)
@@ -250,6 +252,7 @@ def test_shared_parameters_of_layers_without_statistics() -> None:
     )
 
 
+@pytest.mark.whole
 def test_layers_that_start_alike_are_found() -> None:
     result = compared(LOOP, SCAN.replace(SPLIT, 'split_rngs={"params": False, "dropout": True}'))
     assert result.parameters is not None and result.parameters.status is Status.FAILED
@@ -261,6 +264,7 @@ def test_a_stream_that_the_scan_does_not_lift_is_what_it_raises() -> None:
     assert policy.outputs.status is Status.FAILED and 'needs PRNG for "dropout"' in policy.outputs.reason
 
 
+@pytest.mark.whole
 def test_what_layers_sow_is_an_output() -> None:
     texts = LOOP, SCAN.replace(AXES, 'variable_axes={"params": 0, "batch_stats": 0}')
     (policy,) = compared(*texts).policies

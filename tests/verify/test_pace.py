@@ -175,6 +175,7 @@ def verified(capsys: pytest.CaptureFixture[str], *names: str) -> dict[str, list[
     return {case["case"]: case["notes"] for case in found["cases"]}
 
 
+@pytest.mark.whole
 def test_a_decoder_is_timed_once_and_one_whose_loop_stays_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
