@@ -71,6 +71,7 @@ def test_a_model_that_did_not_change_has_no_proviso() -> None:
     assert result.proviso == "" and result.parameters is not None and result.parameters.reason == ""
 
 
+@pytest.mark.whole
 def test_families_stand_in_one_another_and_beside_one_another() -> None:
     result = compared(DEEP_LOOP, DEEP_SCAN)
     assert proved(result)
