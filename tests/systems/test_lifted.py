@@ -159,6 +159,7 @@ WRONG = {
 }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("what", [pytest.param("another rate", marks=pytest.mark.whole), *list(WRONG)[:2]])
 def test_a_scan_that_is_another_model_is_found_out(what: str) -> None:
     old, new = WRONG[what]

@@ -126,7 +126,9 @@ def inside(applied: str, block: str = "Block", cells: bool = False) -> str:
     return INSIDE.replace("APPLIED", applied.replace("Block", block)).replace("CELLS", str(cells))
 
 
-@pytest.mark.parametrize("block", ["nn.jit(Block)", "Kept", "Mapped"])
+@pytest.mark.parametrize(
+    "block", ["Kept", *(pytest.param(each, marks=pytest.mark.whole) for each in ("nn.jit(Block)", "Mapped"))]
+)
 def test_modules_under_another_transformation(block: str) -> None:
     assert proved(compared(inside(IN_TURN, block), inside(LIFTED, block)))
 

@@ -185,6 +185,7 @@ def test_a_case_proves_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], mo
     assert tool.files()["model.py"].decode() == MODEL.replace("BlockSeq", "Stacked")
 
 
+@pytest.mark.whole
 @pytest.mark.skipif(find_spec("haliax") is None, reason="haliax is not installed")
 def test_what_is_refused_would_be_another_program(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
