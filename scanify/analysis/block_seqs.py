@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scanify.analysis.facts import Place
-from scanify.analysis.index.meaning import External
+from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
 from scanify.analysis.lower.ignores import about
@@ -21,6 +21,7 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors, parent_of
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.plan import Annotation, Body, InitStack, Kind, Named, Plan, Refusal
+from scanify.analysis.values.classes import Classes, Field
 
 RULE = "SCN107"
 _NAME = "BlockSeq"
@@ -93,16 +94,16 @@ def _kept_in(index: Index, module: Module, call: ast.Call) -> tuple[ast.ClassDef
         case ast.AnnAssign(target=ast.Attribute(value=ast.Name(id="self"), attr=field)):
             return cls, field
         case ast.Assign(targets=[ast.Name(id=local)]):
-            return _given_to(module, cls, call, local)
+            return _given_to(index, module, cls, call, local)
         case ast.Call() | ast.keyword():
             outer = parent if isinstance(parent, ast.Call) else parent_of(module, parent)
-            return _argument(cls, outer, call) if isinstance(outer, ast.Call) else (None, None)
+            return _argument(index, module, cls, outer, call) if isinstance(outer, ast.Call) else (None, None)
         case _:
             return None, None
 
 
 def _given_to(
-    module: Module, cls: ast.ClassDef | None, call: ast.Call, local: str
+    index: Index, module: Module, cls: ast.ClassDef | None, call: ast.Call, local: str
 ) -> tuple[ast.ClassDef | None, str | None]:
     """The field that a local name is given for, where that is all that is done with it."""
     function = next((each for each in ancestors(module, call) if isinstance(each, ast.FunctionDef)), None)
@@ -114,24 +115,35 @@ def _given_to(
     used = next(each for each in names if isinstance(each.ctx, ast.Load))
     outer = parent_of(module, used)
     outer = parent_of(module, outer) if isinstance(outer, ast.keyword) else outer
-    return _argument(cls, outer, used) if isinstance(outer, ast.Call) else (None, None)
+    return _argument(index, module, cls, outer, used) if isinstance(outer, ast.Call) else (None, None)
 
 
-def _argument(cls: ast.ClassDef | None, call: ast.Call, given: ast.expr) -> tuple[ast.ClassDef | None, str | None]:
-    """The field of a class without `__init__` that an argument of its call is for."""
-    if cls is None or dotted(call.func) not in (cls.name, "cls"):
+def _argument(
+    index: Index, module: Module, cls: ast.ClassDef | None, call: ast.Call, given: ast.expr
+) -> tuple[ast.ClassDef | None, str | None]:
+    """The field of a class that an argument of its call is for, where a dataclass's own `__init__` takes it."""
+    meaning = index.resolve(module, cls.name) if cls is not None else None
+    if cls is None or not isinstance(meaning, Definition) or meaning.node is not cls:
         return None, None
-    if any(isinstance(each, ast.FunctionDef) and each.name == "__init__" for each in cls.body):
+    classes = Classes(index)
+    made = dotted(call.func) in (cls.name, "cls") and classes.known_bases(meaning)
+    if not made or classes.method(meaning, "__init__") is not None:
         return None, None
+    fields = classes.fields(meaning)
     keyword = next((each.arg for each in call.keywords if each.value is given), None)
     if keyword is not None:
-        return cls, keyword
-    fields = [
-        each.target.id for each in cls.body if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
-    ]
+        return (cls, keyword) if keyword in fields else (None, None)
+    if any(isinstance(each, ast.Starred) for each in call.args) or any(map(_may_be_left_out, fields.values())):
+        return None, None
     at = call.args.index(given)
-    starred = any(isinstance(each, ast.Starred) for each in call.args)
-    return (cls, fields[at]) if at < len(fields) and not starred and not cls.bases[1:] else (None, None)
+    return (cls, list(fields)[at]) if at < len(fields) else (None, None)
+
+
+def _may_be_left_out(field: Field) -> bool:
+    """Whether `field(init=False)` or `field(kw_only=True)` may keep a field out of the positions."""
+    return isinstance(field.default, ast.Call) and any(
+        each.arg in ("init", "kw_only", None) for each in field.default.keywords
+    )
 
 
 def _decided(index: Index, site: _Site) -> Plan | Refusal:
@@ -147,6 +159,8 @@ def _decided(index: Index, site: _Site) -> Plan | Refusal:
         for each in site.owner.body
         if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name) and each.target.id == site.field
     ]
+    if not declared:
+        return _refused(site, "the class that builds it does not declare the field that keeps it", None)
     named = [node for each in declared for node in nodes_in(each) if _is_block_seq(index, site.module, node)]
     texts = [each for each in declared for node in nodes_in(each) if isinstance(node, ast.Constant) and node.value]
     if texts:

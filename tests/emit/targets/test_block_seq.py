@@ -90,6 +90,11 @@ FORMS = {
         "blocks = Block",
         "self.blocks = Block",
     ),
+    "behind a field of a base class": (
+        "class Model(eqx.Module):\n    embed: hax.Axis = eqx.field(static=True)",
+        "class Base(eqx.Module):\n    embed: hax.Axis = eqx.field(static=True)\n\n\nclass Model(Base):",
+    ),
+    "behind a constant of the class": ("    blocks: BlockSeq", "    kind: ClassVar[str] = 'gpt'\n    blocks: BlockSeq"),
     "by keyword": (RETURNED, "return Model(Embed, blocks=blocks)"),
     "at once": (BUILT, "", RETURNED, f"return Model(Embed, {BUILT.removeprefix('blocks = ')})"),
     "by an attribute": ("BlockSeq.init", "hnn.BlockSeq.init"),
@@ -128,6 +133,26 @@ REFUSED = {
         "the field that keeps it is annotated with a text",
     ),
     "no field": (RETURNED, "return made(blocks)", "the source does not show which field keeps it"),
+    "a field that is not given": (
+        "embed: hax.Axis = eqx.field(static=True)",
+        "count: int = eqx.field(init=False)\n    embed: hax.Axis = eqx.field(static=True)",
+        "the source does not show which field keeps it",
+    ),
+    "a field of a base class": (
+        "class Model(eqx.Module):\n    embed: hax.Axis = eqx.field(static=True)\n    blocks: BlockSeq[Block]",
+        "class Base(eqx.Module):\n    embed: hax.Axis\n    blocks: BlockSeq[Block]\n\n\nclass Model(Base):\n    more: int = 0",
+        "does not declare the field that keeps it",
+    ),
+    "a constructor of a base class": (
+        "class Model(eqx.Module):",
+        "class Base(eqx.Module):\n    def __init__(self, *all): ...\n\n\nclass Model(Base):",
+        "the source does not show which field keeps it",
+    ),
+    "a class of the caller's": (
+        "class Model(eqx.Module):",
+        "class Model(eqx.Module, Plugin):",
+        "the source does not show which field keeps it",
+    ),
     "used before": (RETURNED, "blocks.fold(1)\n        return Model(Embed, blocks)", "which field keeps it"),
 }
 
