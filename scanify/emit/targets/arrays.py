@@ -22,7 +22,6 @@ from scanify.emit.targets import haliax, pieces
 from scanify.emit.targets.written import AT_LAYER, IN_ARRAYS, PER_LAYER, STACK_LAYERS, UNSTACK_LAYERS
 from scanify.emit.text import layout
 from scanify.emit.text.loop_text import loop_text
-from scanify.emit.text.map_text import in_its_place
 
 HALIAX, LEVANTER = "haliax.nn.ArrayStacked", "levanter.layers.stacked.ArrayStacked"
 
@@ -110,17 +109,9 @@ def _map_edit(plan: Plan, context: Context, mapped: Mapped) -> Edit:
     names = context.names[path]
     stack = _stack(plan, context)
     count = _length(stack, names) if isinstance(plan.stack, InitStack) else f"len({plan.container})"
-    carry = pieces.NewNames(context.texts[path], set())("carry")
-    parameters = ", ".join([plan.layer, carry, *(xs.target for xs in plan.xs)])
-    function = f"lambda {parameters}: ({carry}, {mapped.element})"
     given = ", ".join(["None", *(layout.as_argument(xs.source, alone=False) for xs in plan.xs)])
-    applied = ", ".join([function, *_axes(len(plan.xs))])
-    arguments = [f"{stack}.scan_via({applied})({given})[1]", count]
-    if mapped.appends_to is None:
-        return in_its_place(plan, names["unstack_layers"], arguments, None, context)
-    loop = loop_text(plan, context.texts[path], context.houses[path])
-    statement = layout.call(f"{mapped.appends_to}.extend({names['unstack_layers']}", arguments, loop.style, ")")
-    return Edit(path, loop.start, loop.end, with_comments(statement, loop))
+    applied = ", ".join([haliax.function_of_one(plan, context, mapped), *_axes(len(plan.xs))])
+    return haliax.taken_apart(plan, context, mapped, [f"{stack}.scan_via({applied})({given})[1]", count])
 
 
 def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
@@ -155,14 +146,8 @@ def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
         unpacking.append(f"{pattern} = {names['at_layer']}({rows}, {number})")
         sources = [f"{names['jax']}.numpy.arange({count})"]
     function = function_over_layer(plan, loop, name, parameters, unpacking, given)
-    carry = f"({layout.pattern(plan.carry)})" if len(plan.carry) > 1 else plan.carry[0]
-    method = "scan_via" if plan.collections else "fold_via"
-    head = f"{function.outputs.assigned} = {stack}.{method}"
-    after = [layout.curried(head, [name, *_axes(len(sources))], [carry, *sources], style)]
-    if plan.collections:
-        collected = function.outputs.assigned.rpartition(", ")[2]
-        after.append(f"{collected} = {names['unstack_layers']}({collected}, {count})")
-        after += [f"{style.step * depth}{line}" for depth, line in function.outputs.after]
+    scan = haliax.Scan(stack, count, [name, *_axes(len(sources))], sources)
+    after = haliax.scanned(plan, scan, function.outputs, style, names["unstack_layers"])
     return pieces.in_place_of_loop(plan, loop, text, begin, function, after)
 
 

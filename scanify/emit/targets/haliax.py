@@ -5,6 +5,7 @@ What all layers share is closed over: haliax takes every array that it is given 
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from scanify.analysis.plan import CallStack, Framework, InitStack, Mapped, Plan
@@ -12,12 +13,14 @@ from scanify.emit.edits import Edit
 from scanify.emit.loops.commented import with_comments
 from scanify.emit.loops.function import function_over_layer
 from scanify.emit.loops.local_function import layer_parameters, one_name
+from scanify.emit.loops.outputs import Outputs
 from scanify.emit.loops.sites import Stacking
 from scanify.emit.names.imports import Import
 from scanify.emit.target import Context, Helper
 from scanify.emit.targets import block_seq, pieces
 from scanify.emit.targets.written import PER_LAYER_NAMED, STACK_NAMED, STACKED, UNSTACK_NAMED
 from scanify.emit.text import layout
+from scanify.emit.text.layout import Style
 from scanify.emit.text.loop_text import loop_text
 from scanify.emit.text.map_text import in_its_place
 from scanify.errors import CheckFailed
@@ -129,15 +132,26 @@ def _map_edit(plan: Plan, context: Context, mapped: Mapped) -> Edit:
     names = context.names[path]
     stack = _stack(plan, context)
     count = _length(stack, names) if isinstance(plan.stack, InitStack) else f"len({plan.container})"
-    carry = pieces.NewNames(context.texts[path], set())("carry")
+    given = ", ".join(["None", *_sources(plan, names, count)])
+    scan = f"{stack}.scan_via({function_of_one(plan, context, mapped)})({given})[1]"
+    return taken_apart(plan, context, mapped, [scan, count])
+
+
+def function_of_one(plan: Plan, context: Context, mapped: Mapped) -> str:
+    """What a map does with one layer, as a function for a scan that carries nothing."""
+    carry = pieces.NewNames(context.texts[plan.place.path], set())("carry")
     parameters = ", ".join([plan.layer, carry, *(xs.target for xs in plan.xs)])
-    function = f"lambda {parameters}: ({carry}, {mapped.element})"
-    scan = f"{stack}.scan_via({function})({', '.join(['None', *_sources(plan, names, count)])})[1]"
-    arguments = [scan, count]
+    return f"lambda {parameters}: ({carry}, {mapped.element})"
+
+
+def taken_apart(plan: Plan, context: Context, mapped: Mapped, arguments: list[str]) -> Edit:
+    """The list of what a scan gives, where the map gave one or filled it; `arguments` are the ys and their number."""
+    path = plan.place.path
+    unstack = context.names[path]["unstack_layers"]
     if mapped.appends_to is None:
-        return in_its_place(plan, names["unstack_layers"], arguments, None, context)
+        return in_its_place(plan, unstack, arguments, None, context)
     loop = loop_text(plan, context.texts[path], context.houses[path])
-    statement = layout.call(f"{mapped.appends_to}.extend({names['unstack_layers']}", arguments, loop.style, ")")
+    statement = layout.call(f"{mapped.appends_to}.extend({unstack}", arguments, loop.style, ")")
     return Edit(path, loop.start, loop.end, with_comments(statement, loop))
 
 
@@ -154,15 +168,32 @@ def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
         layers = new("layers")
         begin, stack = [f"{layers} = {stack}"], layers
     count = _length(stack, names)
-    carry = f"({layout.pattern(plan.carry)})" if len(plan.carry) > 1 else plan.carry[0]
-    method = "scan_via" if plan.collections else "fold_via"
-    arguments = [carry, *_sources(plan, names, count)]
-    after = [layout.curried(f"{function.outputs.assigned} = {stack}.{method}", [name], arguments, style)]
-    if plan.collections:
-        collected = function.outputs.assigned.rpartition(", ")[2]
-        after.append(f"{collected} = {names['unstack_layers']}({collected}, {count})")
-        after += [f"{style.step * depth}{line}" for depth, line in function.outputs.after]
+    scan = Scan(stack, count, [name], _sources(plan, names, count))
+    after = scanned(plan, scan, function.outputs, style, names["unstack_layers"])
     return pieces.in_place_of_loop(plan, loop, text, begin, function, after)
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The stack as it is written, how many layers it has, what its method is given, and what that is given beside
+    the carry."""
+
+    stack: str
+    count: str
+    via: list[str]
+    sources: list[str]
+
+
+def scanned(plan: Plan, scan: Scan, outputs: Outputs, style: Style, unstack: str) -> list[str]:
+    """The statements after the function: its fold or scan, and lists of what was collected."""
+    carry = f"({layout.pattern(plan.carry)})" if len(plan.carry) > 1 else plan.carry[0]
+    head = f"{outputs.assigned} = {scan.stack}.{'scan_via' if plan.collections else 'fold_via'}"
+    after = [layout.curried(head, scan.via, [carry, *scan.sources], style)]
+    if plan.collections:
+        collected = outputs.assigned.rpartition(", ")[2]
+        after.append(f"{collected} = {unstack}({collected}, {scan.count})")
+        after += [f"{style.step * depth}{line}" for depth, line in outputs.after]
+    return after
 
 
 def _stack(plan: Plan, context: Context) -> str:
