@@ -113,6 +113,18 @@ def test_a_search_for_modules_matters_where_the_layers_may_hold_one(
     assert (found.safe and isinstance(found.stack, InitStack)) == safe
 
 
+def test_layers_that_name_more_than_is_looked_at_may_hold_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        "import equinox as eqx\nimport jax\nfrom model import Norm\n\n\n"
+        "def f(m):\n    return jax.tree.leaves(m, is_leaf=lambda x: isinstance(x, Norm))\n"
+    )
+    assert plan(tmp_path, "train.py", text).safe
+    monkeypatch.setattr("scanify.analysis.watchers.held._MAX_CLASSES", 1)
+    assert not plan(tmp_path, "train.py", text).safe
+
+
 @pytest.mark.parametrize(
     ("text", "safe"),
     [

@@ -68,6 +68,16 @@ class Module:
         return {name: tuple(each) for name, each in self.bindings.definitions.items()}
 
     @cached_property
+    def methods(self) -> Mapping[str, tuple[ast.FunctionDef | ast.AsyncFunctionDef, ...]]:
+        """The functions that stand in the bodies of the classes at the top level, by name."""
+        found: dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]] = {}
+        for owner in (each for statements in self.definitions.values() for each in statements):
+            for method in owner.body if isinstance(owner, ast.ClassDef) else ():
+                if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
+                    found.setdefault(method.name, []).append(method)
+        return {name: tuple(each) for name, each in found.items()}
+
+    @cached_property
     def rebound(self) -> frozenset[str]:
         """The names that some function declares `global`: what they stand for may change while the program runs."""
         # Read from the text: a line of a docstring that looks like such a statement costs an answer, nothing else.

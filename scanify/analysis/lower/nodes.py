@@ -6,20 +6,28 @@ from collections.abc import Iterable
 _NONE: tuple[str, ...] = ()
 # What holds no names and no statements: contexts and operators, texts, numbers.
 _LEAVES = {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment", "lineno", "is_async", "conversion", "level"}
-_CHILDREN: dict[type[ast.AST], tuple[str, ...]] = {ast.Name: _NONE, ast.Constant: _NONE}
+# Lists in which other things stand beside nodes: None for `**more` and for a parameter that needs a value, names.
+_MIXED = {"keys", "kw_defaults", "names", "kwd_attrs"}
+
+
+class _Fields(dict[type[ast.AST], tuple[tuple[str, bool], ...]]):
+    """The fields of each kind of node that hold nodes, and whether a list there may hold something else, too."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[tuple[str, bool], ...]:
+        fields = self[kind] = tuple((name, name in _MIXED) for name in kind._fields if name not in _LEAVES)
+        return fields
+
+
+_FIELDS = _Fields({ast.Name: (), ast.Constant: ()})
 
 
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes right below a node, in source order; contexts and operators left out."""
-    kind = node.__class__
-    fields = _CHILDREN.get(kind)
-    if fields is None:
-        fields = _CHILDREN[kind] = tuple(name for name in kind._fields if name not in _LEAVES)
     below: list[ast.AST] = []
-    for name in fields:
+    for name, mixed in _FIELDS[node.__class__]:
         value = getattr(node, name, None)
         if value.__class__ is list:
-            below += [each for each in value if isinstance(each, ast.AST)]
+            below += [each for each in value if isinstance(each, ast.AST)] if mixed else value
         elif isinstance(value, ast.AST):
             below.append(value)
     return below
@@ -28,8 +36,13 @@ def children(node: ast.AST) -> list[ast.AST]:
 def nodes_in(*roots: ast.AST) -> list[ast.AST]:
     """Some nodes and all below them, the nearer ones first, as `ast.walk` gives them."""
     nodes = list(roots)
-    for node in nodes:  # which grows while it is walked
-        nodes += children(node)
+    for node in nodes:  # which grows while it is walked; `children` in place, as a call takes as long as the rest
+        for name, mixed in _FIELDS[node.__class__]:
+            value = getattr(node, name, None)
+            if value.__class__ is list:
+                nodes += [each for each in value if isinstance(each, ast.AST)] if mixed else value
+            elif isinstance(value, ast.AST):
+                nodes.append(value)
     return nodes
 
 

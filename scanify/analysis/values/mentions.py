@@ -7,6 +7,7 @@ a local `layers` is not the field of that name. Annotations of parameters count 
 import ast
 from collections.abc import Iterator
 
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.classes import FunctionNode
 
 _CLASS_OF = frozenset({"type", "__class__"})
@@ -47,22 +48,28 @@ class _Words:
         self.said: set[str] = set()
 
     def read(self, part: ast.AST) -> None:
-        for node in ast.walk(part):
-            match node:
-                case ast.Name(id=name, ctx=context):
-                    (self.loaded if isinstance(context, ast.Load) else self.bound).add(name)
-                case ast.Attribute(attr=name) | ast.keyword(arg=str(name)):
-                    self.said.add(name)
-                case ast.Constant(value=str(text)):
-                    self.said |= _identifiers(text)
-                case ast.alias(name=name):
-                    self.said.update(name.split("."))
-                case ast.arg(arg=name) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                    self.bound.add(name)
-                case ast.MatchClass(kwd_attrs=names) | ast.Global(names=names) | ast.Nonlocal(names=names):
-                    self.said.update(names)
-                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                    self.bound.add(name)
+        for node in nodes_in(part):
+            if isinstance(node, ast.Name):  # as most are
+                (self.loaded if isinstance(node.ctx, ast.Load) else self.bound).add(node.id)
+            elif isinstance(node, ast.Attribute):
+                self.said.add(node.attr)
+            else:
+                self._other(node)
+
+    def _other(self, node: ast.AST) -> None:
+        match node:
+            case ast.keyword(arg=str(name)):
+                self.said.add(name)
+            case ast.Constant(value=str(text)):
+                self.said |= _identifiers(text)
+            case ast.alias(name=name):
+                self.said.update(name.split("."))
+            case ast.arg(arg=name) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                self.bound.add(name)
+            case ast.MatchClass(kwd_attrs=names) | ast.Global(names=names) | ast.Nonlocal(names=names):
+                self.said.update(names)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                self.bound.add(name)
 
 
 def _identifiers(text: str) -> set[str]:

@@ -12,12 +12,12 @@ _MAX_CLASSES = 300
 _INSIDE = {"MLP": ("Linear",), "MultiheadAttention": ("Linear", "Dropout"), "Conv": ()}
 
 
-def may_hold(index: Index, places: Iterable[Place], classes: Iterable[Definition | str]) -> bool:
-    """Whether layers that are built at some places may be, or hold, an instance of one of some classes."""
+def may_hold(named: Iterable[Definition | External | None], classes: Iterable[Definition | str]) -> bool:
+    """Whether layers whose builders name some classes (`named_by`) may be, or hold, an instance of one of others."""
     asked = list(classes)
     nodes = {id(each.node) for each in asked if isinstance(each, Definition)}
     names = {each.rpartition(".")[2] for each in asked if isinstance(each, str)}
-    for found in _held(index, places):
+    for found in named:
         if found is None or (isinstance(found, Definition) and id(found.node) in nodes):
             return True
         if isinstance(found, External) and found.qualname.startswith(("equinox.", "haliax.")):
@@ -28,24 +28,30 @@ def may_hold(index: Index, places: Iterable[Place], classes: Iterable[Definition
     return False
 
 
-def _held(index: Index, places: Iterable[Place]) -> list[Definition | External | None]:
-    """What is named in the functions that build the layers, and in the classes that those name, and so on."""
+def named_by(index: Index, places: Iterable[Place]) -> tuple[Definition | External | None, ...]:
+    """What is named in the functions that build layers at some places, in the classes that those name, and so on.
+
+    None is among them where something is built that the source does not name.
+    """
     found: list[Definition | External | None] = []
     waiting: list[tuple[Module, ast.AST]] = []
     for place in places:
         module = index.module_at(place.path)
         around = _around(module, place) if module is not None else None
         if module is None or around is None:
-            return [None]
+            return (None,)
         waiting.append((module, around))
     seen: set[int] = set()
-    while waiting and len(found) < _MAX_CLASSES:
+    seen_outside: set[External] = set()
+    while waiting:
+        if len(found) >= _MAX_CLASSES:
+            return (None,)
         module, node = waiting.pop()
         given = _parameters(node)
         for each in nodes_in(node):
             if isinstance(each, ast.Call):
                 if isinstance(each.func, ast.Name) and each.func.id in given:
-                    return [None]  # whoever calls the function says what is made there
+                    return (None,)  # whoever calls the function says what is made there
                 for one in _methods(index, each.func.attr) if isinstance(each.func, ast.Attribute) else ():
                     if id(one[1]) not in seen:
                         seen.add(id(one[1]))
@@ -53,12 +59,14 @@ def _held(index: Index, places: Iterable[Place]) -> list[Definition | External |
             name = dotted(each) if isinstance(each, ast.Name | ast.Attribute) else None
             meaning = index.resolve(module, name) if name is not None else None
             if isinstance(meaning, External):
-                found.append(meaning)
+                if meaning not in seen_outside:
+                    seen_outside.add(meaning)
+                    found.append(meaning)
             elif isinstance(meaning, Definition) and id(meaning.node) not in seen:
                 seen.add(id(meaning.node))
                 found.append(meaning)
                 waiting.append((meaning.module, meaning.node))
-    return found
+    return tuple(found)
 
 
 def _parameters(node: ast.AST) -> set[str]:
@@ -71,15 +79,7 @@ def _parameters(node: ast.AST) -> set[str]:
 
 def _methods(index: Index, name: str) -> list[tuple[Module, ast.AST]]:
     """The methods of a name that the classes of the project have: `self.make_blocks(...)` may call any of them."""
-    return [
-        (module, method)
-        for module in index.modules_with(name)
-        for statements in module.definitions.values()
-        for owner in statements
-        if isinstance(owner, ast.ClassDef)
-        for method in owner.body
-        if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and method.name == name
-    ]
+    return [(module, method) for module in index.modules_with(name) for method in module.methods.get(name, ())]
 
 
 def _around(module: Module, place: Place) -> ast.AST | None:

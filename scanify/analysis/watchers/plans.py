@@ -1,14 +1,14 @@
 """Plans that stack a list where it is built, against what the project does with the leaves of trees."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 
-from scanify.analysis.facts import Place
-from scanify.analysis.index import Index
+from scanify.analysis.index import Definition, External, Index
 from scanify.analysis.plan import Called, CallStack, Holds, InitStack, Named, Plan, Refusal, may_be_watched
 from scanify.analysis.watchers.find import watchers
-from scanify.analysis.watchers.held import may_hold
+from scanify.analysis.watchers.held import may_hold, named_by
 from scanify.analysis.watchers.rules import PATH, RANK
 from scanify.analysis.watchers.tables import OPTAX_PER_LEAF, PER_LEAF_PACKAGES
 from scanify.analysis.watchers.watcher import Watcher
@@ -66,7 +66,8 @@ def _watched(one: Plan | Refusal, found: Iterable[Watcher], index: Index) -> Pla
         return one
     places = [site.place for site in one.stack.sites]
     name = (_NAME.findall(one.container) or [""])[-1]
-    seen = [each for each in found if _sees(each, index, places, name)]
+    named = cache(lambda: named_by(index, places))
+    seen = [each for each in found if _sees(each, named, name)]
     one = replace(one, notes=(*one.notes, checkpoints(one)))
     if not seen:
         return one
@@ -76,13 +77,13 @@ def _watched(one: Plan | Refusal, found: Iterable[Watcher], index: Index) -> Pla
     return replace(one, obligations=(*one.obligations, *said), watchers=said)
 
 
-def _sees(watcher: Watcher, index: Index, places: Sequence[Place], name: str) -> bool:
-    """Whether a watcher may look at the layers that are built at some places, in a list that has a name."""
+def _sees(watcher: Watcher, named: Callable[[], Sequence[Definition | External | None]], name: str) -> bool:
+    """Whether a watcher may look at layers whose builders name some classes, in a list that has a name."""
     if watcher.attributes is not None and name not in watcher.attributes:
         return False
     if watcher.element_of is not None and watcher.element_of == name:
         return False
-    return not watcher.classes or may_hold(index, places, watcher.classes)
+    return not watcher.classes or may_hold(named(), watcher.classes)
 
 
 def _said(watcher: Watcher) -> str:
