@@ -91,6 +91,11 @@ HARMLESS = [
     "squares(model)",
     "jax.tree.leaves(model)[0].dtype",
     "jax.tree.structure(model) == jax.tree.structure(jax.tree.map(jnp.zeros_like, model))",
+    "treedef = jax.tree.structure(model)\nprint(treedef)\nreturn jax.tree.unflatten(treedef, jax.tree.leaves(model))",
+    (
+        "structure = jax.tree.structure(model)\nif structure != jax.tree.structure(model):\n"
+        "    raise ValueError(f'unlike {structure}')\nreturn 0"
+    ),
     "jax.tree.map(lambda x: x is None, model, is_leaf=lambda x: x is None)",
     "leaves, treedef = jax.tree.flatten(model)\nreturn jax.tree.unflatten(treedef, [x * 2 for x in leaves])",
     "leaves = jax.tree.leaves(model)\nif not leaves:\n    return 0\nreturn sum(x.nbytes for x in leaves)",
@@ -131,6 +136,14 @@ READS = [
     "[x.shape for x in jax.tree.leaves(model)]",
     "len(jax.tree.leaves(model))",
     "jax.tree.structure(model).num_leaves",
+    "jax.tree.flatten(model)[1].num_nodes",
+    "len(jax.tree.structure(model).children())",
+    "str(jax.tree.structure(model))",
+    "return f'{jtu.tree_structure(model)}'",
+    "leaves, treedef = jax.tree.flatten(model)\nreturn treedef.num_leaves",
+    "leaves, treedef = jax.tree.flatten(model)\ntext = repr(treedef)\nreturn len(text)",
+    "structure = jax.tree.structure(model)\nalso = structure\nreturn len(f'{also}')",
+    "def spec(tree):\n    return jax.tree.structure(tree)\nreturn spec(model).num_leaves",
     "jax.tree.leaves(model)[0]",
     "next(iter(jax.tree.leaves(model)))",
     "sum(jnp.mean(x) for x in jax.tree.leaves(model))",

@@ -136,8 +136,9 @@ def _touched(run: Interpreter, value: object, depth: int = 0) -> Use | None:
     """A use of a layer, or of a module in it, that needs the very object."""
     if not isinstance(value, Instance) or depth > _DEEP or not run.touched:
         return None
-    if id(value.fields) in run.touched:
-        return run.touched[id(value.fields)]
+    use = run.touched.get(id(value.fields)) or (run.touched_at.get(value.node) if value.node is not None else None)
+    if use is not None:
+        return use
     parts = (option for field in list(value.fields.values()) for option in options(field))
     return next((use for part in parts if (use := _touched(run, part, depth + 1)) is not None), None)
 

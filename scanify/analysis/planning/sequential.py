@@ -72,17 +72,9 @@ def _applied(fact: LoopFact) -> Iterator[Use]:
 
 
 def _touched_layer(run: Interpreter, fact: LoopFact) -> tuple[str, Place] | None:
-    """A use of a layer that needs the very object: layers are told by the calls that make them."""
-    for cell in fact.layers.cells:
-        touched = touched_layer(run, cell)
-        if touched is not None:
-            return touched
-        groups = cell.made if isinstance(cell, ListCell) else cell.groups
-        for option in (option for group in groups for option in options(group.element)):
-            use = run.touched_at.get(option.node) if isinstance(option, Instance) and option.node is not None else None
-            if use is not None:
-                return f"`{use.what}` compares layers as objects, or writes into one", use.place
-    return None
+    """A use of a layer that needs the very object."""
+    found = (touched_layer(run, cell) for cell in fact.layers.cells)
+    return next((each for each in found if each is not None), None)
 
 
 def _bad_uses(uses: Iterable[Use], guessed: bool = False) -> Iterator[tuple[str, Place]]:

@@ -26,6 +26,7 @@ from scanify.analysis.watchers.tables import (
     SERIALISES,
     STRUCTURES,
 )
+from scanify.analysis.watchers.treedefs import COUNTS, counts
 from scanify.analysis.watchers.trees import tree_reads
 from scanify.analysis.watchers.values import HARMLESS
 from scanify.analysis.watchers.walkers import field_reads
@@ -33,7 +34,7 @@ from scanify.analysis.watchers.watcher import Watcher
 from scanify.source.notebook.text import Cells, is_notebook
 
 _WORD = re.compile(
-    r"\b(?:tree|tree_\w+|leaves|ravel_pytree|is_leaf|filter|partition|dumps?|"
+    r"\b(?:tree|tree_\w+|leaves|ravel_pytree|is_leaf|filter|partition|dumps?|num_leaves|num_nodes|"
     r"vars|__dict__|__dataclass_fields__|fields|asdict|astuple|getattr|setattr|"
     r"optax|blackjax|distributed_shampoo|evosax|kfac_jax|optax_shampoo|soap_jax|soap|muon|shampoo)\b"
 )
@@ -143,7 +144,7 @@ def _names_in(imported: str) -> set[str]:
 def _is_telling(node: ast.Call | ast.Attribute, aliases: set[str]) -> bool:
     """Whether the last name of what is called or read, or the first, may be one of something telling."""
     if isinstance(node, ast.Attribute):
-        return node.attr in ("__dict__", "__dataclass_fields__")
+        return node.attr in ("__dict__", "__dataclass_fields__") or node.attr in COUNTS
     function = node.func
     if isinstance(function, ast.Attribute) and function.attr in _LAST:
         return True
@@ -199,6 +200,7 @@ def _watching(index: Index, module: Module, node: ast.AST, aliases: set[str]) ->
     if not isinstance(node, ast.Call | ast.Attribute) or not _is_telling(node, aliases):
         return
     yield from field_reads(index, module, node)
+    yield from counts(index, module, node)
     if not isinstance(node, ast.Call):
         return
     known = callee(index, module, node.func)

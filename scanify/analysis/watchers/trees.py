@@ -23,6 +23,7 @@ from scanify.analysis.watchers.tables import (
     SERIALISES,
     STRUCTURES,
 )
+from scanify.analysis.watchers.treedefs import of_bound_treedef, of_treedef
 from scanify.analysis.watchers.uses import Uses
 from scanify.analysis.watchers.values import ELEMENTWISE, Kind
 from scanify.analysis.watchers.watcher import Watcher
@@ -95,8 +96,7 @@ def _reads(index: Index, module: Module, call: ast.Call, known: str) -> str | No
     if known in BYTES | SERIALISES:
         return _saved(uses, call, known)
     if known in STRUCTURES:
-        above = parent_of(module, call)
-        return "how many leaves there are" if isinstance(above, ast.Attribute) and above.attr == "num_leaves" else None
+        return of_treedef(uses, call)
     if known in FILTERS and len(call.args) >= 2:
         return _filtered(index, module, call.args[1])
     return None
@@ -120,13 +120,14 @@ def _flattened(uses: Uses, call: ast.Call) -> str | None:
     """`leaves, treedef = jax.tree.flatten(tree)`, or `jax.tree.flatten(tree)[0]`."""
     parent = parent_of(uses.module, call)
     match parent:
-        case ast.Assign(targets=[ast.Tuple(elts=[ast.Name() as name, _])]):
+        case ast.Assign(targets=[ast.Tuple(elts=[ast.Name() as name, treedef])]):
             found = (uses.of_list(load, ELEMENTWISE, 1) for load in uses.loads(name))
-            return next((each for each in found if each is not None), None)
+            reads = next((each for each in found if each is not None), None)
+            return of_bound_treedef(uses, treedef) if reads is None and isinstance(treedef, ast.Name) else reads
         case ast.Subscript(slice=ast.Constant(value=0)):
             return uses.of_list(parent, ELEMENTWISE, 1)
         case ast.Subscript(slice=ast.Constant(value=1)):
-            return None
+            return of_treedef(uses, parent)
         case _:
             return "a list of all leaves"
 

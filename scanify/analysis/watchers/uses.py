@@ -20,7 +20,7 @@ _LISTS = frozenset({"builtins.list", "builtins.tuple", "builtins.iter", "builtin
 _ARRAYS = frozenset(f"{package}.{name}" for package in ("jax.numpy", "numpy") for name in ("array", "asarray", "stack"))
 _ASIDE = frozenset({"jax.block_until_ready", "builtins.bool", "builtins.isinstance", "builtins.type"})
 _SINGLE = "single leaves"
-_COUNT = "how many leaves there are"
+COUNT = "how many leaves there are"
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Uses:
             case ast.UnaryOp(op=ast.Not()) | ast.If() | ast.IfExp() | ast.Assert() | ast.Expr():
                 return None
             case ast.Compare() | ast.BoolOp():
-                return _COUNT
+                return COUNT
             case _:
                 reads: list[str] = []
 
@@ -157,7 +157,7 @@ class Uses:
         if known in _LISTS:
             return self.of_list(call, value, depth + 1)
         if known == "builtins.len":
-            return _COUNT
+            return COUNT
         if known == "builtins.zip":
             return self._zipped(call, depth)
         if known == "builtins.map" and len(call.args) >= 2:
@@ -177,12 +177,12 @@ class Uses:
             return None
         if value.kind is Kind.ELEMENTWISE and combine in ("all", "any"):
             return None  # of truth values: each is one thing, however it is held
-        return _COUNT if value.kind is Kind.SAME else _reads(value)
+        return COUNT if value.kind is Kind.SAME else _reads(value)
 
     def _zipped(self, call: ast.Call, depth: int) -> str | None:
         parent = parent_of(self.module, call)
         if isinstance(parent, ast.comprehension | ast.For) and isinstance(parent.target, ast.Tuple):
-            values = [ELEMENTWISE if self._is_leaves(each) else Value(Kind.OTHER, _COUNT) for each in call.args]
+            values = [ELEMENTWISE if self._is_leaves(each) else Value(Kind.OTHER, COUNT) for each in call.args]
             if all(each is ELEMENTWISE for each in values) and len(values) == len(parent.target.elts):
                 targets = list(zip(parent.target.elts, values, strict=True))
                 if isinstance(parent, ast.For):
@@ -234,7 +234,7 @@ class Uses:
                 ):
                     value = computed(self.index, self.module, added, names)
                     if value.kind is not Kind.SUM:
-                        return _COUNT if value.kind is Kind.SAME else _reads(value)
+                        return COUNT if value.kind is Kind.SAME else _reads(value)
                 case ast.Assert(test=tested) | ast.Expr(value=tested):
                     value = computed(self.index, self.module, tested, names)
                     if value.kind not in (Kind.SAME, Kind.ELEMENTWISE, Kind.ALL):

@@ -170,6 +170,18 @@ def _text(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value]
     return Text(held_marks(*positional))
 
 
+def _extreme(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
+    """`max(layers, key=weight)` is one of the layers; of numbers it is a number."""
+    given = positional[0] if len(positional) == 1 else join(positional)
+    held = [given] if len(positional) != 1 else []
+    if isinstance(given, Listed | Mapped | Walked):
+        held.append(iterate(run, env, given, run.new_loop(), node, "max")[0])
+    found = [option for each in held for option in options(each) if isinstance(option, Instance | Listed | Mapped)]
+    if not found:
+        return _plain_number(run, env, node, positional, named)
+    return marked(join(found), run.ambient(env.code(node)))
+
+
 def _plain_number(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
     marks = held_marks(*positional)
     if any(isinstance(value, Array) for value in positional):
@@ -333,8 +345,8 @@ BUILTINS: dict[str, Handler] = {
     "builtins.repr": _text,
     "builtins.format": _text,
     "builtins.abs": _plain_number,
-    "builtins.min": _plain_number,
-    "builtins.max": _plain_number,
+    "builtins.min": _extreme,
+    "builtins.max": _extreme,
     "builtins.sum": _plain_number,
     "builtins.round": _plain_number,
     "builtins.pow": _plain_number,

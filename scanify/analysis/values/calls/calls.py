@@ -47,6 +47,10 @@ def call_node(run: Interpreter, env: Env, node: ast.Call) -> Value:
     if isinstance(node.func, ast.Name) and node.func.id == "super" and env.lookup("super") is None:
         return super_object(run, env, node)
     function = evaluate(run, env, node.func)
+    if isinstance(node.func, ast.Attribute) and node.func.attr in tables.MUTATORS:
+        from scanify.analysis.values.code.stores import touch_by_name
+
+        touch_by_name(run, env, node.func.value, node)
     positional: list[Value] = []
     unclear = False
     for each in node.args:

@@ -26,8 +26,9 @@ from scanify.analysis.values.domain import (
 )
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
-from scanify.analysis.values.heap import Does, Group
+from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter, Stored
+from scanify.analysis.values.marks import Mark, Vary
 from scanify.analysis.values.objects.part import part_of
 from scanify.analysis.values.objects.sharing import made_since
 from scanify.analysis.values.replace import replace
@@ -88,7 +89,8 @@ def _touch_holder(run: Interpreter, env: Env, target: ast.Subscript) -> None:
     inner = target.value
     while isinstance(inner, ast.Subscript):
         inner = inner.value
-    if isinstance(inner, ast.Attribute):
+    touch_by_name(run, env, inner, target)
+    if isinstance(inner, ast.Attribute) and inner.attr != "__dict__":
         for option in options(evaluate(run, env, inner)):
             if not isinstance(option, Array | Unknown):
                 return
@@ -97,28 +99,57 @@ def _touch_holder(run: Interpreter, env: Env, target: ast.Subscript) -> None:
                 run.touch(option, Does.CHANGE, target, env)
 
 
+def touch_by_name(run: Interpreter, env: Env, fields: ast.expr, node: ast.AST) -> None:
+    """Note that fields of an object are written by their names: `vars(layer)[...] = x`, `x.__dict__.update(...)`."""
+    match fields:
+        case ast.Attribute(value=owner, attr="__dict__") | ast.Call(func=ast.Name(id="vars"), args=[owner]):
+            for option in options(evaluate(run, env, owner)):
+                if isinstance(option, Instance) and (option.whole or not _is_self(env, option)):
+                    run.touch(option, Does.CHANGE, node, env)
+
+
 def store_attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str, value: Value) -> None:
     """Store into an attribute: of an object that is being made, or of another one, which is a write."""
     for option in options(value):
         if isinstance(option, Listed | Mapped) and not _is_self(env, owner):
             run.use(option.cell, Does.STORE, node, env, name)
     if isinstance(owner, Instance) and not isinstance(owner.cls, Library):
-        own = _is_self(env, owner) or 0 < run.building <= owner.born or run.is_fresh(owner.born, env.call)
-        if own or name not in owner.fields:
+        building = 0 < run.building <= owner.born
+        own = _is_self(env, owner) or building or run.is_fresh(owner.born, env.call)
+        if own and owner.taken is not None and ((owner.whole and building) or not _is_self(env, owner)):
+            owner.fields[name] = _in_some(owner, name, value, env.code(node))
+        elif own or name not in owner.fields:
             owner.fields[name] = value
         elif others := list(_called_otherwise(owner.fields[name], value)):
             # What a function stores into its caller's object is noted, and no more, but for what may be called there.
             owner.fields[name] = join([owner.fields[name], *others])
         if not _is_self(env, owner) or owner.whole:
             run.effect(Act.WRITE, env.code(node), node, env, born=owner.born, owner=owner)
-            if not 0 < run.building <= owner.born:
-                run.touch(owner, Does.CHANGE, node, env)
+            run.touch(owner, Does.CHANGE, node, env)
+            if not building:
                 run.replace(owner, name, node, env)
         return
     run.replace(owner, name, node, env)
     if isinstance(owner, Instance):
         run.touch(owner, Does.CHANGE, node, env)
     run.effect(Act.WRITE, env.code(node), node, env, owner=owner)
+
+
+def _in_some(owner: Instance, name: str, value: Value, code: str) -> Value:
+    """What a field of a list's elements holds once it was stored into that of one of them, or of some."""
+    known = owner.fields.get(name)
+    if known is None or all(isinstance(option, Array) for each in (known, value) for option in options(each)):
+        return value if known is None else join([known, value])
+    if isinstance(value, Const) and value == known:
+        return value
+    cell = owner.taken.of if owner.taken is not None else None
+    groups = cell.groups if isinstance(cell, ListCell | DictCell) else []
+    loops = [loop for group in groups for loop in group.loops if _holds(group.element, owner)]
+    return marked(join([known, value]), tuple(Mark(loop, Vary.OTHER, code) for loop in dict.fromkeys(loops)))
+
+
+def _holds(element: Value, owner: Instance) -> bool:
+    return any(isinstance(option, Instance) and option.fields is owner.fields for option in options(element))
 
 
 def _called_otherwise(known: Value, value: Value) -> Iterator[Value]:
