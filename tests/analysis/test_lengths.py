@@ -28,6 +28,21 @@ OF_ANOTHER_LENGTH = {
     "a part of an array": ("zip(self.layers, self.gains)", "self.gains = jnp.linspace(0.0, 1.0, 9)[1:-1]", "has 7 "),
     "an array of a list": ("zip(self.layers, jnp.array([0.5, 1.0]))", "", "has 2 elements"),
     "a field that is an array": ("zip(self.layers, self.gains)", "self.gains = jnp.zeros(3)", "has 3 elements"),
+    "one fewer than the caller says": (
+        "zip(self.layers, self.gains)",
+        "self.gains = [0.1 * i for i in range(depth - 1)]",
+        "is made with `depth - 1` elements, and the list of layers with `depth`",
+    ),
+    "more, in a tuple": (
+        "zip(self.layers, self.gains)",
+        "self.gains = tuple(0.1 * i for i in range(depth + 3))",
+        "is made with `depth + 3` elements",
+    ),
+    "fewer, by a list of keys": (
+        "zip(self.layers, self.gains)",
+        "parts = jr.split(key, depth - 2)\nself.gains = [jr.normal(part) for part in parts]",
+        "is made with `depth - 2` elements",
+    ),
     "a part of the list": ("zip(self.layers, self.layers[1:])", "", "another part of it"),
     "two parts of the list": ("zip(self.layers[:-1], self.layers[1:])", "", "another part of it"),
 }
@@ -61,6 +76,18 @@ AS_LONG = {
         "self.gains = [0.1 * i for i in range(depth)]",
         f"self.layers = {MANY}\n",
     ),
+}
+
+
+AS_LONG |= {
+    name: ("zip(self.layers, self.gains)", init, f"self.layers = {MANY}\n")
+    for name, init in {
+        "of a number that changes": "depth = depth + 1\nself.gains = [0.1 * i for i in range(depth - 1)]",
+        "of another number": "more = depth\nself.gains = [0.1 * i for i in range(more - 1)]",
+        "only some of them": "self.gains = [0.1 * i for i in range(depth + 1) if i != 2]",
+        "two for each": "self.gains = [0.1 * i for i in range(depth - 1) for _ in (1, 2)]",
+        "from a number on": "self.gains = [0.1 * i for i in range(1, depth + 1)]",
+    }.items()
 }
 
 

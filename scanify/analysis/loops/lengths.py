@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from scanify.analysis.flow.beside import may_be_shorter
 from scanify.analysis.flow.shape import LoopShape
+from scanify.analysis.loops.counted import counted
 from scanify.analysis.loops.layer_list import Layers
 from scanify.analysis.loops.layers import walked_values
 from scanify.analysis.lower.loop import Loop, Order, Walk
@@ -31,7 +32,9 @@ def other_lengths(run: Interpreter, loop: Loop, layers: Layers, shape: LoopShape
         elif _is_compared(walk) and may_be_shorter(loop, walk.source) and not layer.in_part:
             yield f"`{loop.code(walk.source)}` has as many keys as there are layers, though their number is computed"
         elif _is_compared(walk) and not layer.in_part:
-            yield from _differing(f"`{ast.unparse(walk.base)}`", walked_values(run, walk, envs), counts)
+            values = list(walked_values(run, walk, envs))
+            yield from _differing(f"`{ast.unparse(walk.base)}`", values, counts)
+            yield from _counted_otherwise(f"`{ast.unparse(walk.base)}`", values, layers)
     if shape.index is not None and shape.index.numbers is not None and not layer.in_part:
         numbers = shape.index.numbers
         with run.question(), run.recording():
@@ -56,6 +59,17 @@ def _differing(name: str, values: Iterable[Value], counts: set[int | None]) -> I
     known = {count for value in values if (count := _length(value)) is not None}
     for count in sorted(known - counts)[:1]:
         yield f"{name} has {count} element{'s' * (count != 1)}, and as many layers are not shown"
+
+
+def _counted_otherwise(name: str, values: Iterable[Value], layers: Layers) -> Iterator[str]:
+    """A list of `n - 1` beside one of `n` layers, both made by one function."""
+    mine = [found for cell in layers.cells if isinstance(cell, ListCell) and (found := counted(cell)) is not None]
+    others = [counted(each.cell) for each in values if isinstance(each, Listed)]
+    for other in others:
+        layer = next((each for each in mine if other is not None and other.differs(each)), None)
+        if layer is not None:
+            yield f"{name} is made with `{other}` elements, and the list of layers with `{layer}`"
+            return
 
 
 def _length(value: Value) -> int | None:
