@@ -33,9 +33,9 @@ PLACES = (
     ),
     Form(
         "owner of the model",
-        "@before\nx = self.encoder(x)\n@after\nreturn x",
+        "x = self.encoder(x)\nreturn x",
         tags("statement simple"),
-        other=f"{_HOLDER}\n\n    def __call__(self, x):\n        for b in self.BLOCKS:#@\n            @first\n            x = BODY\n            @last\n        return x",
+        other=f"{_HOLDER}\n\n    def __call__(self, x):\n        @before\n        for b in self.BLOCKS:#@\n            @first\n            x = BODY\n            @last\n        @after\n        return x",
         build="self.encoder = Encoder(d, n, key)",
         field="encoder: Encoder",
     ),
