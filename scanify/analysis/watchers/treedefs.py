@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from scanify.analysis.index import Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors, own_nodes, parent_of
+from scanify.analysis.lower.text import dotted
 from scanify.analysis.watchers.names import callee, local_scope
 from scanify.analysis.watchers.tables import FLATTENS, STRUCTURES
 from scanify.analysis.watchers.uses import COUNT, Uses
@@ -17,6 +18,7 @@ from scanify.analysis.watchers.watcher import Watcher
 COUNTS = frozenset({"num_leaves", "num_nodes"})
 _PARTS = frozenset({"children", "node_data"})
 _TEXTS = frozenset({"builtins.str", "builtins.repr", "builtins.format", "builtins.hash"})
+_TELLS = frozenset("print debug info warning warn error critical exception log".split())
 _TEXT = "the structure of a tree as a text"
 _MAX_DEPTH = 6
 
@@ -74,8 +76,10 @@ def _is_only_told(uses: Uses, node: ast.AST) -> bool:
     """Whether a text goes to a person alone: it is printed, logged or raised."""
     for each in ancestors(uses.module, node):
         match each:
-            case ast.Raise() | ast.Assert() | ast.Expr():
+            case ast.Raise() | ast.Assert():
                 return True
+            case ast.Expr(value=ast.Call(func=function)):
+                return (dotted(function) or "").rpartition(".")[2] in _TELLS
             case ast.stmt():
                 return False
     return False
