@@ -195,6 +195,7 @@ def _look_around(run: Interpreter, explorer: Explorer, loops: Sequence[Loop]) ->
     if words:
         words.add("tree_at")
     for _ in range(_ROUNDS):
+        explorer.run_again_where_guessed()
         explorer.explore(words)
         _look_at_names(run, explorer, loops, fields)
         words = _other_names(run, words) | run.asked_for - {""}

@@ -125,6 +125,16 @@ class Explorer:
                 self._done -= {code.node for code in self.functions(module) if word in code.words}
         self.explore(words)
 
+    def run_again_where_guessed(self) -> None:
+        """Let the functions be run once more that asked for an attribute before there was a guess at what it holds."""
+        run = self.run
+        for name in run.guesses.keys() & run.unguessed.keys():
+            for place in run.unguessed.pop(name):
+                module = run.index.module_at(place.path)
+                code = self.function_at(module, place.span.line) if module is not None else None
+                if code is not None:
+                    self._done.discard(code.node)
+
     def classes_with(self, word: str) -> Iterator[Definition]:
         """The classes at the top level of the project's files that mention an identifier."""
         pattern = _whole(word)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition, External, Package
 from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
@@ -117,6 +118,7 @@ class Interpreter:
         self.coarse = False  # whether only effects are asked for, so that calls need not be told apart by numbers
         self.building = 0  # when the outermost constructor that runs was called
         self.guesses: dict[str, Value] = {}
+        self.unguessed: dict[str, set[Place]] = {}  # where an attribute was asked for before there was a guess at it
         self.executed: set[ast.AST] = set()
         self.constructed: dict[ast.AST, list[Made]] = {}
         self.typed: set[object] = set()  # classes of which objects were asked for theirs, which code may call
@@ -133,7 +135,6 @@ class Interpreter:
         self.closures: list[Function] = []
         # Classes that functions define, with the names around them.
         self.inner_classes: dict[ast.AST, tuple[Definition, Env]] = {}
-        self.unknown_attributes: dict[str, list[Use]] = {}
         self.models: dict[ast.AST, Value] = {}
         self.memo: dict[object, Done] = {}
         self.cut = sys.maxsize  # where in `calling` the outermost function stands that a call inside of it called again

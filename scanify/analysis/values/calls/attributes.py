@@ -29,7 +29,7 @@ from scanify.analysis.values.domain import (
     shape_of,
 )
 from scanify.analysis.values.environment import Env
-from scanify.analysis.values.heap import Does, Use
+from scanify.analysis.values.heap import Does
 from scanify.analysis.values.interpreter import GUESSED, Interpreter
 from scanify.analysis.values.marks import Vary
 from scanify.analysis.values.objects.held import held_marks
@@ -57,6 +57,9 @@ def attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str
         case Listed() if name not in _LIST_METHODS and not name.startswith("__"):
             run.use(owner.cell, Does.ATTRIBUTE, node, env, name)
             return Unknown(f"`.{name}` of a list")
+        case Listed() | Mapped() if name == "__class__":
+            run.use(owner.cell, Does.TYPE, node, env)
+            return Unknown("the class of a value")
         case Array() | Key() | Number() | Const() | Text():
             return _of_array(owner, name)
         case Listed() | Mapped() | Walked():
@@ -70,14 +73,12 @@ def attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str
         case Function() | Partial() | Method():
             return Unknown(f"`.{name}` of a function", marks=owner.marks)
         case Unknown():
-            run.unknown_attributes.setdefault(name, []).append(
-                Use(Does.ATTRIBUTE, node, env.place(node), env.function, owner.why)
-            )
             if name == "at":
                 return Array(marks=owner.marks)
             if name in run.guesses:
                 guess = run.guesses[name]
                 return replace(guess, origin=GUESSED) if isinstance(guess, Instance) else guess
+            run.unguessed.setdefault(name, set()).add(env.place(node))
             if name in tables.MEASURES:
                 return Number(shape_of(owner) if name in ("shape", "ndim", "size") else owner.marks)
             if name in tables.PURE_METHODS or name in tables.GROWERS or name in tables.TAKERS:

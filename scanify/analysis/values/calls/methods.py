@@ -146,6 +146,8 @@ def _of_list(
     elif name in ("union", "intersection", "difference", "issubset", "issuperset", "isdisjoint"):
         return Unknown(f"`{code}(...)` of a set")
     elif name == "copy":
+        if cell.function is not env.function:
+            run.use(cell, Does.ATTRIBUTE, node, env, name)  # which a stack has not: nothing changes one
         return copied(run, env, node, cell)
     elif name == "count" or name == "index":
         run.use(cell, Does.COMPARE, node, env)
