@@ -210,7 +210,7 @@ class Interpreter:
         """Whether an object was made after a moment, by the code that runs."""
         if born < since:
             return False
-        at = bisect.bisect_left(self._windows, born, key=_end_of)
+        at = bisect.bisect_left(self._windows, born, key=lambda window: window[1])
         return at == len(self._windows) or self._windows[at][0] > born
 
     @contextmanager
@@ -389,10 +389,6 @@ def holder_of(value: Value) -> object:
     if isinstance(value, Unknown) and value.why == MANY:
         return CARRIED if any(mark.how is Vary.CARRY for mark in value.marks) else None
     return value.why if isinstance(value, Unknown) and not value.part else None
-
-
-def _end_of(window: tuple[int, int]) -> int:
-    return window[1]
 
 
 def without_marks(value: Value, loops: Sequence[int]) -> Value:
