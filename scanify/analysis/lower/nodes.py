@@ -3,7 +3,6 @@
 import ast
 from collections.abc import Iterable
 
-_NONE: tuple[str, ...] = ()
 # What holds no names and no statements: contexts and operators, texts, numbers.
 _LEAVES = {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment", "lineno", "is_async", "conversion", "level"}
 # Lists in which other things stand beside nodes: None for `**more` and for a parameter that needs a value, names.
