@@ -116,6 +116,27 @@ HARMLESS = [
         "file = io.BytesIO()\neqx.tree_serialise_leaves(file, model)\nfile.seek(0)\n"
         "return eqx.tree_deserialise_leaves(file, model)"
     ),
+    (
+        "buffer = io.BytesIO()\neqx.tree_serialise_leaves(buffer, model, filter_spec=eqx.default_serialise_filter_spec)\n"
+        "buffer.seek(0)\nreturn eqx.tree_deserialise_leaves(buffer, model)"
+    ),
+    (
+        "def half(file, leaf):\n    if eqx.is_array(leaf):\n        jnp.save(file, leaf.astype(jnp.float16))\n"
+        "    else:\n        eqx.default_serialise_filter_spec(file, leaf)\n"
+        "def full(file, leaf):\n    return jnp.load(file).astype(leaf.dtype) if eqx.is_array(leaf) else leaf\n"
+        "buffer = io.BytesIO()\neqx.tree_serialise_leaves(buffer, model, half)\nbuffer.seek(0)\n"
+        "return eqx.tree_deserialise_leaves(buffer, model, full)"
+    ),
+    (
+        "other = jax.tree.map(jnp.ones_like, model)\n"
+        "return sum(jnp.sum(a * b) for a, b in zip(jax.tree.leaves(model), jax.tree.leaves(other)))"
+    ),
+    (
+        "loss, grads = eqx.filter_value_and_grad(squares)(model)\n"
+        "return sum(jnp.vdot(p, g) for p, g in zip(jax.tree.leaves(model), jax.tree.leaves(grads)))"
+    ),
+    "eqx.filter_vmap(lambda m, x: squares(m) * x, in_axes=(None, 0))(model, jnp.ones(2))",
+    "eqx.filter(model, filter_spec=eqx.is_array)",
 ]
 
 READS = [
@@ -211,6 +232,39 @@ READS = [
     (
         "def orthogonal(t):\n    if t.ndim != 2:\n        return t\n    return jnp.linalg.qr(t)[0]\n"
         "return jax.tree.map(orthogonal, model)"
+    ),
+    (
+        "def matrices(file, leaf):\n    if eqx.is_array(leaf) and leaf.ndim == 2:\n        jnp.save(file, leaf)\n"
+        "buffer = io.BytesIO()\neqx.tree_serialise_leaves(buffer, model, filter_spec=matrices)\nreturn buffer.tell() > 300"
+    ),
+    (
+        "def load(file, leaf):\n    return leaf if leaf.ndim == 2 else leaf * 0\n"
+        "buffer = io.BytesIO()\nreturn eqx.tree_deserialise_leaves(buffer, model, load)"
+    ),
+    "eqx.filter(model, filter_spec=lambda x: x.ndim == 2)",
+    "eqx.filter(model, filter_spec=rank_two)",
+    "eqx.partition(model, filter_spec=rank_two)[0]",
+    "def kept(tree, spec):\n    return eqx.filter(tree, spec)\nreturn kept(model, rank_two)",
+    "def kept(tree, *, spec):\n    return eqx.partition(tree, spec)[1]\nreturn kept(model, spec=lambda x: x.shape[0] > 3)",
+    "eqx.filter_vmap(squares, in_axes=lambda x: 0 if x.ndim == 2 else None, axis_size=3)(model)",
+    (
+        "other = [(b.bias, b.w) for b in model.layers] + [model.head]\n"
+        "return sum(jnp.sum(a) * jnp.sum(b) for a, b in zip(jax.tree.leaves(model), jax.tree.leaves(other)))"
+    ),
+    (
+        "def distance(a, b):\n    total = 0.0\n    for p, q in zip(jax.tree.leaves(a), jax.tree.leaves(b)):\n"
+        "        total += jnp.sum((p.sum() - q.sum()) ** 2)\n    return total\n"
+        "return distance(model, [(b.bias, b.w) for b in model.layers] + [model.head])"
+    ),
+    (
+        "@functools.singledispatch\ndef cost(node):\n"
+        "    return sum(cost(getattr(node, f.name)) for f in fields(node)) if dataclasses.is_dataclass(node) else 0\n"
+        "@cost.register(list)\ndef _(nodes):\n    return 1 + sum(map(cost, nodes))\nreturn cost(model)"
+    ),
+    (
+        "def walk(v):\n    match v:\n        case list():\n            return 1 + sum(map(walk, v))\n"
+        "        case eqx.Module():\n            return sum(walk(getattr(v, f.name)) for f in fields(v))\n"
+        "        case _:\n            return 0\nreturn walk(model)"
     ),
 ]
 

@@ -15,6 +15,7 @@ from scanify.analysis.watchers.optimizers import optimizer_reads
 from scanify.analysis.watchers.rules import KEY, LIST, rule_of, rule_of_optimizer
 from scanify.analysis.watchers.tables import (
     BYTES,
+    DESERIALISES,
     FILTERS,
     FLATTENS,
     LEAVES,
@@ -25,6 +26,7 @@ from scanify.analysis.watchers.tables import (
     REDUCES,
     SERIALISES,
     STRUCTURES,
+    VMAPS,
 )
 from scanify.analysis.watchers.treedefs import COUNTS, counts
 from scanify.analysis.watchers.trees import tree_reads
@@ -34,7 +36,7 @@ from scanify.analysis.watchers.watcher import Watcher
 from scanify.source.notebook.text import Cells, is_notebook
 
 _WORD = re.compile(
-    r"\b(?:tree|tree_\w+|leaves|ravel_pytree|is_leaf|filter|partition|dumps?|num_leaves|num_nodes|"
+    r"\b(?:tree|tree_\w+|leaves|ravel_pytree|is_leaf|filter|filter_vmap|filter_pmap|partition|dumps?|num_leaves|num_nodes|"
     r"vars|__dict__|__dataclass_fields__|fields|asdict|astuple|getattr|setattr|"
     r"optax|blackjax|distributed_shampoo|evosax|kfac_jax|optax_shampoo|soap_jax|soap|muon|shampoo)\b"
 )
@@ -60,13 +62,14 @@ _INNER_IMPORT = re.compile(
     rf"((?:jax\.tree_util|jax\.tree|jax\.flatten_util|{_OF_PACKAGES})\b[\w.]*(?:[ \t]+as[ \t]+\w+)?)",
     re.MULTILINE,
 )
-_TREES = MAPS | LEAVES | FLATTENS | REDUCES | STRUCTURES | PATHS | FILTERS | RAVELS | BYTES | SERIALISES
+_TREES = MAPS | LEAVES | FLATTENS | REDUCES | STRUCTURES | PATHS | FILTERS | RAVELS | BYTES | SERIALISES | DESERIALISES
 _NAMES_OF_TREES = {name.rpartition(".")[2] for name in _TREES}
 _ALIAS = re.compile(
     rf"^[ \t]*(\w+)[ \t]*=[ \t]*[\w.]*\b(?:tree|tree_util|jtu|{'|'.join(sorted(_NAMES_OF_TREES))})[ \t]*(?:#.*)?$",
     re.MULTILINE,
 )
-_LAST = {name.rpartition(".")[2] for name in _TREES} | {"vars", "fields", "asdict", "astuple", "getattr", "setattr"}
+_LAST = {name.rpartition(".")[2] for name in _TREES | VMAPS}
+_LAST |= frozenset("vars fields asdict astuple getattr setattr".split())
 
 
 def watchers(index: Index) -> tuple[Watcher, ...]:

@@ -1,6 +1,7 @@
 """What a function does with one leaf of a tree: the same to each of its numbers, a total, or something else."""
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from scanify.analysis.index import Index, Module
@@ -8,7 +9,8 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parameters
 from scanify.analysis.watchers.library import called, short
 from scanify.analysis.watchers.names import Body, Callee, callee, local_scope
-from scanify.analysis.watchers.values import ELEMENTWISE, SAME, TOTAL, Kind, Value, joined, other
+from scanify.analysis.watchers.tables import LEAF_LOADS
+from scanify.analysis.watchers.values import ELEMENTWISE, FILE, SAME, TOTAL, Kind, Value, joined, other
 
 _MAX_DEPTH = 5
 _SAME = frozenset("dtype sharding weak_type device devices itemsize is_fully_addressable committed".split())
@@ -22,9 +24,10 @@ _PURE_METHODS = frozenset(
 _TOTAL_METHODS = frozenset("sum max min all any".split())
 
 
-def applied(index: Index, module: Module, function: ast.expr) -> Value:
-    """What a function gives that is applied to each leaf of one or more trees."""
-    return _call(_Reader(index, module, {}), callee(index, module, function), [ELEMENTWISE], {}, module.code(function))
+def applied(index: Index, module: Module, function: ast.expr, before: Sequence[Value] = ()) -> Value:
+    """What a function gives that is applied to each leaf of one or more trees, behind what it is given `before`."""
+    given = [*before, ELEMENTWISE]
+    return _call(_Reader(index, module, {}), callee(index, module, function), given, {}, module.code(function))
 
 
 def computed(index: Index, module: Module, expression: ast.expr, names: dict[str, Value]) -> Value:
@@ -181,6 +184,8 @@ class _Reader:
         """A call that is given nothing of a leaf: the same for each, unless it changes from one call to the next."""
         if isinstance(known, Body):
             return _body(self, known, [SAME for _ in node.args], {}, self._code(node.func))
+        if known in LEAF_LOADS and FILE in map(self.value, node.args):
+            return ELEMENTWISE
         changes = known in _CHANGES or (isinstance(known, str) and known.startswith(("random.", "numpy.random.")))
         if known is None:
             method = node.func.attr if isinstance(node.func, ast.Attribute) else None

@@ -2,8 +2,8 @@
 
 import ast
 
-from scanify.analysis.watchers.tables import EACH_NUMBER, FILLED, TOTALS, TYPE_TESTS
-from scanify.analysis.watchers.values import ELEMENTWISE, SAME, TOTAL, Kind, Value, joined, other
+from scanify.analysis.watchers.tables import EACH_NUMBER, FILLED, LEAF_LOADS, LEAF_SAVES, TOTALS, TYPE_TESTS
+from scanify.analysis.watchers.values import ELEMENTWISE, FILE, SAME, TOTAL, Kind, Value, joined, other
 
 _FIRST_AXIS = frozenset(f"jax.lax.dynamic_{name}_in_dim" for name in ("slice", "index", "update_slice", "update_index"))
 _RANKS = frozenset({"jax.numpy.ndim", "numpy.ndim"})
@@ -33,6 +33,10 @@ def called(known: str, given: list[Value], named: dict[str, Value], text: str, n
         return other("the rank of each leaf")
     if known in _SHAPES and len(every) == 1 and every[0].kind is Kind.ELEMENTWISE:
         return Value(Kind.SHAPE, "the shape of each leaf")
+    if known in LEAF_SAVES and FILE in given:
+        return SAME
+    if known in LEAF_LOADS and FILE in given:
+        return ELEMENTWISE
     if known in FILLED:
         return ELEMENTWISE if all(each.kind is not Kind.LEAVES for each in every) else other(f"`{known}` of each leaf")
     if known in _STACKS and given and given[0].kind is Kind.LEAVES and not named:

@@ -17,14 +17,20 @@ PATHS = frozenset(
 )
 RAVELS = frozenset({"jax.flatten_util.ravel_pytree"})
 FILTERS = frozenset({"equinox.filter", "equinox.partition"})
+GRADIENTS = frozenset("jax.grad jax.value_and_grad equinox.filter_grad equinox.filter_value_and_grad".split())
+VMAPS = frozenset({"equinox.filter_vmap", "equinox.filter_pmap"})
 # What gives the bytes of a tree, and what takes them back.
 BYTES = frozenset(
     """pickle.dumps cloudpickle.dumps dill.dumps safetensors.flax.save safetensors.numpy.save
     flax.serialization.to_bytes flax.serialization.msgpack_serialize""".split()
 )
 LOADS = frozenset("pickle.loads cloudpickle.loads dill.loads safetensors.flax.load safetensors.numpy.load".split())
+# What writes a leaf to an open file, and what reads one from it.
+LEAF_SAVES = frozenset("equinox.default_serialise_filter_spec numpy.save jax.numpy.save".split())
+LEAF_LOADS = frozenset("equinox.default_deserialise_filter_spec numpy.load jax.numpy.load".split())
 SERIALISES = frozenset({"equinox.tree_serialise_leaves", "pickle.dump", "cloudpickle.dump", "dill.dump"})
 
+DESERIALISES = frozenset({"equinox.tree_deserialise_leaves"})
 # Of one value of each array: what they give for a stack is the stack of what they give.
 _NUMPY = """abs absolute add angle arccos arccosh arcsin arcsinh arctan arctan2 arctanh array asarray astype bitwise_and
     bitwise_not bitwise_or bitwise_xor cbrt ceil clip conj conjugate copy copysign cos cosh deg2rad divide equal exp

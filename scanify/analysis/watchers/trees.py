@@ -10,8 +10,10 @@ from scanify.analysis.watchers.data import is_data
 from scanify.analysis.watchers.leaf import applied
 from scanify.analysis.watchers.names import Body, callee
 from scanify.analysis.watchers.predicates import Search, searched
+from scanify.analysis.watchers.specs import filtered, mapped_by, saved_by
 from scanify.analysis.watchers.tables import (
     BYTES,
+    DESERIALISES,
     FILTERS,
     FLATTENS,
     LEAVES,
@@ -25,10 +27,11 @@ from scanify.analysis.watchers.tables import (
 )
 from scanify.analysis.watchers.treedefs import of_bound_treedef, of_treedef
 from scanify.analysis.watchers.uses import Uses
-from scanify.analysis.watchers.values import ELEMENTWISE, Kind
+from scanify.analysis.watchers.values import ELEMENTWISE
 from scanify.analysis.watchers.watcher import Watcher
 
-_READERS = MAPS | LEAVES | FLATTENS | REDUCES | STRUCTURES | PATHS | FILTERS | RAVELS | BYTES | SERIALISES
+_READERS = MAPS | LEAVES | FLATTENS | REDUCES | STRUCTURES | PATHS | FILTERS | RAVELS | BYTES
+_READERS |= SERIALISES | DESERIALISES
 
 
 def tree_reads(index: Index, module: Module, call: ast.Call, known: str) -> Iterator[Watcher]:
@@ -37,6 +40,7 @@ def tree_reads(index: Index, module: Module, call: ast.Call, known: str) -> Iter
     if trees and all(is_data(index, module, each) for each in trees):
         return  # of something that is known to hold no model
     place, element_of = module.place(call), _element_of(call, known)
+    yield from (Watcher(place, each) for each in mapped_by(index, module, call, known))
     search = _search(index, module, call, known)
     if search.reads is not None:
         yield Watcher(place, search.reads, search.classes, element_of=element_of)
@@ -53,7 +57,7 @@ def _trees(call: ast.Call, known: str) -> list[ast.expr]:
         return []
     if known in MAPS or known.endswith("map_with_path"):
         return call.args[1:]
-    if known in REDUCES or known == "equinox.tree_serialise_leaves":
+    if known in REDUCES | DESERIALISES or known == "equinox.tree_serialise_leaves":
         return call.args[1:2]
     return call.args[:1]
 
@@ -94,12 +98,12 @@ def _reads(index: Index, module: Module, call: ast.Call, known: str) -> str | No
     if known in RAVELS:
         return "all leaves as one vector"
     if known in BYTES | SERIALISES:
-        return _saved(uses, call, known)
+        return saved_by(index, module, call) or _saved(uses, call, known)
     if known in STRUCTURES:
         return of_treedef(uses, call)
-    if known in FILTERS and len(call.args) >= 2:
-        return _filtered(index, module, call.args[1])
-    return None
+    if known in FILTERS:
+        return filtered(index, module, call)
+    return saved_by(index, module, call) if known in DESERIALISES else None
 
 
 def _saved(uses: Uses, call: ast.Call, known: str) -> str | None:
@@ -142,12 +146,3 @@ def _with_path(index: Index, module: Module, call: ast.Call, known: str) -> str 
             if all(each.id != path for each in read):
                 return Uses(index, module).of_tree(call, applied(index, module, call.args[0]))
     return "the path of each leaf"
-
-
-def _filtered(index: Index, module: Module, spec: ast.expr) -> str | None:
-    """`eqx.filter(model, spec)`: a function of each leaf, or a tree that was asked about where it is made."""
-    function = callee(index, module, spec)
-    if function is None:
-        return None
-    value = applied(index, module, spec)
-    return value.reads or "a total of each leaf" if value.kind not in (Kind.SAME, Kind.ELEMENTWISE) else None

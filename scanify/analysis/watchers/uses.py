@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from scanify.analysis.index import Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import own_nodes, parent_of, scope_of
+from scanify.analysis.watchers.alike import are_alike, is_check
 from scanify.analysis.watchers.leaf import applied, computed
 from scanify.analysis.watchers.names import Body, callee, local_scope
 from scanify.analysis.watchers.tables import ALLS, COMBINES, FLATTENS, LEAVES, MAPS, REDUCES, UNFLATTENS
@@ -181,31 +182,39 @@ class Uses:
 
     def _zipped(self, call: ast.Call, depth: int) -> str | None:
         parent = parent_of(self.module, call)
-        if isinstance(parent, ast.comprehension | ast.For) and isinstance(parent.target, ast.Tuple):
-            values = [ELEMENTWISE if self._is_leaves(each) else Value(Kind.OTHER, COUNT) for each in call.args]
-            if all(each is ELEMENTWISE for each in values) and len(values) == len(parent.target.elts):
-                targets = list(zip(parent.target.elts, values, strict=True))
-                if isinstance(parent, ast.For):
-                    return self._loop(parent, targets)
-                return self._comprehension(parent, targets, depth)
-        return "one leaf after another"
+        trees = [tree for each in call.args if (tree := self._tree_of(each)) is not None]
+        target = getattr(parent, "target", None)
+        if not isinstance(target, ast.Tuple) or not len(trees) == len(call.args) == len(target.elts):
+            return "one leaf after another"
+        if not are_alike(self.index, self.module, trees) and not is_check(self.module, call):
+            return "the leaves of several trees side by side"
+        targets = [(each, ELEMENTWISE) for each in target.elts]
+        if isinstance(parent, ast.For):
+            return self._loop(parent, targets)
+        assert isinstance(parent, ast.comprehension)
+        return self._comprehension(parent, targets, depth)
 
     def _is_leaves(self, node: ast.expr) -> bool:
         """Whether an expression is a list of the leaves of some tree."""
+        return self._tree_of(node) is not None
+
+    def _tree_of(self, node: ast.expr) -> ast.expr | None:
+        """The tree that an expression lists the leaves of; None for any other."""
         if isinstance(node, ast.Call):
-            return callee(self.index, self.module, node.func) in LEAVES
+            listed = node.args and callee(self.index, self.module, node.func) in LEAVES
+            return node.args[0] if listed else None
         if not isinstance(node, ast.Name):
-            return False
+            return None
         scope = local_scope(self.module, node, node.id)
         for made in own_nodes(scope.node) if scope is not None else ():
-            if not isinstance(made, ast.Assign) or not isinstance(made.value, ast.Call):
+            if not isinstance(made, ast.Assign) or not isinstance(made.value, ast.Call) or not made.value.args:
                 continue
             target, known = made.targets[0], callee(self.index, self.module, made.value.func)
             if known in FLATTENS and isinstance(target, ast.Tuple):
                 target = target.elts[0]
             if known in LEAVES | FLATTENS and isinstance(target, ast.Name) and target.id == node.id:
-                return True
-        return False
+                return made.value.args[0]
+        return None
 
     def _comprehension(self, level: ast.comprehension, targets: list[tuple[ast.expr, Value]], depth: int) -> str | None:
         whole = parent_of(self.module, level)

@@ -40,6 +40,8 @@ class Value:
 
 
 SAME, ELEMENTWISE = Value(Kind.SAME), Value(Kind.ELEMENTWISE)
+FILE = Value(Kind.SAME, "a file of leaves")
+"""What leaves are written to and read from one after the other, where a library opens it for that."""
 
 
 def other(reads: str) -> Value:

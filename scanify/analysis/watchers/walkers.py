@@ -10,7 +10,7 @@ from scanify.analysis.index import Definition, External, Index, Module, Package
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, Scope, ancestors, scope_of
 from scanify.analysis.lower.text import dotted
-from scanify.analysis.watchers.names import callee, local_scope
+from scanify.analysis.watchers.names import Body, callee, local_scope
 from scanify.analysis.watchers.predicates import members
 from scanify.analysis.watchers.watcher import Watcher
 
@@ -20,11 +20,13 @@ _TESTS = frozenset(
     """equinox.is_array equinox.is_array_like equinox.is_inexact_array equinox.is_inexact_array_like builtins.hasattr
     builtins.type builtins.callable builtins.len""".split()
 )
+_DISPATCHES = frozenset({"functools.singledispatch", "functools.singledispatchmethod"})
 _ASKED = frozenset(
     """builtins.list builtins.tuple equinox.Module jax.Array jax.numpy.ndarray numpy.ndarray collections.abc.Sequence
     collections.abc.Iterable typing.Sequence typing.Iterable""".split()
 )
-_STRING = re.compile(r"""(["'])([^\W\d]\w*)\1""")
+_STRING = re.compile(r"""(["'])([^\s"']*[^\s"'\W][^\s"']*)\1""")
+_NAME = re.compile(r"[^\W\d]\w*")
 _MODULES = ("equinox.", "haliax.")
 _OF_CLASSES = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})
 
@@ -54,9 +56,9 @@ def _by_name(index: Index, module: Module, node: ast.Call) -> Iterator[Watcher]:
 
 @lru_cache(maxsize=2)
 def _quoted(index: Index) -> frozenset[str]:
-    """Every string of the project that could be the name of a field."""
+    """Every name in a string of the project that could be that of a field, or a path to one: "blocks.0.bias"."""
     texts = (source.text for path in index.paths if (source := index.source(path)) is not None)
-    return frozenset(name for text in texts for _, name in _STRING.findall(text))
+    return frozenset(name for text in texts for _, path in _STRING.findall(text) for name in _NAME.findall(path))
 
 
 def _source(node: ast.AST, known: object) -> ast.expr | None:
@@ -72,9 +74,9 @@ def _asked_about(index: Index, module: Module, node: ast.AST) -> bool:
     path = [node, *ancestors(module, node)]
     around = next((each for each in path[1:] if isinstance(each, FUNCTIONS)), module.tree)
     names = _made_of(around, set(_bound_from(path)))
-    tests = [each for each in nodes_in(around) if isinstance(each, ast.Call) and _asks(index, module, each)]
+    tests = [asked for each in nodes_in(around) if (asked := _asks(index, module, each)) is not None]
     for test in tests:
-        read = list(nodes_in(test.args[0])) if test.args else []
+        read = list(nodes_in(test))
         if node in read or any(isinstance(each, ast.Name) and each.id in names for each in read):
             return True
     own = getattr(around, "name", None)
@@ -184,12 +186,27 @@ def _may_be_module(index: Index, module: Module, owner: ast.ClassDef, depth: int
     return False
 
 
-def _asks(index: Index, module: Module, node: ast.Call) -> bool:
-    """Whether a call asks what a value is: `isinstance(v, list)`, `eqx.is_array(v)`, `hasattr(v, "weight")`."""
+def _asks(index: Index, module: Module, node: ast.AST) -> ast.expr | None:
+    """The value that is asked for what it is: by `isinstance(v, list)`, `eqx.is_array(v)`, `hasattr(v, "weight")`, by
+    `match v`, or by the choice of a function that is registered for its class."""
+    if isinstance(node, ast.Match):
+        parts = (each for case in node.cases for each in nodes_in(case.pattern))
+        of_kinds = any(isinstance(each, ast.MatchClass | ast.MatchSequence | ast.MatchMapping) for each in parts)
+        return node.subject if of_kinds else None
+    if not isinstance(node, ast.Call) or not node.args:
+        return None
     known = callee(index, module, node.func)
     if known == "builtins.isinstance" and len(node.args) == 2:
-        return any(_is_asked(found) for found in _kinds(index, module, node.args[1]))
-    return known in _TESTS
+        asked = any(_is_asked(found) for found in _kinds(index, module, node.args[1]))
+    else:
+        asked = known in _TESTS or (isinstance(known, Body) and _dispatches(index, known))
+    return node.args[0] if asked else None
+
+
+def _dispatches(index: Index, function: Body) -> bool:
+    """Whether a function is one of several, by the class of what it is given."""
+    decorators = getattr(function.node, "decorator_list", [])
+    return any(callee(index, function.module, each) in _DISPATCHES for each in decorators)
 
 
 def _kinds(index: Index, module: Module, node: ast.expr) -> Iterator[Definition | External | None]:
