@@ -13,6 +13,7 @@ from scanify.analysis.index.meaning import Definition, External, Package
 from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
 from scanify.analysis.values.before import from_before
+from scanify.analysis.values.churned import Churned
 from scanify.analysis.values.classes import Classes
 from scanify.analysis.values.domain import MANY, Array, Class, Function, Instance, Key, Library, Unknown, Value
 from scanify.analysis.values.effects import Act, Effect
@@ -138,6 +139,7 @@ class Interpreter:
         self.models: dict[ast.AST, Value] = {}
         self.memo: dict[object, Done] = {}
         self.cut = sys.maxsize  # where in `calling` the outermost function stands that a call inside of it called again
+        self.churned = Churned(self)
         self.surveyed = 0  # how often code asked which loops it stands in
         self.depending: set[ast.AST] = set()  # functions that give another thing in each loop that they are called in
         self._module_envs: dict[object, Env] = {}

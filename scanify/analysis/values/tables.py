@@ -35,6 +35,12 @@ MUTATORS = frozenset(
     "rotate extendleft subtract".split()
 )
 GROWERS = frozenset("append extend insert appendleft extendleft".split())  # of lists, and of nothing else
+# Methods of generators of random numbers, which give another one each time.
+DRAWS = frozenset(
+    "random rand randn randint integers random_sample uniform normal standard_normal permutation permuted choice "
+    "choices sample gauss randrange getrandbits exponential lognormal laplace poisson binomial beta gamma "
+    "multivariate_normal truncated_normal bytes".split()
+)
 TAKERS = frozenset("pop popitem popleft".split())  # of what changes by it, whatever it is
 # Methods of arrays, and those of tuples, dicts and strings, that only give a value.
 PURE_METHODS = frozenset(

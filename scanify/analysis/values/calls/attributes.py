@@ -110,7 +110,8 @@ def _of_instance(run: Interpreter, env: Env, node: ast.AST, owner: Instance, nam
         if name == "layers":
             run.use_of(owner, Does.ATTRIBUTE, node, env, name)
         differs = any(mark.how > Vary.CARRY_SHAPE for mark in owner.marks)
-        return marked(owner.fields[name], owner.marks) if differs else owner.fields[name]
+        held = run.churned.read((id(owner.fields), name), owner.fields[name])
+        return marked(held, owner.marks) if differs else held
     if isinstance(owner.cls, Library):
         if name not in ("is_stateful", "__call__"):
             run.use_of(owner, Does.ATTRIBUTE, node, env, name)
@@ -219,7 +220,8 @@ def _of_class(run: Interpreter, env: Env, owner: Class, name: str) -> Value:
         return Library("builtins.object.__new__")
     value = of_definition(run, owner.definition, name, None)
     if value is None:
-        return Unknown(f"`{owner.definition.name}.{name}` is not shown")
+        value = Unknown(f"`{owner.definition.name}.{name}` is not shown")
+        return run.churned.read((owner.definition.node, name), value)
     if isinstance(value, Function) and isinstance(value.bound, Class):
         return Function(value.node, value.env, owner)
     return value

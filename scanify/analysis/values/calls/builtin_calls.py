@@ -50,7 +50,9 @@ def _length(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Valu
             run.use(option.cell, Does.LENGTH, node, env)
             length = option.cell.length() if isinstance(option, Listed) else None
             if length is not None and positional[0] is option:
-                return Const(length)
+                return run.churned.read(option.cell, Const(length))
+            if marks := run.churned.marks(option.cell, Number()):
+                return Number(merged([positional[0].marks, marks]))
         if isinstance(option, Instance) and not isinstance(option.cls, Library):
             from scanify.analysis.values.code.expressions import call_method
 

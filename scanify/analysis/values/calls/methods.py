@@ -80,6 +80,7 @@ def grow(
         own=made_since(run, value, loops[-1].turn if loops else 0),
         part=part_of(value),
     )
+    run.churned.write(cell, cell.born, env.code(at), env.call)
     kept = [each for each in cell.groups if not (loops and each.node is node)]
     cell.groups = [group, *kept] if front else [*kept, group]
     if not any(each is at for each in cell.grown):
@@ -112,6 +113,7 @@ def extend(run: Interpreter, env: Env, cell: ListCell, value: Value, node: ast.A
 def changed(run: Interpreter, env: Env, cell: ListCell | DictCell, node: ast.AST, what: str) -> None:
     """Note that an object of the heap is changed in a way that is not followed further."""
     cell.whole, cell.why = False, f"`{what}` changes it"
+    run.churned.write(cell, cell.born, what, env.call)
     run.use(cell, Does.CHANGE, node, env, what)
     run.effect(Act.WRITE, what, node, env, born=cell.born, root=cell.node)
 
@@ -139,7 +141,7 @@ def _of_list(
     elif name in ("pop", "remove", "clear", "reverse", "sort"):
         element = cell.element() if cell.groups else Unknown("the list is empty")
         changed(run, env, cell, node, code)
-        return element
+        return run.churned.read(cell, element)
     elif name in ("add", "update", "discard", "difference_update"):
         again = _is_set(cell) and name in ("add", "discard") and all(_is_fixed(value) for value in positional)
         run.effect(Act.AGAIN if again else Act.WRITE, code, node, env, born=cell.born, root=cell.node)
@@ -195,6 +197,7 @@ def _of_dict(
             changed(run, env, cell, node, code)
             store_entry(cell, Unknown("a key"), default, node, env, conditional=True)
         value = known if known is not None else cell.value() if cell.entries or cell.groups else default
+        value = run.churned.read(cell, value)
         return marked(value, raised(key.marks, Vary.CHOICE))
     if name == "copy":
         other = DictCell(node, env.module, run.tick(), function=env.function)
@@ -227,6 +230,7 @@ def _of_dict(
             nodes = {each.node for each in groups}
             cell.groups = [*(each for each in cell.groups if each.node not in nodes), *groups]
         cell.entries.update(named)
+        run.churned.write(cell, cell.born, code, env.call)
         run.use(cell, Does.GROW, node, env)
         run.effect(Act.WRITE, code, node, env, born=cell.born, root=cell.node)
         return Const(None)
@@ -235,7 +239,7 @@ def _of_dict(
         changed(run, env, cell, node, code)
         if name == "update":
             hide(cell, next((one for one in positional if not isinstance(one, Mapped)), Unknown(code)), node, env)
-        return value
+        return run.churned.read(cell, value)
     return Unknown(f"`{code}(...)`")
 
 
@@ -287,4 +291,6 @@ def _of_unknown(
         run.effect(Act.UNKNOWN, code, node, env)
         given_away(run, env, node, values, code)
     born = run.tick() if method.name not in tables.PURE_METHODS else 0
+    if method.name in tables.TAKERS:
+        marks = merged([marks, run.ambient(code)])
     return Unknown(f"`{code}(...)` gives what the source does not show", env.place(node), marks, born)

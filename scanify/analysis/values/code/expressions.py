@@ -73,7 +73,9 @@ def _constant(run: Interpreter, env: Env, node: ast.Constant) -> Value:
 
 def _name(run: Interpreter, env: Env, node: ast.Name) -> Value:
     value = env.lookup(node.id) if node.id not in env.global_names else None
-    return value if value is not None else run.global_value(env.module, node.id)
+    if value is not None:
+        return value
+    return run.churned.read((env.module.path, node.id), run.global_value(env.module, node.id))
 
 
 def _attribute(run: Interpreter, env: Env, node: ast.Attribute) -> Value:
@@ -142,14 +144,19 @@ def _comprehension(run: Interpreter, env: Env, node: Comprehension) -> Value:
         for test in level.ifs:
             evaluate(run, inner, test)
             conditional, count = True, None
+    churned = run.churned.count
     if isinstance(node, ast.DictComp):
         key, value = evaluate(run, inner, node.key), evaluate(run, inner, node.value)
+        if run.churned.since(churned):
+            key, value = evaluate(run, inner, node.key), evaluate(run, inner, node.value)
         own = made_since(run, value, run.regions[-1].turn)
         del run.regions[regions:]
         cell = DictCell(node, env.module, born, function=env.function)
         store_entry(cell, key, value, node.value, env, tuple(loops), count, conditional, own)
         return Mapped(cell)
     value = evaluate(run, inner, node.elt)
+    if run.churned.since(churned):
+        value = evaluate(run, inner, node.elt)
     keep(run, env, value, node.elt, node)
     own = made_since(run, value, run.regions[-1].turn)
     del run.regions[regions:]

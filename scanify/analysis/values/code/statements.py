@@ -125,6 +125,7 @@ def _assign(run: Interpreter, env: Env, node: ast.Assign, flow: Flow) -> bool:
 def _bind(run: Interpreter, env: Env, target: ast.expr, value: Value) -> None:
     if isinstance(target, ast.Name) and target.id in env.global_names:
         run.effect(Act.WRITE, target.id, target, env)
+        run.churned.write((env.module.path, target.id), 0, target.id, env.call)
     bind_target(run, env, target, value)
 
 
@@ -152,6 +153,7 @@ def _augmented(run: Interpreter, env: Env, node: ast.AugAssign, flow: Flow) -> b
         run.effect(Act.IN_PLACE, env.code(node.target), node, env)
     if isinstance(before, Array) and before.numpy:
         run.effect(Act.WRITE, env.code(node.target), node, env, born=before.born)
+        run.churned.write(("array", before.born), before.born, env.code(node.target), env.call)
     _bind(run, env, node.target, combine(run, env, node, before, node.op, value))
     return False
 
@@ -259,6 +261,7 @@ def _repeat(
     with run.region(loop, count):
         run.next_turn()
         begin(env)
+        churned = run.churned.count
         execute(run, env, node.body, flow)
         kept = env.partly - before.keys()  # without them an iteration has those of the one before
         changing = {name for name, value in env.names.items() if name in before and value is not before[name]}
@@ -272,7 +275,7 @@ def _repeat(
                 among = any(after is value for value in swapped) or is_literal(node, name, before[name], after)
                 env.bind(name, carried_on(before[name], after, loop, name, among))
             kept = kept if same else carried  # what acts the same way need not be run again for its effects alone
-        if kept:
+        if run.churned.since(churned) or kept:
             run.next_turn()
             begin(env)
             execute(run, env, node.body, flow)

@@ -115,6 +115,7 @@ def store_attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, nam
             run.use(option.cell, Does.STORE, node, env, name)
     if isinstance(owner, Instance) and not isinstance(owner.cls, Library):
         building = 0 < run.building <= owner.born
+        run.churned.write((id(owner.fields), name), owner.born, env.code(node), env.call, owner.fields)
         own = _is_self(env, owner) or building or run.is_fresh(owner.born, env.call)
         if own and owner.taken is not None and ((owner.whole and building) or not _is_self(env, owner)):
             owner.fields[name] = _in_some(owner, name, value, env.code(node))
@@ -130,6 +131,8 @@ def store_attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, nam
                 run.replace(owner, name, node, env)
         return
     run.replace(owner, name, node, env)
+    if isinstance(owner, Class):
+        run.churned.write((owner.definition.node, name), 0, env.code(node), env.call)
     if isinstance(owner, Instance):
         run.touch(owner, Does.CHANGE, node, env)
     run.effect(Act.WRITE, env.code(node), node, env, owner=owner)
@@ -170,6 +173,10 @@ def _is_self(env: Env, owner: Value) -> bool:
 
 def _store_element(run: Interpreter, env: Env, target: ast.Subscript, owner: Value, key: Value, value: Value) -> None:
     code = env.code(target)
+    if isinstance(owner, Listed | Mapped):
+        run.churned.write(owner.cell, owner.cell.born, code, env.call)
+    elif isinstance(owner, Array):
+        run.churned.write(("array", owner.born), owner.born, code, env.call)
     if isinstance(owner, Mapped):
         cell = owner.cell
         loops = run.loops_since(cell.born)

@@ -42,7 +42,15 @@ def subscript(run: Interpreter, env: Env, node: ast.Subscript) -> Value:
                 evaluate(run, env, part)
         return marked(join(_sliced(run, env, node, option) for option in _with_parts(owner)), chosen(owner))
     index = evaluate(run, env, node.slice)
-    return marked(join(_item(run, env, node, option, index) for option in _with_parts(owner)), chosen(owner))
+    parts = _with_parts(owner)
+    return marked(join(_read(run, option, _item(run, env, node, option, index)) for option in parts), chosen(owner))
+
+
+def _read(run: Interpreter, owner: Value, value: Value) -> Value:
+    """What is read of an object that loops around may write to."""
+    if isinstance(owner, Listed | Mapped):
+        return run.churned.read(owner.cell, value)
+    return run.churned.read(("array", owner.born), value) if isinstance(owner, Array) and owner.numpy else value
 
 
 def _with_parts(value: Value) -> list[Value]:

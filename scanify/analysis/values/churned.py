@@ -1,0 +1,81 @@
+"""What a loop changes that was there before it: what is read of that differs from one iteration to the next.
+
+A constructor may halve an option of the dict that it is given, count itself in a configuration, take the next of a list
+of rates: `opt["window"] //= 2`. What it reads there is another value for each layer.
+"""
+
+from typing import TYPE_CHECKING
+
+from scanify.analysis.values.domain import Array, Const, Key, Number, Text, Unknown, Value, marked
+from scanify.analysis.values.marks import Mark, Marks, Vary
+
+if TYPE_CHECKING:
+    from scanify.analysis.values.interpreter import Interpreter
+
+_HOW: dict[type, Vary] = {
+    Key: Vary.KEY,
+    Number: Vary.NUMBER,
+    Text: Vary.NUMBER,
+    Const: Vary.NUMBER,
+    Array: Vary.NUMBER,
+    Unknown: Vary.OTHER,
+}
+"""How a value of a kind differs that is read anew; objects are told apart by what they hold."""
+
+
+class Churned:
+    """The places of a run that loops write to, with the marks of those loops.
+
+    A place is an object that lasts as long as the run, or a tuple of such with a name. `count` is how many writes were
+    the first in their loops to places that had been read: what was read there is what the first iteration finds.
+    """
+
+    def __init__(self, run: "Interpreter") -> None:
+        self._run = run
+        self._marks: dict[object, Marks] = {}
+        self._read: set[object] = set()
+        self._kept: list[object] = []
+        self.count = 0
+
+    def write(self, place: object, born: int, via: str, since: int, kept: object = None) -> None:
+        """Note that a place of an object that was made at a moment is written to by a call that began `since` then.
+
+        `kept` is what has to last as long as the run.
+        """
+        run = self._run
+        loops = [each.loop for each in run.regions if each.is_loop and not run.is_fresh(born, each.clock)]
+        if not loops:
+            run.surveyed += not run.is_fresh(born, since)  # in a loop around its caller it would be another thing
+            return
+        run.surveyed += 1
+        known = self._marks.get(place, ())
+        new = tuple(Mark(loop, Vary.OTHER, via) for loop in loops if all(mark.loop != loop for mark in known))
+        if new:
+            self._marks[place] = (*known, *new)
+            self._kept.append(kept)
+        if new and place in self._read:
+            self.count += 1
+
+    def since(self, count: int) -> bool:
+        """Whether what was run since there were so many such writes has to be run again, and is not known any more."""
+        if self.count != count:
+            self._run.memo.clear()
+        return self.count != count
+
+    def marks(self, place: object, value: Value) -> Marks:
+        """How a value that is read there differs in the loops around."""
+        run, how = self._run, _HOW.get(type(value))
+        if how is None or not run.regions:
+            return ()
+        self._read.add(place)
+        known = self._marks.get(place)
+        if known is None:
+            return ()
+        run.surveyed += 1
+        around = run.around
+        return tuple(Mark(mark.loop, how, mark.via) for mark in known if mark.loop in around)
+
+    def read(self, place: object, value: Value) -> Value:
+        """A value that is read there."""
+        marks = self.marks(place, value)
+        return marked(value, marks) if marks else value
