@@ -43,7 +43,9 @@ class Churned:
         `kept` is what has to last as long as the run.
         """
         run = self._run
-        loops = [each.loop for each in run.regions if each.is_loop and not run.is_fresh(born, each.clock)]
+        if not run.building or run.coarse:
+            return
+        loops = self._loops(born)
         if not loops:
             run.surveyed += not run.is_fresh(born, since)  # in a loop around its caller it would be another thing
             return
@@ -56,6 +58,20 @@ class Churned:
         if new and place in self._read:
             self.count += 1
 
+    def taken(self, value: Value, born: int, via: str) -> Value:
+        """A value that is taken out of an object that was made at a moment: the next time it is another one."""
+        how = _HOW.get(type(value))
+        loops = self._loops(born) if how is not None and self._run.regions else []
+        if how is None or not loops:
+            return value
+        self._run.surveyed += 1
+        return marked(value, tuple(Mark(loop, how, via) for loop in loops))
+
+    def _loops(self, born: int) -> list[int]:
+        """The loops around in which what was made at a moment is not made anew."""
+        run = self._run
+        return [each.loop for each in run.regions if each.is_loop and not run.is_fresh(born, each.clock)]
+
     def since(self, count: int) -> bool:
         """Whether what was run since there were so many such writes has to be run again, and is not known any more."""
         if self.count != count:
@@ -65,7 +81,7 @@ class Churned:
     def marks(self, place: object, value: Value) -> Marks:
         """How a value that is read there differs in the loops around."""
         run, how = self._run, _HOW.get(type(value))
-        if how is None or not run.regions:
+        if how is None or not run.regions or not run.building or run.coarse:
             return ()
         self._read.add(place)
         known = self._marks.get(place)

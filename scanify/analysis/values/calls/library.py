@@ -10,7 +10,7 @@ from scanify.analysis.values.calls.builtin_calls import BUILTINS, unknown_taker
 from scanify.analysis.values.calls.copies import Copying
 from scanify.analysis.values.calls.resizing import of_function, of_layer
 from scanify.analysis.values.calls.rows import rows_made
-from scanify.analysis.values.calls.tree_at import tree_at
+from scanify.analysis.values.calls.tree_at import shared, tree_at
 from scanify.analysis.values.code.iteration import iterate
 from scanify.analysis.values.domain import (
     NONE,
@@ -73,6 +73,8 @@ def call_library(
         return _split(values, marks)
     if name == "equinox.tree_at":
         return tree_at(run, env, node, positional, named)
+    if name == "equinox.nn.Shared":
+        shared(run, env, node, positional, named)
     if run.classes.is_module(_external(name)) or name.rpartition(".")[2] in tables.STATEFUL_TYPES:
         return _library_module(run, env, node, name, positional, named)
     if name.rpartition(".")[0] in ("typing", "typing_extensions"):

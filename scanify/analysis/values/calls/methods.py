@@ -141,7 +141,7 @@ def _of_list(
     elif name in ("pop", "remove", "clear", "reverse", "sort"):
         element = cell.element() if cell.groups else Unknown("the list is empty")
         changed(run, env, cell, node, code)
-        return run.churned.read(cell, element)
+        return run.churned.taken(element, cell.born, code)
     elif name in ("add", "update", "discard", "difference_update"):
         again = _is_set(cell) and name in ("add", "discard") and all(_is_fixed(value) for value in positional)
         run.effect(Act.AGAIN if again else Act.WRITE, code, node, env, born=cell.born, root=cell.node)
@@ -239,7 +239,7 @@ def _of_dict(
         changed(run, env, cell, node, code)
         if name == "update":
             hide(cell, next((one for one in positional if not isinstance(one, Mapped)), Unknown(code)), node, env)
-        return run.churned.read(cell, value)
+        return run.churned.taken(value, cell.born, code) if name in tables.TAKERS else run.churned.read(cell, value)
     return Unknown(f"`{code}(...)`")
 
 

@@ -20,19 +20,7 @@ def tree_at(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Valu
 
     where = positional[0] if positional else named.get("where", Unknown("no place"))
     tree = positional[1] if len(positional) > 1 else named.get("pytree", Unknown("no tree"))
-    before, run.replacing = run.replacing, "equinox.tree_at"
-    with run.recording():
-        for target in _targets(run, call(run, env, node, where, [tree], {}), env, node):
-            if isinstance(target, Listed):
-                run.use(target.cell, Does.REPLACE, node, env, "equinox.tree_at")
-    run.replacing = before
-    if isinstance(where, Unknown) and where.given:
-        run.asked_for.add(getattr(env.function, "name", ""))
-    elif isinstance(where, Unknown) or (isinstance(where, Partial) and isinstance(where.function, Unknown)):
-        for guess in run.guesses.values():  # it may reach into any list
-            for option in options(guess):
-                if isinstance(option, Listed):
-                    run.use(option.cell, Does.REPLACE, node, env, "equinox.tree_at")
+    _reach(run, env, node, where, tree, "equinox.tree_at")
     replace_fn = named.get("replace_fn")
     if isinstance(replace_fn, Function):
         call(run, env, node, replace_fn, [Array()], {})
@@ -44,6 +32,32 @@ def tree_at(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Valu
                 made = _with_field(run, made, path, value)
         return replace(made, origin="tree_at") if isinstance(made, Instance) else made
     return tree
+
+
+def shared(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> None:
+    """`eqx.nn.Shared(tree, where, get)`: one place of a tree is given what is at another."""
+    given = [*positional, *(named[name] for name in ("pytree", "where", "get") if name in named)]
+    for where in given[1:3]:
+        _reach(run, env, node, where, given[0], "equinox.nn.Shared")
+
+
+def _reach(run: Interpreter, env: Env, node: ast.AST, where: Value, tree: Value, name: str) -> None:
+    """Note the lists that a function which names places of a tree reaches into."""
+    from scanify.analysis.values.calls.calls import call
+
+    before, run.replacing = run.replacing, name
+    with run.recording():
+        for target in _targets(run, call(run, env, node, where, [tree], {}), env, node):
+            if isinstance(target, Listed):
+                run.use(target.cell, Does.REPLACE, node, env, name)
+    run.replacing = before
+    if isinstance(where, Unknown) and where.given:
+        run.asked_for.add(getattr(env.function, "name", ""))
+    elif isinstance(where, Unknown) or (isinstance(where, Partial) and isinstance(where.function, Unknown)):
+        for guess in run.guesses.values():  # it may reach into any list
+            for option in options(guess):
+                if isinstance(option, Listed):
+                    run.use(option.cell, Does.REPLACE, node, env, name)
 
 
 def _put(where: Value, given: Value) -> Iterator[tuple[list[str], Value]]:

@@ -23,7 +23,8 @@ def class_statement(run: Interpreter, env: Env, node: ast.ClassDef, flow: object
     definition = Definition(env.module, node.name, node)
     if env.function is not None:
         run.inner_classes.setdefault(node, (definition, env))
-    env.bind(node.name, Class(definition))
+    # One that a function makes is another class each time.
+    env.bind(node.name, Class(definition, run.ambient(node.name) if env.function is not None else ()))
     return False
 
 
