@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from scanify.analysis.facts import Place
@@ -72,7 +73,8 @@ def body_of(
     """Run one iteration, twice, so that the second sees what the first leaves behind; judge what it did."""
     body = Body()
     for env in envs:
-        with run.question(), run.recording() as effects, run.for_effects(), env.revived() as inner:
+        traced = _tracers(run, element_of(run, layers))
+        with run.question(), run.recording() as effects, run.for_effects(), traced, env.revived() as inner:
             clock = run.tick()
             number, carried = run.new_loop(), run.new_loop()
             held: set[object] = {CARRIED}
@@ -207,6 +209,31 @@ def element_of(run: Interpreter, layers: Layers) -> Value:
     if not values:
         return Unknown(layers.hidden or "an element of a list from elsewhere")
     return join(unknown_once(values), _MOST_LAYERS)
+
+
+@contextmanager
+def _tracers(run: Interpreter, layer: Value) -> Iterator[None]:
+    """Arrays of numpy that layers hold are what a scan makes of them, which has no value that Python could ask for."""
+    found: dict[int, Instance] = {}
+    waiting = list(options(layer))
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Listed | Mapped):
+            waiting += [option for group in groups_of(each.cell) for option in options(group.element)]
+        elif isinstance(each, Instance) and id(each.fields) not in found and len(found) < _MOST_LAYERS:
+            found[id(each.fields)] = each
+            waiting += [option for field in each.fields.values() for option in options(field)]
+    numpy = any(isinstance(field, Array) and field.numpy for each in found.values() for field in each.fields.values())
+    if not numpy:
+        yield
+        return
+    run.memo.clear()  # what was run before found arrays of numpy there
+    run.scanned = set(found)
+    try:
+        yield
+    finally:
+        run.scanned = set()
+        run.memo.clear()
 
 
 def _beside(run: Interpreter, walk: Walk, env: Env, number: int) -> Value:

@@ -140,6 +140,7 @@ class Interpreter:
         self.memo: dict[object, Done] = {}
         self.cut = sys.maxsize  # where in `calling` the outermost function stands that a call inside of it called again
         self.churned = Churned(self)
+        self.scanned: set[int] = set()  # the identities of the fields of layers of which a scan makes tracers
         self.surveyed = 0  # how often code asked which loops it stands in
         self.depending: set[ast.AST] = set()  # functions that give another thing in each loop that they are called in
         self._module_envs: dict[object, Env] = {}

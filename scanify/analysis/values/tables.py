@@ -87,6 +87,8 @@ PLAIN_LAYERS = tuple(
 )
 # Arguments of equinox.nn's classes that are numbers to compute with, and no part of a shape.
 RATES = frozenset("p eps inference momentum negative_slope init_scale temperature alpha beta theta".split())
+# Functions that are given a shape, by how many other arguments stand before it; as methods they are given it alone.
+SIZED = {"zeros": 0, "ones": 0, "empty": 0, "full": 0, "eye": 0, "reshape": 1, "broadcast_to": 1, "tile": 1}
 SHAPE_OF_ARRAYS = frozenset(
     "zeros ones empty full arange eye linspace identity tri normal uniform truncated_normal orthogonal bernoulli "
     "randint tile repeat reshape broadcast_to choice permutation categorical gumbel glorot_uniform".split()

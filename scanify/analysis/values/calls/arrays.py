@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.calls.resizing import combined
-from scanify.analysis.values.domain import Array, Const, Instance, Key, Number, Unknown, Value, options, sized
+from scanify.analysis.values.domain import Array, Const, Instance, Key, Listed, Number, Unknown, Value, options, sized
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.interpreter import Interpreter
@@ -57,6 +57,23 @@ def concrete(run: Interpreter, env: Env, node: ast.AST, value: Value) -> None:
     """Note that Python asks for the value of an array; one of numpy that was made on the way has it even in a scan."""
     if isinstance(value, Array):
         run.effect(Act.CONCRETE, env.code(node), node, env, born=value.born if value.numpy else 0)
+
+
+def bound(run: Interpreter, env: Env, node: ast.AST, value: Value) -> None:
+    """Note that an array says how long something is, in a slice or in a shape; one of numpy may, where it stays one."""
+    if isinstance(value, Array) and not value.numpy:
+        run.effect(Act.CONCRETE, env.code(node), node, env)
+
+
+def asked_of_shape(
+    run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Mapping[str, Value]
+) -> None:
+    """Note that a shape is made of the value of an array: `jnp.zeros(self.width)`, `x.reshape(self.shape[0], -1)`."""
+    for value in (*positional, *(named[each] for each in ("shape", "newshape") if each in named)):
+        for option in options(value):
+            bound(run, env, node, option)
+            for group in option.cell.groups if isinstance(option, Listed) and option.cell.is_tuple else ():
+                bound(run, env, node, group.element)
 
 
 _INTEGERS = frozenset("argmax argmin argsort argwhere count_nonzero digitize searchsorted randint bincount".split())

@@ -111,6 +111,8 @@ def _of_instance(run: Interpreter, env: Env, node: ast.AST, owner: Instance, nam
             run.use_of(owner, Does.ATTRIBUTE, node, env, name)
         differs = any(mark.how > Vary.CARRY_SHAPE for mark in owner.marks)
         held = run.churned.read((id(owner.fields), name), owner.fields[name])
+        if run.scanned and id(owner.fields) in run.scanned and isinstance(held, Array):
+            held = replace(held, numpy=False)
         return marked(held, owner.marks) if differs else held
     if isinstance(owner.cls, Library):
         if name not in ("is_stateful", "__call__"):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from scanify.analysis.values import tables
 from scanify.analysis.values.calls.arguments import arguments_of
-from scanify.analysis.values.calls.arrays import dtype_asked, dtype_marks
+from scanify.analysis.values.calls.arrays import asked_of_shape, dtype_asked, dtype_marks
 from scanify.analysis.values.calls.builtin_calls import BUILTINS, unknown_taker
 from scanify.analysis.values.calls.copies import Copying
 from scanify.analysis.values.calls.resizing import of_function, of_layer
@@ -239,6 +239,8 @@ def _other(
     traced = any(isinstance(option, Array) and not option.numpy for value in values for option in options(value))
     if root == "numpy" and traced and last not in tables.MEASURING:
         run.effect(Act.CONCRETE, env.code(node), node, env)
+    if name.startswith(tables.ARRAY_PACKAGES) and last in tables.SIZED:
+        asked_of_shape(run, env, node, positional[tables.SIZED[last] :], named)
     same = positional[0] if positional and last in tables.MAY_BE_SAME else None
     born = same.born if isinstance(same, Array) else run.tick()
     given = _given(name, root, last, positional, marks, born)

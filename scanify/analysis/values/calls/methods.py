@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from scanify.analysis.values import tables
 from scanify.analysis.values.calls.allocate import hide, store_entry
-from scanify.analysis.values.calls.arrays import dtype_marks
+from scanify.analysis.values.calls.arrays import asked_of_shape, dtype_marks
 from scanify.analysis.values.calls.resizing import of_function
 from scanify.analysis.values.code.iteration import elements_of
 from scanify.analysis.values.domain import (
@@ -258,6 +258,8 @@ def _of_array(
         return Array(array.numpy, marks, shape, array.rows, array.born, env.code(node.args[0]), array.size)
     if name in ("fill", "sort", "put", "itemset", "resize", "setflags") and array.numpy:
         run.effect(Act.WRITE, env.code(node), node, env)
+    if name in tables.SIZED:
+        asked_of_shape(run, env, node, positional, named)
     size = of_function(run, env, node, name, [array, *positional], dict(named))
     born = array.born if array.numpy or name in tables.MAY_BE_SAME else run.tick()
     shape = merged([array.shape, *(value.marks for value in values), dtype_marks(name, (), named)])
@@ -279,6 +281,8 @@ def _of_unknown(
     values = [*positional, *named.values()]
     code = env.code(node.func) if isinstance(node, ast.Call) else method.name
     marks = held_marks(method.owner, *values)
+    if method.name in tables.SIZED:
+        asked_of_shape(run, env, node, positional, named)
     if method.name == "astype" and isinstance(node, ast.Call) and node.args:
         return Array(marks=marks, cast=env.code(node.args[0]))
     if isinstance(method.owner, Instance) and method.owner.name == "logging.Logger":

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Sequence
 
 from scanify.analysis.values.calls.allocate import new_list
+from scanify.analysis.values.calls.arrays import bound
 from scanify.analysis.values.calls.resizing import of_subscript
 from scanify.analysis.values.calls.rows import rows_of_part
 from scanify.analysis.values.code.elements import are_settings, is_apart, is_from_elsewhere
@@ -39,7 +40,7 @@ def subscript(run: Interpreter, env: Env, node: ast.Subscript) -> Value:
     if isinstance(node.slice, ast.Slice):
         for part in (node.slice.lower, node.slice.upper, node.slice.step):
             if part is not None:
-                evaluate(run, env, part)
+                bound(run, env, part, evaluate(run, env, part))
         return marked(join(_sliced(run, env, node, option) for option in _with_parts(owner)), chosen(owner))
     index = evaluate(run, env, node.slice)
     parts = _with_parts(owner)
