@@ -39,3 +39,32 @@ def test_what_a_stack_has_not_keeps_the_list(use, loop):
 @pytest.mark.parametrize("use", ["y = y * len(model.layers)", "y = model.layers[-1](y)", "layers = list(model.layers)"])
 def test_what_a_stack_has_too_does_not(use, loop):
     assert isinstance(stack(loop, use), InitStack)
+
+
+SHARED = """\
+
+class Tied(eqx.Module):
+    shared: eqx.nn.Shared
+
+    def __init__(self, key):
+        parts = (Model(8, 3, key=key), eqx.nn.Linear(8, 8, key=key))
+        self.shared = eqx.nn.Shared(parts, {places})
+"""
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        "lambda p: p[0].layers[-1].linear.weight, lambda p: p[1].weight",
+        "where=lambda p: p[1].weight, get=lambda p: p[0].layers[0].linear.weight",
+    ],
+)
+def test_what_shared_reaches_into_stays_a_list(places):
+    (found,) = (each for each in decide(model() + SHARED.format(places=places)) if each.container == "self.layers")
+    assert isinstance(found, Plan) and isinstance(found.stack, CallStack)
+
+
+def test_what_shared_does_not_reach_into_becomes_a_stack():
+    text = model() + SHARED.format(places="lambda p: p[1].weight, lambda p: p[1].weight")
+    (found,) = (each for each in decide(text) if each.container == "self.layers")
+    assert isinstance(found, Plan) and isinstance(found.stack, InitStack)

@@ -239,3 +239,30 @@ def test_lists_that_are_assigned_beside_other_values_are_built_stacked(init):
 def test_lists_that_are_unpacked_from_one_value_are_not_shown(init):
     found = decide(model(init=init))
     assert not any(isinstance(one, Plan) and one.safe for one in found)
+
+
+FACTORY = """\
+def layer_class(act):
+    class Layer(eqx.Module):
+        linear: eqx.nn.Linear
+
+        def __init__(self, dim, *, key):
+            self.linear = eqx.nn.Linear(dim, dim, key=key)
+
+        def __call__(self, x):
+            return x + act(self.linear(x))
+
+    return Layer
+
+
+"""
+
+
+def test_a_class_that_a_function_makes_is_another_class_each_time():
+    once = "Layer = layer_class(jnp.tanh)\nself.layers = [Layer(8, key=k) for k in jr.split(key, depth)]"
+    anew = "self.layers = [layer_class(a)(8, key=k) for a, k in zip([jnp.tanh, jnp.sin], jr.split(key, depth))]"
+    (alike,), (unlike,) = (
+        decide(model(init=init).replace("class Model", f"{FACTORY}class Model")) for init in (once, anew)
+    )
+    assert isinstance(alike, Plan) and alike.rule == "SCN101"
+    assert isinstance(unlike, Refusal) and unlike.rule == "SCN203"

@@ -35,7 +35,7 @@ def children(node: ast.AST) -> list[ast.AST]:
 def nodes_in(*roots: ast.AST) -> list[ast.AST]:
     """Some nodes and all below them, the nearer ones first, as `ast.walk` gives them."""
     nodes = list(roots)
-    for node in nodes:  # which grows while it is walked; `children` in place, as a call takes as long as the rest
+    for node in nodes:  # which grows while it is walked; `children` in place: a call for each takes a quarter more
         for name, mixed in _FIELDS[node.__class__]:
             value = getattr(node, name, None)
             if value.__class__ is list:

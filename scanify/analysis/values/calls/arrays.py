@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 
 from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.values import tables
 from scanify.analysis.values.calls.resizing import combined
 from scanify.analysis.values.domain import Array, Const, Instance, Key, Listed, Number, Unknown, Value, options, sized
 from scanify.analysis.values.effects import Act
@@ -112,3 +113,17 @@ def _cast_of(values: Sequence[Value], arrays: Sequence[Array]) -> str:
     cast = casts.pop()
     fraction = any(not isinstance(value, Const) or isinstance(value.value, float) for value in others)
     return "" if fraction and "int" in cast else cast
+
+
+def draws(node: ast.AST, given: Sequence[Value]) -> bool:
+    """Whether a call of a method gives other random numbers each time: one that is given no key for them."""
+    method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in tables.DRAWS
+    return method and not any(isinstance(each, Key) for each in given)
+
+
+def draws_array(node: ast.AST) -> bool:
+    """Whether random numbers are asked for as an array: `rng.normal(size=(d, d))`."""
+    if not isinstance(node, ast.Call):
+        return False
+    shaped = any(each.arg == "size" for each in node.keywords) or any(isinstance(each, ast.Tuple) for each in node.args)
+    return shaped or (isinstance(node.func, ast.Attribute) and node.func.attr in ("permutation", "permuted"))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from scanify.analysis.values import tables
 from scanify.analysis.values.before import from_before
 from scanify.analysis.values.calls.again import Begun
+from scanify.analysis.values.calls.arrays import draws, draws_array
 from scanify.analysis.values.calls.attributes import attribute
 from scanify.analysis.values.calls.supers import LIBRARY_INIT, library_init, super_object
 from scanify.analysis.values.code.annotations import annotated, parameter
@@ -167,25 +168,11 @@ def unknown_call(
     ordered = [_of_its_own(value, given[at] if given else None) for at, value in enumerate(positional)]
     marks = merged([function.marks, *ordered, *(value.marks for value in named.values())])
     marks = merged([marks, held_marks(function, *positional, *named.values())])
-    if _draws(node, [*positional, *named.values()]):
+    if not isinstance(function, Library) and draws(node, [*positional, *named.values()]):
         marks = merged([marks, run.ambient(text)])
-        if _asks_for_several(node):
+        if draws_array(node):
             return Array(True, marks, born=run.tick())
     return Unknown(f"`{text}(...)` gives what the source does not show", env.place(node), marks, run.tick())
-
-
-def _draws(node: ast.AST, given: Sequence[Value]) -> bool:
-    """Whether a call of a method gives other random numbers each time: one that is given no key for them."""
-    method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in tables.DRAWS
-    return method and not any(isinstance(each, Key) for each in given)
-
-
-def _asks_for_several(node: ast.AST) -> bool:
-    """Whether random numbers are asked for as an array: `rng.normal(size=(d, d))`."""
-    if not isinstance(node, ast.Call):
-        return False
-    shaped = any(each.arg == "size" for each in node.keywords) or any(isinstance(each, ast.Tuple) for each in node.args)
-    return shaped or (isinstance(node.func, ast.Attribute) and node.func.attr in ("permutation", "permuted"))
 
 
 def _of_its_own(value: Value, node: ast.expr | None) -> Marks:

@@ -1,0 +1,118 @@
+"""What a constructor changes that was there before it, and draws from, is another thing for each layer."""
+
+import pytest
+from helpers import decide
+
+from scanify.analysis.plan import InitStack, Plan
+
+CODE = """\
+import collections
+import random
+from dataclasses import dataclass, field
+
+import equinox as eqx
+import jax
+import jax.random as jr
+import numpy as np
+
+TABLE = {{"n": 4}}
+POOL = [1, 2, 3]
+COUNT = 0
+rng = np.random.default_rng(0)
+other = random.Random(3)
+
+
+@dataclass
+class Config:
+    n: int = 4
+    sizes: list = field(default_factory=lambda: [1, 2, 3])
+    extra: dict = field(default_factory=dict)
+
+    def take(self):
+        self.n -= 1
+        return self.n
+
+
+class Block(eqx.Module):
+    w: jax.Array
+    act: object = eqx.field(static=True)
+
+    def __init__(self, d, opt, key):
+        self.w = jr.normal(key, (d, d))
+        {body}
+
+    def __call__(self, x):
+        return self.w @ x + self.act
+
+
+class Net(eqx.Module):
+    layers: list[Block]
+
+    def __init__(self, d, n, key):
+        opt = {opt}
+        {make}
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
+MAKES = {
+    "a comprehension": "self.layers = [Block(d, opt, k) for k in jr.split(key, n)]",
+    "a loop": "self.layers = []\n        for k in jr.split(key, n):\n            self.layers.append(Block(d, opt, k))",
+}
+CHANGES = [
+    ("{'n': 4}", "self.act = opt['n']; opt['n'] = opt['n'] // 2"),
+    ("{'n': 4}", "self.act = opt['n']; opt['n'] -= 1"),
+    ("{'n': 4}", "self.act = opt.setdefault('m', 3); opt['m'] += 1"),
+    ("{'n': 4}", "self.act = opt.pop('n', 0)"),
+    ("{'n': 4}", "self.act = opt['n']; opt.update(n=opt['n'] + 1)"),
+    ("{}", "self.act = len(opt); opt[len(opt)] = 1"),
+    ("[3, 2, 1]", "self.act = opt.pop()"),
+    ("[3, 2, 1]", "self.act = opt[0]; opt.reverse()"),
+    ("[3, 2, 1]", "self.act = len(opt); opt.append(1)"),
+    ("[3, 2, 1]", "self.act = opt[0]; opt[0] += 1"),
+    ("Config()", "self.act = opt.n; opt.n -= 1"),
+    ("Config()", "self.act = opt.take()"),
+    ("Config()", "self.act = opt.sizes.pop()"),
+    ("Config()", "self.act = opt.extra.get('a', 0); opt.extra['a'] = self.act + 1"),
+    ("None", "self.act = TABLE['n']; TABLE['n'] += 1"),
+    ("None", "self.act = len(POOL); POOL.append(1)"),
+    ("None", "global COUNT; self.act = COUNT; COUNT += 1"),
+    ("None", "self.act = Block.total; Block.total = Block.total + 1"),
+    ("collections.deque([1, 2, 3])", "self.act = opt.popleft()"),
+    ("np.array([3, 2])", "self.act = int(opt[0]); opt[0] -= 1"),
+    ("np.array([3, 2])", "self.act = int(opt[0]); opt += 1"),
+    ("None", "self.act = tuple(rng.permutation(d).tolist())"),
+    ("None", "self.act = float(rng.uniform())"),
+    ("None", "self.act = other.choice(['sin', 'cos'])"),
+]
+KEEPS = [
+    ("{'n': 4}", "self.act = opt['n']"),
+    ("{'n': 4}", "self.act = opt.get('n', 0)"),
+    ("[3, 2, 1]", "self.act = len(opt)"),
+    ("Config()", "self.act = opt.n"),
+    ("None", "self.act = TABLE['n'] * COUNT"),
+    ("{}", "own = {}; own['n'] = 1; self.act = own['n']"),
+    ("[]", "self.act = 1; opt.append(d)"),
+    ("None", "self.act = 1; self.w = rng.normal(size=(d, d))"),
+    ("None", "self.act = 1; self.w = jax.numpy.asarray(rng.permutation(d))"),
+]
+
+
+def is_one_stack(opt: str, body: str, make: str) -> bool:
+    body = body.replace("; ", "\n        ")
+    found = next(each for each in decide(CODE.format(opt=opt, body=body, make=make)) if each.container == "self.layers")
+    return isinstance(found, Plan) and found.rule == "SCN101" and isinstance(found.stack, InitStack)
+
+
+@pytest.mark.parametrize("make", MAKES.values(), ids=MAKES)
+@pytest.mark.parametrize(("opt", "body"), CHANGES)
+def test_layers_that_find_it_changed_are_not_alike(opt, body, make):
+    assert not is_one_stack(opt, body, make)
+
+
+@pytest.mark.parametrize("make", MAKES.values(), ids=MAKES)
+@pytest.mark.parametrize(("opt", "body"), KEEPS)
+def test_layers_that_find_what_the_others_found_are(opt, body, make):
+    assert is_one_stack(opt, body, make)
