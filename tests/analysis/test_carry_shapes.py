@@ -62,6 +62,7 @@ def test_a_carry_that_keeps_its_shape(body):
     "before",
     [
         "x = jnp.arange(8)",
+        "x = jnp.arange(len(self.layers))",
         "x = jnp.zeros(8, dtype=jnp.int32)",
         "x = jnp.asarray(x, jnp.bfloat16) * 2",
         "x = jnp.argmax(x, 0)",
@@ -71,7 +72,10 @@ def test_a_start_of_a_narrow_dtype_is_for_a_run(before):
     assert any("dtype" in each for each in plan_of(before=before).obligations)
 
 
-@pytest.mark.parametrize("before", ["x = jnp.zeros(8)", "x = jnp.arange(8) * 0.5", "x = jnp.zeros(8, jnp.float32)"])
+@pytest.mark.parametrize(
+    "before",
+    ["x = jnp.zeros(8)", "x = jnp.arange(8) * 0.5", "x = jnp.zeros(8, jnp.float32)", "x = jnp.arange(0.0, x, 0.1)"],
+)
 def test_a_start_of_floats_is_not(before):
     assert plan_of(before=before).safe
 

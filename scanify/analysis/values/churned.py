@@ -6,7 +6,7 @@ of rates: `opt["window"] //= 2`. What it reads there is another value for each l
 
 from typing import TYPE_CHECKING
 
-from scanify.analysis.values.domain import Array, Const, Key, Number, Text, Unknown, Value, marked
+from scanify.analysis.values.domain import Array, Const, Key, Number, Text, Unknown, Value, marked, options
 from scanify.analysis.values.marks import Mark, Marks, Vary
 
 if TYPE_CHECKING:
@@ -21,6 +21,11 @@ _HOW: dict[type, Vary] = {
     Unknown: Vary.OTHER,
 }
 """How a value of a kind differs that is read anew; objects are told apart by what they hold."""
+
+
+def _how(value: Value) -> Vary | None:
+    """How a value differs that is read anew: the worst that it may be; None for objects."""
+    return max((how for each in options(value) if (how := _HOW.get(type(each))) is not None), default=None)
 
 
 class Churned:
@@ -60,7 +65,7 @@ class Churned:
 
     def taken(self, value: Value, born: int, via: str) -> Value:
         """A value that is taken out of an object that was made at a moment: the next time it is another one."""
-        how = _HOW.get(type(value))
+        how = _how(value)
         loops = self._loops(born) if how is not None and self._run.regions else []
         if how is None or not loops:
             return value
@@ -80,7 +85,7 @@ class Churned:
 
     def marks(self, place: object, value: Value) -> Marks:
         """How a value that is read there differs in the loops around."""
-        run, how = self._run, _HOW.get(type(value))
+        run, how = self._run, _how(value)
         if how is None or not run.regions or not run.building or run.coarse:
             return ()
         self._read.add(place)

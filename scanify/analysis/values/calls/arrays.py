@@ -92,7 +92,8 @@ def dtype_asked(env: Env, node: ast.AST, last: str, positional: Sequence[Value])
         named = node.args[1]
     if named is not None:
         return env.code(named)
-    whole = all(isinstance(value, Const) and type(value.value) is int for value in positional)
+    # `arange(n)` counts: a number that is no literal is a length.
+    whole = all(type(value.value) is int if isinstance(value, Const) else len(positional) == 1 for value in positional)
     if last in _INTEGERS or (last == "arange" and positional and whole) or last in ("int32", "int64", "bfloat16"):
         return last if last.startswith(("int", "bfloat")) else "int"
     return ""

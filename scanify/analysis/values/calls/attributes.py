@@ -83,7 +83,8 @@ def attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str
                 return Number(shape_of(owner) if name in ("shape", "ndim", "size") else owner.marks)
             if name in tables.PURE_METHODS or name in tables.GROWERS or name in tables.TAKERS:
                 return Method(owner, name)
-            return Unknown(owner.why, owner.at, owner.marks, given=owner.given, part=True)
+            value = Unknown(owner.why, owner.at, owner.marks, given=owner.given, part=True)
+            return run.churned.read((owner.why, owner.at), value)
         case _:
             return Unknown(f"`.{name}` of a value")
 

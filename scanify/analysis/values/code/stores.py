@@ -72,6 +72,9 @@ def store(run: Interpreter, env: Env, target: ast.Attribute | ast.Subscript, val
     owner = evaluate(run, env, target.value)
     if isinstance(owner, Unknown) and isinstance(target.value, ast.Name) and (marks := run.ambient(target.value.id)):
         env.bind(target.value.id, marked(owner, marks))  # an object that is another one in each iteration from here on
+    for option in options(owner):
+        if isinstance(option, Unknown):
+            run.churned.write((option.why, option.at), option.born, env.code(target), env.call)
     if isinstance(target, ast.Attribute):
         found = list(options(owner))
         having = [option for option in found if not isinstance(option, Array | Const | Number | Text | Key)]

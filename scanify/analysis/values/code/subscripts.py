@@ -51,6 +51,8 @@ def _read(run: Interpreter, owner: Value, value: Value) -> Value:
     """What is read of an object that loops around may write to."""
     if isinstance(owner, Listed | Mapped):
         return run.churned.read(owner.cell, value)
+    if isinstance(owner, Unknown):
+        return run.churned.read((owner.why, owner.at), value)
     return run.churned.read(("array", owner.born), value) if isinstance(owner, Array) and owner.numpy else value
 
 
