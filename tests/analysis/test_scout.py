@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from scanify.analysis.index.project import Index
-from scanify.analysis.loops.used_as_data import used_as_data
-from scanify.analysis.loops.vocabulary import Vocabulary
+from scanify.analysis.loops.lists.used_as_data import used_as_data
+from scanify.analysis.loops.lists.vocabulary import Vocabulary
 from scanify.analysis.lower.loops import loops_in
 from scanify.analysis.planning.project import _that_may_walk_modules, facts_of
 from scanify.analysis.planning.scout import is_foreign

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.flow.starts import may_begin_as_none
-from scanify.analysis.loops.layer_list import Layers
-from scanify.analysis.loops.layers import walked_values
+from scanify.analysis.loops.lists.layer_list import Layers
+from scanify.analysis.loops.lists.layers import walked_values
 from scanify.analysis.lower.loop import Form, Loop, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import Bodies

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from scanify.analysis.facts import Place
-from scanify.analysis.loops.layer_list import Layers, Reason, groups_of
+from scanify.analysis.loops.lists.layer_list import Layers, Reason, groups_of
 from scanify.analysis.lower.loop import Loop, Order, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.code.expressions import evaluate

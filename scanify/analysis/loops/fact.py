@@ -11,9 +11,9 @@ from scanify.analysis.loops.applied import applied_by_name, calls_itself
 from scanify.analysis.loops.bodies import bodies_of, walks_layers
 from scanify.analysis.loops.body import Body, body_of
 from scanify.analysis.loops.gain import no_gain
-from scanify.analysis.loops.layer_list import Layers, Reason, groups_of
-from scanify.analysis.loops.layers import all_values, layers_of, walked_values
-from scanify.analysis.loops.lengths import other_lengths
+from scanify.analysis.loops.lists.layer_list import Layers, Reason, groups_of
+from scanify.analysis.loops.lists.layers import all_values, layers_of, walked_values
+from scanify.analysis.loops.lists.lengths import other_lengths
 from scanify.analysis.lower.loop import Form, Loop, Order, Problem, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors

@@ -5,7 +5,7 @@ import re
 from collections.abc import Set as AbstractSet
 
 from scanify.analysis.loops.fact import LoopFact
-from scanify.analysis.loops.layer_list import Layers
+from scanify.analysis.loops.lists.layer_list import Layers
 from scanify.analysis.loops.stack import Refused, StackChoice
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import BEYOND_THE_TARGET, CallStack, Framework

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 
 from scanify.analysis.flow.names import target_names
-from scanify.analysis.loops.layer_list import FEW, Reason
+from scanify.analysis.loops.lists.layer_list import FEW, Reason
 from scanify.analysis.lower.nodes import mentions
 from scanify.analysis.lower.scope import ancestors
 from scanify.analysis.values.classes import dotted

@@ -8,8 +8,8 @@ from scanify.analysis.flow.names import target_names
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import walks_elements
 from scanify.analysis.loops.gain import listed_by_caller, no_gain, staged
-from scanify.analysis.loops.given import of_any_heir, of_any_part
-from scanify.analysis.loops.layer_list import FEW, Layers, Reason, groups_of, is_unshown
+from scanify.analysis.loops.lists.given import of_any_heir, of_any_part
+from scanify.analysis.loops.lists.layer_list import FEW, Layers, Reason, groups_of, is_unshown
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.nodes import mentions
 from scanify.analysis.lower.scope import ancestors

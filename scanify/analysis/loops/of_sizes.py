@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.index.meaning import Definition
-from scanify.analysis.loops.layer_list import Layers
+from scanify.analysis.loops.lists.layer_list import Layers
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.classes import FunctionNode, dotted

@@ -8,7 +8,7 @@ from typing import Literal
 from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
-from scanify.analysis.loops.layer_list import Layers, sources
+from scanify.analysis.loops.lists.layer_list import Layers, sources
 from scanify.analysis.loops.one_trace import in_one_trace
 from scanify.analysis.lower.loop import Loop, Order
 from scanify.analysis.lower.nodes import nodes_in

@@ -16,7 +16,7 @@ from scanify.analysis.flow.names import target_names
 from scanify.analysis.flow.shape import shape_of
 from scanify.analysis.index.project import Index
 from scanify.analysis.loops.fact import LoopFact, fact_of
-from scanify.analysis.loops.layer_list import Layers
+from scanify.analysis.loops.lists.layer_list import Layers
 from scanify.analysis.lower.loop import Form, Loop, Order, Walk
 from scanify.analysis.lower.loops import for_loops_in
 from scanify.analysis.parameters.first_look import may_walk_parameters

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from scanify.analysis.loops.layer_list import groups_of
+from scanify.analysis.loops.lists.layer_list import groups_of
 from scanify.analysis.values.domain import Listed, Mapped, Unknown, Value, options
 from scanify.analysis.values.explore import Code, Explorer
 

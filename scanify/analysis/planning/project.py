@@ -13,11 +13,11 @@ from scanify.analysis.linen.find import linen_decisions, stands_in_linen
 from scanify.analysis.linen.first_look import may_be_linen
 from scanify.analysis.loops.applied import calls_itself
 from scanify.analysis.loops.fact import LoopFact, fact_of
-from scanify.analysis.loops.given import hand_in, is_given, settle
-from scanify.analysis.loops.layer_list import groups_of
-from scanify.analysis.loops.layers import fields_walked, kept_as, layers_of, walked_values
-from scanify.analysis.loops.used_as_data import used_as_data
-from scanify.analysis.loops.vocabulary import Vocabulary
+from scanify.analysis.loops.lists.given import hand_in, is_given, settle
+from scanify.analysis.loops.lists.layer_list import groups_of
+from scanify.analysis.loops.lists.layers import fields_walked, kept_as, layers_of, walked_values
+from scanify.analysis.loops.lists.used_as_data import used_as_data
+from scanify.analysis.loops.lists.vocabulary import Vocabulary
 from scanify.analysis.lower.loop import Form, Loop
 from scanify.analysis.lower.loops import loops_in
 from scanify.analysis.parameters.find import facts_over_parameters

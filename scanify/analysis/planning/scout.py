@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import calls_itself
-from scanify.analysis.loops.layers import walked_values
-from scanify.analysis.loops.unshown import modules_among, says_no_class
+from scanify.analysis.loops.lists.layers import walked_values
+from scanify.analysis.loops.lists.unshown import modules_among, says_no_class
 from scanify.analysis.lower.loop import Form, Loop
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import (

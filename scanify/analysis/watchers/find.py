@@ -9,7 +9,6 @@ from scanify.analysis.facts import Place, Span
 from scanify.analysis.index import Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
-from scanify.analysis.watchers.leaf import applied
 from scanify.analysis.watchers.names import callee
 from scanify.analysis.watchers.optimizers import optimizer_reads
 from scanify.analysis.watchers.rules import KEY, LIST, rule_of, rule_of_optimizer
@@ -28,9 +27,10 @@ from scanify.analysis.watchers.tables import (
     STRUCTURES,
     VMAPS,
 )
-from scanify.analysis.watchers.treedefs import COUNTS, counts
-from scanify.analysis.watchers.trees import tree_reads
-from scanify.analysis.watchers.values import HARMLESS
+from scanify.analysis.watchers.trees.leaf import applied
+from scanify.analysis.watchers.trees.reads import tree_reads
+from scanify.analysis.watchers.trees.treedefs import COUNTS, counts
+from scanify.analysis.watchers.trees.values import HARMLESS
 from scanify.analysis.watchers.walkers import field_reads
 from scanify.analysis.watchers.watcher import Watcher
 from scanify.source.notebook.text import Cells, is_notebook

@@ -11,7 +11,7 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, Scope, ancestors, scope_of
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.watchers.names import Body, callee, local_scope
-from scanify.analysis.watchers.predicates import members
+from scanify.analysis.watchers.trees.predicates import members
 from scanify.analysis.watchers.watcher import Watcher
 
 _FIELDS = frozenset({"builtins.vars", "dataclasses.fields", "dataclasses.asdict", "dataclasses.astuple"})

@@ -7,10 +7,7 @@ from scanify.analysis.index import Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.watchers.data import is_data
-from scanify.analysis.watchers.leaf import applied
 from scanify.analysis.watchers.names import Body, callee
-from scanify.analysis.watchers.predicates import Search, searched
-from scanify.analysis.watchers.specs import filtered, mapped_by, saved_by
 from scanify.analysis.watchers.tables import (
     BYTES,
     DESERIALISES,
@@ -25,9 +22,12 @@ from scanify.analysis.watchers.tables import (
     SERIALISES,
     STRUCTURES,
 )
-from scanify.analysis.watchers.treedefs import of_bound_treedef, of_treedef
-from scanify.analysis.watchers.uses import Uses
-from scanify.analysis.watchers.values import ELEMENTWISE
+from scanify.analysis.watchers.trees.leaf import applied
+from scanify.analysis.watchers.trees.predicates import Search, searched
+from scanify.analysis.watchers.trees.specs import filtered, mapped_by, saved_by
+from scanify.analysis.watchers.trees.treedefs import of_bound_treedef, of_treedef
+from scanify.analysis.watchers.trees.uses import Uses
+from scanify.analysis.watchers.trees.values import ELEMENTWISE
 from scanify.analysis.watchers.watcher import Watcher
 
 _READERS = MAPS | LEAVES | FLATTENS | REDUCES | STRUCTURES | PATHS | FILTERS | RAVELS | BYTES

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from scanify.analysis.index import Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parameters
-from scanify.analysis.watchers.library import called, short
 from scanify.analysis.watchers.names import Body, Callee, callee, local_scope
 from scanify.analysis.watchers.tables import LEAF_LOADS
-from scanify.analysis.watchers.values import ELEMENTWISE, FILE, SAME, TOTAL, Kind, Value, joined, other
+from scanify.analysis.watchers.trees.library import called, short
+from scanify.analysis.watchers.trees.values import ELEMENTWISE, FILE, SAME, TOTAL, Kind, Value, joined, other
 
 _MAX_DEPTH = 5
 _SAME = frozenset("dtype sharding weak_type device devices itemsize is_fully_addressable committed".split())

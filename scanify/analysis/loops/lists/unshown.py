@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.loops.applied import calls_itself
-from scanify.analysis.loops.given import composed, is_copy_of_given
-from scanify.analysis.loops.layer_list import FUNCTIONS, Layers, groups_of
+from scanify.analysis.loops.lists.given import composed, is_copy_of_given
+from scanify.analysis.loops.lists.layer_list import FUNCTIONS, Layers, groups_of
 from scanify.analysis.lower.loop import Form, Loop, Order
 from scanify.analysis.lower.scope import ancestors
 from scanify.analysis.values.calls.attributes import class_env

@@ -7,7 +7,7 @@ from dataclasses import replace
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
-from scanify.analysis.loops.layer_list import FEW, Layers, Reason, groups_of
+from scanify.analysis.loops.lists.layer_list import FEW, Layers, Reason, groups_of
 from scanify.analysis.lower.loop import Loop, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors, parent_of

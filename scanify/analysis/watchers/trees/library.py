@@ -3,7 +3,7 @@
 import ast
 
 from scanify.analysis.watchers.tables import EACH_NUMBER, FILLED, LEAF_LOADS, LEAF_SAVES, TOTALS, TYPE_TESTS
-from scanify.analysis.watchers.values import ELEMENTWISE, FILE, SAME, TOTAL, Kind, Value, joined, other
+from scanify.analysis.watchers.trees.values import ELEMENTWISE, FILE, SAME, TOTAL, Kind, Value, joined, other
 
 _FIRST_AXIS = frozenset(f"jax.lax.dynamic_{name}_in_dim" for name in ("slice", "index", "update_slice", "update_index"))
 _RANKS = frozenset({"jax.numpy.ndim", "numpy.ndim"})

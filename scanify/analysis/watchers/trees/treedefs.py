@@ -12,7 +12,7 @@ from scanify.analysis.lower.scope import ancestors, own_nodes, parent_of
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.watchers.names import callee, local_scope
 from scanify.analysis.watchers.tables import FLATTENS, STRUCTURES
-from scanify.analysis.watchers.uses import COUNT, Uses
+from scanify.analysis.watchers.trees.uses import COUNT, Uses
 from scanify.analysis.watchers.watcher import Watcher
 
 COUNTS = frozenset({"num_leaves", "num_nodes"})

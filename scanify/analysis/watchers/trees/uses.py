@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from scanify.analysis.index import Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import own_nodes, parent_of, scope_of
-from scanify.analysis.watchers.alike import are_alike, is_check
-from scanify.analysis.watchers.leaf import applied, computed
 from scanify.analysis.watchers.names import Body, callee, local_scope
 from scanify.analysis.watchers.tables import ALLS, COMBINES, FLATTENS, LEAVES, MAPS, REDUCES, UNFLATTENS
-from scanify.analysis.watchers.values import ELEMENTWISE, HARMLESS, TOTAL, Kind, Value
+from scanify.analysis.watchers.trees.alike import are_alike, is_check
+from scanify.analysis.watchers.trees.leaf import applied, computed
+from scanify.analysis.watchers.trees.values import ELEMENTWISE, HARMLESS, TOTAL, Kind, Value
 
 _MAX_DEPTH = 6
 _LISTS = frozenset({"builtins.list", "builtins.tuple", "builtins.iter", "builtins.reversed"})

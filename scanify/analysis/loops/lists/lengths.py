@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from scanify.analysis.flow.beside import may_be_shorter
 from scanify.analysis.flow.shape import LoopShape
-from scanify.analysis.loops.counted import counted
-from scanify.analysis.loops.layer_list import Layers
-from scanify.analysis.loops.layers import walked_values
+from scanify.analysis.loops.lists.counted import counted
+from scanify.analysis.loops.lists.layer_list import Layers
+from scanify.analysis.loops.lists.layers import walked_values
 from scanify.analysis.lower.loop import Loop, Order, Walk
 from scanify.analysis.values.domain import Array, Key, Listed, Value, Walked, options
 from scanify.analysis.values.environment import Env

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import applies
-from scanify.analysis.loops.given import composed, held, may_be_called_elsewhere, of_any_class
 from scanify.analysis.loops.judged import judged, mixed, together
-from scanify.analysis.loops.layer_list import FUNCTIONS, Layers, groups_of, sources
-from scanify.analysis.loops.unshown import empty, modules_among, nothing_shown, says_no_class, shown_of, unclear
+from scanify.analysis.loops.lists.given import composed, held, may_be_called_elsewhere, of_any_class
+from scanify.analysis.loops.lists.layer_list import FUNCTIONS, Layers, groups_of, sources
+from scanify.analysis.loops.lists.unshown import empty, modules_among, nothing_shown, says_no_class, shown_of, unclear
 from scanify.analysis.lower.loop import Form, Loop, Order, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.code.subscripts import cut

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from scanify.analysis.index import Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import dotted
-from scanify.analysis.watchers.leaf import applied
 from scanify.analysis.watchers.names import Body, callee, local_scope
 from scanify.analysis.watchers.tables import LEAF_LOADS, LEAF_SAVES, VMAPS
-from scanify.analysis.watchers.values import FILE, Kind, Value
+from scanify.analysis.watchers.trees.leaf import applied
+from scanify.analysis.watchers.trees.values import FILE, Kind, Value
 
 
 def filtered(index: Index, module: Module, call: ast.Call) -> str | None:

@@ -6,7 +6,7 @@ Asked before any code is run, since most loops of a project walk such things.
 import ast
 from collections.abc import Sequence
 
-from scanify.analysis.loops.vocabulary import Vocabulary
+from scanify.analysis.loops.lists.vocabulary import Vocabulary
 from scanify.analysis.lower.loop import Loop, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.classes import dotted
