@@ -28,7 +28,7 @@ from scanify.analysis.values.domain import (
     options,
 )
 from scanify.analysis.values.environment import Env
-from scanify.analysis.values.heap import Does, Group, ListCell
+from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Vary, as_keys, merged, raised
 from scanify.analysis.values.objects.part import Part, item, taken
@@ -146,7 +146,8 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
             if known is not None:
                 return taken(known, Part(owner.cell))
             run.use(owner.cell, Does.INDEX, node, env)
-            picked = tuple(replace(mark, how=Vary.CHOICE) for mark in marks)
+            how = Vary.LISTED if _lists_each(owner.cell) else Vary.CHOICE
+            picked = tuple(replace(mark, how=how) for mark in marks)
             return marked(owner.cell.value(), merged([owner.marks, picked]))
         case Key():
             return Key(as_keys(index.marks) or owner.marks)
@@ -165,6 +166,12 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
         case _:
             place = env.place(node)
             return Unknown(f"`{env.code(node)}` is not shown", place, merged([owner.marks, index.marks]))
+
+
+def _lists_each(cell: DictCell) -> bool:
+    """Whether a dict has another constant under each of its keys: `{"force": 6, "tactile": 12}`."""
+    values = [value.value for value in cell.entries.values() if isinstance(value, Const)]
+    return cell.whole and not cell.groups and 1 < len(set(values)) == len(cell.entries)
 
 
 def _is_one_value(cell: ListCell) -> bool:
