@@ -10,6 +10,7 @@ from scanify.analysis.loops.applied import walks_elements
 from scanify.analysis.loops.gain import listed_by_caller, no_gain, staged
 from scanify.analysis.loops.lists.given import of_any_heir, of_any_part
 from scanify.analysis.loops.lists.layer_list import FEW, Layers, Reason, groups_of, is_unshown
+from scanify.analysis.loops.lists.usual import usual_length
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.nodes import mentions
 from scanify.analysis.lower.scope import ancestors
@@ -49,6 +50,10 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
     count = cell.length() if isinstance(cell, ListCell) else entries(cell)
     if count is not None and count < FEW and not layers.given:
         few = f"the list has {count} {'layer' if count == 1 else 'layers'}: a scan over fewer than three saves nothing"
+        layers = replace(layers, few=few)
+    usual = usual_length(run.index, cell) if count is None and isinstance(cell, ListCell) else None
+    if usual is not None and not layers.given:
+        few = f"the list has {usual[0]} layers, as nobody gives another `{usual[1]}`: a scan over so few saves nothing"
         layers = replace(layers, few=few)
     differences = [(group, found) for group in groups if (found := difference(run, group)) is not None]
     worst = max(differences, key=lambda pair: pair[1].badness, default=None)
