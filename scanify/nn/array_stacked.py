@@ -142,15 +142,18 @@ class ArrayStacked(LayerSequence[M]):
 
             if count > 1:
                 refuse_built_unlike(lambda part: make(*rebuild(part)[0], **rebuild(part)[1]), given)
-            others: list[Any] = []  # what is no array is the same in all layers, which are traced as one
+            # What is no array of jax is the same in all layers, which are traced as one: arrays of numpy are stacked as
+            # such, as nobody trains those.
+            others: list[Any] = []
 
             def one(given: Any) -> Any:
                 args, kwargs = rebuild(given)
                 arrays, other = eqx.partition(make(*args, **kwargs), is_array)
-                others[:] = [other]
+                fixed, arrays = eqx.partition(arrays, lambda leaf: isinstance(leaf, np.ndarray | np.generic))
+                others[:] = [jax.tree.map(lambda leaf: stack_leaves([leaf] * count), fixed), other]
                 return arrays
 
-            stacked: B = eqx.combine(build_rows(one, jax.tree.map(jnp.asarray, given), count), others[0])
+            stacked: B = eqx.combine(build_rows(one, jax.tree.map(jnp.asarray, given), count), *others)
             return ArrayStacked(stacked, count, gradient_checkpointing)
 
         return build

@@ -48,6 +48,25 @@ def test_layers_are_those_of_a_loop_for_threefry_keys(make_key: Any) -> None:
     assert same(built, ArrayStacked.of([Block(4, rate=0.25, key=key) for key in keys], gradient_checkpointing="nested"))
 
 
+@pytest.mark.parametrize("jitted", [False, True])
+def test_arrays_of_numpy_that_a_constructor_makes_stay_such(jitted: bool) -> None:
+    """Many take arrays of jax for what is trained, and those of numpy for what is not."""
+    keys = jr.split(jr.key(0), N)
+    kinds: list[list[bool]] = []
+
+    def build(keys: Any) -> Any:
+        for built in (
+            ArrayStacked.init(N, Block, in_axes="keys")(4, key=keys),
+            ArrayStacked.of([Block(4, key=k) for k in keys]),
+        ):
+            kinds.append([isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(built)])
+        return 0
+
+    (eqx.filter_jit(build) if jitted else build)(keys)
+    assert kinds[0] == kinds[1]
+    assert sum(kinds[0]) == 1
+
+
 def test_each_layer_has_its_own_entry_of_an_array_and_shares_what_is_none() -> None:
     keys, scales = jr.split(jr.key(0), N), jnp.arange(1.0, N + 1)
     built = ArrayStacked.init(N, Block)(4, scale=scales, key=keys)
