@@ -290,6 +290,13 @@ def test_a_field_that_would_not_keep_the_stack_is_seen(option: str) -> None:
     assert safe(text.replace(option, "repr=False"))
 
 
+def test_a_field_that_a_function_of_the_project_makes_may_convert_what_is_assigned() -> None:
+    helper = "def kept():\n    return eqx.field(converter=tuple)\n\n\nclass Model("
+    text = model().replace("layers: list[Block]", "layers: list[Block] = kept()").replace("class Model(", helper)
+    assert not safe(text)
+    assert safe(text, "call")
+
+
 def test_a_star_import_may_bind_a_name_again() -> None:
     text = f"{PRELUDE.replace('class Model(', 'from parts import *' + chr(10) * 3 + 'class Model(')}{model()[len(PRELUDE) :]}"
     plain = decide(text, files={"parts.py": "def helper(x):\n    return x\n"})

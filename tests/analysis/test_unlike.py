@@ -266,3 +266,24 @@ def test_a_class_that_a_function_makes_is_another_class_each_time():
     )
     assert isinstance(alike, Plan) and alike.rule == "SCN101"
     assert isinstance(unlike, Refusal) and unlike.rule == "SCN203"
+
+
+@pytest.mark.parametrize(
+    ("blocks", "alike"),
+    [
+        ("[functools.partial(Block, rate=0.1 * i) for i in range(4)]", False),
+        ("[functools.partial(Block, i) for i in (8, 9, 10)]", False),
+        ("[functools.partial(Block, rate=0.1) for _ in range(4)]", True),
+        ("[functools.partial(Block, rate=0.1)] * 4", True),
+    ],
+)
+def test_partials_with_arguments_of_their_own_make_other_layers(blocks, alike):
+    dim = "" if "Block, i" in blocks else "8, "
+    init = f"self.layers = [block({dim}key=k) for block, k in zip(BLOCKS, jr.split(key, 4))]"
+    text = model(init=init).replace("class Model", f"BLOCKS = {blocks}\n\n\nclass Model")
+    kept_rate = text.replace(
+        "self.linear = eqx.nn.Linear(dim, dim, key=key)",
+        "self.linear = eqx.nn.Linear(dim, dim, key=key)\n        self.rate = rate",
+    )
+    (found,) = decide(kept_rate)
+    assert (isinstance(found, Plan) and found.rule == "SCN101") == alike

@@ -8,6 +8,7 @@ from typing import Literal
 from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
+from scanify.analysis.loops.lists.field import changes_what_is_assigned
 from scanify.analysis.loops.lists.layer_list import Layers, sources
 from scanify.analysis.loops.one_trace import in_one_trace
 from scanify.analysis.lower.loop import Loop, Order
@@ -354,14 +355,9 @@ def _held(run: Interpreter, layers: Layers) -> Refused | None:
     """A field that does not keep what is assigned to it, or hides it from gradients."""
     for owner, attribute in fields_of(run, layers):
         field = run.classes.fields(owner).get(attribute)
-        for keyword in field.default.keywords if field is not None and isinstance(field.default, ast.Call) else ():
-            static = keyword.arg == "static" and not (
-                isinstance(keyword.value, ast.Constant) and keyword.value.value is False
-            )
-            if keyword.arg == "converter" or static:
-                assert field is not None and field.default is not None
-                reason = f"the field `{attribute}` has `{keyword.arg}={ast.unparse(keyword.value)}`"
-                return Refused("SCN214", reason, field.owner.module.place(field.default))
+        found = changes_what_is_assigned(run, attribute, field) if field is not None else None
+        if found is not None:
+            return Refused("SCN214", *found)
     return None
 
 

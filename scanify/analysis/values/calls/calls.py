@@ -121,7 +121,10 @@ def _partial(
     if function.through in tables.VMAPS:
         made = call(run, env, node, function.function, [_row(one) for one in arguments], keywords)
         return stacked(made, arguments)
-    return call(run, env, node, function.function, arguments, keywords)
+    made = call(run, env, node, function.function, arguments, keywords)
+    # One of a list of partials, each with its own arguments: `[partial(Block, dilation=2**i) for i in range(4)]`.
+    own = any(value.marks for value in (function.function, *function.positional, *dict(function.named).values()))
+    return marked(made, function.marks) if own and isinstance(made, Instance) else made
 
 
 def _row(value: Value) -> Value:
