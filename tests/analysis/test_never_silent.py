@@ -1,11 +1,14 @@
 """Loops that a scan would compute something else for, without a word: none may have a fix that calls itself safe."""
 
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
 from helpers import PRELUDE, decide, model, only
 
+from scanify.analysis import analyse
 from scanify.analysis.plan import CallStack, Holds, InitStack, Plan
+from scanify.source.file import Source
 
 ZIP = "for layer, k in zip(self.layers, keys):\n    x = layer(x, key=k)"
 KEYS = "for k in jr.split(key, depth):"
@@ -295,6 +298,31 @@ def test_a_field_that_a_function_of_the_project_makes_may_convert_what_is_assign
     text = model().replace("layers: list[Block]", "layers: list[Block] = kept()").replace("class Model(", helper)
     assert not safe(text)
     assert safe(text, "call")
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        "import parts\nparts.build = print\n",
+        "import parts as p\np.build = print\n",
+        "from . import parts\n\n\ndef install():\n    parts.build = print\n",
+        "from . import (\n    other,\n    parts,\n)\nparts.build = print\n",
+        "import parts\nsetattr(parts, 'build', print)\n",
+        "import a.parts\na.parts.build = print\n",
+    ],
+)
+def test_a_function_that_another_file_puts_something_else_in_place_of_is_not_shown(patch: str) -> None:
+    body = "def build(dim, key):\n    from model import Block\n\n    return Block(dim, key=key)\n"
+    init = "self.layers = [parts.build(8, k) for k in jr.split(key, depth)]"
+    text = model(init=init).replace("class Model(", "import parts\n\n\nclass Model(")
+
+    def is_plan(other: str) -> bool:
+        others = [Source(Path("parts.py"), body), Source(Path("patch.py"), other)]
+        found = analyse([Source(Path("model.py"), text)], others=lambda: others).loops
+        return any(isinstance(each, Plan) and each.safe for each in found)
+
+    assert not is_plan(patch)
+    assert is_plan(patch.replace(".build = ", ".build == ").replace("setattr", "getattr"))
 
 
 def test_a_star_import_may_bind_a_name_again() -> None:

@@ -1,4 +1,7 @@
-"""Names under which code puts something into a class: `Block.__call__ = traced`, `setattr(Block, "scale", half)`."""
+"""Names under which code puts something into a class or a module of the project.
+
+`Block.__call__ = traced`, `setattr(Block, "scale", half)`; `import blocks` and `blocks.build = counted`.
+"""
 
 import re
 
@@ -18,3 +21,31 @@ def patched_in(text: str) -> frozenset[str]:
     if "setattr(" in text:
         found.update(name for each in _CALLED.finditer(text) for name in _QUOTED.findall(each[0]))
     return frozenset(found)
+
+
+_IN_MODULE = re.compile(
+    r"^[ \t]*([^\W\d]\w*)((?:\.\w+)*)\.(\w+)[ \t]*(?:=(?!=)|[-+*/|&]=)"
+    r"|\bsetattr\([ \t]*([^\W\d]\w*)((?:\.\w+)*),[ \t]*[\"'](\w+)[\"']",
+    re.MULTILINE,
+)
+
+
+def patched_modules(text: str) -> frozenset[tuple[str, str]]:
+    """The names that a text stores in what it imports, each with the last name of the module that it may be in."""
+    found = set()
+    for match in _IN_MODULE.finditer(text):
+        root, inner, name = match.group(1, 2, 3) if match[1] else match.group(4, 5, 6)
+        if root in ("self", "cls") or not (imported := _imported(text, root)):
+            continue
+        found |= {(inner.rpartition(".")[2] or each, name) for each in imported}
+    return frozenset(found)
+
+
+def _imported(text: str, name: str) -> set[str]:
+    """The last names of what a text imports under a name."""
+    listed = rf"from\b[^\n(]*\bimport[ \t]*\([^)]*\b{name}\b[^)]*\)"
+    lines = re.finditer(rf"^[ \t]*(?:{listed}|(?:from|import)\b[^\n]*\b{name}\b[^\n]*$)", text, re.MULTILINE)
+    aliased = rf"([\w.]+)[ \t]+as[ \t]+{name}\b"
+    return {
+        (alias[1] if (alias := re.search(aliased, line[0])) is not None else name).rpartition(".")[2] for line in lines
+    }

@@ -9,7 +9,7 @@ from scanify.analysis.index.layout import LIBRARIES, keeps_source, locate
 from scanify.analysis.index.meaning import Definition, External, Meaning, Package
 from scanify.analysis.index.module import Module
 from scanify.analysis.index.parse import Problem, parse
-from scanify.analysis.index.patches import patched_in
+from scanify.analysis.index.patches import patched_in, patched_modules
 from scanify.analysis.index.words import Words
 from scanify.source.file import Source
 
@@ -43,6 +43,7 @@ class Index:
         self._sorted: tuple[int, tuple[Path, ...]] = (-1, ())
         self._texts: list[str] = []  # of the paths in order
         self._patched: tuple[int, Set[str]] = (-1, frozenset())
+        self._patched_modules: tuple[int, Set[tuple[str, str]]] = (-1, frozenset())
         self._folders: set[Path] | None = None
         self._names: dict[str, list[Path]] | None = None
         self._found: dict[tuple[Path, str], Package | None] = {}
@@ -110,6 +111,13 @@ class Index:
             self._patched = self._known, {name for text in self._texts for name in patched_in(text)}
         return self._patched[1]
 
+    def _is_patched(self, module: Module, name: str) -> bool:
+        """Whether some file puts something else into a module under a name."""
+        if self._patched_modules[0] != self._known:
+            _ = self.paths  # which brings the texts up to date
+            self._patched_modules = self._known, {each for text in self._texts for each in patched_modules(text)}
+        return (module.name.rpartition(".")[2], name) in self._patched_modules[1]
+
     # -- names -----------------------------------------------------------------------------------------------------
 
     def resolve(self, module: Module, dotted: str) -> Meaning | None:
@@ -151,6 +159,8 @@ class Index:
         imports = module.bindings.imports.get(name, [])
         definitions = module.bindings.definitions.get(name, [])
         if name in module.rebound or any(isinstance(each, ast.Delete) for each in definitions):
+            return None
+        if definitions and self._is_patched(module, name):
             return None
         if definitions or not all(each.checking for each in imports):
             imports = [each for each in imports if not each.checking]  # at run time there are the others alone
