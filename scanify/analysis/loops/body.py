@@ -10,8 +10,9 @@ from scanify.analysis.loops.lists.layer_list import Layers, Reason, groups_of
 from scanify.analysis.lower.loop import Loop, Order, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.code.expressions import evaluate
+from scanify.analysis.values.code.flow import Flow
 from scanify.analysis.values.code.iteration import iterate
-from scanify.analysis.values.code.statements import Flow, execute
+from scanify.analysis.values.code.statements import execute
 from scanify.analysis.values.code.targets import bind_target
 from scanify.analysis.values.domain import (
     Array,

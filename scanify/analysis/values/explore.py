@@ -17,7 +17,8 @@ from scanify.analysis.values.calls.attributes import class_env
 from scanify.analysis.values.calls.calls import call_function
 from scanify.analysis.values.calls.construct import any_instance, symbolic
 from scanify.analysis.values.classes import FunctionNode, functions_in
-from scanify.analysis.values.code.statements import Flow, execute
+from scanify.analysis.values.code.flow import Flow
+from scanify.analysis.values.code.statements import execute
 from scanify.analysis.values.domain import Class, Function, Instance, Unknown, Value
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.interpreter import Interpreter

@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from scanify.analysis.index.module import Module
 from scanify.analysis.lower.nodes import children, names_in, nodes_below, nodes_in
@@ -19,6 +18,7 @@ from scanify.analysis.values.code.definitions import (
     import_statement,
 )
 from scanify.analysis.values.code.expressions import evaluate, tested
+from scanify.analysis.values.code.flow import TRY, Flow
 from scanify.analysis.values.code.generators import generated
 from scanify.analysis.values.code.iteration import iterate, note_length
 from scanify.analysis.values.code.operators import combine
@@ -43,17 +43,9 @@ from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does
 from scanify.analysis.values.interpreter import Interpreter
-from scanify.analysis.values.marks import Vary, raised
+from scanify.analysis.values.marks import Vary, merged, raised
 from scanify.analysis.values.objects.identity import is_coarse, kind_of
 from scanify.analysis.values.replace import replace
-
-
-@dataclass
-class Flow:
-    """What a body has returned and yielded so far."""
-
-    returned: list[Value] = field(default_factory=list)
-    yielded: bool = False
 
 
 def run_body(run: Interpreter, env: Env, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Value:
@@ -67,7 +59,7 @@ def run_body(run: Interpreter, env: Env, function: ast.FunctionDef | ast.AsyncFu
     ends = execute(run, env, function.body, flow)
     if not ends:
         flow.returned.append(NONE)
-    return join(flow.returned)
+    return flow.value()
 
 
 def _yields(function: ast.AST, module: Module) -> bool:
@@ -169,11 +161,18 @@ def _fields_of_self(env: Env) -> dict[str, Value] | None:
     return instance.fields if isinstance(instance, Instance) and not instance.whole else None
 
 
-def _branches(run: Interpreter, env: Env, blocks: Sequence[Sequence[ast.stmt]], flow: Flow, test: Value | None) -> bool:
+def _branches(
+    run: Interpreter,
+    env: Env,
+    blocks: Sequence[Sequence[ast.stmt]],
+    flow: Flow,
+    test: Value | None,
+) -> bool:
     """Run each block from here, and go on where those that do not end the function meet."""
     fields = _fields_of_self(env)
     start = dict(fields) if fields is not None else {}
     before = env.names
+    returned = len(flow.returned)
     ends: list[tuple[dict[str, Value], dict[str, Value]]] = []
     for block in blocks:
         env.begin(before)  # and not a copy: functions that were made here see what a branch binds
@@ -185,6 +184,8 @@ def _branches(run: Interpreter, env: Env, blocks: Sequence[Sequence[ast.stmt]], 
         if not over:
             ends.append((env.names, dict(fields) if fields is not None else {}))
     env.join([names for names, _ in ends], before)
+    if test is not None:
+        flow.decide(returned, test.marks)
     if not ends:
         return True
     if test is not None and test.marks:
@@ -234,15 +235,19 @@ def _for(run: Interpreter, env: Env, node: ast.For | ast.AsyncFor, flow: Flow) -
     loop = run.new_loop()
     note_length(run, loop, walked)
     element, count = iterate(run, env, walked, loop, node.iter, ast.unparse(node.target))
+    returned = len(flow.returned)
     _repeat(run, env, node, loop, count, flow, lambda inner: bind_target(run, inner, node.target, element))
+    flow.decide(returned, merged([walked.marks, run.loop_lengths.get(loop, ())]))
     if node.orelse:
         return _branches(run, env, [node.orelse, []], flow, None)
     return False
 
 
 def _while(run: Interpreter, env: Env, node: ast.While, flow: Flow) -> bool:
-    tested(run, env, node.test, evaluate(run, env, node.test))
+    test, returned = evaluate(run, env, node.test), len(flow.returned)
+    tested(run, env, node.test, test)
     _repeat(run, env, node, run.new_loop(), None, flow, lambda inner: None)
+    flow.decide(returned, test.marks)
     return False
 
 
@@ -294,8 +299,11 @@ def _with(run: Interpreter, env: Env, node: ast.With | ast.AsyncWith, flow: Flow
 
 def _try(run: Interpreter, env: Env, node: ast.Try, flow: Flow) -> bool:
     blocks = [[*node.body, *node.orelse], *([*handler.body] for handler in node.handlers)]
-    test = Unknown("whether an exception is raised", marks=run.ambient("try"))
+    test, returned = Unknown("whether an exception is raised", marks=run.ambient(TRY)), len(flow.returned)
+    read = (env.lookup(each.id) for part in node.body for each in nodes_in(part) if isinstance(each, ast.Name))
+    raising = merged(value.marks for value in read if value is not None)
     over = _branches(run, env, blocks, flow, test)
+    flow.decide(returned, raising)
     return execute(run, env, node.finalbody, flow) or over
 
 
