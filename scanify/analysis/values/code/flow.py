@@ -6,7 +6,7 @@ from scanify.analysis.values.domain import Value, join, marked
 from scanify.analysis.values.marks import Marks, Vary, merged, raised
 
 TRY = "try"
-"""Through what values differ that are bound where an exception may be raised; nothing says that some layers raise it."""
+"""Through what values differ that are bound where an exception may be raised; nothing says that some layers raise."""
 
 
 @dataclass
