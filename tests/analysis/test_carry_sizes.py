@@ -94,6 +94,20 @@ class Joined(eqx.Module):
         return self.both(jnp.concatenate([x, jnp.tanh(x)]))
 
 
+class Funnel(eqx.Module):
+    attn: eqx.nn.MultiheadAttention
+    mlp: eqx.nn.MLP
+
+    def __init__(self, c, key):
+        self.attn = eqx.nn.MultiheadAttention(2, c, key=key)
+        self.mlp = eqx.nn.MLP(c, c, 2 * c, 1, key=key)
+
+    def __call__(self, x):
+        q = x.reshape(-1, 2, 8).mean(axis=1)
+        h = q + self.attn(q, x, x)
+        return h + jax.vmap(self.mlp)(h)
+
+
 def smaller(x):
     return 0.5 * (x[:, ::2] + x[:, 1::2])
 
@@ -130,6 +144,12 @@ CHANGED = {
     "one of them": ("Block(c, key=k)", "x = layer(x)[0]", "layer(x)[0]"),
     "a new axis": ("Block(c, key=k)", "x = layer(x)[None]", "layer(x)[None]"),
     "a sum": ("Block(c, key=k)", "x = layer(x).sum(axis=0)", "layer(x).sum(axis=0)"),
+    "half of them, two at a time": (
+        "Block(c, key=k)",
+        "x = layer(x.reshape(-1, 2).mean(axis=1))",
+        "x.reshape(-1, 2).mean(axis=1)",
+    ),
+    "queries that are pooled": ("Funnel(c, k)", "x = layer(x)", "x.reshape(-1, 2, 8).mean(axis=1)"),
     "what came before": ("Block(c, key=k)", "x = jnp.concatenate([x, layer(x)])", "jnp.concatenate([x, layer(x)])"),
     "what came before, beside": ("Block(c, key=k)", "x = jnp.stack((layer(x), x))", "jnp.stack((layer(x), x))"),
     "many times": ("Block(c, key=k)", "x = jnp.repeat(layer(x), 2, axis=0)", "jnp.repeat(layer(x), 2, axis=0)"),
@@ -154,6 +174,8 @@ def test_a_shape_that_changes_in_every_layer_is_refused_with_what_changes_it(nam
 KEPT = {
     "down and up": ("DownUp(c, k)", "x = layer(x)"),
     "padded, then windows without padding": ("Causal(c, k)", "x = layer(x)"),
+    "other axes and back": ("Block(c, key=k)", "x = layer(x.reshape(-1, 2).T).reshape(-1)"),
+    "queries that are not": ("Funnel(c, k)", "x = layer.attn(x, x, x)"),
     "a scale of a mean": ("Squeeze(c, k)", "x = layer(x)"),
     "no strides": ("Residual(c, 1, k)", "x = layer(x)"),
     "strides that nobody shows": ("Residual(c, n, k)", "x = layer(x)"),

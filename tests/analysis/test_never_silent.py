@@ -85,7 +85,7 @@ LOOPS = {
     },
     "the carry starts as one number of a tuple": {
         "before": "n, q = 0, 1",
-        "loop": "for layer in self.layers:\n    x = layer(x)\n    n = n + 1",
+        "loop": "for layer in self.layers:\n    x = layer(x)\n    n = n + 2",
     },
     "the carry starts as a sum of numbers": {
         "before": "n = 0\nn += 3",

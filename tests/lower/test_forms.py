@@ -65,6 +65,12 @@ WALKED = [
         "self.layers",
     ),
     (
+        "i, y = 0, None\nwhile i < len(self.layers):\n    x = self.layers[i](x, y)\n    i += 1",
+        Form.WHILE,
+        Order.WHOLE,
+        "self.layers",
+    ),
+    (
         "i = 1\nwhile pos > i:\n    x = self.layers[i](x)\n    i = i + 1",
         Form.WHILE,
         Order.NUMBERED,

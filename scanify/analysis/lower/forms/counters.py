@@ -124,6 +124,11 @@ def _start(loop: Loop, name: str) -> tuple[ast.expr, ast.stmt] | None:
                 same = pure(value) and not parts & set(flow(loop.body).bound)
                 mentioned = any(isinstance(each, ast.Name) and each.id in parts for each in nodes_in(*between))
                 return (value, statement) if same and not mentioned else None
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(names) == len(values):
+                for target, number in zip(names, values, strict=True):
+                    plain = isinstance(number, ast.Constant) and type(number.value) is int
+                    if plain and isinstance(target, ast.Name) and target.id == name:
+                        return number, statement
         if name in flow([statement]).bound:
             return None
         between.append(statement)

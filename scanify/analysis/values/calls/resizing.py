@@ -28,6 +28,7 @@ _ELEMENTWISE = frozenset(
 _BINARY = frozenset("add subtract multiply divide power maximum minimum where logaddexp".split())
 _JOINING = frozenset("concatenate concat hstack vstack dstack append stack".split())
 _REDUCING = frozenset("mean sum max min prod median std var logsumexp".split())
+_RESHAPING = frozenset("reshape ravel flatten transpose swapaxes moveaxis".split())
 _LIKE = frozenset("LayerNorm RMSNorm GroupNorm Dropout Identity PReLU".split())
 
 
@@ -66,6 +67,10 @@ def _moves_of(layer: Instance) -> Moves:
     last = layer.name.rpartition(".")[2]
     if last in _LIKE:
         return _KEPT
+    if last == "MultiheadAttention":
+        return _KEPT if _field(layer, 4, "output_size") is None else _LOST
+    if last == "MLP":
+        return _KEPT if _same_size(_field(layer, 0, "in_size"), _field(layer, 1, "out_size")) else _LOST
     if last == "Linear":
         return _KEPT if _same_size(_field(layer, 0, "in_features"), _field(layer, 1, "out_features")) else _LOST
     walked = last in ("Conv", "ConvTranspose", "Pool")
@@ -186,6 +191,14 @@ def _windowed(
     return _resized(run, env, node, positional[:1], (-1, -1) if shorter else _LOST)
 
 
+def _reshaped(
+    run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
+) -> Size | None:
+    """The same numbers along other axes."""
+    size = combined(positional[:1])
+    return size.moved(None, 0, "", None) if size is not None else None
+
+
 def _expanded(
     run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
 ) -> Size | None:
@@ -210,6 +223,7 @@ Rule = Callable[[Interpreter, Env, ast.AST, Sequence[Value], dict[str, Value]], 
 _FUNCTIONS: dict[str, Rule] = {
     **dict.fromkeys(_JOINING, _joined),
     **dict.fromkeys(_REDUCING, _reduced),
+    **dict.fromkeys(_RESHAPING, _reshaped),
     "expand_dims": _expanded,
     "reduce_window": _windowed,
     "pad": _padded,
