@@ -23,22 +23,18 @@ def patched_in(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
-_IN_MODULE = re.compile(
-    r"^[ \t]*([^\W\d]\w*)((?:\.\w+)*)\.(\w+)[ \t]*(?:=(?!=)|[-+*/|&]=)"
-    r"|\bsetattr\([ \t]*([^\W\d]\w*)((?:\.\w+)*),[ \t]*[\"'](\w+)[\"']",
-    re.MULTILINE,
-)
+# What begins a line, as one pattern that also looks inside of lines takes four times as long.
+_IN_MODULE = re.compile(r"\n[ \t]*(?!self\b|cls\b)([^\W\d]\w*)((?:\.\w+)*)\.(\w+)[ \t]*(?:=(?!=)|[-+*/|&]=)")
+_SET_IN_MODULE = re.compile(r"\bsetattr\([ \t]*([^\W\d]\w*)((?:\.\w+)*),[ \t]*[\"'](\w+)[\"']")
 
 
 def patched_modules(text: str) -> frozenset[tuple[str, str]]:
     """The names that a text stores in what it imports, each with the last name of the module that it may be in."""
-    found = set()
-    for match in _IN_MODULE.finditer(text):
-        root, inner, name = match.group(1, 2, 3) if match[1] else match.group(4, 5, 6)
-        if root in ("self", "cls") or not (imported := _imported(text, root)):
-            continue
-        found |= {(inner.rpartition(".")[2] or each, name) for each in imported}
-    return frozenset(found)
+    stored = _IN_MODULE.findall(f"\n{text}")
+    stored += _SET_IN_MODULE.findall(text) if "setattr(" in text else []
+    return frozenset(
+        (inner.rpartition(".")[2] or each, name) for root, inner, name in stored for each in _imported(text, root)
+    )
 
 
 def _imported(text: str, name: str) -> set[str]:

@@ -85,8 +85,8 @@ class Churned:
 
     def marks(self, place: object, value: Value) -> Marks:
         """How a value that is read there differs in the loops around."""
-        run, how = self._run, _how(value)
-        if how is None or not run.regions or not run.building or run.coarse:
+        run = self._run
+        if not run.building or not run.regions or run.coarse or (how := _how(value)) is None:
             return ()
         self._read.add(place)
         known = self._marks.get(place)
@@ -98,5 +98,7 @@ class Churned:
 
     def read(self, place: object, value: Value) -> Value:
         """A value that is read there."""
+        if not self._run.building:  # asked at every read
+            return value
         marks = self.marks(place, value)
         return marked(value, marks) if marks else value
