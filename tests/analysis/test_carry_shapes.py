@@ -97,3 +97,17 @@ def test_a_value_may_not():
     found = only(model().replace(BLOCK, block))
     assert isinstance(found, Refusal)
     assert found.rule == "SCN208"
+
+
+@pytest.mark.parametrize(
+    "before", ["x = jnp.zeros((1,))", "x = jr.normal(mask, (1, 8))", "x = jnp.asarray([[1.0, 2.0]])"]
+)
+def test_one_row_may_become_several(before):
+    assert any("has a single row" in each for each in plan_of(before=before).obligations)
+
+
+@pytest.mark.parametrize(
+    "before", ["x = jnp.zeros((2,))", "x = jnp.zeros(())", "x = jnp.zeros((1, 8)) + x", "x = x[:1]"]
+)
+def test_several_rows_stay_as_many(before):
+    assert not any("row" in each for each in plan_of(before=before).obligations)
