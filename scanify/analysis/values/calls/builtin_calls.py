@@ -25,12 +25,13 @@ from scanify.analysis.values.domain import (
     join,
     marked,
     options,
+    sized,
 )
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter, Made
-from scanify.analysis.values.marks import AN_ELEMENT, merged
+from scanify.analysis.values.marks import AN_ELEMENT, Vary, merged, raised
 from scanify.analysis.values.objects.held import held_marks
 from scanify.analysis.values.objects.part import part_of
 from scanify.analysis.values.objects.sharing import made_since
@@ -71,7 +72,7 @@ def _collected(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[V
     cell = ListCell(node, env.module, run.tick(), function=env.function, is_tuple=is_tuple)
     cell.groups, cell.whole, cell.why, cell.may_lack = spread.groups, spread.whole, spread.why, spread.may_lack
     cell.copied = _walked_cell(positional[0])
-    return Listed(cell)
+    return Listed(cell, sized(positional[0].marks))
 
 
 def _walked_cell(value: Value) -> ListCell | DictCell | None:
@@ -202,6 +203,8 @@ def _asked(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value
 
 def _type(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
     asked = _asked(run, env, node, positional, named)
+    if len(positional) == 3:
+        return Unknown("a class that is made", env.place(node), run.ambient("type"))
     owner = positional[0] if positional else None
     if isinstance(owner, Instance) and owner.exact:
         return run.class_value(owner.cls)
@@ -259,7 +262,8 @@ def _get_attribute(run: Interpreter, env: Env, node: ast.AST, positional: Sequen
     if len(positional) >= 2 and isinstance(positional[1], Const) and isinstance(positional[1].value, str):
         return attribute(run, env, node, positional[0], positional[1].value)
     owner = positional[0] if positional else Unknown("no object")
-    unknown = Unknown(f"`{env.code(node)}` reads a field by a name that is computed", env.place(node))
+    picked = raised(merged(value.marks for value in positional[1:]), Vary.CHOICE)
+    unknown = Unknown(f"`{env.code(node)}` reads a field by a name that is computed", env.place(node), picked)
     if not isinstance(owner, Instance) or isinstance(owner.cls, Library):
         return unknown
     for value in owner.fields.values():

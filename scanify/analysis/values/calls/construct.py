@@ -25,6 +25,7 @@ from scanify.analysis.values.domain import (
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Group
 from scanify.analysis.values.interpreter import Interpreter, Made, Stored
+from scanify.analysis.values.marks import Vary, raised
 from scanify.analysis.values.objects.held import held_marks
 from scanify.analysis.values.objects.identity import identity, is_coarse, kind_of, with_loops
 from scanify.analysis.values.replace import replace
@@ -47,7 +48,7 @@ def construct(
         run.cut = min(run.cut, run.calling.index(cls.node))
         return Unknown(f"`{cls.name}` holds objects of its own class", born=run.tick())
     if _is_enum(run, cls):
-        return Unknown(f"a member of `{cls.name}`")
+        return Unknown(f"a member of `{cls.name}`", marks=raised(held_marks(*positional, *named.values()), Vary.CHOICE))
     key = _key(run, cls, positional, named, exact)
     known = run.memo.get(key) if key is not None else None
     arguments = (*positional, *named.values())

@@ -28,11 +28,13 @@ from scanify.analysis.values.domain import (
     Partial,
     Unknown,
     Value,
+    Walked,
     counted,
     join,
     marked,
     options,
     shape_of,
+    sized,
 )
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
@@ -189,7 +191,8 @@ def _reduce(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Valu
     start = positional[2] if len(positional) > 2 else element
     with run.region(loop):
         made = call(run, env, node, positional[0], [start, element], {})
-        return join([start, call(run, env, node, positional[0], [join([start, made]), element], {})])
+        value = join([start, call(run, env, node, positional[0], [join([start, made]), element], {})])
+    return marked(value, sized(positional[1].marks)) if isinstance(positional[1], Walked) else value
 
 
 def _other(

@@ -93,18 +93,21 @@ def _attribute(run: Interpreter, env: Env, node: ast.Attribute) -> Value:
 def _display(run: Interpreter, env: Env, node: ast.List | ast.Tuple | ast.Set) -> Value:
     groups: list[Group] = []
     whole, why = True, ""
+    lengths: list[Marks] = []
     for element in node.elts:
         if not isinstance(element, ast.Starred):
             value = evaluate(run, env, element)
             keep(run, env, value, element, node)
             groups.append(Group(value, element, env.module, own=made_since(run, value, run.turn), part=part_of(value)))
             continue
-        spread = elements_of(run, env, evaluate(run, env, element.value), element)
+        starred = evaluate(run, env, element.value)
+        lengths.append(sized(starred.marks))
+        spread = elements_of(run, env, starred, element)
         whole, why = whole and spread.whole, why or spread.why
         groups += spread.groups
     cell = new_list(run, env, node, is_tuple=isinstance(node, ast.Tuple))
     cell.groups, cell.whole, cell.why = groups, whole, why
-    return Listed(cell, merged(group.element.marks for group in groups))
+    return Listed(cell, merged([*lengths, *(group.element.marks for group in groups)]))
 
 
 def _dict(run: Interpreter, env: Env, node: ast.Dict) -> Value:
@@ -115,7 +118,8 @@ def _dict(run: Interpreter, env: Env, node: ast.Dict) -> Value:
             spread_dict(cell, value, part, env)
             continue
         keep(run, env, value, part, node)
-        store_entry(cell, evaluate(run, env, key), value, part, env, own=made_since(run, value, run.turn))
+        name = evaluate(run, env, key)
+        store_entry(cell, name, marked(value, name.marks), part, env, own=made_since(run, value, run.turn))
     return Mapped(cell)
 
 

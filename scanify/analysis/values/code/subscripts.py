@@ -156,7 +156,8 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
             born = owner.born if owner.numpy else run.tick()
             return Array(owner.numpy, merged([owner.marks, index.marks]), owner.shape, born=born, size=size)
         case Text() | Number() | Const():
-            return Text(index.marks) if not isinstance(owner, Number) else Number(index.marks)
+            marks = merged([owner.marks, index.marks])
+            return Text(marks) if not isinstance(owner, Number) else Number(marks)
         case Instance(cls=Library(), fields={"layers": Listed(cell=cell)}):
             return element_at(cell, index)
         case Instance():
