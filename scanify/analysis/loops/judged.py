@@ -41,6 +41,12 @@ def mixed(run: Interpreter, groups: Sequence[Group]) -> Reason:
     return "SCN202", text, groups[0].module.place(groups[0].node)
 
 
+def _too_few(count: int, why: str = "") -> str:
+    return (
+        f"the list has {count} {'layer' if count == 1 else 'layers'}{why}: a scan over fewer than three saves nothing"
+    )
+
+
 def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCell, groups: Sequence[Group]) -> Layers:
     """Whether the layers share a body, and how they differ."""
     place = groups[0].module.place(groups[0].node)
@@ -49,12 +55,10 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
         return replace(layers, refusal=("SCN204", shared, place))
     count = cell.length() if isinstance(cell, ListCell) else entries(cell)
     if count is not None and count < FEW and not layers.given:
-        few = f"the list has {count} {'layer' if count == 1 else 'layers'}: a scan over fewer than three saves nothing"
-        layers = replace(layers, few=few)
+        layers = replace(layers, few=_too_few(count))
     usual = usual_length(run.index, cell) if count is None and isinstance(cell, ListCell) else None
     if usual is not None and not layers.given:
-        few = f"the list has {usual[0]} layers, as nobody gives another `{usual[1]}`: a scan over so few saves nothing"
-        layers = replace(layers, few=few)
+        layers = replace(layers, few=_too_few(usual[0], f", as nobody gives another `{usual[1]}`"))
     differences = [(group, found) for group in groups if (found := difference(run, group)) is not None]
     worst = max(differences, key=lambda pair: pair[1].badness, default=None)
     classes = layers.classes

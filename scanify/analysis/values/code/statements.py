@@ -161,13 +161,7 @@ def _fields_of_self(env: Env) -> dict[str, Value] | None:
     return instance.fields if isinstance(instance, Instance) and not instance.whole else None
 
 
-def _branches(
-    run: Interpreter,
-    env: Env,
-    blocks: Sequence[Sequence[ast.stmt]],
-    flow: Flow,
-    test: Value | None,
-) -> bool:
+def _branches(run: Interpreter, env: Env, blocks: Sequence[Sequence[ast.stmt]], flow: Flow, test: Value | None) -> bool:
     """Run each block from here, and go on where those that do not end the function meet."""
     fields = _fields_of_self(env)
     start = dict(fields) if fields is not None else {}
