@@ -34,7 +34,7 @@ from scanify.nn.stacking import (
 )
 from scanify.nn.trees.boxed import unboxed
 from scanify.nn.trees.key_order import KeyOrder
-from scanify.nn.trees.leaves import has_aval, is_array
+from scanify.nn.trees.leaves import has_aval, is_array, is_numpy
 from scanify.nn.trees.own_numbers import OwnNumbers, own
 from scanify.nn.trees.rows import rows
 from scanify.nn.trees.stack_leaves import stack_leaves
@@ -149,7 +149,7 @@ class ArrayStacked(LayerSequence[M]):
             def one(given: Any) -> Any:
                 args, kwargs = rebuild(given)
                 arrays, other = eqx.partition(make(*args, **kwargs), is_array)
-                fixed, arrays = eqx.partition(arrays, lambda leaf: isinstance(leaf, np.ndarray | np.generic))
+                fixed, arrays = eqx.partition(arrays, is_numpy)
                 others[:] = [jax.tree.map(lambda leaf: stack_leaves([leaf] * count), fixed), other]
                 return arrays
 

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from scanify.nn.trees.has_layers import is_stack, level_above
-from scanify.nn.trees.leaves import aval, aval_text, has_aval, path_text
+from scanify.nn.trees.leaves import aval, aval_text, has_aval, is_numpy, path_text
 from scanify.nn.trees.named_arrays import NamedArrays
 from scanify.nn.trees.rows import refuse_wrapped, rows
 from scanify.nn.trees.stack_leaves import stack_columns, stack_leaves
@@ -243,7 +243,8 @@ def _arrays(layer: Any) -> list[Any]:
 
 
 def _signature(layer: Any) -> Any:
-    return type(layer), tuple((path_text(path), *aval(leaf)) for path, leaf in _flat(layer) if has_aval(leaf))
+    arrays = [(path, leaf) for path, leaf in _flat(layer) if has_aval(leaf)]
+    return type(layer), tuple((path_text(path), *aval(leaf), is_numpy(leaf)) for path, leaf in arrays)
 
 
 def _with_holes(layer: Any, level: int) -> Any:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from scanify.nn.trees.difference import first_difference
 from scanify.nn.trees.has_layers import HasLayers, level_above
-from scanify.nn.trees.leaves import aval_text, has_aval, is_array, path_text
+from scanify.nn.trees.leaves import aval_text, has_aval, is_array, is_numpy, path_text
 from scanify.nn.trees.own_numbers import OwnNumbers, is_trained, own
 from scanify.nn.trees.rows import refuse_wrapped, rows
 from scanify.nn.trees.stack_leaves import stack_columns
@@ -42,6 +42,7 @@ def stack_layers(layers: list[M]) -> M:
             )
     _refuse_sharing(layers)
     columns = list(zip(*(jax.tree.leaves(layer) for layer in differ_in_arrays(layers)), strict=True))
+    _refuse_mixed(layers[0], columns)
     treedef = jax.tree.structure(layers[0])
     layers.clear()
     result: M = jax.tree.unflatten(treedef, stack_columns(columns))
@@ -84,6 +85,20 @@ def _refuse_sharing(layers: Sequence[Any]) -> None:
                     "in a BlockSeq, which keeps a shared array once, pass it to the call (in_axes=None), or copy it "
                     "where the layers are meant to have their own"
                 )
+
+
+def _refuse_mixed(first: Any, columns: Sequence[Sequence[Any]]) -> None:
+    """A stack has one array for all layers, which is of numpy or of jax: filters for `jax.Array` tell them apart."""
+    for (path, _), column in zip(jax.tree_util.tree_flatten_with_path(first)[0], columns, strict=True):
+        kinds = [is_numpy(leaf) for leaf in column]
+        if any(kinds) and not all(kinds):
+            numpy, other = kinds.index(True), kinds.index(False)
+            raise ValueError(
+                f"expected layers that differ only in the values of their arrays; {path_text(path)} is an array of "
+                f"numpy in layer {numpy} and one of jax in layer {other}. Filters for `jax.Array` tell them apart, and "
+                "a stack has one array for all: convert with `jnp.asarray` or `np.asarray`, or hold the layers in a "
+                "BlockSeq, which keeps each kind by itself"
+            )
 
 
 def is_stacked(leaf: Any) -> bool:

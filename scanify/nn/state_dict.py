@@ -14,7 +14,7 @@ import numpy as np
 from scanify.nn.array_stacked import ArrayStacked
 from scanify.nn.block_seq import BlockSeq
 from scanify.nn.stacking import check_leading_axis
-from scanify.nn.trees.leaves import aval, aval_text, has_aval
+from scanify.nn.trees.leaves import aval, aval_text, has_aval, is_numpy
 
 T = TypeVar("T")
 
@@ -190,7 +190,7 @@ def filled_like(leaf: Any, value: Any) -> Any:
     """`value` in the form of the leaf that it replaces."""
     if not has_aval(leaf):
         return leaf
-    if isinstance(leaf, np.ndarray | np.generic):
+    if is_numpy(leaf):
         return np.asarray(value)
     sharding = None if isinstance(leaf, jax.core.Tracer) else getattr(leaf, "sharding", None)
     if isinstance(sharding, jax.sharding.NamedSharding):

@@ -29,6 +29,7 @@ from scanify.analysis.values.domain import (
     Library,
     Listed,
     Mapped,
+    Number,
     Partial,
     Unknown,
     Value,
@@ -236,9 +237,18 @@ def _start_obligations(loop: Loop, shape: LoopShape, starts: dict[str, list[Valu
         cast = next((each.cast for each in known if isinstance(each, Array) and each.cast), "")
         if cast.rpartition(".")[2].strip("'\"") in _NARROW:
             found.append(f"`{name}` keeps its dtype, though it is cast to `{cast}` before the loop")
+        numbers = (each.value for each in known if isinstance(each, Const))
+        if any(isinstance(each, Number) for each in known) or any(
+            isinstance(n, complex | float | int) for n in numbers
+        ):
+            found.append(f"`{name}` keeps its dtype, though it starts as a Python number")
         if any(isinstance(each, Array) and each.rows == 1 for each in known):
             found.append(f"`{name}` keeps its shape, though it has a single row before the loop, which broadcasts")
     return found
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, Number) or (isinstance(value, Const) and isinstance(value.value, complex | float | int))
 
 
 def _carried_objects(loop: Loop, shape: LoopShape, starts: dict[str, list[Value]]) -> list[Problem]:

@@ -305,10 +305,10 @@ def join(values: Iterable[Value], most: int = _MOST) -> Value:
         return flat[0]
     marks = merged([*(value.marks for value in flat), *choices])
     kinds = {value.__class__ for value in flat}
-    if kinds == {Array}:
-        arrays = [value for value in flat if isinstance(value, Array)]
+    arrays = [value for value in flat if isinstance(value, Array)]
+    if kinds == {Array} and len({one.numpy for one in arrays}) == 1:
         shape, size = merged(one.shape for one in arrays), common(one.size for one in arrays)
-        return Array(any(one.numpy for one in arrays), marks, shape, born=min(one.born for one in arrays), size=size)
+        return Array(arrays[0].numpy, marks, shape, born=min(one.born for one in arrays), size=size)
     if kinds == {Key}:
         return Key(marks, any(isinstance(value, Key) and value.many for value in flat))
     for kind in (Number, Text):

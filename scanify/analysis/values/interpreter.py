@@ -145,6 +145,7 @@ class Interpreter:
         self.depending: set[ast.AST] = set()  # functions that give another thing in each loop that they are called in
         self._module_envs: dict[object, Env] = {}
         self._globals: dict[tuple[object, str], Value] = {}
+        self.lasting: dict[ast.AST, Value] = {}  # defaults and constants of classes that code may change
         self.loops = 0  # how many loops were entered
         self._windows: list[tuple[int, int]] = []
         self.loop_clocks: dict[int, int] = {}
@@ -215,6 +216,10 @@ class Interpreter:
             return False
         at = bisect.bisect_left(self._windows, born, key=lambda window: window[1])
         return at == len(self._windows) or self._windows[at][0] > born
+
+    def lasts(self, born: int) -> bool:
+        """Whether an object lasts as long as its file: the value of a name of it, of a default, a class's constant."""
+        return not self.is_fresh(born, 0)
 
     @contextmanager
     def recording(self) -> Iterator[list[Effect]]:

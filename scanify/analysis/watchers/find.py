@@ -10,7 +10,7 @@ from scanify.analysis.index import Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
 from scanify.analysis.watchers.names import callee
-from scanify.analysis.watchers.optimizers import optimizer_reads
+from scanify.analysis.watchers.optimizers import optimizer_reads, optimizers_named
 from scanify.analysis.watchers.rules import KEY, LIST, rule_of, rule_of_optimizer
 from scanify.analysis.watchers.tables import (
     BYTES,
@@ -200,6 +200,8 @@ def _parts(statement: ast.stmt, lines: list[int]) -> Iterator[ast.stmt]:
 def _watching(index: Index, module: Module, node: ast.AST, aliases: set[str]) -> Iterator[Watcher]:
     if isinstance(node, ast.Name | ast.Attribute) and _last_name(node) in aliases | _NAMES_OF_TREES:
         yield from _handed_on(index, module, node)
+    if isinstance(node, ast.Name | ast.Call):
+        yield from optimizers_named(index, module, node, aliases)
     if not isinstance(node, ast.Call | ast.Attribute) or not _is_telling(node, aliases):
         return
     yield from field_reads(index, module, node)

@@ -35,13 +35,13 @@ def callee(index: Index, module: Module, node: ast.expr) -> Callee:
     if isinstance(node, ast.Lambda):
         return Body(module, node)
     if isinstance(node, ast.Call):
-        if (imported := _imported_in_place(node)) is not None:
+        if (imported := imported_in_place(node)) is not None:
             return imported
         wrapped = callee(index, module, node.func)
         return callee(index, module, node.args[0]) if wrapped in _WRAPPERS and node.args else None
     name = dotted(node)
     if name is None:
-        return _imported_in_place(node)
+        return imported_in_place(node)
     first, _, rest = name.partition(".")
     holder = local_scope(module, node, first)
     if holder is not None:
@@ -66,13 +66,15 @@ def local_scope(module: Module, node: ast.AST, name: str) -> Scope | None:
     return None
 
 
-def _imported_in_place(node: ast.expr) -> str | None:
-    """`__import__("numpy").asarray`."""
+def imported_in_place(node: ast.expr) -> str | None:
+    """`__import__("numpy").asarray`, `importlib.import_module("numpy").asarray`."""
     match node:
         case ast.Attribute(value=value, attr=attr):
-            inner = _imported_in_place(value)
+            inner = imported_in_place(value)
             return f"{inner}.{attr}" if inner is not None else None
-        case ast.Call(func=ast.Name(id="__import__"), args=[ast.Constant(value=str(name))]):
+        case ast.Call(func=ast.Name(id="__import__" | "import_module"), args=[ast.Constant(value=str(name)), *_]):
+            return name
+        case ast.Call(func=ast.Attribute(attr="import_module"), args=[ast.Constant(value=str(name)), *_]):
             return name
         case _:
             return None

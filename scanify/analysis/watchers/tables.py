@@ -163,6 +163,9 @@ OPTAX_PER_LEAF = {
 OPTAX_ASIDE = ("losses.", "schedules.", "tree.", "tree_utils.", "projections.", "assignment.", "perturbations.")
 OPTAX_ENDS = ("_schedule", "_loss", "_entropy", "_error", "_decay", "_divergence", "State", "_similarity", "_distance")
 
+# The modules of optax that have optimizers.
+OPTAX_PACKAGES = frozenset(f"optax{each}" for each in ("", ".contrib", ".transforms", ".experimental"))
+
 # Packages whose functions take whole models and treat their leaves one by one, or as one long vector.
 PER_LEAF_PACKAGES = {
     "blackjax": "all leaves as one vector",

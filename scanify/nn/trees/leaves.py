@@ -39,6 +39,11 @@ def aval(leaf: Any) -> tuple[tuple[int, ...], Any, bool]:
     return tuple(leaf.shape), leaf.dtype, bool(getattr(leaf, "weak_type", False))
 
 
+def is_numpy(leaf: Any) -> bool:
+    """Whether a leaf is of numpy, which code that looks for `jax.Array` leaves out of what it trains."""
+    return isinstance(leaf, np.ndarray | np.generic)
+
+
 def varying(leaf: Any) -> frozenset[str]:
     """The mesh axes of a `jax.shard_map` over which a value varies; a carry may begin to vary on its way."""
     if isinstance(leaf, jax.core.Tracer):

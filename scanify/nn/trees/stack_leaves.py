@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from scanify.nn.trees.in_place import can_be_written, on_one_device, stacked_in_place
-from scanify.nn.trees.leaves import has_aval
+from scanify.nn.trees.leaves import has_aval, is_numpy
 
 
 def stack_leaves(column: Sequence[Any]) -> Any:
@@ -19,7 +19,7 @@ def stack_leaves(column: Sequence[Any]) -> Any:
         return jax.ShapeDtypeStruct(
             (len(column), *first.shape), first.dtype, weak_type=weak, sharding=_sharding_of_stack(column)
         )
-    if all(isinstance(leaf, np.ndarray | np.generic) for leaf in column):
+    if all(is_numpy(leaf) for leaf in column):
         return np.stack(column)
     if on_one_device(column) and all(can_be_written(leaf) and not leaf.weak_type for leaf in column):
         return stacked_in_place(column)

@@ -4,7 +4,8 @@ import ast
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values import tables
-from scanify.analysis.values.before import from_before
+from scanify.analysis.values.before import made_once
+from scanify.analysis.values.calls.descriptors import of_metaclass, read_of_class
 from scanify.analysis.values.domain import (
     Array,
     Class,
@@ -51,7 +52,7 @@ def attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str
         case Instance():
             return _of_instance(run, env, node, owner, name)
         case Class():
-            return _of_class(run, env, owner, name)
+            return _of_class(run, env, node, owner, name)
         case Library():
             return Library(f"{owner.qualname}.{name}")
         case Listed() if name not in _LIST_METHODS and not name.startswith("__"):
@@ -114,6 +115,8 @@ def _of_instance(run: Interpreter, env: Env, node: ast.AST, owner: Instance, nam
         held = run.churned.read((id(owner.fields), name), owner.fields[name])
         if run.scanned and id(owner.fields) in run.scanned and isinstance(held, Array):
             held = replace(held, numpy=False)
+        if isinstance(held, Unknown) and held.given and not held.marks and _is_whole_number(run, owner, name):
+            held = Number()
         return marked(held, owner.marks) if differs else held
     if isinstance(owner.cls, Library):
         if name not in ("is_stateful", "__call__"):
@@ -123,7 +126,7 @@ def _of_instance(run: Interpreter, env: Env, node: ast.AST, owner: Instance, nam
         return Class(owner.cls)
     value = of_definition(run, owner.cls, name, owner)
     if value is not None:
-        value = _property(run, env, node, owner, value)
+        value = read_of_class(run, env, node, value, owner)
         heirs = [] if owner.exact else _of_heirs(run, owner, name, value)
         # Of objects that differ each may have the method of another class.
         unlike = tuple(replace(mark, how=Vary.OTHER) for mark in owner.marks if mark.how >= Vary.CHOICE)
@@ -142,6 +145,13 @@ def _of_instance(run: Interpreter, env: Env, node: ast.AST, owner: Instance, nam
     if not run.classes.known_bases(owner.cls):
         return Unknown(f"`.{name}` of a `{owner.name}` may be inherited from another package", place, held_marks(owner))
     return Unknown(f"`{owner.name}` is not shown to have `{name}`", place, held_marks(owner))
+
+
+def _is_whole_number(run: Interpreter, owner: Instance, name: str) -> bool:
+    """Whether a field is declared as a whole number."""
+    declared = run.classes.fields(owner.cls).get(name) if isinstance(owner.cls, Definition) else None
+    annotation = declared.statement.annotation if declared is not None else None
+    return isinstance(annotation, ast.Name) and annotation.id in ("int", "bool")
 
 
 def _of_heirs(run: Interpreter, owner: Instance, name: str, value: Value) -> list[Value]:
@@ -184,15 +194,12 @@ def of_definition(run: Interpreter, cls: Definition, name: str, bound: Instance 
         return made_of_it
     constant = run.classes.constant(cls, name)
     if constant is not None:
-        from scanify.analysis.values.code.expressions import evaluate
-
         owner, value = constant
         if run.classes.is_assigned(owner, name):
             return Unknown(
                 f"`{owner.name}.{name}` changes", owner.module.place(value), run.ambient(f"{owner.name}.{name}")
             )
-        with run.recording(), run.elsewhere():
-            made = from_before(evaluate(run, class_env(run, owner), value))
+        made = made_once(run, class_env(run, owner), value)
         is_method = isinstance(made, Function) and bound is not None and made.bound is None
         return Function(made.node, made.env, bound) if isinstance(made, Function) and is_method else made
     return None
@@ -204,27 +211,17 @@ def class_env(run: Interpreter, owner: Definition) -> Env:
     return Env(owner.module, around, owner=owner)
 
 
-def _property(run: Interpreter, env: Env, node: ast.AST, owner: Instance, value: Value) -> Value:
-    """What reading a property gives; any other value as it is."""
-    if not isinstance(value, Function) or isinstance(value.node, ast.Lambda):
-        return value
-    names = {ast.unparse(each).rpartition(".")[2] for each in value.node.decorator_list}
-    if names & {"property", "cached_property"}:
-        from scanify.analysis.values.calls.calls import call
-
-        return call(run, env, node, value, [], {})
-    return value
-
-
-def _of_class(run: Interpreter, env: Env, owner: Class, name: str) -> Value:
+def _of_class(run: Interpreter, env: Env, node: ast.AST, owner: Class, name: str) -> Value:
     if name == "__name__":
         return Text()
     if name == "__new__" and run.classes.method(owner.definition, "__new__") is None:
         return Library("builtins.object.__new__")
+    if (made := of_metaclass(run, env, node, owner, name)) is not None:
+        return made
     value = of_definition(run, owner.definition, name, None)
     if value is None:
         value = Unknown(f"`{owner.definition.name}.{name}` is not shown")
         return run.churned.read((owner.definition.node, name), value)
     if isinstance(value, Function) and isinstance(value.bound, Class):
         return Function(value.node, value.env, owner)
-    return value
+    return read_of_class(run, env, node, value, owner)

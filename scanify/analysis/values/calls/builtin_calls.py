@@ -321,8 +321,8 @@ def _get_attributes(run: Interpreter, env: Env, node: ast.AST, positional: Seque
     return owner
 
 
-def _made_property(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
-    return Unknown("a property")
+def _made_field(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
+    return Unknown("a field")
 
 
 BUILTINS: dict[str, Handler] = {
@@ -369,12 +369,11 @@ BUILTINS: dict[str, Handler] = {
     "builtins.setattr": _set_attribute,
     "object.__setattr__": _set_attribute,
     "builtins.object.__setattr__": _set_attribute,
-    "builtins.property": _made_property,
     "scanify.get_attributes": _get_attributes,
     "operator.attrgetter": _attribute_getter,
     "builtins.object.__new__": _new_object,
     "dataclasses.replace": _replaced,
-    "dataclasses.field": _made_property,
-    "equinox.field": _made_property,
+    "dataclasses.field": _made_field,
+    "equinox.field": _made_field,
     "flax.nnx.List": _collected,
 }

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 
 from scanify.analysis.values import tables
-from scanify.analysis.values.before import from_before
+from scanify.analysis.values.before import made_once
 from scanify.analysis.values.calls.again import Begun
 from scanify.analysis.values.calls.arrays import draws, draws_array
 from scanify.analysis.values.calls.attributes import attribute
@@ -393,5 +393,4 @@ def bind_parameters(
 
 def default_value(run: Interpreter, env: Env, node: ast.expr) -> Value:
     """The value of a default, which is made once, where the function is."""
-    with run.recording(), run.elsewhere():
-        return from_before(evaluate(run, env.parent if env.parent is not None else env, node))
+    return made_once(run, env.parent if env.parent is not None else env, node)

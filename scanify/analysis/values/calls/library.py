@@ -8,6 +8,7 @@ from scanify.analysis.values.calls.arguments import arguments_of
 from scanify.analysis.values.calls.arrays import asked_of_shape, dtype_asked, dtype_marks
 from scanify.analysis.values.calls.builtin_calls import BUILTINS, unknown_taker
 from scanify.analysis.values.calls.copies import Copying
+from scanify.analysis.values.calls.descriptors import PROPERTIES
 from scanify.analysis.values.calls.resizing import of_function, of_layer
 from scanify.analysis.values.calls.rows import rows_made
 from scanify.analysis.values.calls.tree_at import shared, tree_at
@@ -65,6 +66,8 @@ def call_library(
     marks = held_marks(*values)
     if name == "functools.partial" and positional:
         return _made_partial(run, env, node, positional, named, marks)
+    if name in PROPERTIES and (getter := positional[0] if positional else named.get("fget")) is not None:
+        return Partial(getter, through=name)
     if name in tables.CALLERS:
         return _transformed(run, env, node, name, positional, named)
     if name in tables.IDENTITIES and positional and isinstance(positional[0], Instance):

@@ -21,6 +21,7 @@ from scanify.analysis.values.domain import (
     Unknown,
     Value,
     Walked,
+    join,
     marked,
     options,
 )
@@ -81,10 +82,22 @@ def grow(
         part=part_of(value),
     )
     run.churned.write(cell, cell.born, env.code(at), env.call)
-    kept = [each for each in cell.groups if not (loops and each.node is node)]
+    lasts = env.function is not None and run.lasts(cell.born)
+    of_it = [each for each in cell.groups if (loops or lasts) and each.node is node]
+    if lasts and of_it:  # what other calls put in is still there
+        group = replace(group, element=join([*(each.element for each in of_it), value]), count=None, own=False)
+    kept = [each for each in cell.groups if each not in of_it]
     cell.groups = [group, *kept] if front else [*kept, group]
+    _note_growth(run, env, cell, at)
+
+
+def _note_growth(run: Interpreter, env: Env, cell: ListCell, at: ast.AST) -> None:
+    """Note what adds to a list. One that every call finds as the last one left it holds more than one call puts in."""
     if not any(each is at for each in cell.grown):
         cell.grown.append(at)
+    if env.function is not None and run.lasts(cell.born):
+        cell.whole, cell.why = False, f"each call of `{env.code(at)}` adds to it"
+        run.use(cell, Does.CHANGE, at, env, env.code(at))
     run.use(cell, Does.GROW, at, env)
 
 
@@ -105,9 +118,7 @@ def extend(run: Interpreter, env: Env, cell: ListCell, value: Value, node: ast.A
         made = Group(group.element, group.node, group.module, inner, count, True, conditional, own, group.part)
         kept.append(made)
     cell.groups = kept
-    if not any(each is at for each in cell.grown):
-        cell.grown.append(at)
-    run.use(cell, Does.GROW, at, env)
+    _note_growth(run, env, cell, at)
 
 
 def changed(run: Interpreter, env: Env, cell: ListCell | DictCell, node: ast.AST, what: str) -> None:
