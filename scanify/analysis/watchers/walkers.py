@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from scanify.analysis.index import Definition, External, Index, Module, Package
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import FUNCTIONS, Scope, ancestors, scope_of
+from scanify.analysis.lower.scope import FUNCTIONS, Scope, ancestors, parent_of, scope_of
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.watchers.names import Body, callee, local_scope
 from scanify.analysis.watchers.trees.predicates import members
@@ -16,6 +16,7 @@ from scanify.analysis.watchers.watcher import Watcher
 
 _FIELDS = frozenset({"builtins.vars", "dataclasses.fields", "dataclasses.asdict", "dataclasses.astuple"})
 _BY_NAME = frozenset({"builtins.getattr", "builtins.setattr", "builtins.object.__setattr__"})
+_TAKERS = frozenset("get pop setdefault __getitem__ __setitem__".split())
 _TESTS = frozenset(
     """equinox.is_array equinox.is_array_like equinox.is_inexact_array equinox.is_inexact_array_like builtins.hasattr
     builtins.type builtins.callable builtins.len""".split()
@@ -36,17 +37,29 @@ def field_reads(index: Index, module: Module, node: ast.Call | ast.Attribute) ->
     known = callee(index, module, node.func) if isinstance(node, ast.Call) else None
     if isinstance(node, ast.Call) and known in _BY_NAME and len(node.args) >= 2:
         if not _is_plain(index, module, node.args[0]):
-            yield from _by_name(index, module, node)
+            yield from _by_name(index, module, node, node.args[1])
         if isinstance(node.args[1], ast.Constant):
             return
     source = _source(node, known)
-    if source is not None and not _is_plain(index, module, source) and _asked_about(index, module, node):
+    if source is None or _is_plain(index, module, source):
+        return
+    if _asked_about(index, module, node):
         yield Watcher(module.place(node), "what the fields of an object hold")
+    elif (key := _entry(module, node)) is not None:
+        yield from _by_name(index, module, node, key)
 
 
-def _by_name(index: Index, module: Module, node: ast.Call) -> Iterator[Watcher]:
+def _entry(module: Module, node: ast.AST) -> ast.expr | None:
+    """The name of the one field that is taken out of all: `vars(model)[name]`, `model.__dict__.get(name)`."""
+    above = parent_of(module, node)
+    if isinstance(above, ast.Subscript) and above.value is node:
+        return above.slice
+    call = parent_of(module, above) if isinstance(above, ast.Attribute) and above.attr in _TAKERS else None
+    return call.args[0] if isinstance(call, ast.Call) and call.func is above and call.args else None
+
+
+def _by_name(index: Index, module: Module, node: ast.Call | ast.Attribute, name: ast.expr) -> Iterator[Watcher]:
     """`getattr(model, "layers")` reads the list of this name alone; `getattr(model, name)` any that is named."""
-    name = node.args[1]
     if isinstance(name, ast.Constant):
         if isinstance(name.value, str):
             yield Watcher(module.place(node), f"`{name.value}` by its name", attributes=frozenset({name.value}))

@@ -22,6 +22,7 @@ from scanify.analysis.values.code.flow import TRY, Flow
 from scanify.analysis.values.code.generators import generated
 from scanify.analysis.values.code.iteration import iterate, note_length
 from scanify.analysis.values.code.operators import combine
+from scanify.analysis.values.code.regrown import regrow
 from scanify.analysis.values.code.stores import as_loaded, note_stores
 from scanify.analysis.values.code.targets import bind_target
 from scanify.analysis.values.code.unbound import raises_at_once
@@ -105,6 +106,8 @@ def assigned_value(run: Interpreter, env: Env, node: ast.stmt, name: str) -> Val
 
 
 def _assign(run: Interpreter, env: Env, node: ast.Assign, flow: Flow) -> bool:
+    if regrow(run, env, node):
+        return False
     if isinstance(node.targets[0], ast.Tuple | ast.List):
         run.unpacking = node.value
     value = evaluate(run, env, node.value)
@@ -133,6 +136,8 @@ def _annotated_assign(run: Interpreter, env: Env, node: ast.AnnAssign, flow: Flo
 
 
 def _augmented(run: Interpreter, env: Env, node: ast.AugAssign, flow: Flow) -> bool:
+    if regrow(run, env, node):
+        return False
     before = evaluate(run, env, as_loaded(node.target))
     value = evaluate(run, env, node.value)
     if isinstance(before, Listed) and isinstance(node.op, ast.Add) and not before.cell.is_tuple:
