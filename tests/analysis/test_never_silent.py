@@ -285,12 +285,20 @@ def test_no_safe_fix_where_other_code_asks_which_object_a_layer_is(use: str) -> 
     assert safe(model(after="n = self.layers[0].linear is None\nreturn x"))
 
 
-@pytest.mark.parametrize("option", ["converter=tuple", "static=True"])
+@pytest.mark.parametrize("option", ["converter=reversed", "converter=lambda many: many[::-1]", "static=True"])
 def test_a_field_that_would_not_keep_the_stack_is_seen(option: str) -> None:
     text = model().replace("layers: list[Block]", f"layers: list[Block] = eqx.field({option})")
     assert not safe(text)
     assert safe(text, "call")
     assert safe(text.replace(option, "repr=False"))
+
+
+@pytest.mark.parametrize("option", ["converter=tuple", "converter=list"])
+def test_a_list_that_a_field_copies_is_stacked_in_the_call(option: str) -> None:
+    text = model().replace("layers: list[Block]", f"layers: list[Block] = eqx.field({option})")
+    assert not safe(text, "init")
+    assert safe(text)
+    assert not safe(text.replace(option, f"{option}, static=True"))
 
 
 def test_a_field_that_a_function_of_the_project_makes_may_convert_what_is_assigned() -> None:

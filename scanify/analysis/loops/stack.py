@@ -8,7 +8,7 @@ from typing import Literal
 from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
-from scanify.analysis.loops.lists.field import changes_what_is_assigned
+from scanify.analysis.loops.lists.field import changes_what_is_assigned, copies_what_is_assigned
 from scanify.analysis.loops.lists.layer_list import Layers, sources
 from scanify.analysis.loops.one_trace import in_one_trace
 from scanify.analysis.lower.loop import Loop, Order
@@ -89,7 +89,7 @@ def choose_stack(
     sites = _sites(run, loop, layers, given)
     if isinstance(sites, Refused):
         return sites if choice == "init" or sites.rule == "SCN214" else CallStack(sites.reason, sites.place)
-    held = _held(run, layers)
+    held = _held(run, layers, choice)
     if held is not None:
         return held
     kept = _other_use(run, layers) or _kept_at(assigned_elsewhere(run, layers))
@@ -351,13 +351,16 @@ def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
 # -- the field -------------------------------------------------------------------------------------------------------
 
 
-def _held(run: Interpreter, layers: Layers) -> Refused | None:
+def _held(run: Interpreter, layers: Layers, choice: StackChoice) -> Refused | CallStack | None:
     """A field that does not keep what is assigned to it, or hides it from gradients."""
     for owner, attribute in fields_of(run, layers):
         field = run.classes.fields(owner).get(attribute)
         found = changes_what_is_assigned(run, attribute, field) if field is not None else None
-        if found is not None:
-            return Refused("SCN214", *found)
+        if found is None or field is None:
+            continue
+        if choice != "init" and copies_what_is_assigned(run, field) and "converter=" in found[0]:
+            return CallStack(*found)
+        return Refused("SCN214", *found)
     return None
 
 

@@ -18,13 +18,23 @@ def changes_what_is_assigned(run: Interpreter, name: str, field: Field) -> tuple
     if not _is_of_library(run, module, made.func):
         reason = f"the field `{name}` is made by `{ast.unparse(made.func)}`, which may convert what is assigned"
         return reason, module.place(made)
-    for keyword in made.keywords:
+    for keyword in sorted(made.keywords, key=lambda each: each.arg != "static"):
         static = keyword.arg == "static" and not (
             isinstance(keyword.value, ast.Constant) and keyword.value.value is False
         )
         if keyword.arg == "converter" or static:
             return f"the field `{name}` has `{keyword.arg}={ast.unparse(keyword.value)}`", module.place(made)
     return None
+
+
+def copies_what_is_assigned(run: Interpreter, field: Field) -> bool:
+    """Whether a field makes a list or a tuple of what is assigned, and is one of a library in all else."""
+    made, module = field.default, field.owner.module
+    found = [each.value for each in made.keywords if each.arg == "converter"] if isinstance(made, ast.Call) else []
+    meanings = [run.index.resolve(module, dotted(each) or "?") for each in found]
+    return bool(meanings) and all(
+        isinstance(each, External) and each.qualname in ("builtins.list", "builtins.tuple") for each in meanings
+    )
 
 
 def _is_of_library(run: Interpreter, module: Module, function: ast.expr) -> bool:
