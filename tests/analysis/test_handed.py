@@ -243,11 +243,11 @@ def test_what_a_subclass_gives_to_super_counts():
 @pytest.mark.parametrize(
     ("calls", "safe"),
     [
-        ((f"run({MANY}, 1)",), True),
-        ((f"run({MANY}, 1)", f"run([Block(3, key=key), *{MANY}], 2)"), True),
-        ((f"run({MANY}, 1)", "run(load(), 1)"), False),
-        ((f"run({MANY}, 1)", "register(run)"), False),
-        ((f"run({MANY}, 1)", "functools.partial(run, x=1)"), False),
+        ((f"run({MANY}, jnp.ones(8))",), True),
+        ((f"run({MANY}, jnp.ones(8))", f"run([Block(3, key=key), *{MANY}], jnp.ones(8))"), True),
+        ((f"run({MANY}, jnp.ones(8))", "run(load(), jnp.ones(8))"), False),
+        ((f"run({MANY}, jnp.ones(8))", "register(run)"), False),
+        ((f"run({MANY}, jnp.ones(8))", "functools.partial(run, x=jnp.ones(8))"), False),
     ],
 )
 def test_a_function_is_safe_where_every_call_of_it_is_seen(calls, safe):

@@ -15,6 +15,8 @@ EVER = 1  # the first moment of a run
 
 def from_before(value: Value) -> Value:
     """A value as it is everywhere: an array is one and the same object whenever its name is asked for."""
+    if isinstance(value, Listed | Mapped):
+        value.cell.lasts = True
     return replace(value, born=EVER) if isinstance(value, Array) else value
 
 

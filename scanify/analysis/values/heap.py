@@ -109,12 +109,16 @@ class Site:
 
 @dataclass(eq=False)
 class Cell:
-    """An object of the heap: the place that allocates it, and when (`born` counts allocations and calls)."""
+    """An object of the heap: the place that allocates it, and when (`born` counts allocations and calls).
+
+    `lasts` says that there is one for as long as its file: the value of a name of it, of a default, a class's constant.
+    """
 
     node: ast.AST
     module: "Module"
     born: int
     function: ast.AST | None = None
+    lasts: bool = field(default=False, init=False)
 
     @property
     def site(self) -> Site:

@@ -217,10 +217,6 @@ class Interpreter:
         at = bisect.bisect_left(self._windows, born, key=lambda window: window[1])
         return at == len(self._windows) or self._windows[at][0] > born
 
-    def lasts(self, born: int) -> bool:
-        """Whether an object lasts as long as its file: the value of a name of it, of a default, a class's constant."""
-        return not self.is_fresh(born, 0)
-
     @contextmanager
     def recording(self) -> Iterator[list[Effect]]:
         """Collect the effects of what runs inside, apart from those of what runs around."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from scanify.analysis.facts import Place
 from scanify.analysis.values.replace import replace
 
-Change = int | None  # 0: none, 1: longer, -1: shorter, None: not known
+Change = int | None  # one of those below; None: not known
+SHORTER, NOT_LONGER, SAME, NOT_SHORTER, LONGER = -2, -1, 0, 1, 2
 
 
 @dataclass(frozen=True)
@@ -26,21 +27,21 @@ class Size:
     @property
     def changed(self) -> bool:
         """Whether it is shown to be another shape than that of the carry."""
-        return bool(self.space) or bool(self.total)
+        return any(each in (SHORTER, LONGER) for each in (self.space, self.total))
 
     def moved(self, space: Change, total: Change, what: str, at: Place | None) -> "Size | None":
         """The size after an operation that changes it so; None where nothing is known any more."""
-        made = replace(self, space=_sum(self.space, space), total=_sum(self.total, total))
+        made = replace(self, space=after(self.space, space), total=after(self.total, total))
         if made.space is None and made.total is None:
             return None
         return replace(made, what=what, at=at) if made.changed and not self.what else made
 
 
-def _sum(mine: Change, other: Change) -> Change:
+def after(mine: Change, other: Change) -> Change:
     """Two changes one after the other: what grows and shrinks may be as long as before."""
     if mine is None or other is None or mine * other < 0:
         return None
-    return mine or other
+    return max(mine, other, key=abs)
 
 
 def common(sizes: Iterable[Size | None]) -> Size | None:

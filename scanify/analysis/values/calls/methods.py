@@ -82,7 +82,7 @@ def grow(
         part=part_of(value),
     )
     run.churned.write(cell, cell.born, env.code(at), env.call)
-    lasts = env.function is not None and run.lasts(cell.born)
+    lasts = env.function is not None and cell.lasts
     of_it = [each for each in cell.groups if (loops or lasts) and each.node is node]
     if lasts and of_it:  # what other calls put in is still there
         group = replace(group, element=join([*(each.element for each in of_it), value]), count=None, own=False)
@@ -95,7 +95,7 @@ def _note_growth(run: Interpreter, env: Env, cell: ListCell, at: ast.AST) -> Non
     """Note what adds to a list. One that every call finds as the last one left it holds more than one call puts in."""
     if not any(each is at for each in cell.grown):
         cell.grown.append(at)
-    if env.function is not None and run.lasts(cell.born):
+    if env.function is not None and cell.lasts:
         cell.whole, cell.why = False, f"each call of `{env.code(at)}` adds to it"
         run.use(cell, Does.CHANGE, at, env, env.code(at))
     run.use(cell, Does.GROW, at, env)

@@ -4,6 +4,7 @@ What they do is told by numbers that stand in the source. An operation of which 
 """
 
 import ast
+import functools
 from collections.abc import Callable, Sequence
 
 from scanify.analysis.values.domain import Array, Const, Instance, Listed, Value
@@ -11,11 +12,11 @@ from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Marks, Vary
-from scanify.analysis.values.size import Change, Size, common
+from scanify.analysis.values.size import LONGER, NOT_LONGER, SAME, SHORTER, Change, Size, after, common
 
 Moves = tuple[Change, Change]  # of the axes that convolutions walk, and of the whole shape
 
-_KEPT: Moves = (0, 0)
+_KEPT: Moves = (SAME, SAME)
 _LOST: Moves = (None, None)
 
 # Functions of one array, and methods of it, whose value has its shape.
@@ -76,7 +77,7 @@ def _moves_of(layer: Instance) -> Moves:
     walked = last in ("Conv", "ConvTranspose", "Pool")
     if last.startswith("ConvTranspose"):
         stride = _numbers(_field(layer, 3 + walked, "stride"), 1)
-        return (1, None) if stride and max(stride) > 1 else _LOST
+        return (LONGER, None) if stride and max(stride) > 1 else _LOST
     if last.startswith("Conv"):
         return _of_convolution(layer, int(walked))
     if last in ("AvgPool1d", "AvgPool2d", "AvgPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d"):
@@ -94,7 +95,7 @@ def _of_convolution(layer: Instance, first: int) -> Moves:
         _numbers(each, default) for each, default in zip(given, (None, 1, 0, 1), strict=True)
     )
     same = given[2] is not None and _is_same(given[2]) and stride is not None and max(stride) == 1
-    space = 0 if same else _windows(kernel, stride, padding, dilation)
+    space = SAME if same else _windows(kernel, stride, padding, dilation)
     alike = _same_size(_field(layer, first, "in_channels"), _field(layer, first + 1, "out_channels"))
     return (space, space if alike else None) if space is not None else _LOST
 
@@ -107,11 +108,13 @@ def _windows(
 ) -> Change:
     """How windows that are moved along an axis change its length."""
     if stride is not None and max(stride) > 1:
-        return -1
+        return SHORTER
     if kernel is None or stride is None or padding is None or dilation is None:
         return None
     wide = {2 * pad - step * (width - 1) for width in kernel for pad in padding for step in dilation}
-    return (min(wide) > 0) - (min(wide) < 0) if len(wide) == 1 else None
+    if len(wide) != 1:
+        return None
+    return LONGER if min(wide) > 0 else SHORTER if min(wide) < 0 else SAME
 
 
 def _field(layer: Instance, position: int, name: str) -> Value | None:
@@ -171,15 +174,15 @@ def _joined(
         return None
     note(run, env, node)
     sizes = [part.size for part in parts if isinstance(part, Array) and part.size is not None]
-    longest = next((size for size in sizes if size.total in (0, 1)), None)
-    return longest.moved(None, 1, env.code(node), env.place(node)) if longest is not None else None
+    longest = next((size for size in sizes if size.total is not None and size.total >= SAME), None)
+    return longest.moved(None, LONGER, env.code(node), env.place(node)) if longest is not None else None
 
 
 def _reduced(
     run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
 ) -> Size | None:
     """An array with one axis less."""
-    return _resized(run, env, node, positional[:1], (None, -1) if "keepdims" not in named else _LOST)
+    return _resized(run, env, node, positional[:1], (None, SHORTER) if "keepdims" not in named else _LOST)
 
 
 def _windowed(
@@ -188,7 +191,7 @@ def _windowed(
     """`jax.lax.reduce_window(x, start, function, windows, strides, padding)`."""
     strides = _numbers(positional[4] if len(positional) > 4 else named.get("window_strides"), None)
     shorter = strides is not None and max(strides) > 1
-    return _resized(run, env, node, positional[:1], (-1, -1) if shorter else _LOST)
+    return _resized(run, env, node, positional[:1], (SHORTER, SHORTER) if shorter else _LOST)
 
 
 def _reshaped(
@@ -196,19 +199,19 @@ def _reshaped(
 ) -> Size | None:
     """The same numbers along other axes."""
     size = combined(positional[:1])
-    return size.moved(None, 0, "", None) if size is not None else None
+    return size.moved(None, SAME, "", None) if size is not None else None
 
 
 def _expanded(
     run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
 ) -> Size | None:
-    return _resized(run, env, node, positional[:1], (None, 1))
+    return _resized(run, env, node, positional[:1], (None, LONGER))
 
 
 def _padded(
     run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
 ) -> Size | None:
-    return _resized(run, env, node, positional[:1], (1, 1))
+    return _resized(run, env, node, positional[:1], (LONGER, LONGER))
 
 
 def _repeated(
@@ -216,7 +219,7 @@ def _repeated(
 ) -> Size | None:
     times = _numbers(positional[1] if len(positional) > 1 else named.get("repeats", named.get("reps")), None)
     longer = times is not None and max(times) > 1
-    return _resized(run, env, node, positional[:1], (None, 1) if longer else _LOST)
+    return _resized(run, env, node, positional[:1], (None, LONGER) if longer else _LOST)
 
 
 Rule = Callable[[Interpreter, Env, ast.AST, Sequence[Value], dict[str, Value]], Size | None]
@@ -240,26 +243,23 @@ def of_subscript(run: Interpreter, env: Env, node: ast.Subscript, owner: Array) 
     moves = [_of_part(part) for part in parts]
     if None in moves:
         return None
-    whole = {move for move in moves if move}
-    if not whole:
+    if not any(moves):
         return owner.size
-    return _resized(run, env, node, [owner], (None, whole.pop() if len(whole) == 1 else None))
+    return _resized(run, env, node, [owner], (None, functools.reduce(after, moves)))
 
 
 def _of_part(part: ast.expr) -> Change:
     match part:
         case ast.Constant(value=value) if value is ...:
-            return 0
-        case ast.Constant(value=None):
-            return 1
-        case ast.Attribute(attr="newaxis"):
-            return 1
+            return SAME
+        case ast.Constant(value=None) | ast.Attribute(attr="newaxis"):
+            return LONGER
         case ast.Constant(value=int()) | ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int())):
-            return -1
+            return SHORTER
         case ast.Slice(lower=None, upper=None, step=None):
-            return 0
+            return SAME
         case ast.Slice(lower=lower, upper=upper, step=step):
-            return -1 if _cuts(lower, upper, step) else None
+            return SHORTER if _cuts(lower, upper, step) else NOT_LONGER
         case _:
             return None
 
