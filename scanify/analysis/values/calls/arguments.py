@@ -21,6 +21,15 @@ def arguments_of(run: Interpreter, function: Value) -> list[Value]:
     return [Array()]
 
 
+def may_be_called(run: Interpreter, value: Value) -> bool:
+    """Whether a value is a function, as far as it is shown: a `NamedTuple` of the project is none."""
+    if not isinstance(value, Instance) or not isinstance(value.cls, Definition) or not value.exact:
+        return True
+    classes = run.classes
+    known = classes.known_bases(value.cls) and classes.library_base(value.cls, "__call__") is None
+    return not known or classes.method(value.cls, "__call__") is not None
+
+
 def _taken(run: Interpreter, env: Env, arguments: ast.arguments, bound: int) -> list[Value]:
     plain = [*arguments.posonlyargs, *arguments.args]
     needed = plain[bound : len(plain) - len(arguments.defaults)]

@@ -71,6 +71,8 @@ def attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str
             return super_attribute(run, owner, name)
         case Method() if name in tables.GROWERS:
             return Method(owner, name)
+        case Method() if name == "at":  # an attribute of what is not known then, as methods have none
+            return Array(marks=owner.marks)
         case Function() | Partial() | Method():
             return Unknown(f"`.{name}` of a function", marks=owner.marks)
         case Unknown():

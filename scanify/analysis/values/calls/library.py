@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 
 from scanify.analysis.values import tables
-from scanify.analysis.values.calls.arguments import arguments_of
+from scanify.analysis.values.calls.arguments import arguments_of, may_be_called
 from scanify.analysis.values.calls.arrays import asked_of_shape, dtype_asked, dtype_marks
 from scanify.analysis.values.calls.builtin_calls import BUILTINS, unknown_taker
 from scanify.analysis.values.calls.copies import Copying
@@ -236,7 +236,7 @@ def _other(
             calls = not isinstance(option, Instance) or not (
                 "tree" in name or name.startswith(("jax.numpy.", "numpy."))
             )
-            if isinstance(option, _CALLABLE) and calls:
+            if isinstance(option, _CALLABLE) and calls and may_be_called(run, option):
                 call(run, env, node, option, arguments_of(run, option), {})
             elif isinstance(option, Listed | Mapped):
                 run.use(option.cell, Does.READ, node, env, code)
