@@ -10,7 +10,7 @@ from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import applied_by_name, calls_itself
 from scanify.analysis.loops.bodies import bodies_of, walks_layers
 from scanify.analysis.loops.body import Body, body_of
-from scanify.analysis.loops.gain import no_gain
+from scanify.analysis.loops.gain import listed_by_caller, no_gain
 from scanify.analysis.loops.lists.layer_list import Layers, Reason, groups_of
 from scanify.analysis.loops.lists.layers import all_values, layers_of, walked_values
 from scanify.analysis.loops.lists.lengths import other_lengths
@@ -101,6 +101,8 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop, layers: Layers | N
         (each.rule, _said_of(loop, layers, each), _place(loop, each.node), each.remedy) for each in own
     ]
     problems += [*_walked_beside(run, loop, layers, shape, envs), *body.problems]
+    if loop.element is None and layers.refusal is None and (shape.only_sums or not shape.carry):
+        problems += _listed(run, layers)
     grouped = _grouped(run, loop, layers, shape, body, starts)
     return LoopFact(
         loop,
@@ -187,6 +189,15 @@ def _walked_beside(
             yield "SCN213", f"`{base.id}` may be an iterator, which has no length", place
         elif shape.beside and _read_again(loop, base):
             yield "SCN213", f"`{base.id}` may be an iterator, of which nothing may be left", place
+
+
+def _listed(run: Interpreter, layers: Layers) -> Iterator[Reason]:
+    """Why layers that are independent of one another share no body: the caller lists a size for each."""
+    for cell in layers.cells:
+        differences = [(group, each) for group in groups_of(cell) if (each := difference(run, group)) is not None]
+        reason = listed_by_caller(differences)
+        if reason is not None:
+            yield reason
 
 
 def _unequal(run: Interpreter, value: Value) -> Iterator[Reason]:

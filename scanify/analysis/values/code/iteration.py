@@ -281,17 +281,33 @@ def _step(run: Interpreter, env: Env, walked: Walked, loop: int, node: ast.AST, 
         return steps[0]
     if walked.kind == "values":
         inner = walked.parts[0]
-        return (inner.cell.value(), entries(inner.cell)) if isinstance(inner, Mapped) else steps[0]
+        if not isinstance(inner, Mapped):
+            return steps[0]
+        return _value_in(run, env, inner.cell, loop, node, via), entries(inner.cell)
     if walked.kind == "items":
         inner = walked.parts[0]
         name = Text((Mark(loop, Vary.NUMBER, via),))
-        value = inner.cell.value() if isinstance(inner, Mapped) else Unknown("a value of a dict")
-        return tuple_of(run, env, node, [name, value]), steps[0][1]
+        value = Unknown("a value of a dict", marks=(Mark(loop, Vary.OTHER, via),))
+        held = _value_in(run, env, inner.cell, loop, node, via) if isinstance(inner, Mapped) else value
+        return tuple_of(run, env, node, [name, held]), steps[0][1]
     if walked.kind == "enumerate":
         return tuple_of(run, env, node, [number, steps[0][0]]), steps[0][1]
     if walked.kind == "product":
         return tuple_of(run, env, node, [element for element, _ in steps]), None
     return tuple_of(run, env, node, [element for element, _ in steps]), count
+
+
+_PLAIN = (Number, Text, Const, Array, Key, Unknown)
+
+
+def _value_in(run: Interpreter, env: Env, cell: DictCell, loop: int, node: ast.AST, via: str) -> Value:
+    """A value of a dict: plain ones are told apart like the elements of a list."""
+    value = cell.value()
+    if not all(isinstance(option, _PLAIN) for option in options(value)):
+        return value
+    values = ListCell(node, env.module, cell.born, whole=cell.whole, why=cell.why, why_at=cell.why_at, given=cell.given)
+    values.groups = [*(Group(one, node, env.module) for one in cell.entries.values()), *cell.groups]
+    return _element(run, env, values, loop, node, via)
 
 
 def tuple_of(run: Interpreter, env: Env, node: ast.AST, values: list[Value]) -> Listed:
