@@ -139,8 +139,8 @@ def _only_counted(group: Group) -> bool:
 def _of_any_class(run: Interpreter, cell: ListCell | DictCell, groups: Sequence[Group]) -> Reason | None:
     """Why a list shows no three layers of one class, where it is only known which class is above theirs."""
     repeated = [group for group in groups if group.repeated]
-    declared = next((group for group in repeated if of_any_heir(run, group)), None)
-    if declared is None or cell.given or not all(is_unshown(each) or of_any_heir(run, each) for each in repeated):
+    declared = next((group for group in groups if of_any_heir(run, group)), None)
+    if declared is None or not repeated or cell.given or not all(is_unshown(each) or of_any_heir(run, each) for each in repeated):
         return None
     if not _no_three([group for group in groups if not group.repeated]):
         return None
