@@ -90,6 +90,27 @@ def test_a_class_with_one_heir_is_as_good_as_that() -> None:
     assert all(isinstance(each, Plan) for each in found) and found
 
 
+THEN = """\
+        raise NotImplementedError
+
+    def then(self, *others):
+        return Callbacks([self, *others])
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "gains"),
+    [
+        ("Counts(key).then(Stops(), Counts(key), Stops())", False),
+        ("Callbacks([Counts(k) for k in jr.split(key, 6)])", True),
+    ],
+)
+def test_what_a_method_puts_behind_its_object_may_be_of_any_class(call: str, gains: bool) -> None:
+    text = CLASSES.replace("        raise NotImplementedError\n", THEN) + RUN.replace("CALL", call)
+    found = [each for each in decide(text) if each.container == "self.callbacks"]
+    assert found and all(isinstance(each, Plan) is gains for each in found)
+
+
 PARTS = """\
 class Held(eqx.Module):
     part: KIND

@@ -108,6 +108,23 @@ class Funnel(eqx.Module):
         return h + jax.vmap(self.mlp)(h)
 
 
+class Halved(eqx.Module):
+    linear: eqx.nn.Linear
+
+    def __init__(self, c, key):
+        self.linear = eqx.nn.Linear(c, c, key=key)
+
+    def pool(self, x):
+        n = x.shape[0] - x.shape[0] % 2
+        return x[:n].reshape(n // 2, 2, -1).mean(1)
+
+    def __call__(self, x):
+        return jax.vmap(self.linear)(self.pool(x))
+
+    def first(self, x, n):
+        return jnp.concatenate([x[:n], x[n:]])
+
+
 def smaller(x):
     return 0.5 * (x[:, ::2] + x[:, 1::2])
 
@@ -130,6 +147,11 @@ def found_in(layer: str, body: str, *, start: str = "") -> Plan | Refusal:
 
 
 CHANGED = {
+    "pairs of what is left when the last is cut": (
+        "Halved(c, k)",
+        "x = layer(x)",
+        "x[:n].reshape(n // 2, 2, -1).mean(1)",
+    ),
     "strides in a layer's layer": ("Down(c, k)", "x = layer(x)", "self.conv(x)"),
     "strides the other way": ("Up(c, k)", "x = layer(x)", "self.conv(x)"),
     "strides on both ways through": ("Residual(c, 2, k)", "x = layer(x)", "self.first(x)"),
@@ -172,6 +194,11 @@ def test_a_shape_that_changes_in_every_layer_is_refused_with_what_changes_it(nam
 
 
 KEPT = {
+    "cut by a number that may be all": (
+        "Block(c, key=k)",
+        "n = x.shape[0] - total.shape[0] % 2\n            x = layer(x[:n])",
+    ),
+    "two parts that are joined again": ("Halved(c, k)", "x = layer.first(x, 2)"),
     "down and up": ("DownUp(c, k)", "x = layer(x)"),
     "padded, then windows without padding": ("Causal(c, k)", "x = layer(x)"),
     "other axes and back": ("Block(c, key=k)", "x = layer(x.reshape(-1, 2).T).reshape(-1)"),

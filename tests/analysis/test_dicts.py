@@ -348,3 +348,52 @@ def test_what_is_read_and_stored_by_name(names, distinct):
     loop = f"for n in ({names}):\n    x, outs[n] = self.blocks[n](x, outs[n]), x"
     found = only(text_of(loop))
     assert isinstance(found, Plan if distinct else Refusal)
+
+
+SIZES = """\
+class Table(eqx.Module):
+    rows: jax.Array
+
+    def __init__(self, n, key):
+        self.rows = jr.normal(key, (n, 4))
+
+    def __call__(self, i):
+        return self.rows[i]
+
+
+class Model(eqx.Module):
+    tables: list
+
+    def __init__(self, sizes: SIZES, *, key):
+        self.tables = [Table(n, jr.fold_in(key, i)) for i, n in enumerate(WALKED)]
+
+    def __call__(self, row):
+        total = jnp.zeros(4)
+        outs = []
+        for i, table in enumerate(self.tables):
+            out = table(row[i])
+            total = total + out
+            outs.append(out)
+        return total, outs
+"""
+
+
+@pytest.mark.parametrize(
+    "walked",
+    [
+        "sizes.values()",
+        "[n for _, n in sizes.items()]",
+        "{'a': 3, 'b': 4, 'c': 5, 'd': 6}.values()",
+        "(n for name, n in {'a': 3, 'b': 4, 'c': 5}.items())",
+    ],
+)
+def test_tables_of_the_sizes_in_a_dict_are_not_alike(walked: str) -> None:
+    text = PRELUDE[: PRELUDE.index("class Model(")] + SIZES.replace("SIZES", "dict[str, int]").replace("WALKED", walked)
+    (found,) = decide(text)
+    assert isinstance(found, Refusal) and found.rule == "SCN203", found
+
+
+def test_tables_of_one_size_are() -> None:
+    head = PRELUDE[: PRELUDE.index("class Model(")]
+    (found,) = decide(head + SIZES.replace("SIZES", "int").replace("WALKED", "{'a': 3, 'b': 3, 'c': 3}.values()"))
+    assert isinstance(found, Plan)

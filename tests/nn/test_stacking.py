@@ -76,6 +76,17 @@ class TestWhatIsStacked:
         assert type(stack[1].attn.weight) is np.ndarray
         np.testing.assert_array_equal(stack.fold(jnp.ones(2)), [0, 2])
 
+    @pytest.mark.parametrize("numpy", [(0,), (1, 2)])
+    def test_arrays_of_numpy_in_some_layers_are_no_stack(self, numpy: tuple[int, ...]) -> None:
+        # A stack has one array for all, so that what filters for `jax.Array` would train all layers, or none.
+        made = [block(weight=(np if at in numpy else jnp).full(2, at, "float32")) for at in range(3)]
+        with pytest.raises(
+            ValueError, match=r"\.attn\.weight is an array of numpy in layer \d and one of jax in layer"
+        ):
+            ArrayStacked.of(made)
+        kinds = [isinstance(each.attn.weight, np.ndarray) for each in BlockSeq.of(made)]
+        assert kinds == [at in numpy for at in range(3)]
+
     def test_numpy_numbers_are_arrays(self) -> None:
         stack = ArrayStacked.of([block(weight=np.float32(index + 2)) for index in range(2)])
         assert stack.stacked.attn.weight.shape == (2,)

@@ -61,5 +61,45 @@ def test_a_projects_own_optax_is_looked_into_and_not_known_by_name() -> None:
     assert watchers(index) == ()
 
 
+CHOSEN = "an optimizer of `optax` that is chosen as the program runs"
+
+
+@pytest.mark.parametrize(
+    ("code", "reads"),
+    [
+        ("opt = getattr(optax, name)(1e-3)", CHOSEN),
+        ("opt = getattr(optax, 'sm' + str(3))(1e-3)", CHOSEN),
+        ("opt = vars(optax)[name](1e-3)", CHOSEN),
+        ("opt = optax.__dict__[name](1e-3)", CHOSEN),
+        ("opt = make(optax, name)", CHOSEN),
+        ("opt = importlib.import_module('optax').__dict__[name](1e-3)", CHOSEN),
+        ("opt = operator.attrgetter(name)(importlib.import_module('optax'))(1e-3)", CHOSEN),
+        ("opt = getattr(optax.contrib, name)(1e-3)", CHOSEN.replace("`optax`", "`optax.contrib`")),
+        ("TABLE = {'adam': optax.adam, 'lamb': optax.lamb}", "a norm of each leaf"),
+        ("opt = make(optax.lamb)", "a norm of each leaf"),
+        ("opt = getattr(optax, 'lamb')(1e-3)", "a norm of each leaf"),
+        ("opt = importlib.import_module('optax').lamb(1e-3)", "a norm of each leaf"),
+    ],
+)
+def test_an_optimizer_that_is_chosen_or_handed_on_may_be_one_of_them(code: str, reads: str) -> None:
+    text = f"import importlib\nimport operator\nimport optax\n\n{code}\n"
+    assert any(each == (5, reads) for each in found(text)), found(text)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "TABLE = {'adam': optax.adam, 'sgd': optax.sgd}",
+        "opt = getattr(optax, 'adam')(1e-3)",
+        "new = hasattr(optax, 'adopt')",
+        "def step(opt: optax.GradientTransformation) -> optax.OptState: ...",
+        "opt = make(optax.adamw, optax.cosine_decay_schedule)",
+        "print(optax.__version__)",
+    ],
+)
+def test_harmless_ones_may_be_handed_on(code: str) -> None:
+    assert found(f"import optax\n\n{code}\n") == []
+
+
 def test_what_is_not_optax_is_not_asked_about() -> None:
     assert optimizer_reads("jax.numpy.lamb") is None

@@ -8,7 +8,7 @@ from scanify.analysis.flow.names import target_names
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import walks_elements
 from scanify.analysis.loops.gain import listed_by_caller, no_gain, staged
-from scanify.analysis.loops.lists.given import of_any_heir, of_any_part
+from scanify.analysis.loops.lists.given import of_any_heir, of_any_part, some_alike
 from scanify.analysis.loops.lists.layer_list import FEW, Layers, Reason, groups_of, is_unshown
 from scanify.analysis.loops.lists.usual import usual_length
 from scanify.analysis.lower.loop import Loop
@@ -63,7 +63,7 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
     worst = max(differences, key=lambda pair: pair[1].badness, default=None)
     classes = layers.classes
     repeated = [group for group in groups if group.repeated]
-    useless = _of_any_class(run, cell, groups) or of_any_part(run, loop, layers.walk, groups)
+    useless = _of_any_class(run, layers, cell, groups) or of_any_part(run, loop, layers.walk, groups)
     useless = useless or no_gain(groups, differences) or staged(run, groups)
     useless = useless or (listed_by_caller(differences) if loop.element is not None else None)
     if useless is not None and not layers.several:
@@ -136,11 +136,18 @@ def _only_counted(group: Group) -> bool:
     return loop is not None and not any(isinstance(each.ctx, ast.Load) for each in reads)
 
 
-def _of_any_class(run: Interpreter, cell: ListCell | DictCell, groups: Sequence[Group]) -> Reason | None:
+def _of_any_class(
+    run: Interpreter, layers: Layers, cell: ListCell | DictCell, groups: Sequence[Group]
+) -> Reason | None:
     """Why a list shows no three layers of one class, where it is only known which class is above theirs."""
     repeated = [group for group in groups if group.repeated]
-    declared = next((group for group in groups if of_any_heir(run, group)), None)
-    if declared is None or not repeated or cell.given or not all(is_unshown(each) or of_any_heir(run, each) for each in repeated):
+    heirs = [group for group in groups if of_any_heir(run, group)]
+    declared = next((group for group in heirs if group.repeated or len(heirs) + len(repeated) == len(groups)), None)
+    if declared is None or not repeated or cell.given:
+        return None
+    if not all(is_unshown(each) or of_any_heir(run, each) for each in repeated):
+        return None
+    if any(each is not cell and some_alike(run, groups_of(each), open_to_all=True) for each in layers.cells):
         return None
     if not _no_three([group for group in groups if not group.repeated]):
         return None

@@ -17,6 +17,8 @@ from scanify.analysis.watchers.tables import (
 )
 from scanify.analysis.watchers.watcher import Watcher
 
+_OF_MODULES = frozenset({"__dict__", "__getattribute__", "__version__", "__name__", "__file__"})
+
 
 def optimizer_reads(qualname: str) -> str | None:
     """What a function of an optimizer library reads of each leaf, by its qualified name; None where nothing."""
@@ -45,12 +47,12 @@ def optimizers_named(index: Index, module: Module, root: ast.Name | ast.Call, al
     elif root.id not in aliases or not isinstance(root.ctx, ast.Load):
         return
     above = parent_of(module, node)
-    while isinstance(above, ast.Attribute):
+    while isinstance(above, ast.Attribute) and above.attr not in _OF_MODULES:
         node, above = above, parent_of(module, above)
-    if isinstance(above, ast.Call) and above.func is node:
+    if isinstance(above, ast.Call) and above.func is node and isinstance(root, ast.Name):
         return  # as calls are
     known = callee(index, module, node)
-    if not isinstance(known, str):
+    if not isinstance(known, str) or (isinstance(above, ast.Attribute) and above.attr == "__version__"):
         return
     reads = _any_of(known, above) if known in OPTAX_PACKAGES or known in PER_LEAF_PACKAGES else optimizer_reads(known)
     if reads is not None:

@@ -252,7 +252,7 @@ def composed(run: Interpreter, layers: Layers, cell: ListCell | DictCell) -> Lay
     ]
     open_to_all = layers.known and _may_mix(run, layers)
     shown = [each for each in lists if not each.given and not is_copy_of_given(each)]
-    alike = any(_some_alike(run, each.made, open_to_all) for each in shown)
+    alike = any(some_alike(run, each.made, open_to_all) for each in shown)
     if alike or (layers.known and not open_to_all):
         return layers
     what = f"`{layers.owner.name}` gets its layers from its caller, who may mix classes"
@@ -260,7 +260,7 @@ def composed(run: Interpreter, layers: Layers, cell: ListCell | DictCell) -> Lay
     return replace(layers, refusal=("SCN215", text, cell.why_at))
 
 
-def _some_alike(run: Interpreter, groups: Sequence[Group], open_to_all: bool) -> bool:
+def some_alike(run: Interpreter, groups: Sequence[Group], open_to_all: bool) -> bool:
     """Whether a list that is written out or made in a loop shows layers of which three may be alike.
 
     Where any of several classes may be given, what an unknown call makes may be of another class each time.
