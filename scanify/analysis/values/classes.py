@@ -51,6 +51,7 @@ class Classes:
         self._bases: dict[ast.stmt, tuple[Definition | External | None, ...]] = {}
         self._lineage: dict[ast.stmt, tuple[Definition, ...]] = {}
         self._methods: dict[ast.stmt, dict[str, FunctionNode]] = {}
+        self._special: dict[ast.stmt, frozenset[str]] = {}
         self._fields: dict[ast.stmt, dict[str, Field]] = {}
         self._module: dict[ast.stmt, bool] = {}
         self._assigned: dict[tuple[Path, str], bool] = {}
@@ -170,6 +171,13 @@ class Classes:
             body = node.body if isinstance(node, ast.ClassDef) else []
             self._methods[node] = {each.name: each for each in functions_in(body)}
         return self._methods[node]
+
+    def special_methods(self, definition: Definition) -> frozenset[str]:
+        """The names of the form `__name__` that a class and those above it in the project have as methods."""
+        if definition.node not in self._special:
+            names = (name for owner in self.lineage(definition) for name in self.methods(owner))
+            self._special[definition.node] = frozenset(each for each in names if each[:2] == each[-2:] == "__")
+        return self._special[definition.node]
 
     def method(self, definition: Definition, name: str) -> tuple[Definition, FunctionNode] | None:
         """The method of that name that an instance of exactly this class has."""

@@ -134,8 +134,7 @@ class Interpreter:
         self.unpacking: ast.AST | None = None
         self.stores: dict[ast.AST, dict[ast.expr, Stored]] = {}
         self.closures: list[Function] = []
-        # Classes that functions define, with the names around them.
-        self.inner_classes: dict[ast.AST, tuple[Definition, Env]] = {}
+        self.inner_classes: dict[ast.AST, tuple[Definition, Env]] = {}  # that functions define, with the names around
         self.models: dict[ast.AST, Value] = {}
         self.memo: dict[object, Done] = {}
         self.cut = sys.maxsize  # where in `calling` the outermost function stands that a call inside of it called again

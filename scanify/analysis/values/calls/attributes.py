@@ -5,7 +5,14 @@ import ast
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values import tables
 from scanify.analysis.values.before import made_once
-from scanify.analysis.values.calls.descriptors import of_metaclass, read_of_class
+from scanify.analysis.values.calls.descriptors import (
+    ALL,
+    MISSING,
+    intercepted,
+    intercepting,
+    of_metaclass,
+    read_of_class,
+)
 from scanify.analysis.values.domain import (
     Array,
     Class,
@@ -110,6 +117,8 @@ def _of_array(owner: Value, name: str) -> Value:
 
 
 def _of_instance(run: Interpreter, env: Env, node: ast.AST, owner: Instance, name: str) -> Value:
+    if ALL in (asked := intercepting(run, owner)):
+        intercepted(run, env, node, owner, ALL)
     if name in owner.fields:
         if name == "layers":
             run.use_of(owner, Does.ATTRIBUTE, node, env, name)
@@ -143,6 +152,8 @@ def _of_instance(run: Interpreter, env: Env, node: ast.AST, owner: Instance, nam
         value = value or Unknown(f"{what} is not shown", declared.owner.module.place(declared.statement))
         owner.fields[name] = value
         return value
+    if MISSING in asked and not name.startswith("__"):
+        return intercepted(run, env, node, owner, MISSING)
     place = env.place(node)
     if not run.classes.known_bases(owner.cls):
         return Unknown(f"`.{name}` of a `{owner.name}` may be inherited from another package", place, held_marks(owner))

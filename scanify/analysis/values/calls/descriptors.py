@@ -13,6 +13,7 @@ from scanify.analysis.values.domain import (
     Instance,
     Library,
     Partial,
+    Text,
     Unknown,
     Value,
     join,
@@ -22,8 +23,28 @@ from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.interpreter import Interpreter
 
+ALL, MISSING = (
+    "__getattribute__",
+    "__getattr__",
+)  # the methods that are asked for any attribute, and for one that is missing
 _PROPERTIES = ("property", "cached_property")
 PROPERTIES = ("builtins.property", "functools.cached_property")
+
+
+def intercepting(run: Interpreter, owner: Instance) -> frozenset[str]:
+    """The special methods of an object's class, of which those below are asked for its attributes."""
+    return run.classes.special_methods(owner.cls) if isinstance(owner.cls, Definition) else frozenset()
+
+
+def intercepted(run: Interpreter, env: Env, node: ast.AST, owner: Instance, how: str) -> Value:
+    """What such a method gives."""
+    from scanify.analysis.values.calls.attributes import class_env
+    from scanify.analysis.values.calls.calls import call
+
+    found = run.classes.method(owner.cls, how) if isinstance(owner.cls, Definition) else None
+    if found is None or found[1] in run.calling:
+        return Unknown(f"`{owner.name}.{how}` reads an attribute of its own object", env.place(node))
+    return call(run, env, node, Function(found[1], class_env(run, found[0]), owner), [Text()], {})
 
 
 def read_of_class(run: Interpreter, env: Env, node: ast.AST, value: Value, owner: Instance | Class) -> Value:

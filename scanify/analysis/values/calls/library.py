@@ -43,6 +43,7 @@ from scanify.analysis.values.heap import Does
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import AN_ELEMENT, Marks, Vary, as_keys, merged, raised
 from scanify.analysis.values.nnx import as_jax
+from scanify.analysis.values.objects import protocols
 from scanify.analysis.values.objects.held import held_marks
 from scanify.analysis.values.replace import replace
 
@@ -59,6 +60,7 @@ def call_library(
 ) -> Value:
     """The value of a call of a library or a builtin."""
     name = as_jax(function.qualname)
+    protocols.given(run, env, node, [*positional, *named.values()], name)
     handler = BUILTINS.get(name)
     if handler is not None:
         return handler(run, env, node, positional, named)

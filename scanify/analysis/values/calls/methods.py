@@ -30,12 +30,15 @@ from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Vary, merged, raised
+from scanify.analysis.values.objects import protocols
 from scanify.analysis.values.objects.held import held_marks
 from scanify.analysis.values.objects.part import part_of
 from scanify.analysis.values.objects.sharing import made_since
 from scanify.analysis.values.replace import replace
 
 Named = Mapping[str, Value]
+_KEEPS = frozenset("append extend insert appendleft".split())
+"""What a list does with an object without asking it for anything."""
 
 # What changes a list or a dict, and of an array is another thing: numpy's are looked at below.
 _OF_ARRAYS = frozenset("add set mul subtract fill sort put itemset resize setflags reverse".split())
@@ -45,6 +48,8 @@ def call_builtin_method(
     run: Interpreter, env: Env, node: ast.AST, method: Method, positional: Sequence[Value], named: Named
 ) -> Value:
     """The value of `owner.name(...)` for an owner that is no instance of the project's classes."""
+    if method.name not in _KEEPS:
+        protocols.given(run, env, node, [*positional, *named.values()])
     match method.owner:
         case Listed(cell=cell):
             return _of_list(run, env, node, cell, method.name, positional)

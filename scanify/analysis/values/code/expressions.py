@@ -39,6 +39,7 @@ from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Marks, Vary, merged, raised
+from scanify.analysis.values.objects import protocols
 from scanify.analysis.values.objects.held import held_marks
 from scanify.analysis.values.objects.likeness import is_layer
 from scanify.analysis.values.objects.part import part_of
@@ -146,7 +147,7 @@ def _comprehension(run: Interpreter, env: Env, node: Comprehension) -> Value:
         count = count * times if count is not None and times is not None else None
         run.regions.append(_loop_region(run, loop, times))
         for test in level.ifs:
-            evaluate(run, inner, test)
+            protocols.truth(run, inner, test, evaluate(run, inner, test))
             conditional, count = True, None
     churned = run.churned.count
     if isinstance(node, ast.DictComp):
@@ -189,6 +190,8 @@ def _compare(run: Interpreter, env: Env, node: ast.Compare) -> Value:
     values = [evaluate(run, env, side) for side in (node.left, *node.comparators)]
     asks = all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops) and any(is_none(value) for value in values)
     marks = merged(_marks_of_none(value) if asks else value.marks for value in values)
+    if not all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
+        protocols.given(run, env, node, values)
     for left, op, right in zip(values, node.ops, values[1:], strict=False):
         _compared(run, env, node, left, op, right)
     arrays = any(isinstance(value, Array) for value in values)
@@ -243,7 +246,9 @@ def _are_never_one(run: Interpreter, one: Value, other: Value) -> bool:
 
 def _unary(run: Interpreter, env: Env, node: ast.UnaryOp) -> Value:
     value = evaluate(run, env, node.operand)
-    if isinstance(node.op, ast.Not):
+    if not isinstance(node.op, ast.Not):
+        protocols.given(run, env, node, [value])
+    else:
         tested(run, env, node.operand, value)
         return Number(raised(value.marks, Vary.CHOICE))
     if isinstance(value, Const) and isinstance(node.op, ast.USub) and isinstance(value.value, int | float):
@@ -253,6 +258,7 @@ def _unary(run: Interpreter, env: Env, node: ast.UnaryOp) -> Value:
 
 def tested(run: Interpreter, env: Env, node: ast.expr, value: Value) -> None:
     """Note what a condition asks of a value."""
+    protocols.truth(run, env, node, value)
     concrete(run, env, node, value)
     for option in options(value):
         if isinstance(option, Listed | Mapped):
@@ -332,6 +338,7 @@ def _text(run: Interpreter, env: Env, node: ast.JoinedStr) -> Value:
     from scanify.analysis.values.calls.calls import given_away
 
     values = [evaluate(run, env, part.value) for part in node.values if isinstance(part, ast.FormattedValue)]
+    protocols.given(run, env, node, values)
     given_away(run, env, node, values, "an f-string", Does.TEXT)
     written(run, env, node, values)
     return Text(raised(held_marks(*values), Vary.NUMBER))

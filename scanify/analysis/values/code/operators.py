@@ -26,6 +26,7 @@ from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Marks, Vary, merged, raised
+from scanify.analysis.values.objects.protocols import given
 from scanify.analysis.values.replace import replace
 
 
@@ -37,6 +38,7 @@ def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.oper
             run.use_of(option, Does.PASS, node, env, "an operator")
     if (made := _by_methods(run, env, node, left, op, right)) is not None:
         return made
+    given(run, env, node, [left, right])
     lists = [one for side in (left, right) for one in options(side) if isinstance(one, Listed)]
     if isinstance(op, ast.Add) and lists:
         return _joined(run, env, node, left, right)
@@ -75,6 +77,8 @@ _METHODS: dict[type[ast.operator], str] = {
     ast.BitOr: "or",
     ast.BitAnd: "and",
     ast.BitXor: "xor",
+    ast.LShift: "lshift",
+    ast.RShift: "rshift",
 }
 
 
