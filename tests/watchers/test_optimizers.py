@@ -77,6 +77,8 @@ CHOSEN = "an optimizer of `optax` that is chosen as the program runs"
         ("opt = getattr(optax.contrib, name)(1e-3)", CHOSEN.replace("`optax`", "`optax.contrib`")),
         ("TABLE = {'adam': optax.adam, 'lamb': optax.lamb}", "a norm of each leaf"),
         ("opt = make(optax.lamb)", "a norm of each leaf"),
+        ("opt = make('optax.lamb')", "a norm of each leaf"),
+        ("opt = make({'_target_': 'optax.contrib:muon'})", "the rank of each leaf"),
         ("opt = getattr(optax, 'lamb')(1e-3)", "a norm of each leaf"),
         ("opt = importlib.import_module('optax').lamb(1e-3)", "a norm of each leaf"),
     ],
@@ -95,6 +97,7 @@ def test_an_optimizer_that_is_chosen_or_handed_on_may_be_one_of_them(code: str, 
         "def step(opt: optax.GradientTransformation) -> optax.OptState: ...",
         "opt = make(optax.adamw, optax.cosine_decay_schedule)",
         "print(optax.__version__)",
+        "opt = make('optax.adam', 'see optax.lamb')",
     ],
 )
 def test_harmless_ones_may_be_handed_on(code: str) -> None:

@@ -10,7 +10,7 @@ from scanify.analysis.index import Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
 from scanify.analysis.watchers.names import callee
-from scanify.analysis.watchers.optimizers import optimizer_reads, optimizers_named
+from scanify.analysis.watchers.optimizers import optimizer_reads, optimizers_in_text, optimizers_named
 from scanify.analysis.watchers.rules import KEY, LIST, rule_of, rule_of_optimizer
 from scanify.analysis.watchers.tables import (
     BYTES,
@@ -202,6 +202,8 @@ def _watching(index: Index, module: Module, node: ast.AST, aliases: set[str]) ->
         yield from _handed_on(index, module, node)
     if isinstance(node, ast.Name | ast.Call):
         yield from optimizers_named(index, module, node, aliases)
+    if isinstance(node, ast.Constant):
+        yield from optimizers_in_text(module, node)
     if not isinstance(node, ast.Call | ast.Attribute) or not _is_telling(node, aliases):
         return
     yield from field_reads(index, module, node)

@@ -1,6 +1,7 @@
 """Optimizers and their parts that treat each leaf as one thing."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from scanify.analysis.index import Index, Module
@@ -17,6 +18,7 @@ from scanify.analysis.watchers.tables import (
 )
 from scanify.analysis.watchers.watcher import Watcher
 
+_PATH = re.compile(r"optax(?:[.:][a-z]\w*)+")
 _OF_MODULES = frozenset({"__dict__", "__getattribute__", "__version__", "__name__", "__file__"})
 
 
@@ -55,6 +57,14 @@ def optimizers_named(index: Index, module: Module, root: ast.Name | ast.Call, al
     if not isinstance(known, str) or (isinstance(above, ast.Attribute) and above.attr == "__version__"):
         return
     reads = _any_of(known, above) if known in OPTAX_PACKAGES or known in PER_LEAF_PACKAGES else optimizer_reads(known)
+    if reads is not None:
+        yield Watcher(module.place(node), reads, rule=rule_of_optimizer(reads))
+
+
+def optimizers_in_text(module: Module, node: ast.Constant) -> Iterator[Watcher]:
+    """An optimizer whose path is a text that something imports, as in files of settings: "optax.contrib:dpsgd"."""
+    path = node.value.replace(":", ".") if isinstance(node.value, str) and _PATH.fullmatch(node.value) else ""
+    reads = optimizer_reads(path) if path else None
     if reads is not None:
         yield Watcher(module.place(node), reads, rule=rule_of_optimizer(reads))
 
