@@ -49,7 +49,7 @@ def call_builtin_method(
 ) -> Value:
     """The value of `owner.name(...)` for an owner that is no instance of the project's classes."""
     if method.name not in _KEEPS:
-        protocols.given(run, env, node, [*positional, *named.values()])
+        protocols.asked(run, env, node, [*positional, *named.values()], (*protocols.KEY, *protocols.TEXT))
     match method.owner:
         case Listed(cell=cell):
             return _of_list(run, env, node, cell, method.name, positional)

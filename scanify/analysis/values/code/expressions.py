@@ -190,8 +190,7 @@ def _compare(run: Interpreter, env: Env, node: ast.Compare) -> Value:
     values = [evaluate(run, env, side) for side in (node.left, *node.comparators)]
     asks = all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops) and any(is_none(value) for value in values)
     marks = merged(_marks_of_none(value) if asks else value.marks for value in values)
-    if not all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
-        protocols.given(run, env, node, values)
+    protocols.compared(run, env, node, values)
     for left, op, right in zip(values, node.ops, values[1:], strict=False):
         _compared(run, env, node, left, op, right)
     arrays = any(isinstance(value, Array) for value in values)
@@ -247,7 +246,7 @@ def _are_never_one(run: Interpreter, one: Value, other: Value) -> bool:
 def _unary(run: Interpreter, env: Env, node: ast.UnaryOp) -> Value:
     value = evaluate(run, env, node.operand)
     if not isinstance(node.op, ast.Not):
-        protocols.given(run, env, node, [value])
+        protocols.negated(run, env, node, value)
     else:
         tested(run, env, node.operand, value)
         return Number(raised(value.marks, Vary.CHOICE))
@@ -338,7 +337,7 @@ def _text(run: Interpreter, env: Env, node: ast.JoinedStr) -> Value:
     from scanify.analysis.values.calls.calls import given_away
 
     values = [evaluate(run, env, part.value) for part in node.values if isinstance(part, ast.FormattedValue)]
-    protocols.given(run, env, node, values)
+    protocols.asked(run, env, node, values, protocols.TEXT)
     given_away(run, env, node, values, "an f-string", Does.TEXT)
     written(run, env, node, values)
     return Text(raised(held_marks(*values), Vary.NUMBER))

@@ -26,7 +26,7 @@ from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Marks, Vary, merged, raised
-from scanify.analysis.values.objects.protocols import given
+from scanify.analysis.values.objects.protocols import TEXT, asked
 from scanify.analysis.values.replace import replace
 
 
@@ -38,7 +38,8 @@ def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.oper
             run.use_of(option, Does.PASS, node, env, "an operator")
     if (made := _by_methods(run, env, node, left, op, right)) is not None:
         return made
-    given(run, env, node, [left, right])
+    if isinstance(op, ast.Mod) and isinstance(left, Text | Const):
+        asked(run, env, node, [right], TEXT)
     lists = [one for side in (left, right) for one in options(side) if isinstance(one, Listed)]
     if isinstance(op, ast.Add) and lists:
         return _joined(run, env, node, left, right)
@@ -65,7 +66,7 @@ def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.oper
     return Unknown(f"the value of `{env.code(node)}` is unknown", env.place(node), marks, run.tick())
 
 
-_METHODS: dict[type[ast.operator], str] = {
+METHODS: dict[type[ast.operator], str] = {
     ast.Add: "add",
     ast.Sub: "sub",
     ast.Mult: "mul",
@@ -86,7 +87,7 @@ def _by_methods(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.
     """What the methods of the project's classes give for an operator; None where no side has one."""
     from scanify.analysis.values.code.expressions import call_method
 
-    name = _METHODS.get(type(op), "")
+    name = METHODS.get(type(op), "")
     for one, other, method in ((left, right, f"__{name}__"), (right, left, f"__r{name}__")):
         found = [option for option in options(one) if _has(run, option, method)] if name else []
         if found:

@@ -21,7 +21,7 @@ from scanify.analysis.values.code.expressions import evaluate, tested
 from scanify.analysis.values.code.flow import TRY, Flow
 from scanify.analysis.values.code.generators import generated
 from scanify.analysis.values.code.iteration import iterate, note_length
-from scanify.analysis.values.code.operators import combine
+from scanify.analysis.values.code.operators import METHODS, combine
 from scanify.analysis.values.code.regrown import regrow
 from scanify.analysis.values.code.stores import as_loaded, note_stores
 from scanify.analysis.values.code.targets import bind_target
@@ -46,7 +46,7 @@ from scanify.analysis.values.heap import Does
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Vary, merged, raised
 from scanify.analysis.values.objects.identity import is_coarse, kind_of
-from scanify.analysis.values.objects.protocols import given
+from scanify.analysis.values.objects.protocols import asked
 from scanify.analysis.values.replace import replace
 
 
@@ -141,7 +141,7 @@ def _augmented(run: Interpreter, env: Env, node: ast.AugAssign, flow: Flow) -> b
         return False
     before = evaluate(run, env, as_loaded(node.target))
     value = evaluate(run, env, node.value)
-    given(run, env, node, [before])  # `__iadd__`, too
+    asked(run, env, node, [before], [f"__i{METHODS.get(type(node.op), '')}__"])
     if isinstance(before, Listed) and isinstance(node.op, ast.Add) and not before.cell.is_tuple:
         extend(run, env, before.cell, value, node.value, node)
         run.effect(Act.COLLECT, env.code(node.target), node, env, born=before.cell.born, root=before.cell.node)

@@ -32,7 +32,7 @@ from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Vary, as_keys, merged, raised
 from scanify.analysis.values.objects.part import Part, item, taken
-from scanify.analysis.values.objects.protocols import given
+from scanify.analysis.values.objects.protocols import KEY, asked
 from scanify.analysis.values.replace import replace
 
 
@@ -44,7 +44,7 @@ def subscript(run: Interpreter, env: Env, node: ast.Subscript) -> Value:
                 bound(run, env, part, evaluate(run, env, part))
         return marked(join(_sliced(run, env, node, option) for option in _with_parts(owner)), chosen(owner))
     index = evaluate(run, env, node.slice)
-    given(run, env, node, [index])
+    asked(run, env, node, [index], KEY)
     parts = _with_parts(owner)
     return marked(join(_read(run, option, _item(run, env, node, option, index)) for option in parts), chosen(owner))
 

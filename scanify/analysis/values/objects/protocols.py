@@ -5,58 +5,89 @@ what it does is. Operators, subscripts, `with` and loops call theirs where they 
 """
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values.domain import Instance, Listed, Value, options
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.interpreter import Interpreter
 
-_EXPLICIT = frozenset(
-    """__init__ __new__ __post_init__ __call__ __init_subclass__ __class_getitem__ __set_name__ __check_init__ __del__
-    __get__ __set__ __delete__ __getattr__ __getattribute__ __setattr__ __delattr__ __enter__ __exit__ __aenter__
-    __aexit__ __getstate__ __setstate__ __reduce__ __copy__ __deepcopy__ __prepare__ __missing__""".split()
-)
 _TRUTH = ("__bool__", "__len__")
-# What asks an object for no more than what it is.
-_ASKS_NOTHING = frozenset("builtins.id builtins.type builtins.hasattr builtins.getattr builtins.callable".split())
+_WALKED = ("__iter__", "__next__", "__len__", "__reversed__")
+_ORDER = ("__lt__", "__gt__", "__le__", "__ge__", "__eq__")
+_NUMBER = ("__float__", "__int__", "__index__", "__trunc__", "__complex__")
+TEXT = ("__format__", "__str__", "__repr__")
+KEY = ("__index__", "__hash__", "__eq__")
+# What functions ask of an object that they are given, and of those in a list of theirs.
+_BUILTINS: dict[str, tuple[str, ...]] = {
+    "bool": _TRUTH,
+    **dict.fromkeys(("float", "int", "complex", "range", "bin", "hex", "oct", "chr"), _NUMBER),
+    **dict.fromkeys(("str", "repr", "format", "print", "ascii"), TEXT),
+    **dict.fromkeys(("any", "all", "filter"), (*_WALKED, *_TRUTH)),
+    **dict.fromkeys(("sorted", "min", "max"), (*_WALKED, *_ORDER)),
+    **dict.fromkeys(("list", "tuple", "enumerate", "zip", "map", "iter", "next", "reversed", "len"), _WALKED),
+    **dict.fromkeys(("set", "frozenset", "dict"), (*_WALKED, *KEY)),
+    "sum": (*_WALKED, "__add__", "__radd__"),
+    "hash": ("__hash__",),
+    "abs": ("__abs__",),
+    "round": ("__round__",),
+    "divmod": ("__divmod__", "__rdivmod__"),
+    "pow": ("__pow__", "__rpow__"),
+    "isinstance": ("__class__",),
+}
+_ARRAYS = ("__array__", "__jax_array__", *_NUMBER)
+_COMPARED: dict[type[ast.cmpop], tuple[str, ...]] = {
+    ast.Eq: ("__eq__",),
+    ast.NotEq: ("__ne__", "__eq__"),
+    ast.In: ("__eq__", "__hash__"),
+    ast.NotIn: ("__eq__", "__hash__"),
+    **dict.fromkeys((ast.Lt, ast.LtE, ast.Gt, ast.GtE), _ORDER),
+}
+_UNARY: dict[type[ast.unaryop], str] = {ast.USub: "__neg__", ast.UAdd: "__pos__", ast.Invert: "__invert__"}
 _DEEP = 2  # lists in lists that a function is given
 
 
 def truth(run: Interpreter, env: Env, node: ast.AST, value: Value) -> None:
     """Run what a condition asks of an object."""
-    for option in _objects(value):
-        own = implied(run, option)
-        name = next((each for each in _TRUTH if each in own), None)
-        if name is not None:
-            _run(run, env, node, option, name)
-
-
-def given(run: Interpreter, env: Env, node: ast.AST, values: Iterable[Value], name: str = "") -> None:
-    """Run whatever a function of a library, or an operator, may ask of the objects that it is given."""
-    if name not in _ASKS_NOTHING:
-        for value in values:
-            _all(run, env, node, value, 0)
-
-
-def _all(run: Interpreter, env: Env, node: ast.AST, value: Value, depth: int) -> None:
     for option in options(value):
-        if isinstance(option, Instance):
-            for name in implied(run, option):
-                _run(run, env, node, option, name)
-        elif isinstance(option, Listed) and depth < _DEEP:
-            for group in option.cell.groups:
-                _all(run, env, node, group.element, depth + 1)
+        if isinstance(option, Instance) and (own := _methods(run, option)):
+            asked(run, env, node, [option], next(([each] for each in _TRUTH if each in own), []))
 
 
-def _objects(value: Value) -> Iterable[Instance]:
-    return (option for option in options(value) if isinstance(option, Instance))
+def compared(run: Interpreter, env: Env, node: ast.Compare, values: Sequence[Value]) -> None:
+    """Run what comparisons ask of the objects on both sides."""
+    for left, op, right in zip(values, node.ops, values[1:], strict=False):
+        asked(run, env, node, [left, right], _COMPARED.get(type(op), ()))
 
 
-def implied(run: Interpreter, value: Instance) -> tuple[str, ...]:
-    """The methods of an object's class that Python calls without their being named; () for most classes."""
-    names = run.classes.special_methods(value.cls) if isinstance(value.cls, Definition) else ()
-    return tuple(sorted(names - _EXPLICIT)) if names else ()
+def negated(run: Interpreter, env: Env, node: ast.UnaryOp, value: Value) -> None:
+    """Run what an operator with one side asks of an object."""
+    asked(run, env, node, [value], (_UNARY.get(type(node.op), ""),))
+
+
+def given(run: Interpreter, env: Env, node: ast.AST, values: Iterable[Value], name: str) -> None:
+    """Run what a function of a library may ask of the objects that it is given."""
+    root, _, last = name.partition(".")
+    asked(run, env, node, values, _BUILTINS.get(last, ()) if root == "builtins" else _ARRAYS)
+
+
+def asked(
+    run: Interpreter, env: Env, node: ast.AST, values: Iterable[Value], names: Sequence[str], depth: int = 0
+) -> None:
+    """Run those methods of some objects that have these names, and of those in lists of them."""
+    for value in values:
+        for option in options(value):
+            if isinstance(option, Instance):
+                own = _methods(run, option)
+                for name in names if own else ():
+                    if name in own:
+                        _run(run, env, node, option, name)
+            elif isinstance(option, Listed) and depth < _DEEP:
+                asked(run, env, node, [group.element for group in option.cell.groups], names, depth + 1)
+
+
+def _methods(run: Interpreter, value: Instance) -> frozenset[str]:
+    return run.classes.special_methods(value.cls) if isinstance(value.cls, Definition) else frozenset()
 
 
 def _run(run: Interpreter, env: Env, node: ast.AST, owner: Instance, name: str) -> None:
