@@ -37,8 +37,6 @@ from scanify.analysis.values.objects.sharing import made_since
 from scanify.analysis.values.replace import replace
 
 Named = Mapping[str, Value]
-_KEEPS = frozenset("append extend insert appendleft".split())
-"""What a list does with an object without asking it for anything."""
 
 # What changes a list or a dict, and of an array is another thing: numpy's are looked at below.
 _OF_ARRAYS = frozenset("add set mul subtract fill sort put itemset resize setflags reverse".split())
@@ -48,8 +46,7 @@ def call_builtin_method(
     run: Interpreter, env: Env, node: ast.AST, method: Method, positional: Sequence[Value], named: Named
 ) -> Value:
     """The value of `owner.name(...)` for an owner that is no instance of the project's classes."""
-    if method.name not in _KEEPS:
-        protocols.asked(run, env, node, [*positional, *named.values()], (*protocols.KEY, *protocols.TEXT))
+    protocols.given_method(run, env, node, method.owner, method.name, [*positional, *named.values()])
     match method.owner:
         case Listed(cell=cell):
             return _of_list(run, env, node, cell, method.name, positional)

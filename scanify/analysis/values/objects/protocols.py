@@ -8,7 +8,8 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from scanify.analysis.index.meaning import Definition
-from scanify.analysis.values.domain import Instance, Listed, Value, options
+from scanify.analysis.values.domain import Const, Instance, Listed, Mapped, Text, Value, options
+from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.interpreter import Interpreter
 
@@ -57,7 +58,8 @@ def truth(run: Interpreter, env: Env, node: ast.AST, value: Value) -> None:
 def compared(run: Interpreter, env: Env, node: ast.Compare, values: Sequence[Value]) -> None:
     """Run what comparisons ask of the objects on both sides."""
     for left, op, right in zip(values, node.ops, values[1:], strict=False):
-        asked(run, env, node, [left, right], _COMPARED.get(type(op), ()))
+        inside = isinstance(op, ast.In | ast.NotIn) and not isinstance(right, Listed)
+        asked(run, env, node, [left] if inside else [left, right], _COMPARED.get(type(op), ()))
 
 
 def negated(run: Interpreter, env: Env, node: ast.UnaryOp, value: Value) -> None:
@@ -71,6 +73,17 @@ def given(run: Interpreter, env: Env, node: ast.AST, values: Iterable[Value], na
     asked(run, env, node, values, _BUILTINS.get(last, ()) if root == "builtins" else _ARRAYS)
 
 
+def given_method(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str, values: Sequence[Value]) -> None:
+    """Run what a method of a list, a dict or a text asks of the objects that it is given."""
+    for option in options(owner):
+        if isinstance(option, Mapped):
+            asked(run, env, node, values[:1], KEY)
+        elif isinstance(option, Listed) and name in ("index", "count", "remove"):
+            asked(run, env, node, values[:1], ("__eq__",))
+        elif isinstance(option, Text | Const):
+            asked(run, env, node, values, TEXT)
+
+
 def asked(
     run: Interpreter, env: Env, node: ast.AST, values: Iterable[Value], names: Sequence[str], depth: int = 0
 ) -> None:
@@ -81,7 +94,7 @@ def asked(
                 own = _methods(run, option)
                 for name in names if own else ():
                     if name in own:
-                        _run(run, env, node, option, name)
+                        _run(run, env, node, option, name, sure=option is value)
             elif isinstance(option, Listed) and depth < _DEEP:
                 asked(run, env, node, [group.element for group in option.cell.groups], names, depth + 1)
 
@@ -90,11 +103,16 @@ def _methods(run: Interpreter, value: Instance) -> frozenset[str]:
     return run.classes.special_methods(value.cls) if isinstance(value.cls, Definition) else frozenset()
 
 
-def _run(run: Interpreter, env: Env, node: ast.AST, owner: Instance, name: str) -> None:
+def _run(run: Interpreter, env: Env, node: ast.AST, owner: Instance, name: str, *, sure: bool) -> None:
+    """Run a method; what it needs a concrete value for counts where the object is shown to be there: else the loop may
+    never get there, and a scan that does raises.
+    """
     from scanify.analysis.values.calls.arguments import arguments_of
     from scanify.analysis.values.calls.attributes import of_definition
     from scanify.analysis.values.calls.calls import call
 
     method = of_definition(run, owner.cls, name, owner) if isinstance(owner.cls, Definition) else None
-    for option in options(method) if method is not None else ():
-        call(run, env, node, option, arguments_of(run, option), {})
+    with run.recording() as recorded:
+        for option in options(method) if method is not None else ():
+            call(run, env, node, option, arguments_of(run, option), {})
+    run.effects.extend(effect for effect in recorded if sure or effect.act is not Act.CONCRETE)
