@@ -248,10 +248,7 @@ def _start_obligations(loop: Loop, shape: LoopShape, starts: dict[str, list[Valu
         cast = next((each.cast for each in known if isinstance(each, Array) and each.cast), "")
         if cast.rpartition(".")[2].strip("'\"") in _NARROW:
             found.append(f"`{name}` keeps its dtype, though it is cast to `{cast}` before the loop")
-        numbers = (each.value for each in known if isinstance(each, Const))
-        if any(isinstance(each, Number) for each in known) or any(
-            isinstance(n, complex | float | int) for n in numbers
-        ):
+        if any(map(_is_number, known)):
             found.append(f"`{name}` keeps its dtype, though it starts as a Python number")
         if any(isinstance(each, Array) and each.rows == 1 for each in known):
             found.append(f"`{name}` keeps its shape, though it has a single row before the loop, which broadcasts")

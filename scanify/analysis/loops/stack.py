@@ -358,7 +358,7 @@ def _held(run: Interpreter, layers: Layers, choice: StackChoice) -> Refused | Ca
         found = changes_what_is_assigned(run, attribute, field) if field is not None else None
         if found is None or field is None:
             continue
-        if choice != "init" and copies_what_is_assigned(run, field) and "converter=" in found[0]:
+        if choice != "init" and copies_what_is_assigned(run, field):
             return CallStack(*found)
         return Refused("SCN214", *found)
     return None

@@ -18,7 +18,7 @@ def changes_what_is_assigned(run: Interpreter, name: str, field: Field) -> tuple
     if not _is_of_library(run, module, made.func):
         reason = f"the field `{name}` is made by `{ast.unparse(made.func)}`, which may convert what is assigned"
         return reason, module.place(made)
-    for keyword in sorted(made.keywords, key=lambda each: each.arg != "static"):
+    for keyword in made.keywords:
         static = keyword.arg == "static" and not (
             isinstance(keyword.value, ast.Constant) and keyword.value.value is False
         )
@@ -28,9 +28,13 @@ def changes_what_is_assigned(run: Interpreter, name: str, field: Field) -> tuple
 
 
 def copies_what_is_assigned(run: Interpreter, field: Field) -> bool:
-    """Whether a field makes a list or a tuple of what is assigned, and is one of a library in all else."""
+    """Whether a field does no more with what is assigned than to make a list or a tuple of it."""
     made, module = field.default, field.owner.module
-    found = [each.value for each in made.keywords if each.arg == "converter"] if isinstance(made, ast.Call) else []
+    if not isinstance(made, ast.Call) or not _is_of_library(run, module, made.func):
+        return False
+    if any(each.arg == "static" for each in made.keywords):
+        return False
+    found = [each.value for each in made.keywords if each.arg == "converter"]
     meanings = [run.index.resolve(module, dotted(each) or "?") for each in found]
     return bool(meanings) and all(
         isinstance(each, External) and each.qualname in ("builtins.list", "builtins.tuple") for each in meanings

@@ -23,10 +23,8 @@ from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.interpreter import Interpreter
 
-ALL, MISSING = (
-    "__getattribute__",
-    "__getattr__",
-)  # the methods that are asked for any attribute, and for one that is missing
+# The methods that are asked for any attribute, and for one that is missing.
+ALL, MISSING = "__getattribute__", "__getattr__"
 _PROPERTIES = ("property", "cached_property")
 PROPERTIES = ("builtins.property", "functools.cached_property")
 

@@ -7,7 +7,7 @@ import ast
 
 from scanify.analysis.index import Module
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.scope import ancestors
+from scanify.analysis.lower.scope import ancestors, parent_of
 from scanify.analysis.values.calls.methods import extend, grow
 from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.domain import Listed
@@ -59,8 +59,6 @@ def _parts(value: ast.expr) -> list[ast.expr]:
 
 def _is_own(run: Interpreter, env: Env, cell: ListCell, name: str) -> bool:
     """Whether a list was made for the name by the call that runs."""
-    from scanify.analysis.lower.scope import parent_of
-
     above = parent_of(env.module, cell.node)
     bound = isinstance(above, ast.Assign) and len(above.targets) == 1 and above.value is cell.node
     target = above.targets[0] if bound and isinstance(above, ast.Assign) else getattr(above, "target", None)
