@@ -56,3 +56,21 @@ def test_an_object_that_is_its_own_iterator_ends_the_search_for_one(tmp_path):
     )
     (plan,) = Project.load([path]).analyse().loops
     assert isinstance(plan, Plan)
+
+
+@pytest.mark.parametrize(
+    "gains",
+    ["gains()", "map(float, keys)", "{'a': 1.0, 'b': 2.0}.values()", "zip(keys, keys)", "filter(None, keys)"],
+)
+def test_what_a_name_has_from_elsewhere_may_be_an_iterator(gains):
+    """A generator of the project goes on where the loop before has left it, and has no length."""
+    whole = model("for layer, k in zip(self.layers, chosen):\n    x = layer(x, k)", before=f"chosen = pick({gains})")
+    functions = "def gains():\n    while True:\n        yield 1.0\n\n\ndef pick(chosen):\n    return chosen\n\n\n"
+    found = refused("SCN213", whole.replace("class Model(", functions + "class Model("))
+    assert "may be an iterator" in found.reason
+
+
+def test_numbers_that_a_name_has_are_no_iterator():
+    before = "chosen = range(len(self.layers))"
+    plan = only(model("for layer, i in zip(self.layers, chosen):\n    x = layer(x) * i", before=before))
+    assert isinstance(plan, Plan), plan

@@ -25,6 +25,8 @@ def preceded(text: str, code: str) -> str:
 
 # The body of the loop after `for layer in self.layers:` where it is that alone.
 BODIES = {
+    "the layer is looked for in the list": "x = layer(x) * self.layers.index(layer)",
+    "the layer is counted in a list": "x = layer(x) * list(self.layers).count(layer)",
     "the layer is compared with the last by identity": "x = layer(x)\nif layer is not self.layers[-1]:\n    x = x + 1",
     "the layer is compared with another": "x = layer(x)\nif layer != mask:\n    x = x + 1",
     "the layer is looked up in a collection": "x = layer(x)\nif layer in mask:\n    x = x + 1",

@@ -14,6 +14,8 @@ from scanify.analysis.index.words import Words
 from scanify.source.file import Source
 
 _BUILTINS = frozenset(dir(builtins))
+_OF_NO_LIBRARY = frozenset("enumerate iter len list range reversed tuple zip".split())
+"""Builtins that no star of a library brings others of, as `from jax.lax import *` brings a `map`."""
 
 
 class Index:
@@ -49,7 +51,7 @@ class Index:
         self._found: dict[tuple[Path, str], Package | None] = {}
         self._heads: dict[tuple[Path, Path, str, bool], Package | None] = {}
         self._bound: dict[tuple[Path, str], Meaning | None] = {}
-        self._stars: dict[Path, tuple[Module, ...]] = {}
+        self._stars: dict[Path, tuple[tuple[Module, ...], bool]] = {}
         self._meanings: dict[tuple[Path, str], Meaning | None] = {}
         self._files = _Files(self)
 
@@ -114,9 +116,12 @@ class Index:
     def _is_patched(self, module: Module, name: str) -> bool:
         """Whether some file puts something else into a module under a name."""
         if self._patched_modules[0] != self._known:
-            _ = self.paths  # which brings the texts up to date
-            self._patched_modules = self._known, {each for text in self._texts for each in patched_modules(text)}
+            self._look_for_patches()
         return (module.name.rpartition(".")[2], name) in self._patched_modules[1]
+
+    def _look_for_patches(self) -> None:
+        _ = self.paths  # which brings the texts up to date
+        self._patched_modules = self._known, {each for text in self._texts for each in patched_modules(text)}
 
     # -- names -----------------------------------------------------------------------------------------------------
 
@@ -135,13 +140,27 @@ class Index:
     def _resolved(self, module: Module, dotted: str) -> Meaning | None:
         head, *rest = dotted.split(".")
         found = self._name(module, head)
-        if found is None and head in _BUILTINS and not self._may_bind(module, head):
+        if found is None and head in _BUILTINS and not module.binds(head) and head not in self.rebound_builtins(module):
             found = External(f"builtins.{head}")
         return self._descend(found, rest)
 
     def resolve_absolute(self, near: Module, dotted: str, *, relative: bool = False) -> Meaning | None:
         """What the absolute dotted name of an import in `near` stands for, as in `from a.b import c`: `a.b.c`."""
         return self._absolute(near, dotted, relative)
+
+    def rebound_builtins(self, module: Module) -> frozenset[str]:
+        """Python's own names that may mean something else in a module though it binds none of them itself.
+
+        A star brings others, or some file puts others into `builtins`.
+        """
+        if self._patched_modules[0] != self._known:
+            self._look_for_patches()
+        patched = frozenset(name for holder, name in self._patched_modules[1] if holder in ("builtins", "__builtins__"))
+        if not module.bindings.stars:
+            return patched
+        starred, beyond = self._starred(module)
+        brought = {name for each in starred for name in _BUILTINS if each.exports(name) and each.binds(name)}
+        return patched | brought | (_BUILTINS - _OF_NO_LIBRARY if beyond else frozenset())
 
     def _may_bind(self, module: Module, name: str) -> bool:
         """Whether a module binds a name, or imports stars that might."""
@@ -167,26 +186,29 @@ class Index:
         meanings: list[Meaning | None] = [Definition(module, name, each) for each in definitions]
         meanings += [self._absolute(module, each.target, each.relative) for each in imports]
         meanings += [
-            self._name(each, name) for each in self._starred(module) if each.exports(name) and each.binds(name)
+            self._name(each, name) for each in self._starred(module)[0] if each.exports(name) and each.binds(name)
         ]
         if not meanings or any(each != meanings[0] for each in meanings):
             return None
         return meanings[0]
 
-    def _starred(self, module: Module) -> tuple[Module, ...]:
-        """The modules of the project that are imported with a star, directly or by one of those."""
+    def _starred(self, module: Module) -> tuple[tuple[Module, ...], bool]:
+        """The modules of the project that are imported with a star, directly or by one of those; whether there are
+        others, of libraries."""
         if module.path not in self._stars:
             found: dict[Path, Module] = {}
+            beyond = False
             waiting = [module]
             while waiting:
                 each = waiting.pop()
                 for star in each.bindings.stars:
                     origin = self._absolute(each, star.target, star.relative)
                     target = origin.module if isinstance(origin, Package) else None
+                    beyond = beyond or target is None
                     if target is not None and target.path not in found and target is not module:
                         found[target.path] = target
                         waiting.append(target)
-            self._stars[module.path] = tuple(found.values())
+            self._stars[module.path] = tuple(found.values()), beyond
         return self._stars[module.path]
 
     def _absolute(self, near: Module, dotted: str, relative: bool) -> Meaning | None:

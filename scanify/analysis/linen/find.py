@@ -18,6 +18,7 @@ from scanify.analysis.linen.first_look import may_be_linen
 from scanify.analysis.linen.loop import Lists, linen_loop
 from scanify.analysis.lower.loop import Form, Loop
 from scanify.analysis.lower.loops import for_loops_in
+from scanify.analysis.lower.own_builtins import by_own_builtins
 from scanify.analysis.lower.scope import inner_scope
 from scanify.analysis.plan import Plan, Refusal
 
@@ -52,7 +53,7 @@ def _owners(classes: LinenClasses, module: Module) -> Iterator[Definition]:
 
 def _in_class(classes: LinenClasses, owner: Definition) -> Iterator[Plan | Refusal]:
     module = owner.module
-    loops = [each for each in _loops(module) if each.scope.owner is owner.node and not each.ignored]
+    loops = [each for each in _loops(classes.index, module) if each.scope.owner is owner.node and not each.ignored]
     if not loops:
         return
     lists: Lists = {}
@@ -87,8 +88,8 @@ def _in_class(classes: LinenClasses, owner: Definition) -> Iterator[Plan | Refus
     yield from _together(decided)
 
 
-def _loops(module: Module) -> list[Loop]:
-    return [each for each in for_loops_in(module) if each.form is Form.FOR]
+def _loops(index: Index, module: Module) -> list[Loop]:
+    return [each for each in by_own_builtins(index, module, for_loops_in(module)) if each.form is Form.FOR]
 
 
 def _together(decided: list[Plan | Refusal]) -> Iterator[Plan | Refusal]:

@@ -172,6 +172,9 @@ def _walked_beside(
             if isinstance(value, Mapped):
                 text = f"the dict `{loop.code(walk.source)}` is walked beside the layers: that gives its keys"
                 yield "SCN213", text, _place(loop, walk.source)
+            elif isinstance(value, Walked) and value.kind != "range":
+                text = f"`{loop.code(walk.source)}` may be an iterator, which is walked once; a scan needs a list there"
+                yield "SCN213", text, _place(loop, walk.source)
         if calls_itself(loop, walk):
             yield from (reason for value in walked_values(run, walk, envs) for reason in _unequal(run, value))
         given = isinstance(walk.base, ast.Name) and walk.base.id in loop.scope.params  # then its name alone says keys

@@ -19,6 +19,7 @@ from scanify.analysis.loops.fact import LoopFact, fact_of
 from scanify.analysis.loops.lists.layer_list import Layers
 from scanify.analysis.lower.loop import Form, Loop, Order, Walk
 from scanify.analysis.lower.loops import for_loops_in
+from scanify.analysis.lower.own_builtins import by_own_builtins
 from scanify.analysis.parameters.first_look import may_walk_parameters
 from scanify.analysis.parameters.named import called_parameters
 from scanify.analysis.parameters.products import Use, use_of
@@ -37,7 +38,7 @@ def facts_over_parameters(
         (loop, *over)
         for path in paths
         if (module := index.module_at(path)) is not None and may_walk_parameters(module.text)
-        for loop in for_loops_in(module)
+        for loop in by_own_builtins(index, module, for_loops_in(module))
         if loop.node not in others and (among is None or among(loop))
         if (over := _walk_over_parameters(index, loop)) is not None
     ]

@@ -20,6 +20,7 @@ from scanify.analysis.loops.lists.used_as_data import used_as_data
 from scanify.analysis.loops.lists.vocabulary import Vocabulary
 from scanify.analysis.lower.loop import Form, Loop
 from scanify.analysis.lower.loops import loops_in
+from scanify.analysis.lower.own_builtins import by_own_builtins
 from scanify.analysis.parameters.find import facts_over_parameters
 from scanify.analysis.plan import Called, Holds, InitStack, Plan, Refusal
 from scanify.analysis.planning.callers import called_by, callers, holds_unknown
@@ -134,7 +135,7 @@ def _loops_at(index: Index, path: Path) -> Sequence[Loop]:
     module = index.module_at(path)
     if module is None:
         return ()
-    loops = loops_in(module)
+    loops = by_own_builtins(index, module, loops_in(module))
     if not loops or not may_be_linen(module.text):
         return loops
     classes = LinenClasses(index)

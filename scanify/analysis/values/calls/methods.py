@@ -32,6 +32,7 @@ from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Vary, merged, raised
 from scanify.analysis.values.objects import protocols
 from scanify.analysis.values.objects.held import held_marks
+from scanify.analysis.values.objects.likeness import is_layer
 from scanify.analysis.values.objects.part import part_of
 from scanify.analysis.values.objects.sharing import made_since
 from scanify.analysis.values.replace import replace
@@ -169,11 +170,26 @@ def _of_list(
         for option in (option for group in cell.groups for option in options(group.element)):
             if isinstance(option, Instance):
                 run.use_of(option, Does.COMPARE, node, env)
-        return Number()
+        _looked_for(run, env, node, code, positional)
+        return Number(held_marks(*positional))
     else:
         run.use(cell, Does.ATTRIBUTE, node, env, name)
         return Unknown(f"`{code}(...)`")
     return Const(None)
+
+
+def _looked_for(run: Interpreter, env: Env, node: ast.AST, code: str, values: Sequence[Value]) -> None:
+    """Note that a module is looked for in a list: by `==`, which asks arrays for their values where it is not `is`."""
+    modules = [
+        option
+        for value in values
+        for option in options(value)
+        if isinstance(option, Instance) and is_layer(run, option)
+    ]
+    if modules:
+        run.effect(Act.IDENTITY, code, node, env)
+        for option in modules:
+            run.touch(option, Does.COMPARE, node, env)
 
 
 def _is_set(cell: ListCell) -> bool:

@@ -1,0 +1,41 @@
+"""Loops that read as if `enumerate`, `zip` and the like were Python's own, where they may be others.
+
+A file's own `zip` is seen where a loop is lowered (`Scope.builtin`). That a star of another file brings one, or that some
+file puts one into `builtins`, only the index of the project knows.
+"""
+
+import ast
+from collections.abc import Iterable
+from dataclasses import replace
+
+from scanify.analysis.index.module import Module
+from scanify.analysis.index.project import Index
+from scanify.analysis.lower.loop import Loop, Problem
+from scanify.analysis.lower.nodes import nodes_in
+
+# What a lowering takes at its name, and what a scan may be given: `range(len(self.layers))`, `list(reversed(keys))`.
+_READ = frozenset("abs enumerate filter getattr int iter len list map max min next range reversed str tuple zip".split())
+_WRITTEN = frozenset({"len", "list", "range"})
+
+
+def by_own_builtins(index: Index, module: Module, loops: Iterable[Loop]) -> list[Loop]:
+    """The loops of a file; those which read or need a name that may not be Python's own here have that as a problem."""
+    others = index.rebound_builtins(module)
+    if not others & (_READ | _WRITTEN):
+        return list(loops)
+    return [_judged(loop, others) for loop in loops]
+
+
+def _judged(loop: Loop, others: frozenset[str]) -> Loop:
+    if loop.problem is not None:
+        return loop
+    for node in nodes_in(loop.node):
+        if isinstance(node, ast.Name) and node.id in others & _READ:
+            return replace(loop, problem=_problem(node.id, node))
+    written = next(iter(sorted(others & _WRITTEN)), None)
+    return loop if written is None else replace(loop, problem=_problem(written, loop.node))
+
+
+def _problem(name: str, node: ast.AST) -> Problem:
+    reason = f"`{name}` may not be Python's own here: a star import or a patch of `builtins` may bring another one"
+    return Problem("SCN213", reason, node, f"import by name what you need, so that `{name}` is Python's own")
