@@ -9,6 +9,7 @@ from scanify.analysis.facts import Place
 from scanify.analysis.loops.lists.layer_list import Layers, Reason, groups_of
 from scanify.analysis.lower.loop import Loop, Order, Walk
 from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.values.calls.arrays import WEAK, is_complex
 from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.code.flow import Flow
 from scanify.analysis.values.code.iteration import iterate
@@ -46,6 +47,8 @@ class Body:
 
     `calls` are those of which the source does not show what they do, as written. `branches` is a condition on a field
     that differs between the layers, "" where there is none. `gives_function` says that what a map gives is one.
+    `complex` are the carries that a layer makes complex, `weak` those that a layer leaves without a dtype of their own,
+    `swapped` those that take the place of another one.
     """
 
     problems: list[Reason] = field(default_factory=list)
@@ -56,6 +59,9 @@ class Body:
     branches: str = ""
     gives_function: bool = False
     calls: dict[str, None] = field(default_factory=dict)
+    complex: set[str] = field(default_factory=set)
+    weak: set[str] = field(default_factory=set)
+    swapped: set[tuple[str, str]] = field(default_factory=set)
 
     def oblige(self, text: str) -> None:
         """Add an obligation, once."""
@@ -81,12 +87,14 @@ def body_of(
             held: set[object] = {CARRIED}
             with run.region(number):
                 start: dict[str, Value] = {}
+                bound: dict[str, Value] = {}
                 for _ in range(2):
                     _begin(run, loop, layers, inner, number)
                     for name in carry:
                         value = _carried(inner.lookup(name), env.lookup(name))
                         held |= {holder_of(option) for option in options(value)} - {None}
-                        inner.bind(name, marked(value, (Mark(carried, Vary.CARRY, name),)))
+                        bound[name] = marked(value, (Mark(carried, Vary.CARRY, name),))
+                        inner.bind(name, bound[name])
                     if start and _same_kinds(start, inner.names):
                         break
                     start = dict(inner.names)
@@ -95,6 +103,7 @@ def body_of(
                         body.gives_function = body.gives_function or _holds_function(given)
                     else:
                         execute(run, inner, loop.body, Flow())
+                        _note_ends(body, {name: inner.lookup(name) for name in carry}, bound)
             if run.exhausted:
                 body.oblige("what the body calls is too long to be followed, and has no side effects")
         targets = {each.id for each in nodes_in(layers.walk.target) if isinstance(each, ast.Name)}
@@ -124,6 +133,16 @@ def body_of(
     # Which call is run first, and is remembered for others, depends on what else is asked for; the answer must not.
     body.problems.sort(key=lambda problem: _order(loop, problem[0], problem[2]))
     return body
+
+
+def _note_ends(body: Body, ends: Mapping[str, Value | None], begun: Mapping[str, Value]) -> None:
+    """Note the carries that are complex after an iteration, and those that are what another one was before it."""
+    for name, value in ends.items():
+        if value is not None and any(map(is_complex, options(value))):
+            body.complex.add(name)
+        if isinstance(value, Array) and value.cast == WEAK:
+            body.weak.add(name)
+        body.swapped |= {(name, other) for other, before in begun.items() if other != name and value is before}
 
 
 def _resized(run: Interpreter, loop: Loop, layers: Layers, env: Env, carry: Sequence[str]) -> Iterator[Reason]:

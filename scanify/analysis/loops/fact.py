@@ -8,6 +8,7 @@ from scanify.analysis.facts import Place
 from scanify.analysis.flow.shape import LoopShape, shape_of
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import applied_by_name, calls_itself
+from scanify.analysis.loops.beginnings import carried_objects, start_obligations
 from scanify.analysis.loops.bodies import bodies_of, walks_layers
 from scanify.analysis.loops.body import Body, body_of
 from scanify.analysis.loops.gain import listed_by_caller, no_gain
@@ -96,7 +97,7 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop, layers: Layers | N
         body.problems += [
             ("SCN207", f"the start changes something, `{each.what}`, {changes}", each.place) for each in written[:1]
         ]
-    own = [*shape.problems, *_carried_objects(loop, shape, starts)]
+    own = [*shape.problems, *carried_objects(loop, shape, starts)]
     problems: list[Reason] = [
         (each.rule, _said_of(loop, layers, each), _place(loop, each.node), each.remedy) for each in own
     ]
@@ -116,7 +117,7 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop, layers: Layers | N
             *layers.obligations,
             *shape.obligations,
             *body.obligations,
-            *_start_obligations(loop, shape, starts),
+            *start_obligations(loop, shape, body, starts),
         ),
     )
 
@@ -172,7 +173,7 @@ def _walked_beside(
             if isinstance(value, Mapped):
                 text = f"the dict `{loop.code(walk.source)}` is walked beside the layers: that gives its keys"
                 yield "SCN213", text, _place(loop, walk.source)
-            elif isinstance(value, Walked) and value.kind != "range":
+            elif _is_iterator(value):
                 text = f"`{loop.code(walk.source)}` may be an iterator, which is walked once; a scan needs a list there"
                 yield "SCN213", text, _place(loop, walk.source)
         if calls_itself(loop, walk):
@@ -192,6 +193,14 @@ def _walked_beside(
             yield "SCN213", f"`{base.id}` may be an iterator, which has no length", place
         elif shape.beside and _read_again(loop, base):
             yield "SCN213", f"`{base.id}` may be an iterator, of which nothing may be left", place
+
+
+def _is_iterator(value: Value) -> bool:
+    """Whether a value is walked once, and has no elements by number: what a generator, `zip` or `map` gives."""
+    if isinstance(value, Walked):
+        return value.kind != "range"
+    made = value.cell.node if isinstance(value, Listed) else None
+    return isinstance(made, ast.GeneratorExp) or (isinstance(made, ast.Call) and dotted(made.func) == "map")
 
 
 def _listed(run: Interpreter, layers: Layers) -> Iterator[Reason]:
@@ -238,41 +247,6 @@ def _place(loop: Loop, node: ast.AST) -> Place | None:
 def _starts(envs: Sequence[Env], name: str) -> list[Value]:
     values = [env.lookup(name) for env in envs]
     return [value for value in values if value is not None]
-
-
-_NARROW = frozenset("bfloat16 float16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 int bool bool_".split())
-
-
-def _start_obligations(loop: Loop, shape: LoopShape, starts: dict[str, list[Value]]) -> list[str]:
-    """What a run must show of what the carries begin with."""
-    found = []
-    for name, values in starts.items():
-        known = [option for value in values for option in options(value)]
-        cast = next((each.cast for each in known if isinstance(each, Array) and each.cast), "")
-        if cast.rpartition(".")[2].strip("'\"") in _NARROW:
-            found.append(f"`{name}` keeps its dtype, though it is cast to `{cast}` before the loop")
-        if any(map(_is_number, known)):
-            found.append(f"`{name}` keeps its dtype, though it starts as a Python number")
-        if any(isinstance(each, Array) and each.rows == 1 for each in known):
-            found.append(f"`{name}` keeps its shape, though it has a single row before the loop, which broadcasts")
-    return found
-
-
-def _is_number(value: Value) -> bool:
-    return isinstance(value, Number) or (isinstance(value, Const) and isinstance(value.value, complex | float | int))
-
-
-def _carried_objects(loop: Loop, shape: LoopShape, starts: dict[str, list[Value]]) -> list[Problem]:
-    """Carries that no scan can carry: functions, and lists that grow."""
-    return [
-        Problem(
-            "SCN206",
-            f"`{name}` is a function that each layer makes another one of",
-            shape.names.read_first.get(name, loop.node),
-        )
-        for name, values in starts.items()
-        if any(isinstance(option, Function | Partial) for value in values for option in options(value))
-    ]
 
 
 def _kind(loop: Loop, layers: Layers, shape: LoopShape, grouped: str | None, problems: Sequence[Reason]) -> Kind:

@@ -83,6 +83,44 @@ _DTYPE_SECOND = frozenset(
 )
 
 
+WEAK = "a Python number"  # of an array whose dtype gives way to that of what it is computed with
+COMPLEX = "complex"
+_KEEPS_WEAK = frozenset(
+    """abs absolute add array asarray clip cos cosh divide exp exp2 expm1 log log10 log1p log2 logaddexp maximum minimum
+    multiply negative power reciprocal sigmoid sign sin sinh softplus sqrt square subtract tan tanh where""".split()
+)
+_MAKES_COMPLEX = frozenset("fft ifft fft2 ifft2 fftn ifftn rfft rfft2 rfftn ihfft complex complex64 complex128".split())
+_MAKES_REAL = frozenset(
+    """abs absolute all any angle argmax argmin argsort equal greater imag irfft irfft2 irfftn hfft isclose isfinite
+    isinf isnan less not_equal real shape size ndim greater_equal less_equal logical_and logical_or logical_not
+    iscomplexobj""".split()
+)
+
+
+def kind_of_number(name: str, positional: Sequence[Value], named: Mapping[str, Value]) -> str:
+    """`WEAK` or `COMPLEX` for what a function of jax makes of such arrays and numbers alone, "" for all else."""
+    root, last = name.partition(".")[0], name.rpartition(".")[2]
+    values = [*positional, *named.values()]
+    if last in _MAKES_COMPLEX:
+        return COMPLEX
+    if last not in _MAKES_REAL and any(map(is_complex, values)):
+        return COMPLEX
+    full = last == "full" and len(positional) == 2 and _is_weak(positional[1])
+    weak = last in _KEEPS_WEAK and bool(values) and all(map(_is_weak, values))
+    return WEAK if root == "jax" and (full or weak) else ""
+
+
+def _is_weak(value: Value) -> bool:
+    number = isinstance(value, Const) and isinstance(value.value, bool | int | float)
+    return number or isinstance(value, Number) or (isinstance(value, Array) and value.cast == WEAK)
+
+
+def is_complex(value: Value) -> bool:
+    """Whether a value is shown to be complex: a number, or an array of such."""
+    number = isinstance(value, Const) and isinstance(value.value, complex)
+    return number or (isinstance(value, Array) and "complex" in value.cast)
+
+
 def dtype_asked(env: Env, node: ast.AST, last: str, positional: Sequence[Value]) -> str:
     """The dtype that a call of a library asks for, as written; that of integers where it can give nothing else."""
     if not isinstance(node, ast.Call):
@@ -107,6 +145,8 @@ def dtype_marks(last: str, positional: Sequence[Value], named: Mapping[str, Valu
 
 def _cast_of(values: Sequence[Value], arrays: Sequence[Array]) -> str:
     """The dtype that an operation keeps: that of all its arrays, where the numbers beside them do not raise it."""
+    if any(map(is_complex, values)):
+        return COMPLEX
     casts = {array.cast for array in arrays}
     others = [value for value in values if not isinstance(value, Array)]
     if len(casts) != 1 or not all(isinstance(value, Const | Number) for value in others):

@@ -109,6 +109,8 @@ def _of_array(owner: Value, name: str) -> Value:
         return Number(shape_of(owner))
     if name in tables.MEASURES:
         return Unknown(f"`.{name}` of an array", marks=shape_of(owner)) if name == "shape" else Number()
+    if name in ("real", "imag") and isinstance(owner, Array) and "complex" in owner.cast:
+        return replace(owner, cast="")
     if name in ("T", "mT", "real", "imag", "at"):
         return owner
     if name == "__class__":

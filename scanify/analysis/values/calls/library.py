@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from scanify.analysis.values import tables
 from scanify.analysis.values.calls.arguments import arguments_of, may_be_called
-from scanify.analysis.values.calls.arrays import asked_of_shape, dtype_asked, dtype_marks
+from scanify.analysis.values.calls.arrays import asked_of_shape, dtype_asked, dtype_marks, kind_of_number
 from scanify.analysis.values.calls.builtin_calls import BUILTINS, unknown_taker
 from scanify.analysis.values.calls.copies import Copying
 from scanify.analysis.values.calls.descriptors import PROPERTIES
@@ -256,7 +256,8 @@ def _other(
         return given
     size, rows = of_function(run, env, node, last, positional, dict(named)), rows_made(last, positional, named)
     shape = merged([given.shape, dtype_marks(last, positional, named)])
-    return replace(given, shape=shape, cast=dtype_asked(env, node, last, positional), size=size, rows=rows)
+    cast = dtype_asked(env, node, last, positional) or kind_of_number(name, positional, named)
+    return replace(given, shape=shape, cast=cast, size=size, rows=rows)
 
 
 def _given(name: str, root: str, last: str, positional: Sequence[Value], marks: Marks, born: int) -> Value:

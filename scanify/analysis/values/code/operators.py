@@ -120,10 +120,11 @@ _FOLD: dict[type[ast.operator], Callable[[object, object], object]] = {
 def _folded(left: Const, op: ast.operator, right: Const, marks: Marks) -> Value:
     fold = _FOLD.get(type(op))
     plain = all(isinstance(one.value, int) and abs(one.value) < 10**9 for one in (left, right))
-    if fold is not None and plain:
+    numbers = all(isinstance(one.value, int | float | complex) for one in (left, right))
+    if fold is not None and (plain or (numbers and any(isinstance(one.value, complex) for one in (left, right)))):
         try:
             return Const(fold(left.value, right.value), marks)
-        except ArithmeticError:
+        except (ArithmeticError, TypeError):
             return Number(marks)
     texts = any(isinstance(one.value, str) for one in (left, right))
     return Text(marks) if texts else Number(marks)

@@ -1,0 +1,114 @@
+"""What the carries of a loop begin with, against what a scan carries: one shape and one dtype from layer to layer."""
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+
+from scanify.analysis.flow.shape import LoopShape
+from scanify.analysis.flow.statements import assignments, statements_in
+from scanify.analysis.loops.body import Body
+from scanify.analysis.lower.loop import Loop, Problem
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.text import called
+from scanify.analysis.values.calls.arrays import WEAK, is_complex
+from scanify.analysis.values.domain import Array, Const, Function, Number, Partial, Value, options
+
+_NARROW = frozenset("bfloat16 float16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 int bool bool_".split())
+_EQUAL_PARTS = ("split", "array_split", "chunk", "hsplit", "vsplit", "dsplit")
+_LIKE = ("zeros_like", "ones_like", "full_like", "empty_like")
+Starts = Mapping[str, Sequence[Value]]
+
+
+def start_obligations(loop: Loop, shape: LoopShape, body: Body, starts: Starts) -> Iterator[str]:
+    """What a run must show of what the carries begin with."""
+    for name, values in starts.items():
+        known = [option for value in values for option in options(value)]
+        arrays = [each for each in known if isinstance(each, Array)]
+        cast = next((each.cast for each in arrays if each.cast), "")
+        if cast.rpartition(".")[2].strip("'\"") in _NARROW:
+            yield f"`{name}` keeps its dtype, though it is cast to `{cast}` before the loop"
+        if any(map(_is_number, known)):
+            yield f"`{name}` keeps its dtype, though it starts as a Python number"
+        elif name not in body.weak and any(each.cast == WEAK for each in arrays) and _is_read_for_others(loop, name):
+            yield f"`{name}` keeps its dtype, though it is made of a Python number, which raises no other dtype"
+        if any(each.rows == 1 for each in arrays):
+            yield f"`{name}` keeps its shape, though it has a single row before the loop, which broadcasts"
+        complex_before = bool(known) and all(map(is_complex, known))
+        if name in body.complex and not complex_before:
+            yield f"`{name}` is complex before the loop, as it is after each layer"
+    for name, other in sorted(body.swapped):
+        if not (_are_alike(shape, name, other) or _are_equal_parts(loop, name, other)):
+            yield f"`{name}` has the shape and the dtype of `{other}`, which takes its place after each layer"
+
+
+def carried_objects(loop: Loop, shape: LoopShape, starts: Starts) -> list[Problem]:
+    """Carries that no scan can carry: functions, and lists that grow."""
+    return [
+        Problem(
+            "SCN206",
+            f"`{name}` is a function that each layer makes another one of",
+            shape.names.read_first.get(name, loop.node),
+        )
+        for name, values in starts.items()
+        if any(isinstance(option, Function | Partial) for value in values for option in options(value))
+    ]
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, Number) or (isinstance(value, Const) and isinstance(value.value, complex | float | int))
+
+
+def _is_read_for_others(loop: Loop, name: str) -> bool:
+    """Whether the body reads a name for anything but its own next value: what is added up raises the dtype of nothing
+    else, so that the sum may begin with a weak type, which a scan gives up at once."""
+    for statement in statements_in(loop.body):
+        match statement:
+            case ast.AugAssign(target=ast.Name(id=target)) | ast.Assign(targets=[ast.Name(id=target)]):
+                own = target == name
+            case _:
+                own = False
+        parts = [part for part in ast.iter_child_nodes(statement) if not isinstance(part, ast.stmt)]
+        reads = (each for part in parts for each in nodes_in(part) if isinstance(each, ast.Name) and each.id == name)
+        if not own and any(isinstance(each.ctx, ast.Load) for each in reads):
+            return True
+    return loop.element is not None
+
+
+def _are_alike(shape: LoopShape, name: str, other: str) -> bool:
+    """Whether two carries are shown to begin with one shape: they are one value, or one is made like the other."""
+    before = {each: shape.starts.get(each, ()) for each in (name, other)}
+    texts = {each: {ast.unparse(value) for value in before[each]} for each in before}
+    if texts[name] and texts[name] == texts[other] and not any(map(_draws, before[name])):
+        return True
+    for mine, theirs in ((name, other), (other, name)):
+        likes = [value for value in before[mine] if _last(value) in _LIKE]
+        if likes and len(likes) == len(before[mine]) and all(_made_like(each, theirs, texts[theirs]) for each in likes):
+            return True
+    return False
+
+
+def _are_equal_parts(loop: Loop, name: str, other: str) -> bool:
+    """Whether two carries begin as parts of what is split into equal ones: `a, b = jnp.split(x, 2)`."""
+    inside = set(assignments([loop.node], name)) | set(assignments([loop.node], other))
+    body = getattr(loop.scope.function.node, "body", [])
+    given = [[each for each in assignments(body, one) if each not in inside] for one in (name, other)]
+    if len(given[0]) != 1 or given[0] != given[1]:
+        return False
+    match given[0][0]:
+        case ast.Assign(targets=[ast.Tuple()], value=ast.Call(args=[_, ast.Constant(value=int())]) as call):
+            return _last(call) in _EQUAL_PARTS
+        case _:
+            return False
+
+
+def _draws(value: ast.expr) -> bool:
+    """Whether an expression may give another shape each time: `next(sizes)`."""
+    return any(_last(each) in ("next", "pop") for each in nodes_in(value) if isinstance(each, ast.Call))
+
+
+def _last(value: ast.AST) -> str:
+    return (called(value) or "").rpartition(".")[2]
+
+
+def _made_like(value: ast.expr, name: str, texts: set[str]) -> bool:
+    first = value.args[0] if isinstance(value, ast.Call) and value.args else None
+    return first is not None and ast.unparse(first) in {name, *texts}
