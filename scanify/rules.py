@@ -107,6 +107,7 @@ RULES: tuple[Rule, ...] = (
     Rule("SCN317", "leaf-after-leaf"),
     Rule("SCN318", "fields-walked"),
     Rule("SCN319", "leaves-saved-without-layout"),
+    Rule("SCN320", "program-read"),
     Rule("SCN330", "one-key-for-all-layers"),
     Rule("SCN331", "shared-argument-sliced"),
     Rule("SCN332", "remat-around-the-scan"),

@@ -9,6 +9,7 @@ from scanify.analysis.index import Definition, External, Index
 from scanify.analysis.plan import Called, CallStack, Holds, InitStack, Named, Plan, Refusal, may_be_watched
 from scanify.analysis.watchers.find import watchers
 from scanify.analysis.watchers.held import may_hold, named_by
+from scanify.analysis.watchers.programs import program_readers
 from scanify.analysis.watchers.rules import PATH, RANK
 from scanify.analysis.watchers.tables import OPTAX_PER_LEAF, PER_LEAF_PACKAGES
 from scanify.analysis.watchers.watcher import Watcher
@@ -24,10 +25,20 @@ def with_watchers(loops: Sequence[Plan | Refusal], index: Index) -> tuple[Plan |
 
     Where a list is kept for the sake of code that reads its leaves, the rule for what it reads is said with it.
     """
-    if not any(map(may_be_watched, loops)):
+    if not any(isinstance(one, Plan) for one in loops):
         return tuple(loops)
-    found = watchers(index)
-    return tuple(_watched(_kept(one, found), found, index) for one in loops)
+    found = watchers(index) if any(map(may_be_watched, loops)) else ()
+    readers = program_readers(index)
+    return tuple(_read(_watched(_kept(one, found), found, index), readers) for one in loops)
+
+
+def _read(one: Plan | Refusal, readers: Sequence[Watcher]) -> Plan | Refusal:
+    """A plan, with what the project reads of programs: a scan is another one, wherever its layers are stacked."""
+    if isinstance(one, Refusal) or not readers:
+        return one
+    said = tuple(f"{each.place} reads {each.reads} ({each.rule}), in which a scan counts once" for each in readers)
+    said = said if len(said) <= _SHOWN else (*said[: _SHOWN - 1], f"{said[_SHOWN - 1]}; and {len(said) - _SHOWN} more")
+    return replace(one, obligations=(*one.obligations, *said), watchers=(*one.watchers, *said))
 
 
 def _kept(one: Plan | Refusal, found: Iterable[Watcher]) -> Plan | Refusal:

@@ -28,6 +28,13 @@ _ASKED = frozenset(
 )
 _STRING = re.compile(r"""(["'])([^\s"']*[^\s"'\W][^\s"']*)\1""")
 _NAME = re.compile(r"[^\W\d]\w*")
+# Files and command lines that say names: what imports these, or calls them, reads some.
+_DATA = re.compile(
+    r"^[ \t]*(?:import|from)[ \t]+(?:json|tomllib|tomli|toml|yaml|configparser|csv|argparse|omegaconf|hydra|ml_collections"
+    r"|click|typer|tyro|fire|absl|simple_parsing|gin|draccus)\b"
+    r"|\bsys\.argv\b|\bos\.environ\b|\bgetenv\(|\binput\(|\bread_text\(|\.readlines?\(",
+    re.MULTILINE,
+)
 _MODULES = ("equinox.", "haliax.")
 _OF_CLASSES = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})
 
@@ -64,7 +71,15 @@ def _by_name(index: Index, module: Module, node: ast.Call | ast.Attribute, name:
         if isinstance(name.value, str):
             yield Watcher(module.place(node), f"`{name.value}` by its name", attributes=frozenset({name.value}))
         return
-    yield Watcher(module.place(node), "fields by their names", attributes=_quoted(index))
+    named = None if _may_come_from_outside(index, module, node) else _quoted(index)
+    yield Watcher(module.place(node), "fields by their names", attributes=named)
+
+
+def _may_come_from_outside(index: Index, module: Module, node: ast.AST) -> bool:
+    """Whether a name may be none that the code says: where it is used, or the function around is, data are read."""
+    around = next((each for each in ancestors(module, node) if isinstance(each, FUNCTIONS)), None)
+    users = index.modules_with(around.name) if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef) else ()
+    return any(_DATA.search(each.text) for each in (module, *users))
 
 
 @lru_cache(maxsize=2)
