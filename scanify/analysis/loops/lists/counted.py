@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from scanify.analysis.flow.statements import assignments
 from scanify.analysis.index.module import Module
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parent_of
 from scanify.analysis.lower.text import dotted
-from scanify.analysis.values.heap import ListCell
+from scanify.analysis.values.heap import Group, ListCell
 
 _ONE_EACH = frozenset({"enumerate", "list", "tuple", "reversed", "tqdm"})
 
@@ -29,16 +30,28 @@ class Counted:
 
 
 def counted(cell: ListCell) -> Counted | None:
-    """The number of elements of a list that one comprehension makes; None where that is not written."""
+    """The number of elements of a list that one comprehension or one loop makes; None where that is not written."""
     if not cell.whole or len(cell.groups) != 1 or not isinstance(cell.function, ast.FunctionDef):
         return None
     (group,) = cell.groups
-    around = parent_of(group.module, group.node)
-    levels = around.generators if isinstance(around, ast.ListComp | ast.GeneratorExp) else []
-    if len(levels) != 1 or levels[0].ifs:
-        return None
-    number = _number(group.module, cell.function, levels[0].iter)
+    walked = _walked(group)
+    number = _number(group.module, cell.function, walked) if walked is not None else None
     return _split_up(cell.function, number) if number is not None else None
+
+
+def _walked(group: Group) -> ast.expr | None:
+    """What is walked to make one element at a time: by a comprehension, or by a loop that appends each."""
+    around = parent_of(group.module, group.node)
+    if isinstance(around, ast.ListComp | ast.GeneratorExp):
+        return around.generators[0].iter if len(around.generators) == 1 and not around.generators[0].ifs else None
+    match around:
+        case ast.Call(func=ast.Attribute(attr="append")) if len(group.loops) == 1 and not group.conditional:
+            statement = parent_of(group.module, around)
+            loop = parent_of(group.module, statement) if isinstance(statement, ast.Expr) else None
+            ends = any(isinstance(each, ast.Break | ast.Continue) for each in nodes_in(loop)) if loop is not None else True
+            return loop.iter if isinstance(loop, ast.For) and not ends else None
+        case _:
+            return None
 
 
 def _number(module: Module, function: ast.FunctionDef, walked: ast.expr) -> ast.expr | None:
