@@ -17,7 +17,6 @@ from scanify.analysis.plan import (
     Refusal,
     Remark,
     Skipped,
-    may_be_watched,
 )
 from scanify.analysis.remarks.words import may_have_remarks
 from scanify.config import OF_FRAMEWORKS
@@ -177,7 +176,7 @@ class Project:
         read: Callable[[Path], Source | None],
         trees: "dict[Path, ast.Module | Problem]",
     ) -> tuple[Plan | Refusal, ...]:
-        if not any(map(may_be_watched, loops)):
+        if not any(isinstance(loop, Plan) for loop in loops):
             return tuple(loops)
         from scanify.analysis.index import Index
         from scanify.analysis.watchers import with_watchers

@@ -76,7 +76,9 @@ def swaps(before: str, loop: str = SWAPPED) -> bool:
     return any("takes its place after each layer" in each for each in said)
 
 
-@pytest.mark.parametrize("before", ["a, b = x, mask", "a, b = x[:3], x[3:]", "a, b = jnp.split(x, [3])", "a = x\nb = keys"])
+@pytest.mark.parametrize(
+    "before", ["a, b = x, mask", "a, b = x[:3], x[3:]", "a, b = jnp.split(x, [3])", "a = x\nb = keys"]
+)
 def test_carries_that_change_places_have_one_shape(before: str) -> None:
     assert swaps(before)
     assert swaps(before, "for layer in self.layers:\n    new = layer(a) + b\n    a = b\n    b = new")

@@ -59,3 +59,20 @@ def test_who_gives_another_gains(calls):
 def test_three_are_enough():
     assert is_offered(default="3")
     assert is_offered(keys="jr.split(key, n + 1)")
+
+
+APPENDED = """\
+        self.layers = []
+        for {i} in {walked}:
+            {body}"""
+COMPREHENSION = "        self.layers = [eqx.nn.Linear(dim, dim, key=k) for k in {keys}]"
+
+
+@pytest.mark.parametrize(("i", "walked"), [("k", "jr.split(key, n)"), ("i, k", "enumerate(jr.split(key, n))")])
+def test_a_loop_that_appends_is_counted_like_a_comprehension(i, walked):
+    append = "self.layers.append(eqx.nn.Linear(dim, dim, key=k))"
+    bodies = {append: False, f"if dim > 4:\n                {append}\n            {append}": True}
+    for body, offered in bodies.items():
+        code = CODE.replace(COMPREHENSION, APPENDED.format(i=i, walked=walked, body=body))
+        found = decide(code.format(calls=CALL, default="2"))
+        assert any(isinstance(each, Plan) for each in found) == offered, found

@@ -183,3 +183,40 @@ def test_layers_that_methods_build_hold_what_those_methods_name(tmp_path: Path, 
         (loop,) = Project.load([tmp_path]).analyse().loops
         assert isinstance(loop, Plan) and isinstance(loop.stack, InitStack)
         assert loop.safe is safe
+
+
+PATCH = """\
+{head}
+from model import Model
+
+
+def patched(model, names):
+    for name in {names}:
+        for part in name.split("."):
+            model = model[int(part)] if part.isdigit() else getattr(model, part)
+    return model
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "names"),
+    [
+        ("import tomllib", "tomllib.loads(names)"),
+        ("import json", "json.loads(names)"),
+        ("import sys", "sys.argv[1:]"),
+        ("import pathlib", "pathlib.Path(names).read_text().split()"),
+    ],
+)
+def test_names_of_fields_that_data_say_may_be_any(tmp_path: Path, head: str, names: str) -> None:
+    found = plan(tmp_path, "patch.py", PATCH.format(head=head, names=names))
+    assert [each for each in found.watchers if "patch.py:8 reads fields by their names (SCN318)" in each]
+
+
+@pytest.mark.parametrize("names", ["('norm', 'head.bias')", "names"])
+def test_names_that_the_code_says_are_those(tmp_path: Path, names: str) -> None:
+    assert plan(tmp_path, "patch.py", PATCH.format(head="import math", names=names)).safe
+
+
+def test_whoever_calls_the_function_may_read_its_names(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import json\n\nfrom patch import patched\n\npatched(None, json.loads('[]'))\n")
+    assert not plan(tmp_path, "patch.py", PATCH.format(head="import math", names="names")).safe

@@ -9,21 +9,20 @@ from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
 from scanify.analysis.loops.lists.field import changes_what_is_assigned, copies_what_is_assigned
-from scanify.analysis.loops.lists.layer_list import Layers, sources
+from scanify.analysis.loops.lists.layer_list import Layers, sources_of
 from scanify.analysis.loops.one_trace import in_one_trace
+from scanify.analysis.loops.touched import touched_layer
 from scanify.analysis.lower.loop import Loop, Order
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import After, Annotation, CallStack, InitStack, Wrap
 from scanify.analysis.values import tables
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.code.annotations import unquoted
-from scanify.analysis.values.domain import Instance, options
 from scanify.analysis.values.heap import DictCell, Does, ListCell, Use
 from scanify.analysis.values.interpreter import Interpreter, Stored
 
 StackChoice = Literal["init", "call"] | None
 
-_DEEP = 4  # modules in modules of a layer that are looked at
 _SERVED = frozenset({Does.WALK, Does.INDEX, Does.SLICE, Does.LENGTH, Does.TEST})
 _WORDS = {
     Does.GROW: "the list grows after it was built",
@@ -122,31 +121,9 @@ def _kept_at(use: tuple[str, Place] | None) -> CallStack | None:
     return CallStack(*use) if use is not None else None
 
 
-def touched_layer(run: Interpreter, cell: ListCell | DictCell) -> tuple[str, Place] | None:
-    """A use of an element of a list that needs the very object, in words and with its place."""
-    for group in cell.made if isinstance(cell, ListCell) else cell.groups:
-        for option in options(group.element):
-            touched = _touched(run, option)
-            if touched is not None:
-                does = "compares layers as objects" if touched.does is Does.COMPARE else "writes into a layer"
-                return f"`{touched.what}` {does}", touched.place
-    return None
-
-
-def _touched(run: Interpreter, value: object, depth: int = 0) -> Use | None:
-    """A use of a layer, or of a module in it, that needs the very object."""
-    if not isinstance(value, Instance) or depth > _DEEP or not run.touched:
-        return None
-    use = run.touched.get(id(value.fields)) or (run.touched_at.get(value.node) if value.node is not None else None)
-    if use is not None:
-        return use
-    parts = (option for field in list(value.fields.values()) for option in options(field))
-    return next((use for part in parts if (use := _touched(run, part, depth + 1)) is not None), None)
-
-
 def assigned_elsewhere(run: Interpreter, layers: Layers) -> tuple[str, Place] | None:
     """An assignment to the field from outside of the class."""
-    for owner, attribute in _holding(run, layers, _sources(layers)):
+    for owner, attribute in _holding(run, layers, sources_of(layers)):
         for cls in (*run.classes.lineage(owner), *run.classes.heirs(owner)):
             replaced = run.replaced.get((cls.node, attribute))
             if replaced is not None:
@@ -160,11 +137,6 @@ def assigned_elsewhere(run: Interpreter, layers: Layers) -> tuple[str, Place] | 
 def fields_of(run: Interpreter, layers: Layers) -> list[tuple[Definition, str]]:
     """The fields that hold the list, under every name."""
     return _holding(run, layers, layers.cells)
-
-
-def _sources(layers: Layers) -> Iterable[ListCell | DictCell]:
-    """The list, and what it is a copy of where a function copies it: what others put there is in the copy, too."""
-    return sources(layers.cells) if layers.attribute is None else layers.cells
 
 
 def _holding(run: Interpreter, layers: Layers, cells: Iterable[ListCell | DictCell]) -> list[tuple[Definition, str]]:
@@ -211,7 +183,7 @@ def may_be_replaced(run: Interpreter, layers: Layers) -> bool:
 
 
 def _used_at(run: Interpreter, layers: Layers, changers: Sequence[Does]) -> Place | None:
-    for cell in _sources(layers):
+    for cell in sources_of(layers):
         for use in cell.uses:
             if use.does in changers and not _is_built(run, cell, use):
                 return use.place

@@ -1,7 +1,7 @@
 """Loops that read as if `enumerate`, `zip` and the like were Python's own, where they may be others.
 
-A file's own `zip` is seen where a loop is lowered (`Scope.builtin`). That a star of another file brings one, or that some
-file puts one into `builtins`, only the index of the project knows.
+A file's own `zip` is seen where a loop is lowered (`Scope.builtin`). That a star of another file brings one, or that
+some file puts one into `builtins`, only the index of the project knows.
 """
 
 import ast
@@ -14,7 +14,9 @@ from scanify.analysis.lower.loop import Loop, Problem
 from scanify.analysis.lower.nodes import nodes_in
 
 # What a lowering takes at its name, and what a scan may be given: `range(len(self.layers))`, `list(reversed(keys))`.
-_READ = frozenset("abs enumerate filter getattr int iter len list map max min next range reversed str tuple zip".split())
+_READ = frozenset(
+    "abs enumerate filter getattr int iter len list map max min next range reversed str tuple zip".split()
+)
 _WRITTEN = frozenset({"len", "list", "range"})
 
 

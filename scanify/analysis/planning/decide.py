@@ -21,6 +21,7 @@ from scanify.analysis.loops.stack import (
     may_be_empty,
     may_be_replaced,
 )
+from scanify.analysis.loops.touched import may_be_unlike
 from scanify.analysis.lower.body_place import body_place
 from scanify.analysis.lower.loop import Form, Loop, Order
 from scanify.analysis.lower.nodes import nodes_in
@@ -143,6 +144,7 @@ def _plan(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> Pla
             and (
                 may_be_replaced(run, layers)
                 or assigned_elsewhere(run, layers)
+                or may_be_unlike(run, layers)
                 or not fields_of(run, layers)
                 or layers.optional
             )
@@ -271,6 +273,8 @@ def _with_owner(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) 
     if call is None or not layers.exact or layers.several:
         return call
     if isinstance(stack, CallStack) and (may_be_replaced(run, layers) or assigned_elsewhere(run, layers)):
+        return call
+    if may_be_unlike(run, layers):
         return call
     layer = layers.classes[0]
     if isinstance(layer.cls, Library):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from scanify.analysis.facts import Place
 from scanify.analysis.loops.fact import LoopFact
-from scanify.analysis.loops.stack import touched_layer
+from scanify.analysis.loops.touched import touched_layer
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import Annotation, Body, Called, Holds, InitStack, Kind, Plan, Refusal
 from scanify.analysis.planning.decide import Choices, refuse

@@ -30,8 +30,8 @@ _STRING = re.compile(r"""(["'])([^\s"']*[^\s"'\W][^\s"']*)\1""")
 _NAME = re.compile(r"[^\W\d]\w*")
 # Files and command lines that say names: what imports these, or calls them, reads some.
 _DATA = re.compile(
-    r"^[ \t]*(?:import|from)[ \t]+(?:json|tomllib|tomli|toml|yaml|configparser|csv|argparse|omegaconf|hydra|ml_collections"
-    r"|click|typer|tyro|fire|absl|simple_parsing|gin|draccus)\b"
+    r"^[ \t]*(?:import|from)[ \t]+(?:json|tomllib|tomli|toml|yaml|configparser|csv|argparse|omegaconf|hydra"
+    r"|ml_collections|click|typer|tyro|fire|absl|simple_parsing|gin|draccus)\b"
     r"|\bsys\.argv\b|\bos\.environ\b|\bgetenv\(|\binput\(|\bread_text\(|\.readlines?\(",
     re.MULTILINE,
 )

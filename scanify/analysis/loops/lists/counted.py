@@ -48,8 +48,11 @@ def _walked(group: Group) -> ast.expr | None:
         case ast.Call(func=ast.Attribute(attr="append")) if len(group.loops) == 1 and not group.conditional:
             statement = parent_of(group.module, around)
             loop = parent_of(group.module, statement) if isinstance(statement, ast.Expr) else None
-            ends = any(isinstance(each, ast.Break | ast.Continue) for each in nodes_in(loop)) if loop is not None else True
-            return loop.iter if isinstance(loop, ast.For) and not ends else None
+            if not isinstance(loop, ast.For) or any(
+                isinstance(each, ast.Break | ast.Continue) for each in nodes_in(loop)
+            ):
+                return None
+            return loop.iter
         case _:
             return None
 

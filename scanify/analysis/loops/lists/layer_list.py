@@ -84,3 +84,8 @@ def sources(cells: Iterable[ListCell | DictCell]) -> Iterator[ListCell | DictCel
 def is_unshown(group: Group) -> bool:
     """Whether a group stands for all that something else holds, of which nothing is known: `[first, *others]`."""
     return group.spread and all(isinstance(option, Unknown) for option in options(group.element))
+
+
+def sources_of(layers: Layers) -> Iterable[ListCell | DictCell]:
+    """The list, and what it is a copy of where a function copies it: what others put there is in the copy, too."""
+    return sources(layers.cells) if layers.attribute is None else layers.cells

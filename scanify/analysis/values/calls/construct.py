@@ -92,8 +92,9 @@ def _constructed(
     outermost = not run.building
     run.building = run.building or instance.born
     oddity = run.classes.oddity(cls)
-    if oddity is not None:
+    if oddity is not None:  # which may look at the arguments before the class does, and give another object for some
         instance.origin = oddity
+        instance.marks = held_marks(*positional, *named.values())
     run.calling.append(cls.node)
     try:
         found = run.classes.method(cls, "__init__")
