@@ -116,6 +116,7 @@ _COMPILED = (
     "tests/nn/test_residuals.py",
     "tests/nn/test_stack_against_loop.py",
     "tests/verify/test_equinox_mlp.py",
+    "tests/verify/test_op_by_op.py",
     "tests/verify/test_prove_rules.py",
 )
 _PROGRAMS = "programs"  # a folder of pytest's cache

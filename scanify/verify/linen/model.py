@@ -18,6 +18,7 @@ from scanify.errors import ScanifyError
 from scanify.verify.linen.renaming import Renaming, entries, gathered, nested
 from scanify.verify.linen.streams import Streams, Use, renamed
 from scanify.verify.programs.apart import traced_anew
+from scanify.verify.programs.op_by_op import op_by_op
 
 # What `apply` and `init` are given beside the arguments of the call, and what is not the call's.
 _OWN = ("method", "mutable")
@@ -107,10 +108,16 @@ def initial(fixed: _Fixed, args: Any, kwargs: Mapping[str, Any]) -> tuple[Any, l
     elif not isinstance(rngs, Mapping):
         rngs = {"params": rngs}
     given = {} if fixed.method is None else {"method": fixed.method}
-    # A module that is jitted is traced once for all of its calls, one that a file keeps for those of later runs, too.
-    with traced_anew("init"), renamed(fixed.streams.renaming, dict(fixed.streams.init)) as uses:
-        made = fixed.module.init({"params": jax.random.key(0), **rngs}, *given_args, **given, **given_kwargs)
-    return _thawed(made), uses
+    uses: list[Use] = []
+
+    def made(rngs: Any, args: Any, kwargs: Any) -> Any:
+        # A jitted module is traced once for all of its calls, one that a file keeps for those of later runs, too.
+        with traced_anew("init"), renamed(fixed.streams.renaming, dict(fixed.streams.init)) as used:
+            variables = _thawed(fixed.module.init(rngs, *args, **given, **kwargs))
+        uses[:] = used
+        return variables
+
+    return op_by_op(made, {"params": jax.random.key(0), **rngs}, given_args, given_kwargs), uses
 
 
 def _concrete(leaf: Any) -> Any:
