@@ -63,7 +63,7 @@ def test_what_is_sharded_from_the_first_layer_on_begins_with_the_second() -> Non
         assert rolled(layers, given, jax.device_put(XS[0], places[0])) == [N - 1]
 
 
-@pytest.mark.parametrize("f", [last_only, auxiliary_loss])
+@pytest.mark.parametrize("f", [last_only, pytest.param(auxiliary_loss, marks=pytest.mark.whole)])
 def test_layers_in_a_shard_map(f: Callable[..., Any]) -> None:
     def mapped(f: Callable[..., Any]) -> Callable[..., Any]:
         def one(layers: Any, x: Any) -> Any:

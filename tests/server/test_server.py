@@ -125,7 +125,7 @@ def test_the_project_counts_with_what_is_not_saved(project: Path, tmp_path: Path
     asyncio.run(session())
 
 
-@pytest.mark.parametrize("resolves", [True, False])
+@pytest.mark.parametrize("resolves", [True, pytest.param(False, marks=pytest.mark.whole)])
 def test_actions_rewrite_and_ignore_and_explain(project: Path, resolves: bool) -> None:
     async def session() -> None:
         async with connected(project, resolves=resolves) as client:

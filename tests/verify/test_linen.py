@@ -5,6 +5,7 @@ streams renamed; FAILED where a layer gets another stream, other parameters or a
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -13,7 +14,9 @@ import jax.numpy as jnp
 import pytest
 
 from scanify.errors import ScanifyError
+from scanify.verify.cases.build import build
 from scanify.verify.compare.compare import compare_case
+from scanify.verify.linen.align import renaming_of
 from scanify.verify.linen.streams import Use, check_one_to_one
 from scanify.verify.verdict import CaseResult, Status
 from tests.verify.linen_models import DEEP_LOOP, DEEP_SCAN, LOOP, SCAN
@@ -51,10 +54,18 @@ def proved(result: CaseResult) -> bool:
     return result.good and all(each is None or each.status is Status.PROVED for each in (*once, *both))
 
 
+def hooks() -> tuple[Any, Any]:
+    """What is replaced in Flax while a model is traced."""
+    from flax.core.scope import LazyRng, Scope
+
+    return Scope.push, LazyRng.as_jax_rng
+
+
 @pytest.mark.parametrize("abstract", [False, True], ids=["arrays", "shapes"])
 def test_the_scan_is_the_loop_with_its_streams_renamed(abstract: bool) -> None:
+    before = hooks()
     result = compared(LOOP, SCAN, abstract=abstract)
-    assert proved(result)
+    assert proved(result) and hooks() == before
     assert (result.proviso, result.layers) == (STREAMS, 3)
     assert (
         result.notes[0] == "modules were matched by their names and shapes: layers is layer_0..layer_2 of the original"
@@ -81,6 +92,10 @@ def test_families_stand_in_one_another_and_beside_one_another() -> None:
 def test_under_remat() -> None:
     scan = SCAN.replace('(Block(name="layers")', '(nn.remat(Block, static_argnums=(3,))(name="layers")')
     assert scan != SCAN and proved(compared(LOOP, scan))
+
+
+@pytest.mark.whole
+def test_under_the_remat_of_both() -> None:
     both = [text.replace("Block(name", "nn.remat(Block, static_argnums=(3,))(name") for text in (LOOP, SCAN)]
     assert proved(compared(*both))
 
@@ -279,7 +294,12 @@ def test_collections_that_are_updated_are_outputs() -> None:
     scan = SCAN.replace("nn.BatchNorm(", "nn.BatchNorm(momentum=0.5, ")
     (policy,) = compared(LOOP, scan).policies
     assert policy.outputs.status is Status.FAILED
-    assert proved(compared(LOOP.replace("nn.BatchNorm(", "nn.BatchNorm(momentum=0.5, "), scan))
+
+
+@pytest.mark.whole
+def test_collections_that_are_updated_alike_are_the_same() -> None:
+    slower = [text.replace("nn.BatchNorm(", "nn.BatchNorm(momentum=0.5, ") for text in (LOOP, SCAN)]
+    assert proved(compared(*slower))
 
 
 def test_what_is_no_module_that_init_can_be_called_on() -> None:
@@ -290,19 +310,16 @@ def test_what_is_no_module_that_init_can_be_called_on() -> None:
         model, args, kwargs = case(LOOP, rngs=False, train=False)()
         return model.bind(model.init(jax.random.key(0), *args, **kwargs)), args, kwargs
 
-    for build, said in ((of_class, r"got the class Model: return what it makes"), (bound, "got a bound Model")):
+    for wrong, said in ((of_class, r"got the class Model: return what it makes"), (bound, "got a bound Model")):
         with pytest.raises(ScanifyError, match=said):
-            compare_case("linen", build, build, policies=(None,), requested=None, abstract=False, measure=False)
+            compare_case("linen", wrong, wrong, policies=(None,), requested=None, abstract=False, measure=False)
 
 
-def test_flax_is_left_as_it_was() -> None:
-    from flax.core.scope import LazyRng, Scope
-
-    hooks = Scope.push, LazyRng.as_jax_rng
-    compared(LOOP, SCAN)
+def test_flax_is_left_as_it_was_where_something_is_wrong() -> None:
+    before = hooks()
     with pytest.raises(ScanifyError):
         compared(LOOP, SCAN, mapping={"layers": "nothing_*"})
-    assert (Scope.push, LazyRng.as_jax_rng) == hooks
+    assert hooks() == before
 
 
 class TestWhichBelongTogether:
@@ -340,7 +357,9 @@ class Model(nn.Module):
         scan = self.SCAN.replace('"first"', '"as"').replace('"second"', '"bs"')
         assert proved(compared(self.LOOP, scan, rngs=False))
 
-    @pytest.mark.parametrize("mapping", [{"third": "a_*"}, {"first": "c_*"}, {"first": 1}])
-    def test_a_mapping_that_names_nothing_is_an_error(self, mapping: Any) -> None:
-        with pytest.raises(ScanifyError, match="mapping of the case"):
-            compared(self.LOOP, self.SCAN, rngs=False, mapping=mapping)
+    def test_a_mapping_that_names_nothing_is_an_error(self) -> None:
+        first, second = (build(case(text, rngs=False), abstract=False) for text in (self.LOOP, self.SCAN))
+        for mapping in ({"third": "a_*"}, {"first": "c_*"}, {"first": 1}):
+            with pytest.raises(ScanifyError, match="mapping of the case"):
+                renaming_of(first, replace(second, mapping=mapping))
+        assert not isinstance(renaming_of(first, replace(second, mapping={"first": "a_*", "second": "b_*"})), str)
