@@ -334,7 +334,8 @@ def test_the_parts_of_an_element_may_have_names(name: str) -> None:
 )
 def test_parts_that_more_than_the_element_may_read_stay_statements(body: str, after: str) -> None:
     text = model(f"for layer in self.layers:\n{indent(body, '    ')}", before="outs = []", after=f"return {after}")
-    assert isinstance(only(text), Refusal)
+    found = only(text)
+    assert isinstance(found, Refusal) or found.mapped is None
 
 
 @pytest.mark.parametrize("part", ["noise = mask.pop()", "noise = next(mask)", "noise = np.random.rand()"])

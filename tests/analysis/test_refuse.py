@@ -286,7 +286,7 @@ def test_a_list_built_in_a_file_that_was_not_given():
 
 def test_the_kind_says_what_the_loop_is():
     assert refused("SCN206", model(body("x = layer(x)\nmask.append(x)"))).kind is Kind.SCAN
-    assert refused("SCN210", model(body("y = layer(x)\nouts.append(y + y)"), before="outs = [0]")).kind is Kind.MAP
+    assert refused("SCN210", model(body("y = layer(x)\nouts.extend([y, y])"), before="outs = [0]")).kind is Kind.MAP
     two = "self.layers = [Block(8, key=key), Block(16, key=key)]"
     assert refused("SCN203", model(init=two)).kind is Kind.GROUP
 

@@ -24,7 +24,8 @@ from scanify.analysis.flow.resized import resized
 from scanify.analysis.flow.starts import Starts, concretized, reduce_problems, start_obligations, start_problems
 from scanify.analysis.flow.unsupported import identity_problems, unsupported
 from scanify.analysis.lower.loop import Form, Index, Loop, Problem, Walk
-from scanify.analysis.plan import Collection, LayerCall, PerLayer
+from scanify.analysis.lower.nodes import mentions
+from scanify.analysis.plan import Adds, Collection, LayerCall, PerLayer
 
 __all__ = ["LoopShape", "Problem", "shape_of"]
 
@@ -163,16 +164,29 @@ def _locals_around(loop: Loop) -> set[str]:
     return {name for scope in scopes for name in scope.locals} - {loop.scope.self_name or ""}
 
 
-def _without_carry(loop: Loop, gathered: Collected, others: Sequence[Problem]) -> Iterator[Problem]:
+def _without_carry(
+    loop: Loop, gathered: Collected, exits: Sequence[Exit], others: Sequence[Problem]
+) -> Iterator[Problem]:
     """Why a loop over independent layers is neither a fold nor a map, where nothing else says so."""
     reason = "no value goes from one layer to the next"
     if not gathered.names and all(each.rule == "SCN209" for each in others):
         yield Problem("SCN210", reason, loop.node)
-    elif gathered.names and not others:
+    elif gathered.names and not others and (exits or not all(each in _appended(loop) for each in gathered.collections)):
         what = " and ".join(f"`{name}`" for name in gathered.names)
         verb = "keeps" if len(gathered.names) == 1 else "keep"
-        keeps = f"{what} {verb} what independent layers give: a map is one list that is appended to"
-        yield Problem("SCN210", f"{reason}, and {keeps}", loop.node, "append to one list, a tuple for several values")
+        keeps = f"{what} {verb} what independent layers give: in a map each appends once to each list"
+        yield Problem("SCN210", f"{reason}, and {keeps}", loop.node, "append to each list once, in every turn")
+
+
+def _appended(loop: Loop) -> list[Collection]:
+    """The lists to which a body appends one element in each iteration, whatever happens in it."""
+    found = []
+    for statement in loop.body:
+        match statement:
+            case ast.Expr(ast.Call(ast.Attribute(ast.Name(id=name), "append"), [value], [])):
+                if not isinstance(value, ast.Starred) and len(mentions(name, *loop.body)) == 1:
+                    found.append(Collection(name, Adds.LIST))
+    return found
 
 
 # -- what speaks against it ------------------------------------------------------------------------------------------
@@ -209,7 +223,7 @@ def _problems(
         problems += lost_values(loop, after, tuple(names.bound), kept, targets)
         problems += captures(loop, names, carry, (set(names.bound) | set(targets)) - set(gathered.names))
         problems += start_problems(loop, starts, read, names)
-        problems = [*_without_carry(loop, gathered, problems), *problems] if not carry else problems
+        problems = [*_without_carry(loop, gathered, exits, problems), *problems] if not carry else problems
     else:
         problems += reduce_problems(loop, starts, names)
     problems += _walruses(loop)

@@ -37,6 +37,7 @@ from scanify.analysis.values.marks import Mark, Vary
 from scanify.analysis.values.objects.identity import kind_of
 from scanify.analysis.values.size import Size
 
+_DEEP = 6  # objects and lists in others that are looked into for functions
 _MOST_LAYERS = 32  # kinds of layers that are run one by one
 _SUPER = "`super()` without arguments does not work in the function of a scan"
 
@@ -88,6 +89,7 @@ def body_of(
             with run.region(number):
                 start: dict[str, Value] = {}
                 bound: dict[str, Value] = {}
+                kept: ast.AST | None = None
                 for _ in range(2):
                     _begin(run, loop, layers, inner, number)
                     for name in carry:
@@ -104,12 +106,16 @@ def body_of(
                     else:
                         execute(run, inner, loop.body, Flow())
                         _note_ends(body, {name: inner.lookup(name) for name in carry}, bound)
+                        kept = kept or _function_kept(loop, inner, ys)
             if run.exhausted:
                 body.oblige("what the body calls is too long to be followed, and has no side effects")
         targets = {each.id for each in nodes_in(layers.walk.target) if isinstance(each, ast.Name)}
         body.unclear = body.unclear or any(effect.act is Act.UNKNOWN for effect in effects)
         body.applied |= {effect.what for effect in effects if effect.act is Act.APPLY}
         body.branches = body.branches or next(_branches(layers, effects), "")
+        if kept is not None:
+            text = f"`{loop.code(kept)}` gives a function for each layer; a scan gives arrays"
+            body.problems.append(("SCN206", text, loop.module.place(kept) if hasattr(kept, "lineno") else None))
         if body.gives_function and loop.element is not None:  # which reads the names of the loop when it is called
             text = f"`{loop.code(loop.element)}` gives a function for each layer; a scan gives arrays"
             body.problems.append(("SCN206", text, loop.module.place(loop.element)))
@@ -170,13 +176,30 @@ def _order(loop: Loop, rule: str, place: Place | None) -> tuple[bool, str, str, 
     return True, rule, str(place.path), place.span.start
 
 
-def _holds_function(value: Value) -> bool:
-    """Whether a value is a function, or a tuple, a list or a dict with one in it."""
+def _function_kept(loop: Loop, env: Env, ys: frozenset[str]) -> ast.AST | None:
+    """What the body puts into a list that it collects and is a function of its own, or holds one."""
+    inside = set(nodes_in(*loop.body))
+    for name in sorted(ys):
+        for option in options(env.lookup(name) or Array()):
+            for group in groups_of(option.cell) if isinstance(option, Listed) else ():
+                if group.node in inside and _holds_function(group.element):
+                    return group.node
+    return None
+
+
+def _holds_function(value: Value, depth: int = 0, *, of_object: bool = False) -> bool:
+    """Whether a value is a function, or a tuple, a list or a dict with one in it, or an object with one that a call has
+    made: a function of a file, which all objects have in common, is no matter there."""
+    if depth > _DEEP:
+        return False
     for option in options(value):
-        if isinstance(option, Function | Partial):
+        if isinstance(option, Function | Partial) and (not of_object or option.fresh):
+            return True
+        fields = option.fields.values() if isinstance(option, Instance) else ()
+        if any(_holds_function(each, depth + 1, of_object=True) for each in fields):
             return True
         held = groups_of(option.cell) if isinstance(option, Listed | Mapped) else []
-        if any(_holds_function(each.element) for each in held):
+        if any(_holds_function(each.element, depth + 1, of_object=of_object) for each in held):
             return True
     return False
 

@@ -135,7 +135,7 @@ def _appending(loop: Loop) -> Loop:
             return whole
     if len(given) != 1 or isinstance(given[0], ast.Starred) or name in reads(given[0]) or flow(given).bound:
         return whole
-    if not is_own_list(loop.scope, name):
+    if not is_own_list(loop.scope, name, whole.node):
         return whole
     body = ast.copy_location(ast.Expr(given[0]), given[0])
     adopt(loop.module, body, loop.node)

@@ -188,7 +188,7 @@ def _rule(fact: LoopFact, alike: bool) -> str:
     """The rule of a loop that can be rewritten."""
     if fact.layers.trees:
         return "SCN106"
-    if fact.loop.element is not None:
+    if fact.loop.element is not None or not fact.shape.carry:
         return "SCN104"
     if fact.shape.collections:
         return "SCN105"

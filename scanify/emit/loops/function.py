@@ -35,11 +35,11 @@ def function_over_layer(
 ) -> Function:
     """The function with these parameters, and the lines that make the names of the loop of them.
 
-    It gives the carry, and beside it what the layer collects; with `pair` None where it collects nothing. `fills` says
-    that the loop fills one list that is empty before it.
+    It gives the carry, and beside it what the layer collects; with `pair` None where it collects nothing. Independent
+    layers carry nothing. `fills` says that the loop fills one list that is empty before it.
     """
     newline, taken = loop.style.newline, plan.taken | given
-    carry = layout.pattern(plan.carry)
+    carry = layout.pattern(plan.carry) if plan.carry else ""
     state = f"({carry})" if len(plan.carry) > 1 else carry
     lists = appended(plan, loop, taken) if plan.collections else None
     comment = ""

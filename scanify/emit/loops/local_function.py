@@ -1,4 +1,4 @@
-"""A loop as a function over one layer in front of a call of `fold_via` or `collect_via`."""
+"""A loop as a function over one layer in front of a call of `fold_via`, `collect_via` or `map_via`."""
 
 import re
 from collections.abc import Set
@@ -28,7 +28,7 @@ def scope_start(text: str, offset: int) -> int:
 
 
 def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, given: set[str]) -> list[Edit]:
-    """The edits that turn the loop into a function over one layer and a call of `fold_via` or `collect_via`.
+    """The edits that turn the loop into a function over one layer and a call of `fold_via`, `collect_via`, `map_via`.
 
     `given` holds the names of the functions already made in the loop's scope, and takes this one's.
     """
@@ -48,9 +48,9 @@ def call_of_local_function(plan: Plan, stack: str, loop: LoopText, text: str, gi
     apply = [name, *([f"in_axes={layout.tuple_display(axes)}"] if axes else [])]
     head = f"{function.outputs.assigned} = {stack}.{function.outputs.method}"
     initial = layout.pattern(["None" if one in plan.unset else one for one in plan.carry])
-    first = f"({initial})" if len(plan.carry) > 1 else initial
+    first = [f"({initial})" if len(plan.carry) > 1 else initial] if plan.carry else []
     others = [xs.source for xs in plan.xs] + [one for one in shared or () if front is not None]
-    call = layout.curried(head, apply, [first, *others], style, function.outputs.behind)
+    call = layout.curried(head, apply, [*first, *others], style, function.outputs.behind)
     call += "".join(f"{newline}{style.indent}{style.step * depth}{line}" for depth, line in function.outputs.after)
     blank = newline * (1 if style.indent else 2)
     if front is not None and around is not None:
@@ -99,17 +99,17 @@ def layer_parameters(plan: Plan, taken: Set[str] | None = None) -> tuple[list[st
     own = (name for one in (plan.layer, *plan.carry, *(xs.target for xs in plan.xs)) for name in words(one))
     used = {*(plan.taken if taken is None else taken), *own}
     unpacking = []
-    state = plan.carry[0]
+    state = [*plan.carry]
     if len(plan.carry) > 1:
-        state = fresh("carry", used)
-        used.add(state)
-        unpacking.append(f"{layout.pattern(plan.carry)} = {state}")
+        state = [fresh("carry", used)]
+        used.add(state[0])
+        unpacking.append(f"{layout.pattern(plan.carry)} = {state[0]}")
     layer = plan.layer
     if not layer.isidentifier():
         layer = fresh("layer", used)
         used.add(layer)
         unpacking.append(f"{flat(plan.layer)} = {layer}")
-    parameters = [layer, state]
+    parameters = [layer, *state]
     for index, xs in enumerate(plan.xs):
         later = {other.target for other in plan.xs[index + 1 :]}
         if xs.target.isidentifier() and xs.target not in later:

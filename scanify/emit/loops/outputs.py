@@ -31,20 +31,22 @@ def outputs_of_appended(
     collections: Sequence[Collection], values: Sequence[str], state: str, taken: Set[str], *, fills: bool = False
 ) -> Outputs:
     """Where each list gets one element from every layer: the elements, which are added to the lists below the call.
+    Without a `state` the layers are independent.
 
     Where the loop `fills` one list, which is empty before it, that list is what is collected.
     """
     collected = fresh("collected", taken)
     given = values[0] if len(values) == 1 else layout.tuple_display(values)
+    beside, method = (f"{state}, ", "collect_via") if state else ("", "map_via")
     if len(collections) == 1 and fills:
-        return Outputs((), f"{state}, {given}", "collect_via", f"{state}, {collections[0].name}")
+        return Outputs((), f"{beside}{given}", method, f"{beside}{collections[0].name}")
     if len(collections) == 1:
         after: tuple[tuple[int, str], ...] = ((0, f"{collections[0].name}.extend({collected})"),)
     else:
         names = one_of_each([one.name for one in collections], taken)
         adds = [(1, f"{one.name}.append({name})") for one, name in zip(collections, names, strict=True)]
         after = ((0, f"for {layout.pattern(names)} in {collected}:"), *adds)
-    return Outputs((), f"{state}, {given}", "collect_via", f"{state}, {collected}", after)
+    return Outputs((), f"{beside}{given}", method, f"{beside}{collected}", after)
 
 
 def outputs_of(
@@ -77,11 +79,12 @@ def outputs_of(
     lines = [(0, f"for {layout.pattern(names)} in {collected}:")]
     for one, name in zip(collections, names, strict=True):
         lines += [(depth + 1, line) for depth, line in _added(one, name, taken | set(names))]
+    beside = f"{state}, " if state else ""
     return Outputs(
         begin=tuple(f"{inner.get(one.name, one.name)} = {_EMPTY[one.adds]}" for one in collections),
-        returned=f"{state}, {given}, False" if "break" in exits else f"{state}, {given}",
-        method="collect_until_via" if "break" in exits else "collect_via",
-        assigned=f"{state}, {collected}",
+        returned=f"{state}, {given}, False" if "break" in exits else f"{beside}{given}",
+        method="collect_until_via" if "break" in exits else "collect_via" if state else "map_via",
+        assigned=f"{beside}{collected}",
         after=tuple(lines),
         ended=f"{state}, {given}, True",
     )

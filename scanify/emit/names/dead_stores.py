@@ -40,13 +40,15 @@ def dead_stores(path: Path, before: str, after: str) -> list[Edit]:
 
 
 def _filled_whole(statement: ast.Assign, below: list[ast.stmt], known: set[str]) -> set[str]:
-    """The name of a list that is made empty for a loop, and that a new statement assigns whole: `x, outputs = ...`."""
+    """The name of a list that is made empty for a loop, and that a new statement assigns whole: `x, outputs = ...`, or
+    `outputs = ...` of independent layers."""
     target = statement.targets[0]
     if not isinstance(target, ast.Name) or not is_empty_list(statement, target.id):
         return set()
     named = (each for each in below if any(isinstance(one, ast.Name) and one.id == target.id for one in ast.walk(each)))
     match next(named, None):
-        case ast.Assign(targets=[ast.Tuple(elts=[*names])], value=value) as filled if ast.dump(filled) not in known:
+        case ast.Assign(targets=[into], value=value) as filled if ast.dump(filled) not in known:
+            names = into.elts if isinstance(into, ast.Tuple) else [into]
             whole = any(isinstance(each, ast.Name) and each.id == target.id for each in names)
             return {target.id} if whole and target.id not in reads(value) else set()
     return set()

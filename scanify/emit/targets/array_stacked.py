@@ -46,7 +46,7 @@ def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
             made += site_edits(plan, context, _stacking(plan, context))
             continue
         collects = plan.ys == tuple(one.name for one in plan.collections)
-        if plan.mapped is None and not (collects and plan.carry):
+        if plan.mapped is None and not (collects and (plan.carry or plan.collections)):
             raise CheckFailed(
                 f"{plan.place}: expected a fold for the target scanify, got a {plan.kind.value}"
                 f"{'' if collects else ' that collects outputs'}; nothing was written; please report this"
@@ -66,8 +66,8 @@ def edits(plans: Sequence[Plan], context: Context) -> list[Edit]:
 def _loop_edits(plan: Plan, context: Context, given: set[str]) -> list[Edit]:
     path = plan.place.path
     loop = loop_text(plan, context.texts[path], context.houses[path])
-    stack = _stack(plan, context, _policy(context))
-    statement = _one_call(plan, stack, loop)
+    stack = _stack(plan, context, _policy(context) if plan.carry else [])  # of a map nothing is rematerialised
+    statement = _one_call(plan, stack, loop) if plan.carry else None
     if statement is not None:
         return [Edit(path, loop.start, loop.end, with_comments(statement, loop))]
     return call_of_local_function(plan, stack, loop, context.texts[path], given)

@@ -38,6 +38,10 @@ def refusal(plan: Plan, library: str) -> str | None:
         return f"with {library} {ENDS_EARLY}"
     if plan.mapped is not None and not (all(map(str.isidentifier, targets)) and len(set(targets)) == len(targets)):
         return f"the layers of an expression are the arguments of a function, and `{', '.join(targets)}` are no names"
+    if plan.mapped is None and not plan.carry:
+        return (
+            f"{library} hands a value from layer to layer, and these are independent: collect them in a comprehension"
+        )
     if plan.folded is not None:
         return FOLDED
     if plan.unset:

@@ -55,7 +55,7 @@ def _extends(module: Module, scope: Scope, call: ast.Call) -> bool:
     """`outs.extend(head(x) for head in heads)` for a list of the function: nothing looks at it while it grows."""
     match call:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="extend"), args=[_], keywords=[]):
-            return is_own_list(scope.function, name) and not _seen_before(module, scope, name, call)
+            return is_own_list(scope.function, name, call) and not _seen_before(module, scope, name, call)
         case _:
             return False
 
@@ -79,13 +79,20 @@ def _makes_or_adds(above: ast.AST | None, use: ast.Name) -> bool:
             return False
 
 
-def is_own_list(scope: Scope, name: str) -> bool:
-    """Whether a name is assigned new lists in the function and nothing else; it may be added to."""
+def is_own_list(scope: Scope, name: str, where: ast.AST) -> bool:
+    """Whether a name is a new list of the function wherever some code of it runs; it may be added to.
+
+    What it is assigned behind that code, where that is not run again, is no matter: `outs = jnp.stack(outs)`.
+    """
     if name not in scope.locals or name in scope.params:
         return False
-    made = 0
+    module, made = scope.module, 0
+    again = any(isinstance(each, ast.For | ast.AsyncFor | ast.While) for each in ancestors(module, where))
+    end = module.span(where).end
     for node in nodes_in(scope.node):
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store | ast.Del):
+            if not again and module.span(node).start >= end:
+                continue
             match parent_of(scope.module, node):
                 case ast.Assign(targets=[target], value=ast.List() | ast.ListComp()) if target is node:
                     made += 1
