@@ -47,7 +47,7 @@ class Body:
     """What speaks against running the body once for all layers, what a run must show, and what should be known.
 
     `calls` are those of which the source does not show what they do, as written. `branches` is a condition on a field
-    that differs between the layers, "" where there is none. `gives_function` says that what a map gives is one.
+    that differs between the layers, "" where there is none. `function` is what a layer gives and is one.
     `complex` are the carries that a layer makes complex, `weak` those that a layer leaves without a dtype of their own,
     `swapped` those that take the place of another one.
     """
@@ -58,7 +58,7 @@ class Body:
     applied: set[str] = field(default_factory=set)
     unclear: bool = False
     branches: str = ""
-    gives_function: bool = False
+    function: ast.expr | None = None
     calls: dict[str, None] = field(default_factory=dict)
     complex: set[str] = field(default_factory=set)
     weak: set[str] = field(default_factory=set)
@@ -89,7 +89,6 @@ def body_of(
             with run.region(number):
                 start: dict[str, Value] = {}
                 bound: dict[str, Value] = {}
-                kept: ast.AST | None = None
                 for _ in range(2):
                     _begin(run, loop, layers, inner, number)
                     for name in carry:
@@ -101,24 +100,21 @@ def body_of(
                         break
                     start = dict(inner.names)
                     if loop.element is not None:
-                        given = evaluate(run, inner, loop.element)
-                        body.gives_function = body.gives_function or _holds_function(given)
+                        if _holds_function(evaluate(run, inner, loop.element)):
+                            body.function = body.function or loop.element
                     else:
                         execute(run, inner, loop.body, Flow())
                         _note_ends(body, {name: inner.lookup(name) for name in carry}, bound)
-                        kept = kept or _function_kept(loop, inner, ys)
+                        body.function = body.function or _function_kept(loop, inner, ys)
             if run.exhausted:
                 body.oblige("what the body calls is too long to be followed, and has no side effects")
         targets = {each.id for each in nodes_in(layers.walk.target) if isinstance(each, ast.Name)}
         body.unclear = body.unclear or any(effect.act is Act.UNKNOWN for effect in effects)
         body.applied |= {effect.what for effect in effects if effect.act is Act.APPLY}
         body.branches = body.branches or next(_branches(layers, effects), "")
-        if kept is not None:
-            text = f"`{loop.code(kept)}` gives a function for each layer; a scan gives arrays"
-            body.problems.append(("SCN206", text, loop.module.place(kept) if hasattr(kept, "lineno") else None))
-        if body.gives_function and loop.element is not None:  # which reads the names of the loop when it is called
-            text = f"`{loop.code(loop.element)}` gives a function for each layer; a scan gives arrays"
-            body.problems.append(("SCN206", text, loop.module.place(loop.element)))
+        if body.function is not None:  # it reads the names of the loop when it is called
+            text = f"`{loop.code(body.function)}` gives a function for each layer; a scan gives arrays"
+            body.problems.append(("SCN206", text, loop.module.place(body.function)))
         if layers.refusal is None and any(effect.act is Act.RESIZES for effect in effects):
             body.problems += _resized(run, loop, layers, env, carry)
         told = {each for effect in effects if effect.act in (Act.TELLS, Act.DEBUG) for each in nodes_in(effect.node)}
@@ -176,13 +172,13 @@ def _order(loop: Loop, rule: str, place: Place | None) -> tuple[bool, str, str, 
     return True, rule, str(place.path), place.span.start
 
 
-def _function_kept(loop: Loop, env: Env, ys: frozenset[str]) -> ast.AST | None:
+def _function_kept(loop: Loop, env: Env, ys: frozenset[str]) -> ast.expr | None:
     """What the body puts into a list that it collects and is a function of its own, or holds one."""
     inside = set(nodes_in(*loop.body))
     for name in sorted(ys):
         for option in options(env.lookup(name) or Array()):
             for group in groups_of(option.cell) if isinstance(option, Listed) else ():
-                if group.node in inside and _holds_function(group.element):
+                if group.node in inside and isinstance(group.node, ast.expr) and _holds_function(group.element):
                     return group.node
     return None
 
