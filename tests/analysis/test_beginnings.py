@@ -86,7 +86,7 @@ def test_carries_that_change_places_have_one_shape(before: str) -> None:
 
 @pytest.mark.parametrize(
     "before", ["a, b = jnp.split(x, 2)", "a = b = x", "a, b = x, x", "a, b = x, jnp.zeros_like(x)",
-               "b = mask\na = jnp.zeros_like(b)", "a, b = jnp.array_split(x, 2, axis=-1)"]
+               "b = mask\na = jnp.zeros_like(b)", "a, b = x, -2 * x", "a, b = x / 2, x + 1", "a, b = jnp.array_split(x, 2, axis=-1)"]
 )  # fmt: skip
 def test_some_are_shown_to_have_one(before: str) -> None:
     assert not swaps(before)
@@ -94,3 +94,9 @@ def test_some_are_shown_to_have_one(before: str) -> None:
 
 def test_carries_that_keep_their_places_are_no_matter() -> None:
     assert not swaps("a, b = x, mask", "for layer in self.layers:\n    a, b = layer(a), b + 1")
+
+
+def test_one_that_begins_as_none_is_what_takes_its_place() -> None:
+    loop = "for layer in self.layers:\n    new = layer(a) if b is None else layer(a) + b\n    b = a\n    a = new"
+    assert not swaps("a, b = x, None", loop)
+    assert swaps("a, b = x, mask", loop)

@@ -74,9 +74,14 @@ def _is_read_for_others(loop: Loop, name: str) -> bool:
 
 
 def _are_alike(shape: LoopShape, name: str, other: str) -> bool:
-    """Whether two carries are shown to begin with one shape: they are one value, or one is made like the other."""
+    """Whether two carries are shown to begin with one shape: they are one value, or one is made like the other.
+
+    One that begins as None is what takes its place, as soon as there is a shape.
+    """
     before = {each: shape.starts.get(each, ()) for each in (name, other)}
-    texts = {each: {ast.unparse(value) for value in before[each]} for each in before}
+    texts = {each: {ast.unparse(_scaled(value)) for value in before[each]} for each in before}
+    if texts[name] == {"None"}:
+        return True
     if texts[name] and texts[name] == texts[other] and not any(map(_draws, before[name])):
         return True
     for mine, theirs in ((name, other), (other, name)):
@@ -98,6 +103,22 @@ def _are_equal_parts(loop: Loop, name: str, other: str) -> bool:
             return _last(call) in _EQUAL_PARTS
         case _:
             return False
+
+
+def _scaled(value: ast.expr) -> ast.expr:
+    """What an expression is a multiple of, or a constant away from, which has its shape: `x` of `-2 * x`."""
+    match value:
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=inner) if not _is_literal(value):
+            return _scaled(inner)
+        case ast.BinOp(left=left, op=ast.Mult() | ast.Add() | ast.Sub() | ast.Div(), right=right):
+            if _is_literal(left) or _is_literal(right):
+                return _scaled(right if _is_literal(left) else left)
+    return value
+
+
+def _is_literal(node: ast.expr) -> bool:
+    """Whether an expression is a number as it is written, which has no shape."""
+    return isinstance(node.operand if isinstance(node, ast.UnaryOp) else node, ast.Constant)
 
 
 def _draws(value: ast.expr) -> bool:
