@@ -171,22 +171,20 @@ def _without_carry(
     reason = "no value goes from one layer to the next"
     if not gathered.names and all(each.rule == "SCN209" for each in others):
         yield Problem("SCN210", reason, loop.node)
-    elif gathered.names and not others and (exits or not all(each in _appended(loop) for each in gathered.collections)):
+    elif gathered.names and not others and (exits or not set(gathered.collections) <= set(_appended_once(loop))):
         what = " and ".join(f"`{name}`" for name in gathered.names)
         verb = "keeps" if len(gathered.names) == 1 else "keep"
         keeps = f"{what} {verb} what independent layers give: in a map each appends once to each list"
-        yield Problem("SCN210", f"{reason}, and {keeps}", loop.node, "append to each list once, in every turn")
+        yield Problem("SCN210", f"{reason}, and {keeps}", loop.node, "append to each list once per iteration")
 
 
-def _appended(loop: Loop) -> list[Collection]:
+def _appended_once(loop: Loop) -> Iterator[Collection]:
     """The lists to which a body appends one element in each iteration, whatever happens in it."""
-    found = []
     for statement in loop.body:
         match statement:
             case ast.Expr(ast.Call(ast.Attribute(ast.Name(id=name), "append"), [value], [])):
                 if not isinstance(value, ast.Starred) and len(mentions(name, *loop.body)) == 1:
-                    found.append(Collection(name, Adds.LIST))
-    return found
+                    yield Collection(name, Adds.LIST)
 
 
 # -- what speaks against it ------------------------------------------------------------------------------------------

@@ -46,12 +46,13 @@ class Index:
         self._texts: list[str] = []  # of the paths in order
         self._patched: tuple[int, Set[str]] = (-1, frozenset())
         self._patched_modules: tuple[int, Set[tuple[str, str]]] = (-1, frozenset())
+        self._patched_builtins: frozenset[str] = frozenset()
         self._folders: set[Path] | None = None
         self._names: dict[str, list[Path]] | None = None
         self._found: dict[tuple[Path, str], Package | None] = {}
         self._heads: dict[tuple[Path, Path, str, bool], Package | None] = {}
         self._bound: dict[tuple[Path, str], Meaning | None] = {}
-        self._stars: dict[Path, tuple[tuple[Module, ...], bool]] = {}
+        self._stars: dict[Path, tuple[tuple[Module, ...], frozenset[str]]] = {}
         self._meanings: dict[tuple[Path, str], Meaning | None] = {}
         self._files = _Files(self)
 
@@ -122,6 +123,7 @@ class Index:
     def _look_for_patches(self) -> None:
         _ = self.paths  # which brings the texts up to date
         self._patched_modules = self._known, {each for text in self._texts for each in patched_modules(text)}
+        self._patched_builtins = frozenset(name for holder, name in self._patched_modules[1] if holder == "builtins")
 
     # -- names -----------------------------------------------------------------------------------------------------
 
@@ -155,12 +157,8 @@ class Index:
         """
         if self._patched_modules[0] != self._known:
             self._look_for_patches()
-        patched = frozenset(name for holder, name in self._patched_modules[1] if holder in ("builtins", "__builtins__"))
-        if not module.bindings.stars:
-            return patched
-        starred, beyond = self._starred(module)
-        brought = {name for each in starred for name in _BUILTINS if each.exports(name) and each.binds(name)}
-        return patched | brought | (_BUILTINS - _OF_NO_LIBRARY if beyond else frozenset())
+        brought = self._starred(module)[1] if module.bindings.stars else frozenset()
+        return brought | self._patched_builtins
 
     def _may_bind(self, module: Module, name: str) -> bool:
         """Whether a module binds a name, or imports stars that might."""
@@ -192,9 +190,9 @@ class Index:
             return None
         return meanings[0]
 
-    def _starred(self, module: Module) -> tuple[tuple[Module, ...], bool]:
-        """The modules of the project that are imported with a star, directly or by one of those; whether there are
-        others, of libraries."""
+    def _starred(self, module: Module) -> tuple[tuple[Module, ...], frozenset[str]]:
+        """The modules of the project that are imported with a star, directly or by one of those, and the names of
+        builtins that stars may bring, those of libraries included."""
         if module.path not in self._stars:
             found: dict[Path, Module] = {}
             beyond = False
@@ -208,7 +206,9 @@ class Index:
                     if target is not None and target.path not in found and target is not module:
                         found[target.path] = target
                         waiting.append(target)
-            self._stars[module.path] = tuple(found.values()), beyond
+            brought = {name for each in found.values() for name in _BUILTINS if each.exports(name) and each.binds(name)}
+            brought |= _BUILTINS - _OF_NO_LIBRARY if beyond else set()
+            self._stars[module.path] = tuple(found.values()), frozenset(brought)
         return self._stars[module.path]
 
     def _absolute(self, near: Module, dotted: str, relative: bool) -> Meaning | None:

@@ -36,9 +36,17 @@ def _read(one: Plan | Refusal, readers: Sequence[Watcher]) -> Plan | Refusal:
     """A plan, with what the project reads of programs: a scan is another one, wherever its layers are stacked."""
     if isinstance(one, Refusal) or not readers:
         return one
-    said = tuple(f"{each.place} reads {each.reads} ({each.rule}), in which a scan counts once" for each in readers)
-    said = said if len(said) <= _SHOWN else (*said[: _SHOWN - 1], f"{said[_SHOWN - 1]}; and {len(said) - _SHOWN} more")
+    said = _first(
+        [f"{each.place} reads {each.reads} ({each.rule}), in which a scan counts once" for each in readers],
+        "places read programs",
+    )
     return replace(one, obligations=(*one.obligations, *said), watchers=(*one.watchers, *said))
+
+
+def _first(said: Sequence[str], others: str) -> tuple[str, ...]:
+    """The first few of some sentences; the last of them says how many `others` there are."""
+    shown = tuple(said[:_SHOWN])
+    return shown if len(said) <= _SHOWN else (*shown[:-1], f"{shown[-1]}; and {len(said) - _SHOWN} more {others}")
 
 
 def _kept(one: Plan | Refusal, found: Iterable[Watcher]) -> Plan | Refusal:
@@ -82,9 +90,7 @@ def _watched(one: Plan | Refusal, found: Iterable[Watcher], index: Index) -> Pla
     one = replace(one, notes=(*one.notes, checkpoints(one)))
     if not seen:
         return one
-    said = tuple(map(_said, seen[:_SHOWN]))
-    if len(seen) > _SHOWN:
-        said = (*said[:-1], f"{said[-1]}; and {len(seen) - _SHOWN} more places look at leaves")
+    said = _first([*map(_said, seen)], "places look at leaves")
     return replace(one, obligations=(*one.obligations, *said), watchers=said)
 
 
