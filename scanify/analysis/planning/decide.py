@@ -272,9 +272,8 @@ def _with_owner(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) 
     call, layers, loop = fact.shape.call, fact.layers, fact.loop
     if call is None or not layers.exact or layers.several:
         return call
-    if isinstance(stack, CallStack) and (may_be_replaced(run, layers) or assigned_elsewhere(run, layers)):
-        return call
-    if may_be_unlike(run, layers):
+    others = may_be_replaced(run, layers) or assigned_elsewhere(run, layers) or may_be_unlike(run, layers)
+    if isinstance(stack, CallStack) and others:
         return call
     layer = layers.classes[0]
     if isinstance(layer.cls, Library):
