@@ -16,7 +16,7 @@ from scanify.nn import ScanCheckpointPolicy as Policy
         ("recompute", Policy()),
         (False, Policy(disable=True)),
         ("nested", Policy(nested=True)),
-        ("offload", Policy(save_carries="offload", save_inputs="offload")),
+        ("offload", Policy(save_carries="offload")),
         ("save_all", Policy(save_carries=True, save_inputs=True, save_block_internals=True)),
         ("dots", Policy(save_dots=True)),
     ],

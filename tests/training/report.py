@@ -24,7 +24,7 @@ def table(runs: Mapping[str, Run], size: Size) -> str:
             f"| {each.name} | {one.start:.1f} s | {one.step * 1e3:.0f} ms | {one.temporaries / 2**20:.1f} MiB "
             f"| {one.losses[0]:.4f} | {one.losses[-1]:.4f} | {apart} |"
         )
-    rows += ["", said(size)]
+    rows += ["", said(size, next(iter(runs.values())).device)]
     return "\n".join(rows)
 
 
@@ -32,11 +32,11 @@ def difference(one: Run, loop: Run) -> float:
     return max(abs(a - b) / abs(b) for a, b in zip(one.losses, loop.losses, strict=True))
 
 
-def said(size: Size) -> str:
+def said(size: Size, device: str) -> str:
     packages = ", ".join(f"{name} {version(name)}" for name in ("jax", "equinox", "optax"))
     return (
         f"{size.steps} steps of AdamW or LAMB with a mask; {size.layers} blocks of width {size.width}, dropout 0.1, "
-        f"{size.batch} windows of {size.length} characters, float{64 if size.x64 else 32}, on CPU; "
+        f"{size.batch} windows of {size.length} characters, float{64 if size.x64 else 32}, on {device}; "
         f"Python {platform.python_version()}, {packages}."
     )
 

@@ -28,13 +28,15 @@ class Size:
 @dataclass(frozen=True)
 class Run:
     """`start` are the seconds from before the constructor to the first loss, `step` is the median of the rest in seconds,
-    `temporaries` the bytes that a compiled step needs beside its arguments and results, `times` since the start."""
+    `temporaries` the bytes that a compiled step needs beside its arguments and results, `times` since the start, `device`
+    what jax calls the one it ran on."""
 
     losses: list[float]
     times: list[float]
     start: float
     step: float
     temporaries: int
+    device: str
 
 
 def run(name: str, size: Size) -> Run:
@@ -93,7 +95,8 @@ def train(name: str, size: Size) -> Run:
     assert compiled is not None
     each = [after - before for before, after in itertools.pairwise(times)]
     temporaries = compiled.memory_analysis().temp_size_in_bytes
-    return Run(losses, times, times[0], statistics.median(each) if each else 0.0, temporaries)
+    step_seconds = statistics.median(each) if each else 0.0
+    return Run(losses, times, times[0], step_seconds, temporaries, jax.devices()[0].device_kind)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ def test_a_scan_trains_as_its_loop_does(name: str) -> None:
 
 
 def test_the_difference_is_that_of_the_worst_step() -> None:
-    one, loop = (Run(losses, [], 0.0, 0.0, 0) for losses in ([1.0, 2.2, 3.0], [1.0, 2.0, 3.0]))
+    one, loop = (Run(losses, [], 0.0, 0.0, 0, "cpu") for losses in ([1.0, 2.2, 3.0], [1.0, 2.0, 3.0]))
     assert difference(one, loop) == pytest.approx(0.1)
 
 

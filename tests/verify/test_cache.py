@@ -216,6 +216,7 @@ def in_place(root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         pytest.param(attribute(sys, "version", "4.0"), id="the version of Python"),
         pytest.param(attribute(cache_module, "_own_source", lambda: "other"), id="scanify's own source"),
         pytest.param(attribute(cache_module.platform, "machine", lambda: "other"), id="the kind of machine"),
+        pytest.param(attribute(cache_module, "accelerators", lambda: ["/dev/nvidia7"]), id="a GPU"),
         pytest.param(attribute(cache_module, "FORMAT", 5), id="the format"),
     ],
 )

@@ -55,6 +55,36 @@ def test_a_compiler_that_changes_an_output_is_found(monkeypatch: pytest.MonkeyPa
     assert "compiled" in found.policies[0].outputs.reason
 
 
+class Product(eqx.Module):
+    w: jax.Array
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return self.w @ x
+
+
+def test_on_an_accelerator_products_are_compared_in_full_precision_and_measured_as_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """There float32 is rounded to ten bits by default, by one compiled program and not by the other."""
+    make, texts = measure.Executables.compiled, list[str]()
+
+    def compiled(self: Any, lowered: Any, text: str) -> Any:
+        texts.append(text)
+        return make(self, lowered, text)
+
+    monkeypatch.setattr(measure.Executables, "compiled", compiled)
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    product = lambda w: Product(jnp.outer(w, w))  # noqa: E731
+    found = compared(execute=True, model=product, measure=True)
+    assert statuses(found) == {(Status.PROVED, Status.PROVED)}
+    precisions = {("HIGHEST" in text, "DEFAULT" in text) for text in texts}
+    assert precisions == {(True, False), (False, True)}
+    texts.clear()
+    monkeypatch.setattr(jax, "default_backend", lambda: "cpu")
+    compared(execute=True, model=product, measure=True)
+    assert not any("HIGHEST" in text for text in texts)
+
+
 def test_a_compiler_that_changes_a_gradient_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     miscompiled(monkeypatch, lambda outputs, grads: (outputs, [*grads[:-1], grads[-1].at[1].mul(1.001)]))
     found = compared(execute=True)

@@ -118,6 +118,18 @@ def test_endless_output_is_kept_in_part_from_both_ends(child: Child) -> None:
     assert len(outcome.output) < 40_000 and "bytes of output left out" in outcome.output
 
 
+@pytest.mark.parametrize(("given", "found"), [(None, "false"), ("true", "true")])
+def test_jax_takes_memory_of_a_gpu_as_it_needs_it(
+    child: Child, monkeypatch: pytest.MonkeyPatch, given: str | None, found: str
+) -> None:
+    """All of it is gone beside a training run, or beside another child; who has said otherwise is heard."""
+    monkeypatch.delenv("XLA_PYTHON_CLIENT_PREALLOCATE", raising=False)
+    if given is not None:
+        monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", given)
+    outcome = child('answer(response, os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"])')
+    assert outcome.response == f"{found}\n".encode()
+
+
 def test_standard_input_is_empty(child: Child) -> None:
     assert child("answer(response, repr(sys.stdin.read()))").response == b"''\n"
 

@@ -33,6 +33,8 @@ from scanify.verify.versions.versions import overlay_of
 FORMAT = 4
 _VARIABLES = ("JAX", "XLA", "EQX", "EQUINOX", "CUDA", "NVIDIA", "ROCR", "HIP", "TPU", "LIBTPU", "PYTHON", "TF_", "NCCL")
 _ENTRIES = 256
+# NVIDIA's, AMD's and Google's.
+_DEVICES = ("nvidia[0-9]*", "kfd", "dri/renderD*", "accel*", "vfio/[0-9]*")
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def _key(request: Request) -> dict[str, Any]:
         "packages": _packages(),
         "scanify": _own_source(),
         "python": [sys.version, sys.executable],
-        "machine": [platform.system(), platform.machine()],
+        "machine": [platform.system(), platform.machine(), *accelerators()],
     }
     found: dict[str, Any] = json.loads(json.dumps(key))
     return found
@@ -128,6 +130,14 @@ def _holds(version: Version, path: str) -> str | None:
 
 def _environment() -> dict[str, str]:
     return {name: value for name, value in sorted(os.environ.items()) if name.startswith(_VARIABLES)}
+
+
+def accelerators() -> list[str]:
+    """The devices that jax would compute on, by the files of their drivers: a program may ask which there are.
+
+    A home folder, and with it this cache, may be one for machines with them and without.
+    """
+    return sorted(str(path) for pattern in _DEVICES for path in Path("/dev").glob(pattern))
 
 
 def _packages() -> list[list[str]]:

@@ -16,6 +16,9 @@ from scanify.verify.children import group
 from scanify.verify.children.limits import Limits
 
 _POLL = 0.05
+# jax takes three quarters of a GPU's memory as it starts, of which nothing is left for a child beside a training run or
+# another child (docs.jax.dev/en/latest/gpu_memory_allocation.html). Who has set it is heard.
+_ENVIRONMENT = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 _KEPT = 32 * 1024
 
 # How a line begins that tells a step; no answer begins so.
@@ -89,6 +92,7 @@ def _start(module: str, descriptors: tuple[int, int, int]) -> subprocess.Popen[b
         stderr=subprocess.STDOUT,
         pass_fds=descriptors,
         start_new_session=True,
+        env=_ENVIRONMENT | os.environ,
     )
 
 

@@ -1,7 +1,7 @@
 """The compiled programs of two versions that were proved equal, run: a compiler may change what a program computes.
 
-They are compiled as the model is, in its own dtypes, outputs and gradients in one program, which is also the one whose
-cost is measured. Both get the values of the case moved a little, so that no two layers are equal.
+They are compiled as the model is, in its own dtypes, outputs and gradients in one program, which on a CPU is also the
+one whose cost is measured. Both get the values of the case moved a little, so that no two layers are equal.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from scanify.verify.compare.judge import Subject
 from scanify.verify.measure.measure import Compiled, Executables
 from scanify.verify.programs.policy import policy_of
+from scanify.verify.programs.precision import full_precision
 from scanify.verify.programs.trace import Policy, Traced, differentiated, shared_gradients
 from scanify.verify.values.arrays import plain
 from scanify.verify.values.checks import noise
@@ -35,7 +36,7 @@ def executed(
     """The verdicts on outputs and gradients, each of which stays PROVED where what was compiled agrees as well."""
     if all(each.status is not Status.PROVED for each in verdicts):
         return verdicts
-    with subject.steps.step("execute"):
+    with subject.steps.step("execute"), full_precision():
         try:
             leaves, cotangents, before = subject.comparison.once("executed", lambda: _original(subject, executables))
         except Exception as error:  # user code, in callbacks, may raise anything

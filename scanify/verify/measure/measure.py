@@ -44,11 +44,11 @@ class Executables:
     """
 
     known: dict[str, tuple[Any, float]] = field(default_factory=dict)
-    programs: dict[tuple[str, str], Compiled] = field(default_factory=dict)
+    programs: dict[tuple[str, str, str], Compiled] = field(default_factory=dict)
 
     def of(self, program: Version, avals: Sequence[jax.ShapeDtypeStruct], traced: Traced, policy: Policy) -> Compiled:
-        """The compiled outputs and gradients of a version under a policy."""
-        key = program.name, repr(policy)
+        """The compiled outputs and gradients of a version under a policy, in the precision that is set now."""
+        key = program.name, repr(policy), str(jax.config.jax_default_matmul_precision)
         if key not in self.programs:
             self.programs[key] = compiled(program, avals, traced, policy, self)
         return self.programs[key]

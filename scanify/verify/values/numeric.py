@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, jaxprs_in_params
 
+from scanify.verify.programs.precision import full_precision
 from scanify.verify.programs.trace import Policy, Version, differentiated, trace, under
 from scanify.verify.programs.vmap import SIZE
 from scanify.verify.values import checks
@@ -325,9 +326,10 @@ class _Runner:
     def given(self, leaves: _Arrays) -> list[Any]:
         return [_widened(x) for x in leaves] if self.wide else list(leaves)
 
-    def width(self) -> AbstractContextManager[Any]:
-        context: AbstractContextManager[Any] = jax.enable_x64(self.wide or bool(jax.config.jax_enable_x64))
-        return context
+    @contextmanager
+    def width(self) -> Iterator[None]:
+        with jax.enable_x64(self.wide or bool(jax.config.jax_enable_x64)), full_precision():
+            yield
 
 
 def _widened(x: Any) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import jax
 
-from tests.benchmarks.runtime.block import SIZES, batch, layers
+from tests.benchmarks.runtime.block import ON_ACCELERATOR, SIZES, batch, layers
 from tests.benchmarks.runtime.contenders import POLICIES, contenders
 from tests.benchmarks.runtime.measure import Figures, compiled, interleaved_steps
 from tests.benchmarks.runtime.plots import plot
@@ -17,8 +17,13 @@ from tests.benchmarks.runtime.tables import markdown, write_json
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.runtime", description=__doc__)
     parser.add_argument("--layers", default="4,12,24,48,61,96", help="numbers of layers, with commas between")
-    parser.add_argument("--sizes", default=",".join(one.name for one in SIZES), help="which is heavy")
+    parser.add_argument(
+        "--sizes", default=",".join(one.name for one in SIZES), help="which is heavy; gpt2 for an accelerator"
+    )
     parser.add_argument("--policies", default=",".join(POLICIES))
+    parser.add_argument(
+        "--unroll", default="", help="of ours also scans with so many layers in a step, with commas between"
+    )
     parser.add_argument("--loop-up-to", type=int, default=48, help="above this, the loop is left out")
     parser.add_argument("--rounds", type=int, default=5, help="the fewest interleaved steps that a median is taken of")
     parser.add_argument("--seconds", type=float, default=20, help="more rounds are run until this time has passed")
@@ -37,11 +42,14 @@ def main() -> None:
     }
     rows: list[Figures] = []
     given.out.mkdir(parents=True, exist_ok=True)
-    for sizes in (one for one in SIZES if one.name in given.sizes.split(",")):
+    for sizes in (one for one in (*SIZES, *ON_ACCELERATOR) if one.name in given.sizes.split(",")):
         x = batch(sizes)
         for count in (int(one) for one in given.layers.split(",")):
             runs = []
-            ways = contenders(layers(sizes, count), tuple(given.policies.split(",")), count <= given.loop_up_to)
+            unrolls = tuple(int(one) for one in given.unroll.split(",") if one)
+            ways = contenders(
+                layers(sizes, count), tuple(given.policies.split(",")), count <= given.loop_up_to, unrolls
+            )
             for contender in ways:
                 figures, executable = compiled(contender, sizes.name, count, x)
                 runs.append((figures, executable, contender.parameters))

@@ -26,6 +26,8 @@ SIZES = (
     Sizes("activations", dim=64, heads=4, batch=16, length=128),
     Sizes("carries", dim=64, heads=0, batch=1, length=4096),
 )
+# A block of GPT-2's smallest (Radford et al. 2019, table 2: width 768, 12 heads), for an accelerator.
+ON_ACCELERATOR = (Sizes("gpt2", dim=768, heads=12, batch=8, length=512),)
 
 
 class MLP(eqx.Module):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 import equinox as eqx
@@ -26,19 +25,26 @@ class Contender:
     apply: Callable[[Any, Any], Any]
 
 
-def contenders(layers: list[eqx.Module], policies: tuple[str, ...], loop: bool) -> Iterator[Contender]:
-    """Every way there is here, the Python loop first (where it is asked for: it takes minutes to compile)."""
+def contenders(
+    layers: list[eqx.Module], policies: tuple[str, ...], loop: bool, unrolls: tuple[int, ...] = ()
+) -> Iterator[Contender]:
+    """Every way there is here, the Python loop first (where it is asked for: it takes minutes to compile).
+
+    `unrolls`: of ours also scans so many layers of which are one step.
+    """
     if loop:
         yield _loop(layers)
+    theirs = _class_of_haliax()
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[eqx.filter(one, eqx.is_array) for one in layers])
     static = eqx.filter(layers[0], eqx.is_array, inverse=True)
     for policy in policies:
         scan = _by_hand(policy, len(layers))
         if scan is not None:
             yield Contender("by hand", policy, stacked, _scanning(scan, static))
-        yield _ours(stacked, static, len(layers), policy)
-        if policy in _HALIAX and find_spec("haliax") is not None:
-            yield _haliax(stacked, static, len(layers), policy)
+        for unroll in (1, *unrolls):
+            yield _ours(stacked, static, len(layers), policy, unroll)
+        if policy in _HALIAX and theirs is not None:
+            yield _haliax(theirs, stacked, static, len(layers), policy)
     yield Contender("eqx.internal", "checkpointed", stacked, _scanning(_equinox, static))
 
 
@@ -88,21 +94,35 @@ def _equinox(body: Any, x: Any, xs: Any) -> Any:
     return eqxi.scan(body, x, xs, kind="checkpointed")[0]
 
 
-def _ours(stacked: Any, static: Any, count: int, policy: str) -> Contender:
+def _ours(stacked: Any, static: Any, count: int, policy: str, unroll: int) -> Contender:
     """All ways but the loop are given the very same arrays, so that no one's lie better in memory."""
     stack = ArrayStacked(eqx.combine(stacked, static), count, _OURS.get(policy, policy))
     parameters, rest = eqx.partition(stack, eqx.is_array)
-    return Contender("scanify", policy, parameters, lambda p, x: eqx.combine(p, rest).fold(x))
+    name = "scanify" if unroll == 1 else f"scanify, unroll={unroll}"
+    layer = type(static)
+    return Contender(
+        name, policy, parameters, lambda p, x: eqx.combine(p, rest).fold_via(layer.__call__, unroll=unroll)(x)
+    )
 
 
-def _haliax(stacked: Any, static: Any, count: int, policy: str) -> Contender:
-    from haliax.nn import ArrayStacked as Theirs
+def _class_of_haliax() -> Any:
+    """haliax's `ArrayStacked`, which releases since marin-haliax 0.2.225 leave to levanter; None without either."""
+    try:
+        from haliax.nn import ArrayStacked
+    except ImportError:
+        try:
+            from levanter.layers.stacked import ArrayStacked
+        except ImportError:
+            return None
+    return ArrayStacked
 
+
+def _haliax(theirs: Any, stacked: Any, static: Any, count: int, policy: str) -> Contender:
     def pick(index: Any) -> Any:
         return eqx.combine(jax.tree.map(lambda leaf: leaf[index], stacked), static)
 
     module = type("Picked", (), {"init": staticmethod(pick)})
-    built = Theirs.init(count, module, gradient_checkpointing=_HALIAX[policy])(jnp.arange(count))
+    built = theirs.init(count, module, gradient_checkpointing=_HALIAX[policy])(jnp.arange(count))
     parameters, rest = eqx.partition(built, eqx.is_array)
     arrays = jax.tree.unflatten(jax.tree.structure(parameters), jax.tree.leaves(stacked))
     return Contender("haliax", policy, arrays, lambda p, x: eqx.combine(p, rest).fold(x))
