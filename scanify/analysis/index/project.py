@@ -181,6 +181,8 @@ class Index:
             return None
         if definitions or not all(each.checking for each in imports):
             imports = [each for each in imports if not each.checking]  # at run time there are the others alone
+        elif module.binds("__getattr__") and not all(_gives(module, each.target) for each in imports):
+            return None
         meanings: list[Meaning | None] = [Definition(module, name, each) for each in definitions]
         meanings += [self._absolute(module, each.target, each.relative) for each in imports]
         meanings += [
@@ -316,6 +318,17 @@ class Index:
                         break
                     self._folders.add(folder)
         return self._folders
+
+
+def _gives(module: Module, target: str) -> bool:
+    """Whether the `__getattr__` of a module may give what only type checkers see imported: it names the module of that.
+
+    For what a lazy package is without a checker decides its table: `{"Block": ".plain"}`.
+    """
+    *_, origin, name = ("", *target.split("."))
+    origin = name if origin == module.package.rpartition(".")[2] else origin
+    strings = (each.value for each in ast.walk(module.tree) if isinstance(each, ast.Constant))
+    return any(isinstance(each, str) and each.rpartition(".")[2] == origin for each in strings)
 
 
 class _Files:

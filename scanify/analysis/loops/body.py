@@ -345,6 +345,10 @@ def _judge(run: Interpreter, loop: Loop, body: Body, effect: Effect, clock: int,
             reason = f"{what}{where} compares object identity; in a scan every iteration sees the same tracer"
             remedy = "ask for the index: `for i, layer in enumerate(layers)`, `if i == 0`"
             body.problems.append(("SCN207", reason, effect.place, remedy))
+        case Act.ASKS:
+            body.oblige(f"{what} gives the same where the carry of the first layer is as that of the others")
+        case Act.REMEMBERS:
+            body.oblige(f"the arrays that {what} keeps are of no use behind the loop, where they are tracers of a scan")
         case Act.CALLBACK:
             body.oblige(f"{what} may run again: with remat the backward pass runs each layer once more")
         case Act.IN_PLACE:

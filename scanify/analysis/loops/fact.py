@@ -15,6 +15,7 @@ from scanify.analysis.loops.gain import listed_by_caller, no_gain
 from scanify.analysis.loops.lists.layer_list import Layers, Reason, groups_of
 from scanify.analysis.loops.lists.layers import all_values, layers_of, walked_values
 from scanify.analysis.loops.lists.lengths import other_lengths
+from scanify.analysis.loops.registered import registered_obligations
 from scanify.analysis.lower.loop import Form, Loop, Order, Problem, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors
@@ -112,6 +113,7 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop, layers: Layers | N
         bodies_of(run, loop, layers, shape, starts, envs),
         (
             *layers.obligations,
+            *registered_obligations(run, layers),
             *shape.obligations,
             *body.obligations,
             *start_obligations(loop, shape, body, starts),

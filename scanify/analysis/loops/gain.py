@@ -12,7 +12,8 @@ from scanify.analysis.values.domain import Function, Instance, Library, Listed, 
 from scanify.analysis.values.heap import Group
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import AN_ELEMENT, Mark, Vary
-from scanify.analysis.values.objects.likeness import Difference, is_layer, same_class
+from scanify.analysis.values.objects.likeness import Difference, difference, is_layer, same_class
+from scanify.analysis.values.replace import replace
 
 Differences = Sequence[tuple[Group, Difference]]
 
@@ -30,17 +31,24 @@ def no_gain(groups: Sequence[Group], differences: Differences) -> Reason | None:
     picked = _picked(repeated)
     if picked is not None:
         return picked
-    found = {id(group): difference for group, difference in differences}
+    found = {id(group): each for group, each in differences}
     reasons = [_against(group, groups, found) for group in repeated]
     return None if any(reason is None for reason in reasons) else reasons[0]
 
 
+def repeats(run: Interpreter, group: Group) -> bool:
+    """Whether layers that loops in one another make are alike along one of them, if not along all: those of a stage,
+    `for width in widths: for _ in range(n)`, or those of each turn, `for _ in range(n): for dilation in (1, 2, 4)`."""
+    along = (replace(group, loops=(loop,)) for loop in group.loops) if len(group.loops) > 1 else ()
+    return any((found := difference(run, each)) is None or found.how < Vary.LISTED for each in along)
+
+
 def listed_by_caller(differences: Differences) -> Reason | None:
-    """Why independent layers share no body: for each the caller lists a size or a setting, as they differ."""
-    for group, difference in differences:
-        if difference.how is Vary.LISTED:
+    """Why layers share no body: for each the caller lists a size or a setting, as they differ."""
+    for group, found in differences:
+        if found.how is Vary.LISTED:
             place = group.module.place(group.node)
-            text = f"nothing shows that three layers share a body: for each the caller lists its own `{difference.via}`"
+            text = f"nothing shows that three layers share a body: for each the caller lists its own `{found.via}`"
             return "SCN203", f"{text} ({place.named})", place
     return None
 
@@ -70,20 +78,20 @@ def _own_numbers(run: Interpreter, group: Group, stage: Instance) -> Iterator[Ma
 
 def _against(group: Group, groups: Sequence[Group], found: Mapping[int, Difference]) -> Reason | None:
     """Why the layers of one expression are not likely to share a body with any next to them."""
-    difference = found.get(id(group))
+    own = found.get(id(group))
     place = group.module.place(group.node)
-    if difference is not None and not difference.fresh and not difference.shared and not difference.odd:
-        through = f" through `{difference.via}`" if difference.via else ""
-        if difference.how is Vary.SHAPE:
-            field = difference.path.replace("[]", "")
-            what = f"`{field}`" if field.isidentifier() and not difference.sized else "shape"
+    if own is not None and not own.fresh and not own.shared and not own.odd:
+        through = f" through `{own.via}`" if own.via else ""
+        if own.how is Vary.SHAPE:
+            field = own.path.replace("[]", "")
+            what = f"`{field}`" if field.isidentifier() and not own.sized else "shape"
             text = f"nothing to scan over: the layers differ in {what}{through} ({place.named})"
             return "SCN203", f"{text}, so that no two share a body", place
-        if difference.how is Vary.OTHER and difference.via == AN_ELEMENT:
+        if own.how is Vary.OTHER and own.via == AN_ELEMENT:
             text = "the list is filled with what the caller gives, who may mix classes"
             return "SCN215", f"{text}: nothing shows that three of them share a body", place
-        if difference.how is Vary.OTHER and difference.via:
-            text = f"nothing shows that three layers share a body: each is built from its own `{difference.via}`"
+        if own.how is Vary.OTHER and own.via:
+            text = f"nothing shows that three layers share a body: each is built from its own `{own.via}`"
             return "SCN203", f"{text} ({place.named})", place
     between = next((each for each in groups if each is not group and _alternates(group, each, found)), None)
     if between is not None:

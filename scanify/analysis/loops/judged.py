@@ -7,12 +7,13 @@ from dataclasses import replace
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import walks_elements
-from scanify.analysis.loops.gain import listed_by_caller, no_gain, staged
+from scanify.analysis.loops.gain import listed_by_caller, no_gain, repeats, staged
 from scanify.analysis.loops.lists.given import of_any_heir, of_any_part, some_alike
 from scanify.analysis.loops.lists.layer_list import FEW, Layers, Reason, groups_of, is_unshown
+from scanify.analysis.loops.lists.listed import listed_alike
 from scanify.analysis.loops.lists.usual import usual_length
 from scanify.analysis.lower.loop import Loop
-from scanify.analysis.lower.nodes import mentions
+from scanify.analysis.lower.nodes import mentions, nodes_in
 from scanify.analysis.lower.scope import ancestors
 from scanify.analysis.values.code.iteration import entries
 from scanify.analysis.values.domain import Instance, OneOf, Unknown, options
@@ -53,6 +54,9 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
     shared = _shared(cell, groups)
     if shared is not None:
         return replace(layers, refusal=("SCN204", shared, place))
+    private = _private_to_two(run, layers)
+    if private is not None:
+        return replace(layers, refusal=("SCN201", private, place))
     count = cell.length() if isinstance(cell, ListCell) else entries(cell)
     if count is not None and count < FEW and not layers.given:
         layers = replace(layers, few=_too_few(count))
@@ -64,8 +68,10 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
     classes = layers.classes
     repeated = [group for group in groups if group.repeated]
     useless = _of_any_class(run, layers, cell, groups) or of_any_part(run, loop, layers.walk, groups)
-    useless = useless or no_gain(groups, differences) or staged(run, groups)
-    useless = useless or (listed_by_caller(differences) if loop.element is not None else None)
+    lasting = [(group, found) for group, found in differences if not repeats(run, group)]
+    useless = useless or no_gain(groups, lasting) or staged(run, groups)
+    if loop.element is not None or not (isinstance(cell, ListCell) and listed_alike(run.index, cell)):
+        useless = useless or listed_by_caller(lasting)
     if useless is not None and not layers.several:
         return replace(layers, refusal=useless)
     if worst is not None and layers.several and walks_elements(loop, layers.walk):
@@ -103,6 +109,24 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
     return replace(
         layers, exact=exact, unlike=unlike or layers.unlike, grouped=grouped, obligations=tuple(_hoped(differences))
     )
+
+
+def _private_to_two(run: Interpreter, layers: Layers) -> str | None:
+    """Why a field is two: `self.__layers` is another field in each class of a lineage that says so (PEP 8, mangling).
+
+    The values of objects go by the names as they are written.
+    """
+    name, owner = layers.attribute or "", layers.owner
+    if owner is None or not name.startswith("__") or name.endswith("__"):
+        return None
+    related = [owner, *run.classes.heirs(owner)]
+    classes = {each.node: each for one in related for each in run.classes.lineage(one)}
+    users = [
+        each.name for each in classes.values() if any(getattr(part, "attr", "") == name for part in nodes_in(each.node))
+    ]
+    if len(users) < 2:
+        return None
+    return f"`{name}` is private to a class, and {' and '.join(f'`{each}`' for each in users)} each have one"
 
 
 def _hoped(differences: Sequence[tuple[Group, Difference]]) -> Iterator[str]:

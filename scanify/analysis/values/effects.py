@@ -27,7 +27,8 @@ class Act(Enum):
     gave to the function that changes it. IN_PLACE is `x += y` for an `x` of the caller, which an array of numpy would
     be changed by. AGAIN does what is done already when it is done once more. SHAPED is a condition on the shape of what
     goes from layer to layer. TEXT makes a string of what is a tracer in a scan, or where it has `marks` of what may be
-    one in a scan over those loops. RESIZES may give an array of another shape.
+    one in a scan over those loops. RESIZES may give an array of another shape. ASKS asks jax whether an operand is
+    batched or differentiated. REMEMBERS keeps an array that it gave, for whoever calls it next.
     """
 
     WRITE = "write"
@@ -49,6 +50,8 @@ class Act(Enum):
     AGAIN = "again"
     SHAPED = "shaped"
     RESIZES = "resizes"
+    ASKS = "asks"
+    REMEMBERS = "remembers"
 
 
 @dataclass(frozen=True, eq=False)

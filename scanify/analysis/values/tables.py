@@ -71,7 +71,7 @@ CALLERS = frozenset(
     "equinox.filter_value_and_grad equinox.filter_custom_vjp equinox.filter_jacfwd equinox.filter_jacrev "
     "functools.wraps functools.lru_cache functools.cache functools.partial jaxtyping.jaxtyped beartype.beartype "
     "equinox.filter_closure_convert equinox.filter_custom_jvp equinox.filter_eval_shape jax.eval_shape "
-    "equinox.internal.noinline".split()
+    "equinox.internal.noinline jax.custom_batching.custom_vmap".split()
 )
 CHECKPOINTS = frozenset(
     "jax.checkpoint jax.remat equinox.filter_checkpoint jax.ad_checkpoint.checkpoint".split()

@@ -216,7 +216,7 @@ def _type(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value]
 
 def _identified(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
     for option in options(positional[0]) if positional else ():
-        if isinstance(option, Instance | Unknown):
+        if isinstance(option, Instance | Unknown | Array):
             run.effect(Act.IDENTITY, env.code(node), node, env)
         if isinstance(option, Instance):
             run.touch(option, Does.COMPARE, node, env)

@@ -1,0 +1,102 @@
+"""Whether anybody lists equal sizes in a row, where each layer is built from its own of a list that a caller gives."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from scanify.analysis.index import Index
+from scanify.analysis.index.module import Module
+from scanify.analysis.loops.lists.layer_list import FEW
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.scope import ancestors, parameters, parent_of
+from scanify.analysis.lower.text import dotted
+from scanify.analysis.values.heap import ListCell
+
+_MOST = 8  # functions on the way from who gives the sizes to who builds the layers
+
+
+def listed_alike(index: Index, cell: ListCell) -> bool:
+    """Whether some list that the project writes for a parameter of the function that builds the layers has three equal
+    values in a row, or repeats: `MLP(2, [64, 64, 64], key)`, `sizes: tuple = (8,) * 4`.
+
+    By the names of the parameters and of what calls give for them, wherever in the project something of that name is
+    bound, so that it may be another one's list: then a run shows what is true.
+    """
+    if not isinstance(cell.function, ast.FunctionDef):
+        return False
+    given: list[ast.expr] = []
+    names: set[str] = set()
+    functions: list[tuple[Module, ast.FunctionDef]] = [(cell.module, cell.function)]
+    for home, function in functions:  # which grows: a helper is called by a constructor, which others call
+        names |= {each.arg for each in parameters(function)} - {"self", "cls", "key"}
+        around = parent_of(home, function)
+        builder = around.name if isinstance(around, ast.ClassDef) else function.name
+        for caller, call in _calls(index, builder):
+            given += _arguments(call)
+            outer = next((each for each in ancestors(caller, call) if isinstance(each, ast.FunctionDef)), None)
+            if outer is not None and all(outer is not each for _, each in functions) and len(functions) < _MOST:
+                functions.append((caller, outer))
+    names |= {(dotted(each) or "").rpartition(".")[2] for each in given} - {""}
+    lists = (value for name in sorted(names) for value in _bound(index, name))
+    return any(_repeats(value) for listed in (*given, *lists) for value in nodes_in(listed))
+
+
+def _calls(index: Index, name: str) -> Iterator[tuple[Module, ast.Call]]:
+    for home in index.modules_with(name):
+        for each in nodes_in(home.tree):
+            if isinstance(each, ast.Call) and (dotted(each.func) or "").rpartition(".")[2] in (name, "partial"):
+                yield home, each
+
+
+def _arguments(call: ast.Call) -> Sequence[ast.expr]:
+    return [*call.args, *(each.value for each in call.keywords)]
+
+
+def _bound(index: Index, name: str) -> Iterator[ast.expr]:
+    """The values that something of a name is given anywhere: a variable, a default, a keyword, an entry of a dict."""
+    for home in index.modules_with(name):
+        for node in nodes_in(home.tree):
+            match node:
+                case ast.Assign(targets=[target], value=value) if _is(target, name):
+                    yield value
+                case ast.AnnAssign(target=target, value=ast.expr() as value) if _is(target, name):
+                    yield value
+                case ast.keyword(arg=arg, value=value) if arg == name:
+                    yield value
+                case ast.Dict(keys=keys, values=values):
+                    yield from (one for key, one in zip(keys, values, strict=True) if _says(key, name))
+                case ast.arguments():
+                    yield from _defaults(node, name)
+                case ast.Call() if any(_says(each, f"--{name}") or _says(each, name) for each in node.args):
+                    yield from (each.value for each in node.keywords if each.arg == "default")
+                case _:
+                    pass
+
+
+def _is(target: ast.expr, name: str) -> bool:
+    return (dotted(target) or "").rpartition(".")[2] == name
+
+
+def _says(node: ast.expr | None, text: str) -> bool:
+    said = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(said, str) and said.replace("-", "_") == text.replace("-", "_")
+
+
+def _defaults(args: ast.arguments, name: str) -> Iterator[ast.expr]:
+    positional = [*args.posonlyargs, *args.args]
+    pairs = [*zip(reversed(positional), reversed(args.defaults), strict=False)]
+    pairs += [(arg, given) for arg, given in zip(args.kwonlyargs, args.kw_defaults, strict=True) if given is not None]
+    yield from (given for arg, given in pairs if arg.arg == name)
+
+
+def _repeats(node: ast.AST) -> bool:
+    """Whether an expression is a list with three equal values in a row, or one that is repeated."""
+    match node:
+        case ast.BinOp(left=ast.List() | ast.Tuple(), op=ast.Mult(), right=count):
+            return not (isinstance(count, ast.Constant) and count.value in range(FEW))
+        case ast.BinOp(left=count, op=ast.Mult(), right=ast.List() | ast.Tuple()):
+            return not (isinstance(count, ast.Constant) and count.value in range(FEW))
+        case ast.List(elts=elements) | ast.Tuple(elts=elements):
+            texts = [ast.unparse(each) for each in elements]
+            return any(len({*texts[at : at + FEW]}) == 1 for at in range(len(texts) - FEW + 1))
+        case _:
+            return False
