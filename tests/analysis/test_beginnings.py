@@ -3,7 +3,7 @@
 import pytest
 
 from scanify.analysis.plan import Plan
-from tests.analysis.helpers import model, only
+from tests.analysis.helpers import PRELUDE, model, only, refused
 
 
 def obligations(loop: str, before: str = "", after: str = "return x") -> tuple[str, ...]:
@@ -100,3 +100,116 @@ def test_one_that_begins_as_none_is_what_takes_its_place() -> None:
     loop = "for layer in self.layers:\n    new = layer(a) if b is None else layer(a) + b\n    b = a\n    a = new"
     assert not swaps("a, b = x, None", loop)
     assert swaps("a, b = x, mask", loop)
+
+
+STREAM = """\
+{head}class Stream{bases}:
+    tokens: jax.Array
+    step: int = {step}
+
+    def advance(self, x):
+        return {advanced}
+
+
+class Mixer(eqx.Module):
+    linear: eqx.nn.Linear
+
+    def __call__(self, stream):
+        return stream.advance(jax.vmap(self.linear)(stream.tokens))
+
+
+class Net(eqx.Module):
+    mixers: list
+
+    def __init__(self, depth, *, key):
+        self.mixers = [Mixer(eqx.nn.Linear(8, 8, key=k)) for k in jr.split(key, depth)]
+
+    def __call__(self, x):
+        stream = Stream(x)
+        for mixer in self.mixers:
+            stream = mixer(stream)
+        return stream.tokens
+"""
+IMPORTS = PRELUDE.partition("class Block")[0] + "import dataclasses\nfrom typing import NamedTuple\n\n\n"
+
+
+def stream(head: str = "", bases: str = "(eqx.Module)", step: str = "0", advanced: str = "Stream(x, self.step)") -> str:
+    return IMPORTS + STREAM.format(head=head, bases=bases, step=step, advanced=advanced)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "@dataclasses.dataclass\n",
+        "@dataclasses.dataclass(frozen=True)\n",
+        "class Root:\n    pass\n\n\n@dataclasses.dataclass\n",
+    ],
+)
+def test_an_object_that_is_no_pytree_cannot_be_carried(head: str) -> None:
+    bases = "(Root)" if "Root" in head else ""
+    assert "`stream` is a `Stream`, which is no pytree" in refused("SCN206", stream(head, bases)).reason
+
+
+@pytest.mark.parametrize(
+    ("head", "bases"),
+    [
+        ("", "(eqx.Module)"),
+        ("", "(NamedTuple)"),
+        ("@jax.tree_util.register_dataclass\n@dataclasses.dataclass\n", ""),
+        ("@chex.dataclass\n", ""),
+        ("@dataclasses.dataclass\n", "(Base)"),
+        ("", "(flax.struct.PyTreeNode)"),
+    ],
+)
+def test_one_that_is_or_may_be_a_pytree_can(head: str, bases: str) -> None:
+    assert isinstance(only(stream(head, bases)), Plan)
+    later = (
+        stream("@dataclasses.dataclass\n", "") + "\n\njax.tree_util.register_dataclass(Stream, ['tokens'], ['step'])\n"
+    )
+    assert isinstance(only(later), Plan)
+
+
+STATIC = "`stream.step`, a static field, is the same after each layer"
+
+
+@pytest.mark.parametrize("advanced", ["Stream(x, self.step + 1)", "Stream(x, 2)", "Stream(x, step=len(x))"])
+def test_a_static_field_of_a_carry_is_the_same_after_each_layer(advanced: str) -> None:
+    found = only(stream(step="eqx.field(static=True, default=0)", advanced=advanced))
+    assert isinstance(found, Plan) and STATIC in found.obligations
+
+
+@pytest.mark.parametrize(
+    ("step", "advanced"),
+    [
+        ("eqx.field(static=True, default=0)", "Stream(x, self.step)"),
+        ("eqx.field(static=True, default=0)", "Stream(x)"),
+        ("jnp.asarray(0)", "Stream(x, self.step + 1)"),
+    ],
+)
+def test_one_that_stays_is_no_matter(step: str, advanced: str) -> None:
+    found = only(stream(step=step, advanced=advanced))
+    assert isinstance(found, Plan) and STATIC not in found.obligations
+
+
+PARTS = "for layer in self.layers:\n    a, b = parts\n    parts = {}"
+TUPLE = "`parts` is a tuple before the loop, as it is after each layer"
+
+
+@pytest.mark.parametrize("start", ["jnp.split(x, 2)", "list(jnp.split(x, 2))", "jnp.array_split(x, 2)"])
+def test_a_list_that_each_layer_makes_a_tuple_is_said(start: str) -> None:
+    assert TUPLE in obligations(PARTS.format("layer(a), b"), f"parts = {start}", "return parts[0]")
+    assert TUPLE not in obligations(PARTS.format("layer(a), b"), f"parts = tuple({start})", "return parts[0]")
+    assert TUPLE not in obligations(PARTS.format("[layer(a), b]"), f"parts = {start}", "return parts[0]")
+
+
+ROW = "`h` keeps its shape, though it has a single row before the loop, which broadcasts"
+
+
+@pytest.mark.parametrize("start", ["x[None]", "x[None, :]", "x[jnp.newaxis, :]", "jnp.expand_dims(x, 0)"])
+def test_an_axis_of_one_may_be_broadcast(start: str) -> None:
+    assert ROW in obligations("for layer in self.layers:\n    h = layer(h)", f"h = {start}", "return h")
+
+
+@pytest.mark.parametrize("start", ["x[0]", "x[:, None]", "jnp.expand_dims(x, 1)", "x"])
+def test_other_starts_have_none(start: str) -> None:
+    assert ROW not in obligations("for layer in self.layers:\n    h = layer(h)", f"h = {start}", "return h")

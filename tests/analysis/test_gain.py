@@ -77,7 +77,8 @@ def test_nothing_to_scan_over(init, rule):
         ),
         pytest.param(
             "keys = jr.split(key, len(sizes) - 1)\n"
-            "self.layers = [eqx.nn.Linear(a, b, key=k) for a, b, k in zip(sizes[:-1], sizes[1:], keys)]",
+            "self.layers = [eqx.nn.Linear(a, b, key=k) for a, b, k in zip(sizes[:-1], sizes[1:], keys)]\n"
+            "log(sizes=(d, d, d, d))",
             Kind.GROUP,
             id="sizes that the caller lists",
         ),
@@ -363,8 +364,12 @@ def test_a_new_type_and_a_cast_are_what_they_are_given(made):
 UNANNOTATED = "[eqx.nn.Linear(sizes[i], sizes[i + 1], key=key) for i in range(len(sizes) - 1)]"
 
 
+ALIKE = "\n\nsizes = [8, 8, 8, 8]\n"
+
+
 def test_sizes_by_number_of_a_list_that_nothing_says_anything_of_may_repeat():
-    assert isinstance(only(net(f"self.layers = {UNANNOTATED}")), Plan)
+    assert isinstance(only(net(f"self.layers = {UNANNOTATED}") + ALIKE), Plan)
+    assert isinstance(only(net(f"self.layers = {UNANNOTATED}")), Refusal)  # of which nobody gives one that does
     others = f"self.layers = {UNANNOTATED.replace('sizes[i]', '2 ** i')}"
     assert isinstance(only(net(others)), Refusal)  # not what a caller lists
 
@@ -387,7 +392,8 @@ def test_independent_layers_have_the_sizes_that_a_caller_lists_for_each(made, ga
     found = only(text)
     assert isinstance(found, Plan) == gains, found
     assert gains or "the caller lists" in found.reason
-    assert isinstance(only(net(f"self.layers = {made}", f"d, key, sizes{annotation}")), Plan)  # one after another
+    folded = net(f"self.layers = {made}", f"d, key, sizes{annotation}") + ALIKE
+    assert isinstance(only(folded), Plan)  # one after another
 
 
 MAKERS = """\
@@ -495,7 +501,7 @@ def test_one_width_many_times_behind_another_is_not_listed_by_a_caller(made, wid
 @pytest.mark.parametrize("listed", ["[d] + sizes", "[d, *sizes]", "sizes"])
 def test_widths_that_a_caller_lists_are_still_an_obligation(listed):
     init = f"dims = {listed}\nself.layers = [eqx.nn.Linear(a, b, key=key) for a, b in zip(dims[:-1], dims[1:])]"
-    found = only(net(init, parameters="d: int, sizes: list[int], key"))
+    found = only(net(init, parameters="d: int, sizes: list[int], key") + ALIKE)
     assert isinstance(found, Plan)
     assert any("which the caller lists" in obligation for obligation in found.obligations)
 
@@ -512,3 +518,21 @@ def test_a_tuple_that_holds_one_layer_or_none_is_no_list_of_many(given, gains):
     text += f"\n\ndef build(n, bare, key):\n    layers = {given}\n    return Net(layers)\n\n\ndef wrap(layers):\n    return Net(layers)\n"
     found = decide(text)
     assert any(isinstance(one, Plan) for one in found) is gains
+
+
+@pytest.mark.parametrize(
+    ("init", "gains"),
+    [
+        pytest.param("for w in widths:\n    for _ in range(n):\n        add(Wide(w))", True, id="stages of several"),
+        pytest.param("for _ in range(n):\n    for w in (1, 2, 4):\n        add(Wide(2**w))", True, id="turns that repeat"),
+        pytest.param("for _ in range(n):\n    for i in range(d):\n        add(Wide(2**i))", True, id="turns of a number"),
+        pytest.param("for w in widths:\n    add(Wide(w))", False, id="one of each"),
+        pytest.param("for i in range(n):\n    add(Wide(2**i))", False, id="one for each power"),
+        pytest.param("for a in widths:\n    for b in widths:\n        add(Wide(a * b))", False, id="each with each"),
+    ],
+)
+def test_layers_of_loops_in_one_another_repeat_along_one_of_them(init, gains):
+    wide = "class Wide(eqx.Module):\n    size: int = eqx.field(static=True)\n\n    def __call__(self, x):\n        return x\n\n\n"
+    made = "self.layers = []\n" + init.replace("add(", "self.layers.append(")
+    found = only(net(made, parameters="n, d, widths, key", classes=wide))
+    assert isinstance(found, Plan) == gains, found

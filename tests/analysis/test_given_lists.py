@@ -23,17 +23,47 @@ class Rated(eqx.Module):
 """
 
 
-def decided(parameters: str, layers: str) -> Plan | Refusal:
+ALIKE = "Net([8, 8, 8, 8], 3, jr.key(0))\n"
+
+
+def decided(parameters: str, layers: str, caller: str = "") -> Plan | Refusal:
     init = f"    def __init__(self, {parameters}, n, key):\n        self.layers = {layers}\n\n"
-    return only(f"{HEAD}{RATED}class Net(eqx.Module):\n    layers: list\n\n{init}{APPLY}")
+    return only(f"{HEAD}{RATED}class Net(eqx.Module):\n    layers: list\n\n{init}{APPLY}\n\n{caller}")
 
 
 @pytest.mark.parametrize("sizes", ["sizes", "list(sizes)", "[*sizes]", "sizes[1:]", "reversed(sizes)", "sorted(sizes)"])
 @pytest.mark.parametrize("annotation", ["list[int]", "tuple[int, ...]", "Sequence[int]"])
 def test_sizes_of_a_caller_may_differ(sizes, annotation):
-    found = decided(f"sizes: {annotation}", f"[Rated(each, each, 1.0, key) for each in {sizes}]")
+    layers = f"[Rated(each, each, 1.0, key) for each in {sizes}]"
+    found = decided(f"sizes: {annotation}", layers, ALIKE)
     assert isinstance(found, Plan)
     assert (found.holds, found.kind) == (Holds.BLOCK_SEQ, Kind.GROUP)
+    for caller in ("", "Net([8, 8, 16, 16], 3, jr.key(0))\n"):
+        nobody = decided(f"sizes: {annotation}", layers, caller)
+        assert isinstance(nobody, Refusal) and "for each the caller lists its own `each`" in nobody.reason
+
+
+@pytest.mark.parametrize(
+    "caller",
+    [
+        pytest.param(ALIKE, id="a call"),
+        pytest.param("Net(sizes=(16, 8, 8, 8), n=3, key=jr.key(0))\n", id="a keyword"),
+        pytest.param("widths = [8] * 4\nNet(widths, 3, jr.key(0))\n", id="a variable"),
+        pytest.param(
+            "class Config:\n    widths: tuple = (8, 8, 8)\n\n\nNet(Config.widths, 3, jr.key(0))\n", id="a field"
+        ),
+        pytest.param("PRESETS = {'small': {'sizes': [8, 8, 8]}}\n", id="an entry of a dict"),
+        pytest.param("def make(hidden=(8, 8, 8)):\n    return Net(hidden, 3, jr.key(0))\n", id="a default"),
+        pytest.param(
+            "def make(dims):\n    return Net(dims, 3, jr.key(0))\n\n\nmake([8, 8, 8])\n", id="through a function"
+        ),
+        pytest.param("parser.add_argument('--sizes', type=int, nargs='*', default=[8, 8, 8])\n", id="the command line"),
+    ],
+)
+def test_equal_sizes_in_a_row_may_stand_anywhere_in_the_project(caller):
+    assert isinstance(decided("sizes", "[Rated(a, a, 1.0, key) for a in sizes]", caller), Plan)
+    fewer = caller.replace("8, 8, 8", "8, 16, 8").replace("[8] * 4", "[8] * 2").replace("8, 8]", "16, 8]")
+    assert isinstance(decided("sizes", "[Rated(a, a, 1.0, key) for a in sizes]", fewer), Refusal)
 
 
 @pytest.mark.parametrize(
@@ -70,8 +100,7 @@ def test_rows_of_a_table_of_a_caller_are_no_layers_that_are_alike(annotation, la
 )
 def test_arrays_of_a_caller_may_differ_in_shape(layers):
     found = decided("ws: list[jax.Array]", layers)
-    assert isinstance(found, Plan)
-    assert (found.holds, found.kind) == (Holds.BLOCK_SEQ, Kind.GROUP)
+    assert isinstance(found, Refusal) and found.rule == "SCN203"
 
 
 @pytest.mark.parametrize("sizes", ["[size] * n", "list([size] * n)", "([size] * n)[1:]", "[size for _ in range(n)]"])
@@ -118,7 +147,7 @@ def test_sizes_that_all_differ_by_default_share_no_body(annotation, layers):
     ],
 )
 def test_that_sizes_of_a_caller_repeat_is_an_obligation(annotation, layers):
-    found = decided(f"*, sizes{annotation}", layers)
+    found = decided(f"*, sizes{annotation}", layers, ALIKE)
     assert isinstance(found, Plan) and not found.safe, found
     assert any("three layers in a row" in each for each in found.obligations), found.obligations
 
@@ -138,7 +167,7 @@ def test_sizes_that_the_code_repeats_and_rates_are_no_obligation(parameters, lay
     assert isinstance(found, Plan) and found.safe, found
 
 
-@pytest.mark.parametrize("default", ["(64, 64, 64, 64)", "(32, 64, 64, 64)", "(64, 64)", "()", "(width, width)"])
+@pytest.mark.parametrize("default", ["(64, 64, 64, 64)", "(32, 64, 64, 64)", "(64,) * 4"])
 def test_sizes_of_which_some_are_equal_by_default_may(default):
     text = f"*, sizes: tuple[int, ...] = {default}"
     found = decided(text, "[Rated(a, a, 1.0, key) for a in sizes]")

@@ -184,3 +184,44 @@ def test_a_package_inside_of_another_is_not_the_library_of_its_name(root: str) -
     assert module is not None
     assert index.resolve(module, "nn") == External("equinox.nn")
     assert getattr(index.resolve(module, "own"), "name", None) == "memory.equinox.nets"
+
+
+LAZY = """\
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .plain import Block
+
+homes = {"Block": ".%s"}
+
+
+def __getattr__(name):
+    return getattr(load(homes[name]), name)
+"""
+
+
+def test_what_a_lazy_package_gives_is_what_its_table_says_not_what_checkers_see() -> None:
+    both = {
+        "pkg_plain": "class Block: pass\n",
+        "pkg_other": "\nclass Block: pass\n",
+        "train": "from pkg import Block\n",
+    }
+    agrees, differs = (project(pkg__init=LAZY % home, **both) for home in ("plain", "other"))
+    assert line(agrees, "train", "Block") == ("pkg.plain", 1)
+    assert meaning(differs, "train", "Block") is None
+    eager = LAZY.partition("homes")[0]
+    assert line(project(pkg__init=eager, **both), "train", "Block") == ("pkg.plain", 1)
+
+
+def test_names_that_a_variable_has_are_patched_where_they_are_given() -> None:
+    record = "def record(cls, method):\n    setattr(cls, method, wrapped)\n"
+    index = project(tools=record, train="from tools import record\nrecord(Block, 'pattern')\nprint('other')\n")
+    assert index.patched == {"pattern"}
+    assert (
+        project(tools=record.replace("cls, method, w", "self, method, w"), train="record(Block, 'pattern')").patched
+        == set()
+    )
+    assert project(tools=record + "for each in ('scale', 'shift'):\n    record(Block, each)\n").patched == {
+        "scale",
+        "shift",
+    }

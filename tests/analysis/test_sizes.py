@@ -55,7 +55,7 @@ def net(*lines: str, annotation: str = "") -> str:
     ],
 )
 def test_sizes_of_which_some_repeat_are_grouped(lines, annotation):
-    plan = only(net(*lines, annotation=annotation))
+    plan = only(f"{net(*lines, annotation=annotation)}\n\nhidden = [8, 8, 8, 8]\n")
     assert isinstance(plan, Plan) and plan.rule == "SCN102"
 
 

@@ -4,6 +4,7 @@
 """
 
 import re
+from collections.abc import Iterable
 
 _STORED = re.compile(r"\.([^\W\d]\w*)\s*=(?!=)")
 _OF_CLASS = re.compile(r"(?:\b[A-Z]\w*|\bcls|\bklass|\btype\([^()]*\))\Z")  # what is assigned to, up to the last name
@@ -20,6 +21,25 @@ def patched_in(text: str) -> frozenset[str]:
     }
     if "setattr(" in text:
         found.update(name for each in _CALLED.finditer(text) for name in _QUOTED.findall(each[0]))
+    return frozenset(found)
+
+
+_NAMED_ELSEWHERE = re.compile(r"\bsetattr\([ \t]*(?!self\b)[^\W\d][\w.]*,[ \t]*[^\W\d][\w.]*,")
+_DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
+
+
+def patched_by_name(texts: Iterable[str]) -> frozenset[str]:
+    """The names that `setattr(cls, name, ...)` may store where `name` is a variable: those that stand in quotes in the
+    same file, and those that any file gives to the function that does so."""
+    texts = list(texts)
+    found: set[str] = set()
+    for text in texts:
+        for each in _NAMED_ELSEWHERE.finditer(text):
+            found.update(_QUOTED.findall(text))
+            *_, function = ("", *_DEFINED.findall(text, 0, each.start()))
+            called = re.compile(rf"\b{function}\([^()]*") if function else None
+            others = (call[0] for other in texts if called is not None for call in called.finditer(other))
+            found.update(name for call in others for name in _QUOTED.findall(call))
     return frozenset(found)
 
 

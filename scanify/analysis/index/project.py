@@ -9,7 +9,7 @@ from scanify.analysis.index.layout import LIBRARIES, keeps_source, locate
 from scanify.analysis.index.meaning import Definition, External, Meaning, Package
 from scanify.analysis.index.module import Module
 from scanify.analysis.index.parse import Problem, parse
-from scanify.analysis.index.patches import patched_in, patched_modules
+from scanify.analysis.index.patches import patched_by_name, patched_in, patched_modules
 from scanify.analysis.index.words import Words
 from scanify.source.file import Source
 
@@ -111,7 +111,10 @@ class Index:
         """The names under which some file puts something into a class."""
         if self._patched[0] != self._known:
             _ = self.paths  # which brings the texts up to date
-            self._patched = self._known, {name for text in self._texts for name in patched_in(text)}
+            self._patched = (
+                self._known,
+                {name for text in self._texts for name in patched_in(text)} | patched_by_name(self._texts),
+            )
         return self._patched[1]
 
     def _is_patched(self, module: Module, name: str) -> bool:

@@ -8,9 +8,10 @@ from scanify.analysis.flow.statements import assignments, statements_in
 from scanify.analysis.loops.body import Body
 from scanify.analysis.lower.loop import Loop, Problem
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.lower.text import called
+from scanify.analysis.lower.text import called, dotted
 from scanify.analysis.values.calls.arrays import WEAK, is_complex
-from scanify.analysis.values.domain import Array, Const, Function, Number, Partial, Value, options
+from scanify.analysis.values.domain import Array, Const, Function, Instance, Number, Partial, Value, options
+from scanify.analysis.values.interpreter import Interpreter
 
 _NARROW = frozenset("bfloat16 float16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 int bool bool_".split())
 _EQUAL_PARTS = ("split", "array_split", "chunk", "hsplit", "vsplit", "dsplit")
@@ -30,19 +31,40 @@ def start_obligations(loop: Loop, shape: LoopShape, body: Body, starts: Starts) 
             yield f"`{name}` keeps its dtype, though it starts as a Python number"
         elif name not in body.weak and any(each.cast == WEAK for each in arrays) and _is_read_for_others(loop, name):
             yield f"`{name}` keeps its dtype, though it is made of a Python number, which raises no other dtype"
-        if any(each.rows == 1 for each in arrays):
+        if any(each.rows == 1 for each in arrays) or any(map(_is_row, shape.starts.get(name, ()))):
             yield f"`{name}` keeps its shape, though it has a single row before the loop, which broadcasts"
         complex_before = bool(known) and all(map(is_complex, known))
         if name in body.complex and not complex_before:
             yield f"`{name}` is complex before the loop, as it is after each layer"
+    for name, field in sorted(body.settings):
+        yield f"`{name}.{field}`, a static field, is the same after each layer"
+    for name in body.tuples:
+        if any(_last(value) in (*_EQUAL_PARTS, "list") for value in shape.starts.get(name, ())):
+            yield f"`{name}` is a tuple before the loop, as it is after each layer"
     for name, other in sorted(body.swapped):
         if not (_are_alike(shape, name, other) or _are_equal_parts(loop, name, other)):
             yield f"`{name}` has the shape and the dtype of `{other}`, which takes its place after each layer"
 
 
-def carried_objects(loop: Loop, shape: LoopShape, starts: Starts) -> list[Problem]:
-    """Carries that no scan can carry: functions, and lists that grow."""
-    return [
+def carried_objects(run: Interpreter, loop: Loop, shape: LoopShape, starts: Starts) -> list[Problem]:
+    """Carries that no scan can carry: functions, and objects of classes that are no pytrees."""
+    opaque = {
+        name: option.name
+        for name, values in starts.items()
+        for value in values
+        for option in options(value)
+        if isinstance(option, Instance) and run.classes.is_opaque(option.cls)
+    }
+    objects = [
+        Problem(
+            "SCN206",
+            f"`{name}` is a `{cls}`, which is no pytree: a scan carries arrays and what jax finds arrays in",
+            shape.names.read_first.get(name, loop.node),
+            f"register `{cls}` (`jax.tree_util.register_dataclass`), or make it an `equinox.Module`",
+        )
+        for name, cls in opaque.items()
+    ]
+    return objects + [
         Problem(
             "SCN206",
             f"`{name}` is a function that each layer makes another one of",
@@ -103,6 +125,21 @@ def _are_equal_parts(loop: Loop, name: str, other: str) -> bool:
             return _last(call) in _EQUAL_PARTS
         case _:
             return False
+
+
+def _is_row(value: ast.expr) -> bool:
+    """Whether an expression puts an axis of one before those that there are: `x[None]`, `jnp.expand_dims(x, 0)`."""
+    match value:
+        case ast.Subscript(slice=ast.Tuple(elts=[first, *_]) | first):
+            return (isinstance(first, ast.Constant) and first.value is None) or _name(first) == "newaxis"
+        case ast.Call(args=[_, ast.Constant(value=0)]):
+            return _last(value) == "expand_dims"
+        case _:
+            return False
+
+
+def _name(node: ast.AST) -> str:
+    return (dotted(node) or "").rpartition(".")[2]
 
 
 def _scaled(value: ast.expr) -> ast.expr:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from scanify.analysis.facts import Place
+from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.lists.layer_list import Layers, Reason, groups_of
 from scanify.analysis.lower.loop import Loop, Order, Walk
 from scanify.analysis.lower.nodes import nodes_in
@@ -17,6 +18,7 @@ from scanify.analysis.values.code.statements import execute
 from scanify.analysis.values.code.targets import bind_target
 from scanify.analysis.values.domain import (
     Array,
+    Const,
     Function,
     Instance,
     Listed,
@@ -35,6 +37,7 @@ from scanify.analysis.values.environment import Env
 from scanify.analysis.values.interpreter import CARRIED, Interpreter, holder_of
 from scanify.analysis.values.marks import Mark, Vary
 from scanify.analysis.values.objects.identity import kind_of
+from scanify.analysis.values.objects.likeness import is_static
 from scanify.analysis.values.size import Size
 
 _DEEP = 6  # objects and lists in others that are looked into for functions
@@ -49,7 +52,8 @@ class Body:
     `calls` are those of which the source does not show what they do, as written. `branches` is a condition on a field
     that differs between the layers, "" where there is none. `function` is what a layer gives and is one.
     `complex` are the carries that a layer makes complex, `weak` those that a layer leaves without a dtype of their own,
-    `swapped` those that take the place of another one.
+    `swapped` those that take the place of another one, `tuples` those that are tuples then, `settings` the fields of
+    carried modules that are static, and that a layer gives another value.
     """
 
     problems: list[Reason] = field(default_factory=list)
@@ -63,6 +67,8 @@ class Body:
     complex: set[str] = field(default_factory=set)
     weak: set[str] = field(default_factory=set)
     swapped: set[tuple[str, str]] = field(default_factory=set)
+    tuples: set[str] = field(default_factory=set)
+    settings: set[tuple[str, str]] = field(default_factory=set)
 
     def oblige(self, text: str) -> None:
         """Add an obligation, once."""
@@ -104,7 +110,7 @@ def body_of(
                             body.function = body.function or loop.element
                     else:
                         execute(run, inner, loop.body, Flow())
-                        _note_ends(body, {name: inner.lookup(name) for name in carry}, bound)
+                        _note_ends(run, body, {name: inner.lookup(name) for name in carry}, bound)
                         body.function = body.function or _function_kept(loop, inner, ys)
             if run.exhausted:
                 body.oblige("what the body calls is too long to be followed, and has no side effects")
@@ -137,14 +143,30 @@ def body_of(
     return body
 
 
-def _note_ends(body: Body, ends: Mapping[str, Value | None], begun: Mapping[str, Value]) -> None:
-    """Note the carries that are complex after an iteration, and those that are what another one was before it."""
+def _note_ends(run: Interpreter, body: Body, ends: Mapping[str, Value | None], begun: Mapping[str, Value]) -> None:
+    """Note how carries are after an iteration, where a scan would have them otherwise before it."""
     for name, value in ends.items():
+        if any(isinstance(option, Listed) and option.cell.is_tuple for option in options(value or Array())):
+            body.tuples.add(name)
+        body.settings |= {(name, each) for each in _settings_changed(run, value or Array(), begun[name])}
         if value is not None and any(map(is_complex, options(value))):
             body.complex.add(name)
         if isinstance(value, Array) and value.cast == WEAK:
             body.weak.add(name)
         body.swapped |= {(name, other) for other, before in begun.items() if other != name and value is before}
+
+
+def _settings_changed(run: Interpreter, after: Value, before: Value) -> Iterator[str]:
+    """The static fields of modules that have another value after an iteration than before it."""
+    known = [option for option in options(before) if isinstance(option, Instance)]
+    for option in options(after):
+        if not isinstance(option, Instance) or not isinstance(option.cls, Definition):
+            continue
+        for name in (name for name, declared in run.classes.fields(option.cls).items() if is_static(declared)):
+            value = option.fields.get(name)
+            same = [one.fields.get(name) for one in known if one.cls == option.cls]
+            if same and not any(value is one or (isinstance(value, Const) and value == one) for one in same):
+                yield name
 
 
 def _resized(run: Interpreter, loop: Loop, layers: Layers, env: Env, carry: Sequence[str]) -> Iterator[Reason]:

@@ -95,7 +95,7 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop, layers: Layers | N
         body.problems += [
             ("SCN207", f"the start changes something, `{each.what}`, {changes}", each.place) for each in written[:1]
         ]
-    own = [*shape.problems, *carried_objects(loop, shape, starts)]
+    own = [*shape.problems, *carried_objects(run, loop, shape, starts)]
     problems: list[Reason] = [
         (each.rule, _said_of(loop, layers, each), _place(loop, each.node), each.remedy) for each in own
     ]

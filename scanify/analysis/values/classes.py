@@ -19,6 +19,8 @@ _OTHER_MODULES = frozenset("flax torch haiku keras tensorflow sonnet objax light
 _PLAIN_BASES = frozenset(
     "builtins.object abc.ABC typing.Generic typing.Protocol enum.Enum typing.NamedTuple builtins.Exception".split()
 )
+_PLAIN_DECORATORS = frozenset("dataclasses.dataclass typing.final functools.total_ordering".split())
+_OPAQUE_BASES = _PLAIN_BASES - {"typing.NamedTuple"}
 _HARMLESS_DECORATORS = frozenset(
     "dataclasses.dataclass jaxtyping.jaxtyped typing.final functools.total_ordering beartype.beartype "
     "typeguard.typechecked equinox.module_update_wrapper jax.tree_util.register_pytree_node_class "
@@ -55,6 +57,7 @@ class Classes:
         self._fields: dict[ast.stmt, dict[str, Field]] = {}
         self._module: dict[ast.stmt, bool] = {}
         self._assigned: dict[tuple[Path, str], bool] = {}
+        self._changing: dict[str, bool] = {}
 
     def bases(self, definition: Definition) -> tuple[Definition | External | None, ...]:
         """The base classes, None for those that cannot be shown."""
@@ -134,6 +137,32 @@ class Classes:
         return any(name.startswith(("register_pytree", "register_dataclass")) for name in names) or bool(
             calls.search(cls.module.text)
         )
+
+    def is_opaque(self, cls: object) -> bool:
+        """Whether a class of the project is shown to be no pytree: to jax its objects are leaves that are no arrays."""
+        if not isinstance(cls, Definition) or not isinstance(cls.node, ast.ClassDef) or self.is_module(cls):
+            return False
+        for owner in self.lineage(cls):
+            names = [dotted(getattr(each, "func", each)) for each in getattr(owner.node, "decorator_list", ())]
+            meanings = [self.index.resolve(owner.module, name) if name else None for name in names]
+            plain = [getattr(each, "qualname", "") in _PLAIN_DECORATORS for each in meanings]
+            bases = [getattr(each, "qualname", "") for each in self.bases(owner) if not isinstance(each, Definition)]
+            if not all(plain) or not all(each in _OPAQUE_BASES for each in bases) or self.is_pytree(owner):
+                return False
+            if getattr(owner.node, "keywords", ()) or "__init_subclass__" in self.methods(owner):
+                return False
+        homes = self.index.modules_with(cls.name)
+        return not any(home.writes("register_pytree") or home.writes("register_dataclass") for home in homes)
+
+    def changes_its_object(self, name: str) -> bool:
+        """Whether a class of the project, no module, has a method of that name that writes to its object: then what is
+        not shown may be one of those, whatever other things have such a method (`rng.take()`, `keys.split()`)."""
+        if name not in self._changing:
+            homes = self.index.modules_with(name)
+            classes = (each for home in homes for each in nodes_in(home.tree) if isinstance(each, ast.ClassDef))
+            methods = (each for cls in classes for each in functions_in(cls.body) if each.name == name)
+            self._changing[name] = any(map(_writes_to_its_object, methods))
+        return self._changing[name]
 
     def _like_module(self, definition: Definition, base: Definition | External | None) -> bool:
         """Whether a base from another package is a kind of `equinox.Module`, by its name, in a file that uses equinox.
@@ -312,6 +341,19 @@ def dotted(node: ast.AST | None) -> str | None:
         return None
     parts.append(node.id)
     return ".".join(reversed(parts))
+
+
+def _writes_to_its_object(method: FunctionNode) -> bool:
+    """`self.key, out = ...`, `self.count += 1`, in a method that is no constructor."""
+    me = next((each.arg for each in (*method.args.posonlyargs, *method.args.args)), None)
+    stores = (each for each in nodes_in(*method.body) if isinstance(each, ast.Attribute | ast.Subscript))
+    for each in stores:
+        inner: ast.expr = each
+        while isinstance(inner, ast.Attribute | ast.Subscript):
+            inner = inner.value
+        if isinstance(each.ctx, ast.Store) and isinstance(inner, ast.Name) and inner.id == me:
+            return True
+    return False
 
 
 def _sets_by_name(text: str, name: str) -> bool:

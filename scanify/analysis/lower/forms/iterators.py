@@ -19,7 +19,8 @@ from scanify.analysis.lower.scope import FUNCTIONS, Scope, ancestors, parent_of
 from scanify.analysis.lower.text import made, only_argument, singular, unused
 
 # These go through a generator before they do anything else.
-_EAGER = frozenset("sum tuple list".split())
+_EAGER = frozenset("sum tuple list max min".split())
+_EAGER_FUNCTIONS = ("functools.reduce", "math.prod", "math.fsum")
 _LAZY = frozenset("zip enumerate".split())
 _LIBRARIES = frozenset("jax numpy".split())
 
@@ -42,7 +43,7 @@ def walked_at_once(module: Module, scope: Scope, node: ast.expr) -> bool:
                 if name in _EAGER:
                     return True
                 outside = scope.qualified(above.func) or ""
-                if outside.partition(".")[0] in _LIBRARIES or outside == "functools.reduce":
+                if outside.partition(".")[0] in _LIBRARIES or outside in _EAGER_FUNCTIONS:
                     return True
                 if name not in _LAZY:
                     return _extends(module, scope, above)

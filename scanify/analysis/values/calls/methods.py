@@ -59,7 +59,7 @@ def call_builtin_method(
             return _of_array(run, env, node, array, method.name, positional, named)
         case Text() | Const() | Number():
             return _of_text(method, positional, named)
-        case Key() if method.name in tables.PURE_METHODS:
+        case Key() if method.name in tables.PURE_METHODS and not run.classes.changes_its_object(method.name):
             return Array(marks=method.owner.marks)
         case _:
             return _of_unknown(run, env, node, method, positional, named)
@@ -320,7 +320,7 @@ def _of_unknown(
         given_away(run, env, node, values, code)
         act = Act.COLLECT if method.name in tables.GROWERS else Act.WRITE
         run.effect(act, code, node, env, owner=method.owner if isinstance(method.owner, Unknown) else None)
-    elif method.name not in tables.PURE_METHODS:
+    elif method.name not in tables.PURE_METHODS or run.classes.changes_its_object(method.name):
         run.effect(Act.UNKNOWN, code, node, env)
         given_away(run, env, node, values, code)
     born = run.tick() if method.name not in tables.PURE_METHODS else 0
