@@ -330,3 +330,33 @@ def test_one_place_of_a_list_of_the_callers():
 def test_looking_at_a_list_before_the_loop_keeps_none_of_it(look):
     before = f"caches = [x] * 3\n{look}"
     assert plan(OWN_PLACE[0], before, "for i, layer in enumerate(self.layers):").ys == ("caches",)
+
+
+STATES = """\
+for t in range(8):
+    outs = []
+    for layer, state in zip(self.layers, states):
+        x = layer(x, state)
+        outs.append(x)
+    states = outs"""
+
+
+def test_what_a_loop_around_makes_anew_is_another_list_behind_the_loop():
+    """States of a stack of cells over time: `states = outs` keeps the list of this step, which the next does not see."""
+    found = only(model(STATES, before="states = [jnp.zeros(8) for _ in self.layers]"))
+    assert isinstance(found, Plan) and found.safe, found
+    assert found.ys == ("outs",)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param(STATES.replace("    outs = []\n", "").replace("for t", "outs = []\nfor t", 1), id="made once"),
+        pytest.param(STATES.replace("    outs = []\n", "    if t == 0:\n        outs = []\n"), id="made in the first turn"),
+        pytest.param(STATES.replace("    outs = []\n", "    outs = []\n    states = outs\n"), id="held before the loop"),
+        pytest.param(STATES.replace("outs = []", "outs = states"), id="the list of the step before"),
+    ],
+)
+def test_one_that_others_hold_while_the_loop_runs_is_none(changed):
+    found = only(model(changed, before="states = [jnp.zeros(8) for _ in self.layers]"))
+    assert isinstance(found, Refusal) and found.rule == "SCN206", found

@@ -6,6 +6,7 @@ else may hold it.
 """
 
 import ast
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -170,6 +171,7 @@ class _Finder:
         """Whether anything but the making of a collection and adding to it stands before the loop, or in a loop around.
 
         A function that reads the name may be called by the body, and another name for the same object be read there.
+        Behind the loop, in one around it that makes the collection anew, it is another one: `states = new_states`.
         """
         own: set[ast.AST] = {place for each in growths(self.statements).get(name, ()) for place in each.names}
         for statement in assignments(self.statements, name):
@@ -178,7 +180,7 @@ class _Finder:
         places = mentions(name, *self.statements)
         own |= {place for place in places if self._only_looks(place)}
         within = set(mentions(name, self.loop.node))
-        return any(place not in own and place not in within and self._runs_before(place) for place in places)
+        return any(place not in own and place not in within and self._runs_before(place, name) for place in places)
 
     def _only_looks(self, use: ast.Name) -> bool:
         """Whether a place outside inner functions reads an element or the length, or asks for None: none keeps it."""
@@ -207,8 +209,11 @@ class _Finder:
             elif isinstance(walk.base, ast.Name) and walk.base.id == name and self.loop.replaced:
                 yield walk.base
 
-    def _runs_before(self, node: ast.AST) -> bool:
-        """Whether code may run before the loop: it stands above it, or in a loop around it."""
+    def _runs_before(self, node: ast.AST, name: str = "") -> bool:
+        """Whether code may run before the loop: it stands above it, or in a loop around it.
+
+        Where each turn of that one makes what `name` stands for anew, what stands behind the loop saw another.
+        """
         module, loop = self.loop.module, self.loop.node
         if module.span(node).start < module.span(loop).start:
             return True
@@ -219,7 +224,21 @@ class _Finder:
             if isinstance(around, (*FUNCTIONS, ast.ClassDef)):
                 return False
             if isinstance(around, _LOOPS) and any(each is around for each in above):
-                return True
+                return not (name and self._made_anew(name, around))
+        return False
+
+    def _made_anew(self, name: str, around: ast.AST) -> bool:
+        """Whether each turn of a loop around this one makes a new collection before it comes here."""
+        path = [self.loop.node, *ancestors(self.loop.module, self.loop.node)]
+        for below, above in itertools.pairwise(path):
+            blocks = [getattr(above, each, []) for each in ("body", "orelse", "handlers", "finalbody")]
+            block = next((each for each in blocks if isinstance(each, list) and below in each), [])
+            for statement in block[: block.index(below)] if below in block else ():
+                made = [self._kind(value) for value in value_given(statement, name)]
+                if isinstance(statement, ast.Assign | ast.AnnAssign) and made and None not in made:
+                    return True
+            if above is around:
+                break
         return False
 
     # -- what is collected ---------------------------------------------------------------------------------------
