@@ -352,8 +352,12 @@ def test_what_a_loop_around_makes_anew_is_another_list_behind_the_loop():
     "changed",
     [
         pytest.param(STATES.replace("    outs = []\n", "").replace("for t", "outs = []\nfor t", 1), id="made once"),
-        pytest.param(STATES.replace("    outs = []\n", "    if t == 0:\n        outs = []\n"), id="made in the first turn"),
-        pytest.param(STATES.replace("    outs = []\n", "    outs = []\n    states = outs\n"), id="held before the loop"),
+        pytest.param(
+            STATES.replace("    outs = []\n", "    if t == 0:\n        outs = []\n"), id="made in the first turn"
+        ),
+        pytest.param(
+            STATES.replace("    outs = []\n", "    outs = []\n    states = outs\n"), id="held before the loop"
+        ),
         pytest.param(STATES.replace("outs = []", "outs = states"), id="the list of the step before"),
     ],
 )

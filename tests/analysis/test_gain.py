@@ -524,8 +524,12 @@ def test_a_tuple_that_holds_one_layer_or_none_is_no_list_of_many(given, gains):
     ("init", "gains"),
     [
         pytest.param("for w in widths:\n    for _ in range(n):\n        add(Wide(w))", True, id="stages of several"),
-        pytest.param("for _ in range(n):\n    for w in (1, 2, 4):\n        add(Wide(2**w))", True, id="turns that repeat"),
-        pytest.param("for _ in range(n):\n    for i in range(d):\n        add(Wide(2**i))", True, id="turns of a number"),
+        pytest.param(
+            "for _ in range(n):\n    for w in (1, 2, 4):\n        add(Wide(2**w))", True, id="turns that repeat"
+        ),
+        pytest.param(
+            "for _ in range(n):\n    for i in range(d):\n        add(Wide(2**i))", True, id="turns of a number"
+        ),
         pytest.param("for w in widths:\n    add(Wide(w))", False, id="one of each"),
         pytest.param("for i in range(n):\n    add(Wide(2**i))", False, id="one for each power"),
         pytest.param("for a in widths:\n    for b in widths:\n        add(Wide(a * b))", False, id="each with each"),
@@ -536,3 +540,31 @@ def test_layers_of_loops_in_one_another_repeat_along_one_of_them(init, gains):
     made = "self.layers = []\n" + init.replace("add(", "self.layers.append(")
     found = only(net(made, parameters="n, d, widths, key", classes=wide))
     assert isinstance(found, Plan) == gains, found
+
+
+@pytest.mark.parametrize(
+    ("kinds", "gains"),
+    [
+        ("kinds=('local', 'full') * 6", True),
+        ("kinds = ['local'] * 5 + ['full']", True),
+        ("kinds=['full' if i % 6 == 5 else 'local' for i in range(24)]", True),
+        ("kinds=['local', 'local', 'local', 'full']", True),
+        ("kinds=['local', 'full', 'dense']", False),
+        ("kinds=['local', 'full'] * 2", False),
+        ("others=['local', 'full'] * 6", False),
+        ("kinds=['full' if i > 6 else 'local' for i in range(24)]", False),
+    ],
+)
+@pytest.mark.parametrize(
+    "made",
+    [
+        "[Kind(kind) for kind in config.kinds]",
+        "[Kind(kind) for kind, k in zip(config.kinds, jr.split(key, n))]",
+        "[Kind(kind) for i, kind in enumerate(config.kinds)]",
+    ],
+)
+def test_kinds_that_a_configuration_lists_gain_where_they_repeat(made, kinds, gains):
+    kind = "class Kind(eqx.Module):\n    kind: object = eqx.field(static=True)\n\n    def __call__(self, x):\n        return x\n\n\n"
+    given = kinds if " = " in kinds else f"Config({kinds})"
+    text = net(f"self.layers = {made}", parameters="config, n, key", classes=kind) + f"\n\n{given}\n"
+    assert isinstance(only(text), Plan) == gains, only(text)

@@ -1,7 +1,7 @@
 """Loops over independent layers, of one statement or of several: maps, and those of which the reason says why not."""
 
 import pytest
-from helpers import model, only, refused
+from helpers import decide, model, only, refused
 
 from scanify.analysis.plan import Kind, Plan
 
@@ -53,3 +53,31 @@ def test_what_the_name_of_the_list_is_behind_the_loop_is_no_matter(behind: str) 
     assert isinstance(plan, Plan) and plan.mapped is not None and plan.mapped.appends_to == "outs"
     around = f"for _ in range(2):\n    outs.append(x)\n    {LOOP.replace('    ', '        ')}outs.append(layer(x))\n    outs = x"
     assert not isinstance(found := only(model(around, before="outs = []", after="return outs")), Plan), found
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "rollout(layer, x)",
+        "self.norm(layer, x)",
+        "jax.vmap(lambda s: rollout(layer, s))(x)",
+        "jax.vmap(rollout, in_axes=(None, 0))(layer, x)",
+        "rollout(state=x, policy=layer)",
+    ],
+)
+def test_layers_that_a_function_is_given_beside_something_are_mapped(given: str) -> None:
+    rollout = "def rollout(policy, state):\n    return policy(state).sum()\n\n\nclass Model"
+    body = f"y = {given}\n    outs.append(y * 2)"
+    text = model(LOOP + body, before="outs = []", after="return outs").replace("class Model", rollout)
+    text = text.replace("    norm: eqx.nn.LayerNorm\n", "\n    def norm(self, policy, x):\n        return policy(x)\n")
+    assert isinstance(found := only(text), Plan), found
+    element = model(f"return [{given} for layer in self.layers]", after="").replace("class Model", rollout)
+    element = element.replace(
+        "    norm: eqx.nn.LayerNorm\n", "\n    def norm(self, policy, x):\n        return policy(x)\n"
+    )
+    assert isinstance(found := only(element), Plan), found
+
+
+@pytest.mark.parametrize("given", ["getattr(layer, 'rate', 0)", "isinstance(layer, Block)", "max(layer.rate, 1)"])
+def test_asking_something_of_layers_is_no_application(given: str) -> None:
+    assert decide(model(f"{LOOP}outs.append({given})", before="outs = []", after="return outs")) == []

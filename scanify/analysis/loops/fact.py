@@ -217,7 +217,7 @@ def _unequal(run: Interpreter, value: Value) -> Iterator[Reason]:
     groups = groups_of(cell) if isinstance(cell, ListCell | DictCell) else []
     if groups and all(_holds_layers(run, option) for group in groups for option in options(group.element)):
         found = [(group, each) for group in groups if (each := difference(run, group)) is not None]
-        reason = no_gain(groups, found)
+        reason = no_gain(run.index, groups, found)
         if reason is not None:
             yield reason
 

@@ -4,7 +4,9 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 
 from scanify.analysis.flow.names import target_names
+from scanify.analysis.index import Index
 from scanify.analysis.loops.lists.layer_list import FEW, Reason
+from scanify.analysis.loops.lists.listed import walks_repeated
 from scanify.analysis.lower.nodes import mentions
 from scanify.analysis.lower.scope import ancestors
 from scanify.analysis.values.classes import dotted
@@ -18,7 +20,7 @@ from scanify.analysis.values.replace import replace
 Differences = Sequence[tuple[Group, Difference]]
 
 
-def no_gain(groups: Sequence[Group], differences: Differences) -> Reason | None:
+def no_gain(index: Index, groups: Sequence[Group], differences: Differences) -> Reason | None:
     """Why no three layers are likely to share a body; None where some are.
 
     Layers that one expression makes are, unless each has its own shapes or is made from something of its own that is
@@ -32,7 +34,7 @@ def no_gain(groups: Sequence[Group], differences: Differences) -> Reason | None:
     if picked is not None:
         return picked
     found = {id(group): each for group, each in differences}
-    reasons = [_against(group, groups, found) for group in repeated]
+    reasons = [_against(index, group, groups, found) for group in repeated]
     return None if any(reason is None for reason in reasons) else reasons[0]
 
 
@@ -76,7 +78,7 @@ def _own_numbers(run: Interpreter, group: Group, stage: Instance) -> Iterator[Ma
             yield from (mark for mark in lengths if mark.loop in group.loops and mark.how > Vary.KEY)
 
 
-def _against(group: Group, groups: Sequence[Group], found: Mapping[int, Difference]) -> Reason | None:
+def _against(index: Index, group: Group, groups: Sequence[Group], found: Mapping[int, Difference]) -> Reason | None:
     """Why the layers of one expression are not likely to share a body with any next to them."""
     own = found.get(id(group))
     place = group.module.place(group.node)
@@ -90,7 +92,7 @@ def _against(group: Group, groups: Sequence[Group], found: Mapping[int, Differen
         if own.how is Vary.OTHER and own.via == AN_ELEMENT:
             text = "the list is filled with what the caller gives, who may mix classes"
             return "SCN215", f"{text}: nothing shows that three of them share a body", place
-        if own.how is Vary.OTHER and own.via:
+        if own.how is Vary.OTHER and own.via and not walks_repeated(index, group, own.via):
             text = f"nothing shows that three layers share a body: each is built from its own `{own.via}`"
             return "SCN203", f"{text} ({place.named})", place
     between = next((each for each in groups if each is not group and _alternates(group, each, found)), None)

@@ -69,7 +69,7 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
     repeated = [group for group in groups if group.repeated]
     useless = _of_any_class(run, layers, cell, groups) or of_any_part(run, loop, layers.walk, groups)
     lasting = [(group, found) for group, found in differences if not repeats(run, group)]
-    useless = useless or no_gain(groups, lasting) or staged(run, groups)
+    useless = useless or no_gain(run.index, groups, lasting) or staged(run, groups)
     if loop.element is not None or not (isinstance(cell, ListCell) and listed_alike(run.index, cell)):
         useless = useless or listed_by_caller(lasting)
     if useless is not None and not layers.several:
@@ -81,7 +81,7 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
             text = f"each stage is built with its own value of `{through}`: the loops over each of them can be scans"
             return replace(layers, refusal=("SCN203", text, worst[0].module.place(worst[0].node)))
     if worst is not None and worst[1].how >= Vary.SHAPE and layers.several:  # then each element has one that differs
-        useless = no_gain([worst[0]], differences)
+        useless = no_gain(run.index, [worst[0]], differences)
         if useless is not None:
             return replace(layers, refusal=useless)
     if worst is not None and worst[1].shared:

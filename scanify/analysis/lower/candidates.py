@@ -17,6 +17,7 @@ from scanify.analysis.lower.text import root
 
 _KEYWORDS = re.compile(r"\b(?:for|while|map|reduce|Sequential)\b")
 _ALIASED = re.compile(r"\b(?:reduce|Sequential)\s+as\s+(\w+)")
+_ASKING = ("isinstance", "getattr", "hasattr", "print", "zip", "max", "min")
 _FEW = 3  # layers of a `Sequential` that is written out: fewer are left alone
 _STATEMENTS = (ast.For, ast.AsyncFor, ast.While)
 _EXPRESSIONS = (ast.ListComp, ast.GeneratorExp, ast.Call)
@@ -149,7 +150,8 @@ def _applies_its_target(loop: ast.For | ast.AsyncFor | ast.While, targets: set[s
                 given |= {name for value in _values(node) for name in _names(value)}
             if isinstance(node.func, ast.Attribute) and node.func.attr == "append":
                 walks = isinstance(loop, ast.For) and _walks_attribute(loop.iter)
-                if walks and _calls_method(_with_their_values(node.args, nodes), targets):
+                made = _with_their_values(node.args, nodes) if walks else []
+                if _calls_method(made, targets) or _gives_to_call(made, targets):
                     return True
                 bound |= _names(node.func.value)  # `outs.append(layer.norm(outs[-1]))`
         elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and _rebinds_through(node, targets):
@@ -214,7 +216,8 @@ def _applies_to_its_element(node: ast.ListComp | ast.GeneratorExp) -> bool:
     calls = [each for each in nodes_in(node.elt) if isinstance(each, ast.Call) and (each.args or each.keywords)]
     if any(_applies(call, targets) for call in calls):
         return True
-    return any(root(call.func) in targets for call in calls) and _walks_attribute(first.iter)
+    gives = any(root(call.func) in targets for call in calls) or _gives_to_call([node.elt], targets)
+    return gives and _walks_attribute(first.iter)
 
 
 def _walks_attribute(walked: ast.expr) -> bool:
@@ -225,6 +228,17 @@ def _calls_method(values: Sequence[ast.expr], targets: set[str]) -> bool:
     """Whether some values are made by a method of an element that is given something."""
     calls = (each for value in values for each in nodes_in(value) if isinstance(each, ast.Call))
     return any(root(each.func) in targets and bool(each.args or each.keywords) for each in calls)
+
+
+def _gives_to_call(values: Sequence[ast.expr], targets: set[str]) -> bool:
+    """Whether some values are made by a call that is given an element beside something: `self.rollout(policy, x)`."""
+    calls = (each for value in values for each in nodes_in(value) if isinstance(each, ast.Call))
+    return any(
+        len(given := list(_values(each))) > 1
+        and _last_name(each) not in _ASKING
+        and any(isinstance(one, ast.Name) and one.id in targets for one in given)
+        for each in calls
+    )
 
 
 def _read(node: ast.expr) -> Iterator[ast.AST]:

@@ -3,13 +3,14 @@
 import ast
 from collections.abc import Iterator, Sequence
 
+from scanify.analysis.flow.names import target_names
 from scanify.analysis.index import Index
 from scanify.analysis.index.module import Module
 from scanify.analysis.loops.lists.layer_list import FEW
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors, parameters, parent_of
 from scanify.analysis.lower.text import dotted
-from scanify.analysis.values.heap import ListCell
+from scanify.analysis.values.heap import Group, ListCell
 
 _MOST = 8  # functions on the way from who gives the sizes to who builds the layers
 
@@ -38,6 +39,22 @@ def listed_alike(index: Index, cell: ListCell) -> bool:
     names |= {(dotted(each) or "").rpartition(".")[2] for each in given} - {""}
     lists = (value for name in sorted(names) for value in _bound(index, name))
     return any(_repeats(value) for listed in (*given, *lists) for value in nodes_in(listed))
+
+
+def walks_repeated(index: Index, group: Group, via: str) -> bool:
+    """Whether what layers are built from, one for each, is walked in a list that the project writes with a pattern:
+    `attention_types=(LOCAL, GLOBAL) * 6`, of which each layer gets one. By names, as above."""
+    for around in ancestors(group.module, group.node):
+        walked = [around] if isinstance(around, ast.For) else getattr(around, "generators", ())
+        for each in walked:
+            if via in target_names(each.target):
+                parts = (part for part in nodes_in(each.iter) if isinstance(part, ast.Name | ast.Attribute))
+                names = {(dotted(part) or "").rpartition(".")[2] for part in parts} - {"", "range", "zip", "enumerate"}
+                lists = (value for name in sorted(names) for value in _bound(index, name))
+                return any(_repeats(value) for listed in lists for value in nodes_in(listed))
+        if isinstance(around, ast.FunctionDef | ast.Lambda):
+            return False
+    return False
 
 
 def _calls(index: Index, name: str) -> Iterator[tuple[Module, ast.Call]]:
@@ -89,7 +106,8 @@ def _defaults(args: ast.arguments, name: str) -> Iterator[ast.expr]:
 
 
 def _repeats(node: ast.AST) -> bool:
-    """Whether an expression is a list with three equal values in a row, or one that is repeated."""
+    """Whether an expression is a list with three equal values in a row, or one of a pattern that is repeated:
+    `(LOCAL, GLOBAL) * 6`, `["full" if i % 6 == 5 else "local" for i in range(n)]`."""
     match node:
         case ast.BinOp(left=ast.List() | ast.Tuple(), op=ast.Mult(), right=count):
             return not (isinstance(count, ast.Constant) and count.value in range(FEW))
@@ -98,5 +116,7 @@ def _repeats(node: ast.AST) -> bool:
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
             texts = [ast.unparse(each) for each in elements]
             return any(len({*texts[at : at + FEW]}) == 1 for at in range(len(texts) - FEW + 1))
+        case ast.ListComp(elt=ast.IfExp(test=test)) | ast.GeneratorExp(elt=ast.IfExp(test=test)):
+            return any(isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mod) for each in nodes_in(test))
         case _:
             return False
