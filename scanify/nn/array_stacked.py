@@ -32,6 +32,7 @@ from scanify.nn.stacking import (
     take_traced,
     with_own_numbers,
 )
+from scanify.nn.trees.as_jax import as_jax
 from scanify.nn.trees.boxed import unboxed
 from scanify.nn.trees.key_order import KeyOrder
 from scanify.nn.trees.leaves import has_aval, is_array, is_numpy
@@ -177,7 +178,7 @@ class ArrayStacked(LayerSequence[M]):
                 return order.taken(out[0]), out[1]
 
             policy = effective_policy(self.gradient_checkpointing)
-            xs = jax.tree.map(jnp.asarray, (parameters, xs))
+            xs = jax.tree.map(as_jax, (parameters, xs))
             carry, ys = run_scan(body, init, xs, self.num_layers, policy=policy, unroll=unroll, reverse=reverse)
             order.check(body, init, first_of(xs))
             return order.last(carry), _in_a_list(ys, self.num_layers) if listed else ys

@@ -19,6 +19,7 @@ from scanify.nn.programs.layer_call import as_pair, trace_call
 from scanify.nn.scans.checkpoint import RematPolicy, ScanCheckpointPolicy
 from scanify.nn.scans.loop import Unroll, run_scan
 from scanify.nn.stacking import is_stacked
+from scanify.nn.trees.as_jax import as_jax
 from scanify.nn.trees.has_layers import is_stack
 from scanify.nn.trees.leaves import aval_text, is_array, is_number
 
@@ -137,7 +138,7 @@ def _scanner(
 
         # A scan of no steps keeps nothing, under any policy.
         used = policy if steps else ScanCheckpointPolicy(disable=True)
-        arrays = jax.tree.map(jnp.asarray, scanned)
+        arrays = jax.tree.map(as_jax, scanned)
         return run_scan(body, init, arrays, steps, policy=used, unroll=unroll, reverse=reverse)
 
     return run

@@ -213,3 +213,16 @@ def test_an_axis_of_one_may_be_broadcast(start: str) -> None:
 @pytest.mark.parametrize("start", ["x[0]", "x[:, None]", "jnp.expand_dims(x, 1)", "x"])
 def test_other_starts_have_none(start: str) -> None:
     assert ROW not in obligations("for layer in self.layers:\n    h = layer(h)", f"h = {start}", "return h")
+
+
+@pytest.mark.parametrize(
+    ("start", "step"),
+    [
+        ("jax.ShapeDtypeStruct(x.shape, x.dtype)", "jax.eval_shape(layer, h)"),
+        ("x", "jax.eval_shape(layer, h)"),
+        ("jax.eval_shape(helper, x)", "eqx.filter_eval_shape(layer, h)"),
+    ],
+)
+def test_shapes_without_arrays_cannot_be_carried(start: str, step: str) -> None:
+    text = model(f"for layer in self.layers:\n    h = {step}", before=f"h = {start}", after="return h")
+    assert "a shape without an array" in refused("SCN206", text).reason

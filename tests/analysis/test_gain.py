@@ -568,3 +568,22 @@ def test_kinds_that_a_configuration_lists_gain_where_they_repeat(made, kinds, ga
     given = kinds if " = " in kinds else f"Config({kinds})"
     text = net(f"self.layers = {made}", parameters="config, n, key", classes=kind) + f"\n\n{given}\n"
     assert isinstance(only(text), Plan) == gains, only(text)
+
+
+TABLE = "kinds = {'a': Block, 'b': lambda d, key: Wide(d), 'c': lambda d, key: Unit()}\n"
+
+
+@pytest.mark.parametrize(
+    ("made", "given", "gains"),
+    [
+        pytest.param("[kinds[c](d, key=k) for c, k in zip(arch, jr.split(key, n))]", "", False, id="a text of kinds"),
+        pytest.param("[kinds[c](d, key=k) for c, k in zip(arch, jr.split(key, n))]", "arch = ['a', 'b'] * n", True, id="a pattern"),
+        pytest.param("[kinds.get(c)(d, key=key) for c in arch.split('|')]", "", False, id="parts of a text"),
+        pytest.param("[{'a': Block, 'b': lambda d, key: Wide(d)}[c](d, key=key) for c in arch]", "", True, id="two of them"),
+    ],
+)  # fmt: skip
+def test_layers_of_many_kinds_that_a_table_holds_gain_where_they_repeat(made, given, gains):
+    classes = "class Wide(eqx.Module):\n    size: int = eqx.field(static=True)\n\n    def __call__(self, x):\n        return x\n\n\n"
+    classes += "class Unit(eqx.Module):\n    def __call__(self, x):\n        return x\n\n\n"
+    text = net(f"{TABLE}self.layers = {made}", parameters="arch, n, d, key", classes=classes) + f"\n\n{given}\n"
+    assert isinstance(found := only(text), Plan) == gains, found

@@ -9,7 +9,7 @@ import test_closures
 
 from scanify.analysis import analyse
 from scanify.analysis.plan import Plan, Refusal
-from scanify.analysis.values.calls.again import Begun
+from scanify.analysis.values.calls.functions.again import Begun
 from scanify.source.file import Source
 from tests.random_projects.compose import random_project
 

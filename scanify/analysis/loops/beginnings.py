@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 
 from scanify.analysis.flow.shape import LoopShape
-from scanify.analysis.flow.statements import assignments, statements_in
+from scanify.analysis.flow.statements import assignments, statements_in, value_given
 from scanify.analysis.loops.body import Body
 from scanify.analysis.lower.loop import Loop, Problem
 from scanify.analysis.lower.nodes import nodes_in
@@ -15,6 +15,7 @@ from scanify.analysis.values.interpreter import Interpreter
 
 _NARROW = frozenset("bfloat16 float16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 int bool bool_".split())
 _EQUAL_PARTS = ("split", "array_split", "chunk", "hsplit", "vsplit", "dsplit")
+_STRUCTS = ("ShapeDtypeStruct", "eval_shape", "filter_eval_shape")
 _LIKE = ("zeros_like", "ones_like", "full_like", "empty_like")
 Starts = Mapping[str, Sequence[Value]]
 
@@ -64,15 +65,31 @@ def carried_objects(run: Interpreter, loop: Loop, shape: LoopShape, starts: Star
         )
         for name, cls in opaque.items()
     ]
-    return objects + [
-        Problem(
-            "SCN206",
-            f"`{name}` is a function that each layer makes another one of",
-            shape.names.read_first.get(name, loop.node),
-        )
-        for name, values in starts.items()
-        if any(isinstance(option, Function | Partial) for value in values for option in options(value))
+    structs = [
+        Problem("SCN206", f"`{name}` is what `{_last(made)}` gives, a shape without an array", made)
+        for name in shape.carry
+        for made in (*shape.starts.get(name, ()), *_given_in(loop, name))
+        if _last(made) in _STRUCTS
     ]
+    return (
+        objects
+        + structs
+        + [
+            Problem(
+                "SCN206",
+                f"`{name}` is a function that each layer makes another one of",
+                shape.names.read_first.get(name, loop.node),
+            )
+            for name, values in starts.items()
+            if any(isinstance(option, Function | Partial) for value in values for option in options(value))
+        ]
+    )
+
+
+def _given_in(loop: Loop, name: str) -> Iterator[ast.expr]:
+    """What the body assigns to a name."""
+    for statement in assignments(loop.body, name):
+        yield from value_given(statement, name)
 
 
 def _is_number(value: Value) -> bool:

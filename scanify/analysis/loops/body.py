@@ -331,11 +331,6 @@ def _judge(run: Interpreter, loop: Loop, body: Body, effect: Effect, clock: int,
                 body.oblige(f"{what} changes nothing else than an object that is new in each iteration")
         case Act.CONCRETE if fresh:
             return
-        case Act.SHAPED:
-            whose = f" in `{effect.inside}`" if effect.inside else ""
-            body.oblige(f"the carry keeps its shape, which {what}{whose} asks for")
-        case Act.AGAIN:
-            body.oblige(f"{what} may run once instead of once per layer")
         case Act.COLLECT if not inside:
             root = effect.what.partition(".")[0].partition("[")[0]
             if root not in ys and root != loop.appends_to:
@@ -367,6 +362,21 @@ def _judge(run: Interpreter, loop: Loop, body: Body, effect: Effect, clock: int,
             reason = f"{what}{where} compares object identity; in a scan every iteration sees the same tracer"
             remedy = "ask for the index: `for i, layer in enumerate(layers)`, `if i == 0`"
             body.problems.append(("SCN207", reason, effect.place, remedy))
+        case Act.SUPER if not inside:
+            body.problems.append(("SCN212", _SUPER, effect.place, "call `super()` before the loop"))
+        case _:
+            _ask(body, effect)
+
+
+def _ask(body: Body, effect: Effect) -> None:
+    """Oblige a run to show what the source does not, and note what does no harm and should be known."""
+    what = f"`{effect.what}`"
+    match effect.act:
+        case Act.SHAPED:
+            whose = f" in `{effect.inside}`" if effect.inside else ""
+            body.oblige(f"the carry keeps its shape, which {what}{whose} asks for")
+        case Act.AGAIN:
+            body.oblige(f"{what} may run once instead of once per layer")
         case Act.ASKS:
             body.oblige(f"{what} gives the same where the carry of the first layer is as that of the others")
         case Act.REMEMBERS:
@@ -376,16 +386,6 @@ def _judge(run: Interpreter, loop: Loop, body: Body, effect: Effect, clock: int,
         case Act.IN_PLACE:
             where = f", in `{effect.inside}`" if effect.inside else ""
             body.oblige(f"{what} is no array of numpy, which `+=` would change for the caller too{where}")
-        case Act.SUPER if not inside:
-            body.problems.append(("SCN212", _SUPER, effect.place, "call `super()` before the loop"))
-        case _:
-            _tell(body, effect)
-
-
-def _tell(body: Body, effect: Effect) -> None:
-    """Note what does no harm and should be known."""
-    what = f"`{effect.what}`"
-    match effect.act:
         case Act.TELLS:
             body.note(f"{what} runs when the layer is traced, not once per layer")
         case Act.DEBUG:

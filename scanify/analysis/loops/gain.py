@@ -95,11 +95,21 @@ def _against(index: Index, group: Group, groups: Sequence[Group], found: Mapping
         if own.how is Vary.OTHER and own.via and not walks_repeated(index, group, own.via):
             text = f"nothing shows that three layers share a body: each is built from its own `{own.via}`"
             return "SCN203", f"{text} ({place.named})", place
+    kinds = _kinds(group.element)
+    picked = own is not None and own.how is Vary.CHOICE and not own.path and own.via
+    if picked and len(kinds) >= FEW and not walks_repeated(index, group, picked):
+        text = f"nothing shows that three layers share a body: `{picked}` picks each of {len(kinds)} kinds"
+        return "SCN202", f"{text} ({place.named})", place
     between = next((each for each in groups if each is not group and _alternates(group, each, found)), None)
     if between is not None:
         text = "nothing to scan over: layers of different classes take turns in the list"
         return "SCN202", f"{text}, {_name(group.element)} and {_name(between.element)}", place
     return None
+
+
+def _kinds(value: Value) -> set[str]:
+    """The classes that a layer may be of."""
+    return {option.name for option in options(value) if isinstance(option, Instance)}
 
 
 def _alternates(group: Group, other: Group, found: Mapping[int, Difference]) -> bool:

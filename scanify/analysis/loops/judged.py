@@ -67,11 +67,7 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
     worst = max(differences, key=lambda pair: pair[1].badness, default=None)
     classes = layers.classes
     repeated = [group for group in groups if group.repeated]
-    useless = _of_any_class(run, layers, cell, groups) or of_any_part(run, loop, layers.walk, groups)
-    lasting = [(group, found) for group, found in differences if not repeats(run, group)]
-    useless = useless or no_gain(run.index, groups, lasting) or staged(run, groups)
-    if loop.element is not None or not (isinstance(cell, ListCell) and listed_alike(run.index, cell)):
-        useless = useless or listed_by_caller(lasting)
+    useless = _useless(run, loop, layers, cell, groups, differences)
     if useless is not None and not layers.several:
         return replace(layers, refusal=useless)
     if worst is not None and layers.several and walks_elements(loop, layers.walk):
@@ -109,6 +105,24 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
     return replace(
         layers, exact=exact, unlike=unlike or layers.unlike, grouped=grouped, obligations=tuple(_hoped(differences))
     )
+
+
+def _useless(
+    run: Interpreter,
+    loop: Loop,
+    layers: Layers,
+    cell: ListCell | DictCell,
+    groups: Sequence[Group],
+    differences: Sequence[tuple[Group, Difference]],
+) -> Reason | None:
+    """Why nothing would be gained, as no three layers are likely to share a body."""
+    lasting = [(group, found) for group, found in differences if not repeats(run, group)]
+    found = _of_any_class(run, layers, cell, groups) or of_any_part(run, loop, layers.walk, groups)
+    found = found or no_gain(run.index, groups, lasting) or staged(run, groups)
+    listed = None if found is not None else listed_by_caller(lasting)
+    if listed is None or (loop.element is None and isinstance(cell, ListCell) and listed_alike(run.index, cell)):
+        return found
+    return listed
 
 
 def _private_to_two(run: Interpreter, layers: Layers) -> str | None:

@@ -23,7 +23,7 @@ from scanify.analysis.values.marks import Mark, Marks, Vary
 from scanify.analysis.values.replace import replace
 
 if TYPE_CHECKING:
-    from scanify.analysis.values.calls.again import Done
+    from scanify.analysis.values.calls.functions.again import Done
     from scanify.analysis.values.probe import Probe
 
 MAX_DEPTH = 16  # calls inside of calls

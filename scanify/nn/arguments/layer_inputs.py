@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from scanify.nn.trees.as_jax import as_jax
 from scanify.nn.trees.stack_leaves import stack_leaves
 from scanify.nn.trees.structs import row_struct, struct
 
@@ -61,7 +62,7 @@ class Inputs:
                     rows.setdefault(id(ref.source), []).append(ref.row)
             for source, found in rows.items():
                 ranges.setdefault(source, []).append((part, min(found), max(found) + 1))
-        self._arrays = {source: jnp.asarray(array) for source, array in self._sources.items()}
+        self._arrays = {source: as_jax(array) for source, array in self._sources.items()}
         for source, spans in ranges.items():
             self._split(source, spans)
 

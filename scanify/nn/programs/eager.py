@@ -16,6 +16,7 @@ from scanify.nn.checks.check_layers import who_is_told
 from scanify.nn.programs.literals import replay
 from scanify.nn.programs.program import Program, trace
 from scanify.nn.programs.skeleton import without_dead
+from scanify.nn.trees.as_jax import refuse_cut
 from scanify.nn.trees.boxed import Number
 from scanify.nn.trees.is_eager import is_eager
 from scanify.nn.trees.key_order import ordered, plain
@@ -90,6 +91,8 @@ def compiled(call: Callable[[Any], Any], given: Any) -> Any:
         return jax.tree.map(_box, ordered(call(plain(jax.tree.unflatten(treedef, filled)))))
 
     arrays = [leaves[at] for at in places]
+    for array in arrays:
+        refuse_cut(array)
     program = trace(on_arrays, arrays, derivatives=False)  # nothing here is differentiated
     captured = [program.consts[at] for at in program.captured]
     done = program.result(COMPILED.of(program)(arrays, captured))

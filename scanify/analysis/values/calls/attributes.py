@@ -5,7 +5,7 @@ import ast
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values import tables
 from scanify.analysis.values.before import made_once
-from scanify.analysis.values.calls.descriptors import (
+from scanify.analysis.values.calls.functions.descriptors import (
     ALL,
     MISSING,
     intercepted,
@@ -73,7 +73,7 @@ def attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str
         case Listed() | Mapped() | Walked():
             return Method(owner, name)
         case Partial() if owner.through.startswith("super of"):
-            from scanify.analysis.values.calls.supers import super_attribute
+            from scanify.analysis.values.calls.functions.supers import super_attribute
 
             return super_attribute(run, owner, name)
         case Method() if name in tables.GROWERS:

@@ -3,14 +3,18 @@
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
-from scanify.analysis.lower.text import dotted
 from scanify.analysis.values import tables
 from scanify.analysis.values.before import made_once
-from scanify.analysis.values.calls.again import Begun
 from scanify.analysis.values.calls.arrays import draws, draws_array
-from scanify.analysis.values.calls.asking import asked
 from scanify.analysis.values.calls.attributes import attribute
-from scanify.analysis.values.calls.supers import LIBRARY_INIT, library_init, super_object
+from scanify.analysis.values.calls.functions.again import Begun
+from scanify.analysis.values.calls.functions.decorated import (
+    decorators_of,
+    note_asked,
+    note_kept,
+    through_decorators,
+)
+from scanify.analysis.values.calls.functions.supers import LIBRARY_INIT, library_init, super_object
 from scanify.analysis.values.code.annotations import annotated, parameter
 from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.code.iteration import elements_of
@@ -119,7 +123,7 @@ def _partial(
     arguments = [*function.positional, *positional]
     keywords = {**dict(function.named), **named}
     if isinstance(function.function, Function):
-        _note_asked(run, env, node, function.function, function.through)
+        note_asked(run, env, node, function.function, function.through)
     if function.through.startswith(LIBRARY_INIT):
         return library_init(function, positional, named)
     if function.through in tables.VMAPS:
@@ -293,39 +297,12 @@ def _outward(run: Interpreter, function: Function, recorded: Sequence[Effect], b
 def _run_function(
     run: Interpreter, env: Env, node: ast.AST, function: Function, positional: Sequence[Value], named: Named
 ) -> Value:
-    decorators = [] if function.bare else _decorators(run, env, node, function)
+    decorators = [] if function.bare else decorators_of(run, env, node, function)
     if decorators and not any(function.node is each for each in run.calling):
-        return _through_decorators(run, env, node, function, decorators, positional, named)
+        return through_decorators(run, env, node, function, decorators, positional, named)
     value = _run_body(run, function, positional, named)
-    if not function.bare and _is_cached(function) and _may_be_tracers(value):
-        run.effect(Act.REMEMBERS, function.name, node, env)
+    note_kept(run, env, node, function, value)
     return value
-
-
-_CACHES = ("lru_cache", "cache")
-
-
-def _is_cached(function: Function) -> bool:
-    decorators = getattr(function.node, "decorator_list", ())
-    names = (dotted(each.func if isinstance(each, ast.Call) else each) or "" for each in decorators)
-    return any(name.rpartition(".")[2] in _CACHES for name in names)
-
-
-def _may_be_tracers(value: Value, depth: int = 0) -> bool:
-    """Whether arrays of jax may be in a value, which are tracers where jax traces what makes them."""
-    for option in options(value):
-        held = [group.element for group in option.cell.groups] if isinstance(option, Listed) else []
-        if isinstance(option, Unknown | Key) or (isinstance(option, Array) and not option.numpy):
-            return True
-        if depth < MAX_DEPTH and any(_may_be_tracers(each, depth + 1) for each in held):
-            return True
-    return False
-
-
-def _note_asked(run: Interpreter, env: Env, node: ast.AST, function: Function, transform: str) -> None:
-    """Note what a function asks jax of its operands, whose transformation `transform` is."""
-    if asked(function, transform):
-        run.effect(Act.ASKS, function.name, node, env)
 
 
 def _run_body(run: Interpreter, function: Function, positional: Sequence[Value], named: Named) -> Value:
@@ -345,46 +322,6 @@ def _run_body(run: Interpreter, function: Function, positional: Sequence[Value],
         return evaluate(run, inner, code.body) if isinstance(code, ast.Lambda) else run_body(run, inner, code)
     finally:
         run.calling.pop()
-
-
-def _decorators(run: Interpreter, env: Env, node: ast.AST, function: Function) -> list[Value]:
-    """The decorators of a function whose bodies the project has, the innermost first; others are noted."""
-    found: list[Value] = []
-    for decorator in reversed(getattr(function.node, "decorator_list", ())):
-        inner = decorator.func if isinstance(decorator, ast.Call) else decorator
-        with run.recording():
-            meaning = evaluate(run, function.env, inner)
-        if isinstance(meaning, Library):
-            last = meaning.qualname.rpartition(".")[2]
-            known = meaning.qualname.partition(".")[0] in tables.PURE_PACKAGES | {"builtins"}
-            if known or last in (*_CACHES, "contextmanager"):
-                _note_asked(run, env, node, function, meaning.qualname)
-                continue
-        elif isinstance(meaning, Method | Unknown) and ast.unparse(inner).rpartition(".")[2] in ("setter", "getter"):
-            continue
-        elif isinstance(meaning, Function):
-            found.append(evaluate(run, function.env, decorator) if inner is not decorator else meaning)
-            continue
-        run.effect(Act.UNKNOWN, f"{function.name} through its decorator", node, env)
-    return found
-
-
-def _through_decorators(
-    run: Interpreter,
-    env: Env,
-    node: ast.AST,
-    function: Function,
-    decorators: Sequence[Value],
-    positional: Sequence[Value],
-    named: Named,
-) -> Value:
-    """What calling a decorated function gives: that which its decorators make of it is called."""
-    made: Value = replace(function, bound=None, bare=True)
-    for decorator in decorators:
-        made = call(run, env, node, decorator, [made], {})
-    bound = [function.bound] if function.bound is not None else []
-    values = [call(run, env, node, option, [*bound, *positional], named) for option in options(made)]
-    return join(values)
 
 
 def bind_parameters(

@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 
 from scanify.analysis.index.meaning import Definition
-from scanify.analysis.values.calls.again import Begun
 from scanify.analysis.values.calls.attributes import class_env
+from scanify.analysis.values.calls.functions.again import Begun
 from scanify.analysis.values.classes import Field, dotted
 from scanify.analysis.values.code.annotations import annotated, parameter
 from scanify.analysis.values.domain import (

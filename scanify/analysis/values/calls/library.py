@@ -4,11 +4,11 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 
 from scanify.analysis.values import tables
-from scanify.analysis.values.calls.arguments import arguments_of, may_be_called
 from scanify.analysis.values.calls.arrays import asked_of_shape, dtype_asked, dtype_marks, kind_of_number
 from scanify.analysis.values.calls.builtin_calls import BUILTINS, unknown_taker
 from scanify.analysis.values.calls.copies import Copying
-from scanify.analysis.values.calls.descriptors import PROPERTIES
+from scanify.analysis.values.calls.functions.arguments import arguments_of, may_be_called
+from scanify.analysis.values.calls.functions.descriptors import PROPERTIES
 from scanify.analysis.values.calls.resizing import of_function, of_layer
 from scanify.analysis.values.calls.rows import rows_made
 from scanify.analysis.values.calls.tree_at import shared, tree_at

@@ -204,7 +204,7 @@ def _element(run: Interpreter, env: Env, cell: ListCell, loop: int, node: ast.AS
     if how is Vary.NUMBER and len(cell.groups) > 1 and _holds_runs(cell):
         how = Vary.LISTED if _of_caller(cell) else Vary.CHOICE  # `[first, *others]`: the place in the list decides
     if how is Vary.OTHER and len(cell.groups) > 1 and _repeats_one(cell):
-        how = Vary.CHOICE  # `(activation,) * depth + (last,)`
+        how = Vary.LISTED if _of_caller(cell) else Vary.CHOICE  # `(activation,) * depth + (last,)`
     repeated = is_repeated(cell.groups[0]) or (cell.repeats is not None and _repeats_one(cell))
     plain = isinstance(first, Const | Number | Text) or repeated
     same = len(cell.groups) == 1 and not first.marks and plain
@@ -214,12 +214,9 @@ def _element(run: Interpreter, env: Env, cell: ListCell, loop: int, node: ast.AS
 
 
 def _of_caller(cell: ListCell) -> bool:
-    """Whether a caller lists some elements, of which nothing says what they are: `[first, *sizes]`."""
+    """Whether a caller lists some elements, or a table does, of which nothing says what they are: `[first, *sizes]`."""
     return any(
-        isinstance(option, Unknown) and option.given
-        for group in cell.groups
-        if group.spread
-        for option in options(group.element)
+        isinstance(option, Unknown) for group in cell.groups if group.spread for option in options(group.element)
     )
 
 

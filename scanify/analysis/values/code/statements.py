@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from scanify.analysis.index.module import Module
 from scanify.analysis.lower.nodes import children, names_in, nodes_below, nodes_in
 from scanify.analysis.values.calls.arrays import asks_for_shape
+from scanify.analysis.values.calls.functions.supers import own_birth
 from scanify.analysis.values.calls.methods import extend
-from scanify.analysis.values.calls.supers import own_birth
 from scanify.analysis.values.code.annotations import annotated
 from scanify.analysis.values.code.carried import carried_on, is_literal
 from scanify.analysis.values.code.definitions import (

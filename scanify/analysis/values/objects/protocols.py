@@ -107,9 +107,9 @@ def _run(run: Interpreter, env: Env, node: ast.AST, owner: Instance, name: str, 
     """Run a method; what it needs a concrete value for counts where the object is shown to be there: else the loop may
     never get there, and a scan that does raises.
     """
-    from scanify.analysis.values.calls.arguments import arguments_of
     from scanify.analysis.values.calls.attributes import of_definition
     from scanify.analysis.values.calls.calls import call
+    from scanify.analysis.values.calls.functions.arguments import arguments_of
 
     method = of_definition(run, owner.cls, name, owner) if isinstance(owner.cls, Definition) else None
     with run.recording() as recorded:

@@ -1,0 +1,99 @@
+"""What decorators make of a function of the project, and what those of libraries do besides calling it."""
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from scanify.analysis.lower.text import dotted
+from scanify.analysis.values import tables
+from scanify.analysis.values.calls.functions.asking import asked
+from scanify.analysis.values.code.expressions import evaluate
+from scanify.analysis.values.domain import (
+    Array,
+    Function,
+    Key,
+    Library,
+    Listed,
+    Method,
+    Unknown,
+    Value,
+    join,
+    options,
+)
+from scanify.analysis.values.effects import Act
+from scanify.analysis.values.environment import Env
+from scanify.analysis.values.interpreter import MAX_DEPTH, Interpreter
+from scanify.analysis.values.replace import replace
+
+Named = Mapping[str, Value]
+_CACHES = ("lru_cache", "cache")
+
+
+def decorators_of(run: Interpreter, env: Env, node: ast.AST, function: Function) -> list[Value]:
+    """The decorators of a function whose bodies the project has, the innermost first; others are noted."""
+    found: list[Value] = []
+    for decorator in reversed(getattr(function.node, "decorator_list", ())):
+        inner = decorator.func if isinstance(decorator, ast.Call) else decorator
+        with run.recording():
+            meaning = evaluate(run, function.env, inner)
+        if isinstance(meaning, Library):
+            last = meaning.qualname.rpartition(".")[2]
+            known = meaning.qualname.partition(".")[0] in tables.PURE_PACKAGES | {"builtins"}
+            if known or last in (*_CACHES, "contextmanager"):
+                note_asked(run, env, node, function, meaning.qualname)
+                continue
+        elif isinstance(meaning, Method | Unknown) and ast.unparse(inner).rpartition(".")[2] in ("setter", "getter"):
+            continue
+        elif isinstance(meaning, Function):
+            found.append(evaluate(run, function.env, decorator) if inner is not decorator else meaning)
+            continue
+        run.effect(Act.UNKNOWN, f"{function.name} through its decorator", node, env)
+    return found
+
+
+def through_decorators(
+    run: Interpreter,
+    env: Env,
+    node: ast.AST,
+    function: Function,
+    decorators: Sequence[Value],
+    positional: Sequence[Value],
+    named: Named,
+) -> Value:
+    """What calling a decorated function gives: that which its decorators make of it is called."""
+    from scanify.analysis.values.calls.calls import call
+
+    made: Value = replace(function, bound=None, bare=True)
+    for decorator in decorators:
+        made = call(run, env, node, decorator, [made], {})
+    bound = [function.bound] if function.bound is not None else []
+    values = [call(run, env, node, option, [*bound, *positional], named) for option in options(made)]
+    return join(values)
+
+
+def note_asked(run: Interpreter, env: Env, node: ast.AST, function: Function, transform: str) -> None:
+    """Note what a function asks jax of its operands, whose transformation `transform` is."""
+    if asked(function, transform):
+        run.effect(Act.ASKS, function.name, node, env)
+
+
+def note_kept(run: Interpreter, env: Env, node: ast.AST, function: Function, value: Value) -> None:
+    """Note that a function keeps what it gave, where that may be arrays of jax."""
+    if not function.bare and _is_cached(function) and _may_be_tracers(value):
+        run.effect(Act.REMEMBERS, function.name, node, env)
+
+
+def _is_cached(function: Function) -> bool:
+    decorators = getattr(function.node, "decorator_list", ())
+    names = (dotted(each.func if isinstance(each, ast.Call) else each) or "" for each in decorators)
+    return any(name.rpartition(".")[2] in _CACHES for name in names)
+
+
+def _may_be_tracers(value: Value, depth: int = 0) -> bool:
+    """Whether arrays of jax may be in a value, which are tracers where jax traces what makes them."""
+    for option in options(value):
+        held = [group.element for group in option.cell.groups] if isinstance(option, Listed) else []
+        if isinstance(option, Unknown | Key) or (isinstance(option, Array) and not option.numpy):
+            return True
+        if depth < MAX_DEPTH and any(_may_be_tracers(each, depth + 1) for each in held):
+            return True
+    return False
