@@ -158,7 +158,11 @@ class Classes:
         """Whether a class of the project, no module, has a method of that name that writes to its object: then what is
         not shown may be one of those, whatever other things have such a method (`rng.take()`, `keys.split()`)."""
         if name not in self._changing:
-            homes = self.index.modules_with(name)
+            defined = f"def {name}("  # else files are parsed that nobody has to look at
+            paths = (
+                path for path in self.index.paths_with(name) if defined in getattr(self.index.source(path), "text", "")
+            )
+            homes = (home for path in paths if (home := self.index.module_at(path)) is not None)
             classes = (each for home in homes for each in nodes_in(home.tree) if isinstance(each, ast.ClassDef))
             methods = (each for cls in classes for each in functions_in(cls.body) if each.name == name)
             self._changing[name] = any(map(_writes_to_its_object, methods))

@@ -14,7 +14,7 @@ def as_jax(leaf: Any) -> Any:
 
 
 def refuse_cut(leaf: Any) -> None:
-    """Raise ValueError for an array of numpy with whole numbers of more bits than jax has, which it cuts without a word.
+    """Raise ValueError for an array of numpy with whole numbers of more bits than jax has, which cuts them unasked.
 
     Where a model is not jitted its layers compute with numpy's own numbers, and a scan would with others.
     """

@@ -36,9 +36,9 @@ def listed_alike(index: Index, cell: ListCell) -> bool:
             outer = next((each for each in ancestors(caller, call) if isinstance(each, ast.FunctionDef)), None)
             if outer is not None and all(outer is not each for _, each in functions) and len(functions) < _MOST:
                 functions.append((caller, outer))
-    names |= {(dotted(each) or "").rpartition(".")[2] for each in given} - {""}
-    lists = (value for name in sorted(names) for value in _bound(index, name))
-    return any(_repeats(value) for listed in (*given, *lists) for value in nodes_in(listed))
+    names |= {_last(each) for each in given} - {""}
+    written_out = any(_repeats(value) for listed in given for value in nodes_in(listed))
+    return written_out or any(_repeated_somewhere(index, name) for name in names)
 
 
 def walks_repeated(index: Index, group: Group, via: str) -> bool:
@@ -49,9 +49,8 @@ def walks_repeated(index: Index, group: Group, via: str) -> bool:
         for each in walked:
             if via in target_names(each.target):
                 parts = (part for part in nodes_in(each.iter) if isinstance(part, ast.Name | ast.Attribute))
-                names = {(dotted(part) or "").rpartition(".")[2] for part in parts} - {"", "range", "zip", "enumerate"}
-                lists = (value for name in sorted(names) for value in _bound(index, name))
-                return any(_repeats(value) for listed in lists for value in nodes_in(listed))
+                names = {_last(part) for part in parts} - {"", "range", "zip", "enumerate"}
+                return any(_repeated_somewhere(index, name) for name in names)
         if isinstance(around, ast.FunctionDef | ast.Lambda):
             return False
     return False
@@ -68,41 +67,54 @@ def _arguments(call: ast.Call) -> Sequence[ast.expr]:
     return [*call.args, *(each.value for each in call.keywords)]
 
 
-def _bound(index: Index, name: str) -> Iterator[ast.expr]:
-    """The values that something of a name is given anywhere: a variable, a default, a keyword, an entry of a dict."""
-    for home in index.modules_with(name):
-        for node in nodes_in(home.tree):
-            match node:
-                case ast.Assign(targets=[target], value=value) if _is(target, name):
-                    yield value
-                case ast.AnnAssign(target=target, value=ast.expr() as value) if _is(target, name):
-                    yield value
-                case ast.keyword(arg=arg, value=value) if arg == name:
-                    yield value
-                case ast.Dict(keys=keys, values=values):
-                    yield from (one for key, one in zip(keys, values, strict=True) if _says(key, name))
-                case ast.arguments():
-                    yield from _defaults(node, name)
-                case ast.Call() if any(_says(each, f"--{name}") or _says(each, name) for each in node.args):
-                    yield from (each.value for each in node.keywords if each.arg == "default")
-                case _:
-                    pass
+def _repeated_somewhere(index: Index, name: str) -> bool:
+    return any(name in _repeated_in(home) for home in index.modules_with(name))
 
 
-def _is(target: ast.expr, name: str) -> bool:
-    return (dotted(target) or "").rpartition(".")[2] == name
+def _repeated_in(module: Module) -> frozenset[str]:
+    """The names that a file gives a list which repeats: variables, fields, defaults, keywords, entries of a dict, flags
+    of a command line. Asked for once for each file, and kept with its tree."""
+    known: frozenset[str] | None = getattr(module.tree, "_repeated", None)
+    if known is None:
+        nodes = nodes_in(module.tree)
+        lists = {node for node in nodes if _repeats(node)}
+        pairs = (pair for node in nodes for pair in _bound(node)) if lists else ()
+        known = frozenset(name for name, value in pairs if lists.intersection(nodes_in(value)))
+        module.tree._repeated = known  # type: ignore[attr-defined]
+    return known
 
 
-def _says(node: ast.expr | None, text: str) -> bool:
-    said = node.value if isinstance(node, ast.Constant) else None
-    return isinstance(said, str) and said.replace("-", "_") == text.replace("-", "_")
+def _bound(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """The names that a node binds, or says, each with the value that it is given."""
+    match node:
+        case ast.Assign(targets=[target], value=value):
+            yield _last(target), value
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            yield _last(target), value
+        case ast.keyword(arg=str(name), value=value):
+            yield name, value
+        case ast.Dict(keys=keys, values=values):
+            yield from ((_said(key), one) for key, one in zip(keys, values, strict=True))
+        case ast.arguments():
+            positional = [*node.posonlyargs, *node.args]
+            yield from (
+                (arg.arg, given) for arg, given in zip(reversed(positional), reversed(node.defaults), strict=False)
+            )
+            named = zip(node.kwonlyargs, node.kw_defaults, strict=True)
+            yield from ((arg.arg, given) for arg, given in named if given is not None)
+        case ast.Call(args=[option, *_]):
+            defaults = [each.value for each in node.keywords if each.arg == "default"]
+            yield from ((_said(option).lstrip("-").replace("-", "_"), each) for each in defaults)
+        case _:
+            pass
 
 
-def _defaults(args: ast.arguments, name: str) -> Iterator[ast.expr]:
-    positional = [*args.posonlyargs, *args.args]
-    pairs = [*zip(reversed(positional), reversed(args.defaults), strict=False)]
-    pairs += [(arg, given) for arg, given in zip(args.kwonlyargs, args.kw_defaults, strict=True) if given is not None]
-    yield from (given for arg, given in pairs if arg.arg == name)
+def _last(target: ast.expr) -> str:
+    return (dotted(target) or "").rpartition(".")[2]
+
+
+def _said(node: ast.expr | None) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def _repeats(node: ast.AST) -> bool:
