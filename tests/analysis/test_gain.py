@@ -369,7 +369,9 @@ ALIKE = "\n\nsizes = [8, 8, 8, 8]\n"
 
 def test_sizes_by_number_of_a_list_that_nothing_says_anything_of_may_repeat():
     assert isinstance(only(net(f"self.layers = {UNANNOTATED}") + ALIKE), Plan)
-    assert isinstance(only(net(f"self.layers = {UNANNOTATED}")), Refusal)  # of which nobody gives one that does
+    nobody = net(f"self.layers = {UNANNOTATED}") + ALIKE.replace("8, 8, 8, 8", "8, 16, 32")
+    assert isinstance(only(nobody), Refusal)  # of those that the project lists none does
+    assert isinstance(only(net(f"self.layers = {UNANNOTATED}")), Plan)  # which a library leaves to its callers
     others = f"self.layers = {UNANNOTATED.replace('sizes[i]', '2 ** i')}"
     assert isinstance(only(net(others)), Refusal)  # not what a caller lists
 

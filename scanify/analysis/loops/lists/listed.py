@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.index import Index
@@ -17,7 +18,8 @@ _MOST = 8  # functions on the way from who gives the sizes to who builds the lay
 
 def listed_alike(index: Index, cell: ListCell) -> bool:
     """Whether some list that the project writes for a parameter of the function that builds the layers has three equal
-    values in a row, or repeats: `MLP(2, [64, 64, 64], key)`, `sizes: tuple = (8,) * 4`.
+    values in a row, or repeats: `MLP(2, [64, 64, 64], key)`, `sizes: tuple = (8,) * 4`. A project that writes none, as
+    libraries do, leaves it open.
 
     By the names of the parameters and of what calls give for them, wherever in the project something of that name is
     bound, so that it may be another one's list: then a run shows what is true.
@@ -28,7 +30,8 @@ def listed_alike(index: Index, cell: ListCell) -> bool:
     names: set[str] = set()
     functions: list[tuple[Module, ast.FunctionDef]] = [(cell.module, cell.function)]
     for home, function in functions:  # which grows: a helper is called by a constructor, which others call
-        names |= {each.arg for each in parameters(function)} - {"self", "cls", "key"}
+        given_to = {each.arg for each in parameters(function)} - {"self", "cls", "key"}
+        names |= given_to | _parts_of(given_to, function)
         around = parent_of(home, function)
         builder = around.name if isinstance(around, ast.ClassDef) else function.name
         for caller, call in _calls(index, builder):
@@ -37,8 +40,13 @@ def listed_alike(index: Index, cell: ListCell) -> bool:
             if outer is not None and all(outer is not each for _, each in functions) and len(functions) < _MOST:
                 functions.append((caller, outer))
     names |= {_last(each) for each in given} - {""}
-    written_out = any(_repeats(value) for listed in given for value in nodes_in(listed))
-    return written_out or any(_repeated_somewhere(index, name) for name in names)
+    homes = [(name, _lists_of(home)) for name in names for home in index.modules_with(name)]
+    if any(name in lists.repeat for name, lists in homes):
+        return True
+    written = [part for listed in given for part in nodes_in(listed) if isinstance(part, ast.List | ast.Tuple)]
+    if written or any(name in lists.written for name, lists in homes):
+        return any(_repeats(part) for listed in given for part in nodes_in(listed))
+    return True
 
 
 def walks_repeated(index: Index, group: Group, via: str) -> bool:
@@ -50,7 +58,7 @@ def walks_repeated(index: Index, group: Group, via: str) -> bool:
             if via in target_names(each.target):
                 parts = (part for part in nodes_in(each.iter) if isinstance(part, ast.Name | ast.Attribute))
                 names = {_last(part) for part in parts} - {"", "range", "zip", "enumerate"}
-                return any(_repeated_somewhere(index, name) for name in names)
+                return any(name in _lists_of(home).repeat for name in names for home in index.modules_with(name))
         if isinstance(around, ast.FunctionDef | ast.Lambda):
             return False
     return False
@@ -67,21 +75,55 @@ def _arguments(call: ast.Call) -> Sequence[ast.expr]:
     return [*call.args, *(each.value for each in call.keywords)]
 
 
-def _repeated_somewhere(index: Index, name: str) -> bool:
-    return any(name in _repeated_in(home) for home in index.modules_with(name))
+@dataclass(frozen=True)
+class _Lists:
+    """The names that a file gives a list that it writes out, and of them those whose lists repeat: variables, fields,
+    defaults, keywords, entries of a dict, flags of a command line."""
+
+    written: frozenset[str]
+    repeat: frozenset[str]
 
 
-def _repeated_in(module: Module) -> frozenset[str]:
-    """The names that a file gives a list which repeats: variables, fields, defaults, keywords, entries of a dict, flags
-    of a command line. Asked for once for each file, and kept with its tree."""
-    known: frozenset[str] | None = getattr(module.tree, "_repeated", None)
+def _lists_of(module: Module) -> _Lists:
+    """Asked for once for each file, and kept with its tree."""
+    known: _Lists | None = getattr(module.tree, "_lists", None)
     if known is None:
         nodes = nodes_in(module.tree)
-        lists = {node for node in nodes if _repeats(node)}
-        pairs = (pair for node in nodes for pair in _bound(node)) if lists else ()
-        known = frozenset(name for name, value in pairs if lists.intersection(nodes_in(value)))
-        module.tree._repeated = known  # type: ignore[attr-defined]
+        repeating = {node for node in nodes if _repeats(node)}
+        pairs = [pair for node in nodes for pair in _bound(node)]
+        written = frozenset(name for name, value in pairs if _is_written(value))
+        repeat = (name for name, value in pairs if repeating and repeating.intersection(nodes_in(value)))
+        known = _Lists(written, frozenset(repeat))
+        module.tree._lists = known  # type: ignore[attr-defined]
     return known
+
+
+def _parts_of(names: set[str], function: ast.FunctionDef) -> set[str]:
+    """The attributes and entries of some names that a function reads: `sizes` of `cfg.sizes` and of `cfg["sizes"]`."""
+    parts: set[str] = set()
+    for node in nodes_in(*function.body):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=part) if name in names:
+                parts.add(part)
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(part))) if name in names:
+                parts.add(part)
+            case _:
+                pass
+    return parts
+
+
+def _is_written(value: ast.expr) -> bool:
+    """Whether a value is a list as it is written, a table of such, or the default of a field that is one."""
+    match value:
+        case ast.List() | ast.Tuple():
+            return True
+        case ast.Dict(values=values):
+            return bool(values) and all(isinstance(each, ast.List | ast.Tuple) for each in values)
+        case ast.Call(keywords=keywords):
+            defaults = [each.value for each in keywords if each.arg in ("default", "default_factory")]
+            return any(_is_written(each.body if isinstance(each, ast.Lambda) else each) for each in defaults)
+        case _:
+            return False
 
 
 def _bound(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
@@ -110,7 +152,9 @@ def _bound(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _last(target: ast.expr) -> str:
-    return (dotted(target) or "").rpartition(".")[2]
+    """The last name of a target or a value; of an entry of a table that of the table: `PRESETS[name]`."""
+    table = target.value if isinstance(target, ast.Subscript) else target
+    return (dotted(table) or "").rpartition(".")[2]
 
 
 def _said(node: ast.expr | None) -> str:
