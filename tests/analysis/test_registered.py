@@ -65,6 +65,8 @@ def test_what_is_put_together_as_it_was_is_safe(kernel: str) -> None:
         pytest.param(KERNEL.replace("self.table = table", "self.table = jnp.clip(table, -limit, limit)"), MADE, id="clipped"),
         pytest.param(KERNEL.replace("        self.table = table\n", "        if table is not None:\n            table = table / 2\n        self.table = table\n"), MADE, id="halved"),
         pytest.param(KERNEL.replace("cls(*children", "cls(jnp.clip(children[0], 0, 1)"), TOGETHER, id="clipped then"),
+        pytest.param(KERNEL.replace("cls(*children", "cls(children[0] * 2"), TOGETHER, id="doubled then"),
+        pytest.param("class Root:\n" + FLATTEN + UNFLATTEN + "\n\n" + KERNEL.replace("Kernel:", "Kernel(Root):").replace("self.table,), self.limit", "self.table,), 2.0"), "`limit` is no part of what it is taken apart into", id="its own, not its base's"),
         pytest.param(KERNEL.replace("(self.table,), self.limit", "(self.table,), 2.0"), "`limit` is no part of what it is taken apart into", id="forgotten"),
         pytest.param(KERNEL + "\n    def sharper(self):\n        self.scale = 2.0\n        return self\n", "`scale` is no part of what it is taken apart into", id="set later"),
         pytest.param(BESIDE.replace("k.limit)", "None)"), "`limit` is no part of what it is taken apart into", id="forgotten beside"),

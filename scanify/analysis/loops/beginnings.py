@@ -39,7 +39,7 @@ def start_obligations(loop: Loop, shape: LoopShape, body: Body, starts: Starts) 
             yield f"`{name}` is complex before the loop, as it is after each layer"
     for name, field in sorted(body.settings):
         yield f"`{name}.{field}`, a static field, is the same after each layer"
-    for name in body.tuples:
+    for name in sorted(body.tuples):
         if any(_last(value) in (*_EQUAL_PARTS, "list") for value in shape.starts.get(name, ())):
             yield f"`{name}` is a tuple before the loop, as it is after each layer"
     for name, other in sorted(body.swapped):
@@ -48,42 +48,35 @@ def start_obligations(loop: Loop, shape: LoopShape, body: Body, starts: Starts) 
 
 
 def carried_objects(run: Interpreter, loop: Loop, shape: LoopShape, starts: Starts) -> list[Problem]:
-    """Carries that no scan can carry: functions, and objects of classes that are no pytrees."""
-    opaque = {
-        name: option.name
-        for name, values in starts.items()
-        for value in values
-        for option in options(value)
-        if isinstance(option, Instance) and run.classes.is_opaque(option.cls)
-    }
-    objects = [
-        Problem(
-            "SCN206",
-            f"`{name}` is a `{cls}`, which is no pytree: a scan carries arrays and what jax finds arrays in",
-            shape.names.read_first.get(name, loop.node),
-            f"register `{cls}` (`jax.tree_util.register_dataclass`), or make it an `equinox.Module`",
-        )
-        for name, cls in opaque.items()
-    ]
-    structs = [
-        Problem("SCN206", f"`{name}` is what `{_last(made)}` gives, a shape without an array", made)
-        for name in shape.carry
-        for made in (*shape.starts.get(name, ()), *_given_in(loop, name))
-        if _last(made) in _STRUCTS
-    ]
-    return (
-        objects
-        + structs
-        + [
-            Problem(
-                "SCN206",
-                f"`{name}` is a function that each layer makes another one of",
-                shape.names.read_first.get(name, loop.node),
-            )
-            for name, values in starts.items()
-            if any(isinstance(option, Function | Partial) for value in values for option in options(value))
-        ]
-    )
+    """Carries that no scan can carry: objects of classes that are no pytrees, shapes without arrays, functions."""
+    return [*_opaque(run, loop, shape, starts), *_structs(loop, shape), *_functions(loop, shape, starts)]
+
+
+def _opaque(run: Interpreter, loop: Loop, shape: LoopShape, starts: Starts) -> Iterator[Problem]:
+    for name, values in starts.items():
+        objects = (option for value in values for option in options(value) if isinstance(option, Instance))
+        cls = next((each.name for each in objects if run.classes.is_opaque(each.cls)), None)
+        if cls is not None:
+            reason = f"`{name}` is a `{cls}`, which is no pytree: a scan carries arrays and what jax finds arrays in"
+            remedy = f"register `{cls}` (`jax.tree_util.register_dataclass`), or make it an `equinox.Module`"
+            yield Problem("SCN206", reason, shape.names.read_first.get(name, loop.node), remedy)
+
+
+def _structs(loop: Loop, shape: LoopShape) -> Iterator[Problem]:
+    for name in shape.carry:
+        for made in (*shape.starts.get(name, ()), *_given_in(loop, name)):
+            if _last(made) in _STRUCTS:
+                remedy = "keep the loop: it computes shapes, and no arrays"
+                yield Problem(
+                    "SCN206", f"`{name}` is what `{_last(made)}` gives, a shape without an array", made, remedy
+                )
+
+
+def _functions(loop: Loop, shape: LoopShape, starts: Starts) -> Iterator[Problem]:
+    for name, values in starts.items():
+        if any(isinstance(option, Function | Partial) for value in values for option in options(value)):
+            reason = f"`{name}` is a function that each layer makes another one of"
+            yield Problem("SCN206", reason, shape.names.read_first.get(name, loop.node))
 
 
 def _given_in(loop: Loop, name: str) -> Iterator[ast.expr]:

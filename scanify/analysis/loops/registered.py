@@ -44,7 +44,8 @@ def _held(value: Value, depth: int = 0) -> Iterator[Instance]:
 
 def _why_not_plain(run: Interpreter, cls: Definition) -> str:
     """Why taking an object apart and putting it together may give another one; "" where it gives the same."""
-    methods = {name: each for owner in run.classes.lineage(cls) for name, each in run.classes.methods(owner).items()}
+    owners = reversed(run.classes.lineage(cls))  # what a class has itself comes last, and stays
+    methods = {name: each for owner in owners for name, each in run.classes.methods(owner).items()}
     flatten: list[ast.AST] = [each for name, each in methods.items() if name.startswith("tree_flatten")]
     unflatten: ast.AST | None = methods.get("tree_unflatten")
     if not flatten and unflatten is None and _by_fields(cls):
@@ -57,7 +58,8 @@ def _why_not_plain(run: Interpreter, cls: Definition) -> str:
     if init is not None and not all(_only_keeps(statement) for statement in init.body):
         return "it computes when it is made"
     calls = (dotted(each.func) or "" for each in nodes_in(unflatten) if isinstance(each, ast.Call))
-    if any(name.rpartition(".")[2] not in (*_MAKERS, cls.name) for name in calls):
+    computes = any(isinstance(each, ast.BinOp | ast.UnaryOp) for each in nodes_in(unflatten))
+    if computes or any(name.rpartition(".")[2] not in (*_MAKERS, cls.name) for name in calls):
         return "it computes when it is put together"
     if any(_asks_for_all(each) for each in flatten):
         return ""
