@@ -45,6 +45,13 @@ M = TypeVar("M", bound=eqx.Module)
 B = TypeVar("B", bound=eqx.Module)  # of what makes a stack: checkers leave the variable of a class open there
 
 
+def _of_none(gradient_checkpointing: RematPolicy) -> Any:
+    """What no layers are: an `ArrayStacked` has one layer that stands for all."""
+    from scanify.nn.block_seq import BlockSeq  # which is made of stacks
+
+    return BlockSeq((), (), (), (), gradient_checkpointing)
+
+
 class ArrayStacked(LayerSequence[M]):
     """A sequence of layers that are equal but for the values of their arrays, and what applies them in a scan.
 
@@ -89,21 +96,24 @@ class ArrayStacked(LayerSequence[M]):
 
     @staticmethod
     def of(layers: Iterable[B], *, gradient_checkpointing: RematPolicy = True) -> "ArrayStacked[B]":
-        """Stack layers that have been built.
+        """Stack layers that have been built. Of none it is an empty `BlockSeq`, the identity, as a loop over them is.
 
         **Arguments:**
 
-        - `layers`: Equinox modules, at least one, that differ only in the values of their arrays.
+        - `layers`: Equinox modules that differ only in the values of their arrays.
         - `gradient_checkpointing`: the remat policy, see `ScanCheckpointPolicy`.
 
         **Raises** ValueError naming the key path, the layers and both values where layers differ in anything else (a
-        static field, a plain number, a shape or dtype), where a layer or an array is shared, where there is no layer;
-        TypeError where an element is no module.
+        static field, a plain number, a shape or dtype), where a layer or an array is shared; TypeError where an element
+        is no module.
         """
         ScanCheckpointPolicy.of(gradient_checkpointing)
         built = list(layers)
         del layers  # a list that the caller made for this call is gone, and so are its layers once they are stacked
         count = len(built)
+        if not count:
+            none: ArrayStacked[B] = _of_none(gradient_checkpointing)
+            return none
         return ArrayStacked(stack_layers(built), count, gradient_checkpointing)
 
     @staticmethod
@@ -133,8 +143,10 @@ class ArrayStacked(LayerSequence[M]):
             count = operator.index(num_layers)
         except TypeError:
             raise TypeError(f"expected `num_layers` to be an integer, got {num_layers!r}") from None
-        if count < 1:
-            raise ValueError(f"expected at least one layer, got num_layers={count}")
+        if count < 0:
+            raise ValueError(f"expected a number of layers, got num_layers={count}")
+        if count == 0:
+            return lambda *args, **kwargs: _of_none(gradient_checkpointing)
         own = inspect.getattr_static(module, "init", None)
         make: Callable[..., B] = module.init if isinstance(own, staticmethod | classmethod) else module
 
@@ -220,9 +232,8 @@ class ArrayStacked(LayerSequence[M]):
 
     def _chosen(self, positions: Sequence[int]) -> LayerSequence[M]:
         if not positions:
-            from scanify.nn.block_seq import BlockSeq  # a BlockSeq may be empty, and is made of stacks
-
-            return BlockSeq((), (), (), (), self.gradient_checkpointing)
+            none: LayerSequence[M] = _of_none(self.gradient_checkpointing)
+            return none
         check_leading_axis(self.stacked, self.num_layers, self.level)
         at, mine = np.array(positions), own(self.level)
 

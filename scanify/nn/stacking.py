@@ -20,19 +20,15 @@ M = TypeVar("M", bound=eqx.Module)
 
 def stack_layers(layers: list[M]) -> M:
     """One module with every array leaf stacked along a new leading axis, every other leaf and static field shared. The
-    list is emptied, so that layers that nobody else holds are gone when they have been stacked.
+    list, of one layer at least, is emptied, so that layers that nobody else holds are gone when they have been stacked.
 
     An array that is sharded over a mesh keeps its sharding; the new axis is not sharded.
 
     Raises:
         TypeError: an element is not an Equinox module.
-        ValueError: there is no layer, a layer or an array stands in the list more than once, or layers differ in
-            anything but the values of their arrays. The message names the key path, the layers and both values.
+        ValueError: a layer or an array stands in the list more than once, or layers differ in anything but the values
+            of their arrays. The message names the key path, the layers and both values.
     """
-    if not layers:
-        raise ValueError(
-            "expected at least one layer to stack, got an empty list; leave the stack out where there is none"
-        )
     for index, layer in enumerate(layers):
         if not isinstance(layer, eqx.Module):
             name = f"{type(layer).__module__}.{type(layer).__qualname__}"

@@ -284,13 +284,14 @@ def test_hazard_27_the_remat_of_straight_line_code_cannot_be_undone() -> None:
     assert sorted(fold(5, ScanCheckpointPolicy(nested=2))) == [False, False, True, True]
 
 
-def test_hazard_39_no_layer_is_refused_with_the_way_out() -> None:
-    with pytest.raises(
-        ValueError, match="expected at least one layer to stack, got an empty list; leave the stack out"
-    ):
-        ArrayStacked.of([])
-    with pytest.raises(ValueError, match="expected at least one layer, got num_layers=0"):
-        ArrayStacked.init(0, Scale)
+@pytest.mark.parametrize("made", [lambda: ArrayStacked.of([]), lambda: ArrayStacked.init(0, Scale)(jnp.ones(0))])
+def test_hazard_39_of_no_layer_at_all_a_stack_is_the_identity(made: Any) -> None:
+    stack, x = made(), jnp.ones(3)
+    assert len(stack) == 0 and list(stack) == [] and stack.fold(x) is x
+    assert stack.fold_via(Scale.__call__, in_axes=0)(x, []) is x
+    assert stack.collect_via(lambda layer, carry: (carry, carry))(x) == (x, [])
+    assert stack.map_via(Scale.__call__)(x) == [] and jax.tree.leaves(stack) == []
+    assert jax.jit(lambda stack, x: stack.fold(x))(stack, x).shape == (3,)
 
 
 @pytest.mark.parametrize("policy", [False, True, "nested", "dots", "offload", ScanCheckpointPolicy(nested=4)], ids=str)

@@ -199,9 +199,6 @@ class TestRefusals:
         with pytest.raises(ValueError, match="same array"):
             jax.jit(lambda w: ArrayStacked.of([block(weight=w), block(weight=w)]).fold(w))(jnp.ones(2))
 
-    def test_no_layers(self) -> None:
-        assert "at least one layer" in refusal([])
-
     def test_what_is_no_module(self) -> None:
         text = refusal([block(0), jnp.ones(2)], TypeError)
         assert re.search(r"layer 1 .*Array", text)
