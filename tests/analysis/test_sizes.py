@@ -102,3 +102,29 @@ def test_levels_of_which_each_has_its_own_widths_are_no_gain():
     assert isinstance(said, Refusal) and said.rule == "SCN203"
     plan = only(text.replace("{walked}", "zip([(dim, dim)] * 4, jr.split(key, 4))"))
     assert isinstance(plan, Plan)
+
+
+@pytest.mark.parametrize(
+    ("made", "gains"),
+    [
+        pytest.param("jnp.asarray(w[np.nonzero(w > 0)])", False, id="what is above zero"),
+        pytest.param("jnp.asarray(w[rows, columns])", False, id="by rows and columns"),
+        pytest.param("jnp.asarray(np.unique(w))", False, id="different ones"),
+        pytest.param("jnp.asarray(w[np.where(w > 0)])", False, id="where"),
+        pytest.param("jnp.where(w > 0, w, 0.0)", True, id="one or the other"),
+        pytest.param("jnp.nonzero(w, size=4)[0]", True, id="so many"),
+        pytest.param("w[np.argsort(w[0])]", True, id="in another order"),
+    ],
+)
+def test_arrays_as_long_as_values_say_differ_in_shape(made, gains):
+    build = (
+        f"w = np.asarray(jr.normal(key, (8, 8)))\n        rows, columns = np.nonzero(w > 0)\n        self.w = {made}"
+    )
+    sparse = f"class Sparse(eqx.Module):\n    w: jax.Array\n\n    def __init__(self, *, key):\n        {build}\n\n"
+    sparse += "    def __call__(self, x):\n        return x + self.w.sum()\n\n\n"
+    text = (
+        HEAD
+        + sparse
+        + NET.format(annotation="", lines="        self.blocks = [Sparse(key=k) for k in jr.split(key, depth)]")
+    )
+    assert isinstance(found := only(text), Plan) == gains, found

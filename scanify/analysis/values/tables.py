@@ -93,6 +93,10 @@ SHAPE_OF_ARRAYS = frozenset(
     "zeros ones empty full arange eye linspace identity tri normal uniform truncated_normal orthogonal bernoulli "
     "randint tile repeat reshape broadcast_to choice permutation categorical gumbel glorot_uniform".split()
 )
+# Functions whose results are as long as the values of arrays say, unless they are given a `size`.
+SHAPED_BY_VALUES = frozenset(
+    "nonzero flatnonzero argwhere unique unique_values setdiff1d intersect1d union1d compress extract".split()
+)
 # Packages whose functions give arrays, and those of them that ask only for what a tracer knows of its array.
 ARRAY_PACKAGES = ("jax.numpy.", "jax.lax.", "jax.nn.", "jax.random.", "jax.scipy.", "jax.image.", "jax.ops.",
                   "numpy.", "scipy.", "einops.")  # fmt: skip

@@ -256,6 +256,9 @@ def _other(
         return given
     size, rows = of_function(run, env, node, last, positional, dict(named)), rows_made(last, positional, named)
     shape = merged([given.shape, dtype_marks(last, positional, named)])
+    by_values = last in tables.SHAPED_BY_VALUES or (last == "where" and len(values) == 1)
+    if by_values and "size" not in named:
+        shape = merged([shape, raised(marks, Vary.SHAPE)])
     cast = dtype_asked(env, node, last, positional) or kind_of_number(name, positional, named)
     return replace(given, shape=shape, cast=cast, size=size, rows=rows)
 

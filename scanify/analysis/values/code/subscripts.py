@@ -1,7 +1,7 @@
 """Subscripts: elements and parts of lists, dicts, keys and arrays."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from scanify.analysis.values.calls.allocate import new_list
 from scanify.analysis.values.calls.arrays import bound
@@ -30,7 +30,7 @@ from scanify.analysis.values.domain import (
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
-from scanify.analysis.values.marks import Vary, as_keys, merged, raised
+from scanify.analysis.values.marks import Marks, Vary, as_keys, merged, raised
 from scanify.analysis.values.objects.part import Part, item, taken
 from scanify.analysis.values.objects.protocols import KEY, asked
 from scanify.analysis.values.replace import replace
@@ -156,7 +156,8 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
         case Array():
             size = of_subscript(run, env, node, owner)
             born = owner.born if owner.numpy else run.tick()
-            return Array(owner.numpy, merged([owner.marks, index.marks]), owner.shape, born=born, size=size)
+            shape = merged([owner.shape, *_shapes_in(index)])
+            return Array(owner.numpy, merged([owner.marks, index.marks]), shape, born=born, size=size)
         case Text() | Number() | Const():
             marks = merged([owner.marks, index.marks])
             return Text(marks) if not isinstance(owner, Number) else Number(marks)
@@ -169,6 +170,16 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
         case _:
             place = env.place(node)
             return Unknown(f"`{env.code(node)}` is not shown", place, merged([owner.marks, index.marks]))
+
+
+def _shapes_in(index: Value) -> Iterator[Marks]:
+    """How the shapes of the arrays in an index differ, which are those of what it takes: `w[rows, columns]`."""
+    for option in options(index):
+        if isinstance(option, Array):
+            yield option.shape
+        elif isinstance(option, Listed):
+            for group in option.cell.groups:
+                yield from _shapes_in(group.element)
 
 
 def _lists_each(cell: DictCell) -> bool:
