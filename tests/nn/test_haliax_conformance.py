@@ -93,11 +93,6 @@ def test_the_example_of_the_page_on_stacked(both: Any) -> None:
     assert_close(blocks.vmap_via(Scaled.__call__)(X), jnp.stack([layer(X) for layer in layers]))
 
 
-def test_no_layers_are_refused(both: Any) -> None:
-    with pytest.raises(ValueError, match="num_layers"):
-        both.ArrayStacked.init(0, Block)
-
-
 def test_a_fold_shares_its_arguments(both: Any) -> None:
     mask = jnp.linspace(0, 1, D)
     mine = both.stack(mixers()).fold(X, mask, shift=0.5)

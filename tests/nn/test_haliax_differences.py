@@ -32,6 +32,13 @@ from tests.nn.side_by_side import (
 )
 
 
+def test_a_loop_over_no_layers_is_the_identity() -> None:
+    assert snn.ArrayStacked.init(0, Mixer)(jnp.ones(0)).fold(X) is X
+    if HERE:
+        with pytest.raises(ValueError, match="num_layers"):
+            haliax().nn.ArrayStacked.init(0, Mixer)
+
+
 class Rated(eqx.Module):
     weight: jax.Array
     rate: float = eqx.field(static=True)
