@@ -155,7 +155,7 @@ class Classes:
         return not any(home.writes("register_pytree") or home.writes("register_dataclass") for home in homes)
 
     def changes_its_object(self, name: str) -> bool:
-        """Whether a class of the project has a method of that name that writes to its object: then what is not shown may
+        """Whether a class of the project has a method of that name that writes to its object: what is not shown may
         be one of those, whatever other things have such a method (`rng.take()`, `keys.split()`)."""
         if name not in self._changing:
             defined = f"def {name}("  # else files are parsed that nobody has to look at
