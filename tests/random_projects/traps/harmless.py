@@ -93,7 +93,7 @@ HARMLESS = (
     ),
     _trap(
         "elements that are read",
-        slots("elastic", extra="seen.append(jax.tree.leaves(net.BLOCKS[0])[0])"),
+        slots("elastic", extra="seen += [jax.tree.leaves(net.BLOCKS[i])[0] for i in range(min(1, len(net.BLOCKS)))]"),
         slots("elastic", extra="seen.append(len(net.BLOCKS))"),
         slots("elastic method", before="x = x / len(self.BLOCKS)"),
     ),
