@@ -255,12 +255,15 @@ def _other(
     if not isinstance(given, Array):
         return given
     size, rows = of_function(run, env, node, last, positional, dict(named)), rows_made(last, positional, named)
-    shape = merged([given.shape, dtype_marks(last, positional, named)])
-    by_values = last in tables.SHAPED_BY_VALUES or (last == "where" and len(values) == 1)
-    if by_values and "size" not in named:
-        shape = merged([shape, raised(marks, Vary.SHAPE)])
+    shape = merged([given.shape, dtype_marks(last, positional, named), _by_values(last, values, named, marks)])
     cast = dtype_asked(env, node, last, positional) or kind_of_number(name, positional, named)
     return replace(given, shape=shape, cast=cast, size=size, rows=rows)
+
+
+def _by_values(last: str, values: Sequence[Value], named: Named, marks: Marks) -> Marks:
+    """How the shape of a result differs that is as long as the values of arrays say."""
+    shaped = last in tables.SHAPED_BY_VALUES or (last == "where" and len(values) == 1)
+    return raised(marks, Vary.SHAPE) if shaped and "size" not in named else ()
 
 
 def _given(name: str, root: str, last: str, positional: Sequence[Value], marks: Marks, born: int) -> Value:
