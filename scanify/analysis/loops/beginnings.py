@@ -141,15 +141,13 @@ def _is_row(value: ast.expr) -> bool:
     """Whether an expression puts an axis of one before those that there are: `x[None]`, `jnp.expand_dims(x, 0)`."""
     match value:
         case ast.Subscript(slice=ast.Tuple(elts=[first, *_]) | first):
-            return (isinstance(first, ast.Constant) and first.value is None) or _name(first) == "newaxis"
+            return (isinstance(first, ast.Constant) and first.value is None) or (dotted(first) or "").endswith(
+                "newaxis"
+            )
         case ast.Call(args=[_, ast.Constant(value=0)]):
             return _last(value) == "expand_dims"
         case _:
             return False
-
-
-def _name(node: ast.AST) -> str:
-    return (dotted(node) or "").rpartition(".")[2]
 
 
 def _scaled(value: ast.expr) -> ast.expr:

@@ -44,8 +44,8 @@ class ScanCheckpointPolicy:
         the whole scan is run again when the backward pass begins.
     - `save_inputs`: "offload" copies what is scanned over (parameters, per-layer arguments) to host memory, layer by
         layer. True and False are the same: the inputs of a scan are alive anyway, and so the word "offload" leaves them
-        where they are: to copy the parameters, too, took half as long again for a step of a GPT on an H200, and spared
-        no memory (docs/benchmarks/gpu.md).
+        where they are: to copy the parameters, too, made a step of GPT-2's blocks half as long again on an H200, and
+        spared no memory (docs/benchmarks/gpu.md).
     - `save_block_internals`: True keeps everything inside a layer, names keep what `checkpoint_name` gave those names.
     - `offload_block_internals`: names that are kept in host memory.
     - `save_dots`: keep the results of matrix products that have no batch dimension, which is what layers compute with

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from scanify.analysis.flow.names import target_names
 from scanify.analysis.index import Index
 from scanify.analysis.index.module import Module
+from scanify.analysis.loops.lists.calls import calls_of, defaults_of
 from scanify.analysis.loops.lists.layer_list import FEW
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors, parameters, parent_of
@@ -34,7 +35,7 @@ def listed_alike(index: Index, cell: ListCell) -> bool:
         names |= given_to | _parts_of(given_to, function)
         around = parent_of(home, function)
         builder = around.name if isinstance(around, ast.ClassDef) else function.name
-        for caller, call in _calls(index, builder):
+        for caller, call in calls_of(index, builder, "partial"):
             given += _arguments(call)
             outer = next((each for each in ancestors(caller, call) if isinstance(each, ast.FunctionDef)), None)
             if outer is not None and all(outer is not each for _, each in functions) and len(functions) < _MOST:
@@ -62,13 +63,6 @@ def walks_repeated(index: Index, group: Group, via: str) -> bool:
         if isinstance(around, ast.FunctionDef | ast.Lambda):
             return False
     return False
-
-
-def _calls(index: Index, name: str) -> Iterator[tuple[Module, ast.Call]]:
-    for home in index.modules_with(name):
-        for each in nodes_in(home.tree):
-            if isinstance(each, ast.Call) and (dotted(each.func) or "").rpartition(".")[2] in (name, "partial"):
-                yield home, each
 
 
 def _arguments(call: ast.Call) -> Sequence[ast.expr]:
@@ -138,12 +132,7 @@ def _bound(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         case ast.Dict(keys=keys, values=values):
             yield from ((_said(key), one) for key, one in zip(keys, values, strict=True))
         case ast.arguments():
-            positional = [*node.posonlyargs, *node.args]
-            yield from (
-                (arg.arg, given) for arg, given in zip(reversed(positional), reversed(node.defaults), strict=False)
-            )
-            named = zip(node.kwonlyargs, node.kw_defaults, strict=True)
-            yield from ((arg.arg, given) for arg, given in named if given is not None)
+            yield from defaults_of(node).items()
         case ast.Call(args=[option, *_]):
             defaults = [each.value for each in node.keywords if each.arg == "default"]
             yield from ((_said(option).lstrip("-").replace("-", "_"), each) for each in defaults)

@@ -3,11 +3,10 @@
 import ast
 
 from scanify.analysis.index import Index
+from scanify.analysis.loops.lists.calls import called_name, calls_of, defaults_of
 from scanify.analysis.loops.lists.counted import counted
 from scanify.analysis.loops.lists.layer_list import FEW
-from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parent_of
-from scanify.analysis.lower.text import dotted
 from scanify.analysis.values.heap import ListCell
 
 
@@ -18,9 +17,7 @@ def usual_length(index: Index, cell: ListCell) -> tuple[int, str] | None:
         return None
     args = function.args
     positional = [each.arg for each in (*args.posonlyargs, *args.args)]
-    defaults = dict(zip(reversed(positional), reversed(args.defaults), strict=False))
-    defaults |= {each.arg: given for each, given in zip(args.kwonlyargs, args.kw_defaults, strict=True) if given}
-    match defaults.get(number.base):
+    match defaults_of(args).get(number.base):
         case ast.Constant(value=int(usual)) if not isinstance(usual, bool):
             pass
         case _:
@@ -29,20 +26,11 @@ def usual_length(index: Index, cell: ListCell) -> tuple[int, str] | None:
     owner = around if isinstance(around, ast.ClassDef) else None
     name = owner.name if owner is not None and function.name == "__init__" else function.name
     at = positional.index(number.base) - (owner is not None) if number.base in positional else None
-    calls = _calls(index, name) if usual + number.more < FEW else []
-    if not any(_last(each) == name for each in calls) or any(_gives(each, number.base, at) for each in calls):
+    few = usual + number.more < FEW
+    calls = [call for _, call in calls_of(index, name, "__init__", "partial")] if few else []
+    if not any(called_name(each) == name for each in calls) or any(_gives(each, number.base, at) for each in calls):
         return None
     return usual + number.more, number.base
-
-
-def _calls(index: Index, name: str) -> list[ast.Call]:
-    """The calls in a project of what has a name, and of the constructors that classes below call."""
-    calls = [each for home in index.modules_with(name) for each in nodes_in(home.tree) if isinstance(each, ast.Call)]
-    return [each for each in calls if _last(each) in (name, "__init__", "partial")]
-
-
-def _last(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else dotted(call.func) or ""
 
 
 def _gives(call: ast.Call, name: str, at: int | None) -> bool:

@@ -14,21 +14,20 @@ from scanify.analysis.values.domain import Function
 _RULES = ("defjvp", "defvjp", "def_vmap", "def_fwd", "def_bwd")
 
 
-def asked(function: Function, transform: str) -> str:
-    """What a function asks jax of its operands that is transformed by the library's `transform`; "" for nothing.
+def asks(function: Function, transform: str) -> bool:
+    """Whether a function that the library's `transform` transforms asks jax something of its operands.
 
     A rule for batches says what it is asked for. Rules of derivatives ask where they are told of zeros that are
     symbolic, or read which operands are perturbed.
     """
     last = transform.rpartition(".")[2]
     if last == "custom_vmap":
-        return "batched"
+        return True
     if last not in ("custom_jvp", "custom_vjp", "filter_custom_vjp"):
-        return ""
+        return False
     module = function.env.module
-    if not (module.writes("symbolic_zeros") or module.writes("perturbed")):
-        return ""
-    return "differentiated" if any(_asks(each, function) for each in nodes_in(module.tree)) else ""
+    told = module.writes("symbolic_zeros") or module.writes("perturbed")
+    return told and any(_asks(each, function) for each in nodes_in(module.tree))
 
 
 def _asks(node: ast.AST, function: Function) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.values import tables
-from scanify.analysis.values.calls.functions.asking import asked
+from scanify.analysis.values.calls.functions.asking import asks
 from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.domain import (
     Array,
@@ -72,7 +72,7 @@ def through_decorators(
 
 def note_asked(run: Interpreter, env: Env, node: ast.AST, function: Function, transform: str) -> None:
     """Note what a function asks jax of its operands, whose transformation `transform` is."""
-    if asked(function, transform):
+    if asks(function, transform):
         run.effect(Act.ASKS, function.name, node, env)
 
 
