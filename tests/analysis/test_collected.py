@@ -359,6 +359,8 @@ def test_what_a_loop_around_makes_anew_is_another_list_behind_the_loop():
             STATES.replace("    outs = []\n", "    outs = []\n    states = outs\n"), id="held before the loop"
         ),
         pytest.param(STATES.replace("outs = []", "outs = states"), id="the list of the step before"),
+        pytest.param(f"{STATES}\n    mask = lambda: outs", id="a function that reads the name later"),
+        pytest.param(f"{STATES}\n    mask = (out for out in outs)", id="a generator that does"),
     ],
 )
 def test_one_that_others_hold_while_the_loop_runs_is_none(changed):

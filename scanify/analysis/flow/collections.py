@@ -171,7 +171,8 @@ class _Finder:
         """Whether anything but the making of a collection and adding to it stands before the loop, or in a loop around.
 
         A function that reads the name may be called by the body, and another name for the same object be read there.
-        Behind the loop, in one around it that makes the collection anew, it is another one: `states = new_states`.
+        Behind the loop, in one around it that makes the collection anew, it is another one, `states = new_states`; but
+        not to a function there, which reads the name when it is called.
         """
         own: set[ast.AST] = {place for each in growths(self.statements).get(name, ()) for place in each.names}
         for statement in assignments(self.statements, name):
@@ -180,13 +181,13 @@ class _Finder:
         places = mentions(name, *self.statements)
         own |= {place for place in places if self._only_looks(place)}
         within = set(mentions(name, self.loop.node))
-        return any(place not in own and place not in within and self._runs_before(place, name) for place in places)
+        others = (place for place in places if place not in own and place not in within)
+        return any(self._runs_before(place, name if self._is_read_at_once(place) else "") for place in others)
 
     def _only_looks(self, use: ast.Name) -> bool:
         """Whether a place outside inner functions reads an element or the length, or asks for None: none keeps it."""
         module = self.loop.module
-        scopes = (*FUNCTIONS, ast.Lambda, ast.GeneratorExp)
-        if next((each for each in ancestors(module, use) if isinstance(each, scopes)), None) is not self.scope.node:
+        if not self._is_read_at_once(use):
             return False
         match parent_of(module, use):
             case ast.Subscript(value=value, slice=index, ctx=ast.Load()):
@@ -200,6 +201,12 @@ class _Finder:
                 return all(isinstance(each, ast.Is | ast.IsNot) for each in ops)
             case _:
                 return False
+
+    def _is_read_at_once(self, use: ast.Name) -> bool:
+        """Whether a place is outside of inner functions, which read a name later."""
+        scopes = (*FUNCTIONS, ast.Lambda, ast.GeneratorExp)
+        around = (each for each in ancestors(self.loop.module, use) if isinstance(each, scopes))
+        return next(around, None) is self.scope.node
 
     def _walked_by_number(self, name: str) -> Iterator[ast.Name]:
         """The places in the loop's head that take the elements of a list, all of them, before its first iteration."""
