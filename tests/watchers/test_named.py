@@ -112,6 +112,14 @@ NAMED = [
             "    return [one for one in each if type(one) is list]\n"
         ),
     ),
+    (
+        "SCN318",
+        (
+            "def unfrozen(model: Model, spec: str):\n    path, _, upto = spec.partition(':')\n"
+            "    get = operator.attrgetter(path)  # here\n    return list(get(model)[: int(upto)])\n"
+            "def all_but_one(model: Model):\n    return unfrozen(model, 'layers:1')\n"
+        ),
+    ),
     ("SCN318", "def deep(model: Model):\n    return isinstance(model.layers, (list, tuple))  # here\n"),
     ("SCN318", "def deep(model: Model):\n    return type(model.layers) is list  # here\n"),
     ("SCN318", "def deep(model: Model):\n    return isinstance(getattr(model, 'layers'), list)  # here\n"),

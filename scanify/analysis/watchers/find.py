@@ -37,7 +37,7 @@ from scanify.source.notebook.text import Cells, is_notebook
 
 _WORD = re.compile(
     r"\b(?:tree|tree_\w+|leaves|ravel_pytree|is_leaf|filter|filter_vmap|filter_pmap|partition|dumps?|num_leaves|num_nodes|"
-    r"vars|__dict__|__dataclass_fields__|fields|asdict|astuple|getattr|setattr|"
+    r"vars|__dict__|__dataclass_fields__|fields|asdict|astuple|getattr|setattr|attrgetter|"
     r"optax|blackjax|distributed_shampoo|evosax|kfac_jax|optax_shampoo|soap_jax|soap|muon|shampoo)\b"
 )
 _WORD_OF_TREES = re.compile(
@@ -52,6 +52,7 @@ _ORIGINS = (
     "equinox.filter",
     "equinox.partition",
     "dataclasses.",
+    "operator.attrgetter",
     "optax",
     *PER_LEAF_PACKAGES,
 )
@@ -69,7 +70,7 @@ _ALIAS = re.compile(
     re.MULTILINE,
 )
 _LAST = {name.rpartition(".")[2] for name in _TREES | VMAPS}
-_LAST |= frozenset("vars fields asdict astuple getattr setattr".split())
+_LAST |= frozenset("vars fields asdict astuple getattr setattr attrgetter".split())
 
 
 def watchers(index: Index) -> tuple[Watcher, ...]:

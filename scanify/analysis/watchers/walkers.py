@@ -40,13 +40,17 @@ _OF_CLASSES = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})
 
 
 def field_reads(index: Index, module: Module, node: ast.Call | ast.Attribute) -> Iterator[Watcher]:
-    """What `vars(x)`, `fields(x)`, `x.__dict__` and `getattr(x, name)` read of an object that may be a module."""
+    """What `vars(x)`, `fields(x)`, `x.__dict__`, `getattr(x, name)` and `attrgetter(path)` read of what may be a module."""
     known = callee(index, module, node.func) if isinstance(node, ast.Call) else None
     if isinstance(node, ast.Call) and known in _BY_NAME and len(node.args) >= 2:
         if not _is_plain(index, module, node.args[0]):
             yield from _by_name(index, module, node, node.args[1])
         if isinstance(node.args[1], ast.Constant):
             return
+    if isinstance(node, ast.Call) and known == "operator.attrgetter":
+        for path in node.args:
+            if not isinstance(path, ast.Constant):  # one that is written out is followed to what it is called with
+                yield from _by_name(index, module, node, path)
     source = _source(node, known)
     if source is None or _is_plain(index, module, source):
         return
