@@ -119,3 +119,91 @@ def test_layers_that_find_it_changed_are_not_alike(opt, body, make):
 @pytest.mark.parametrize(("opt", "body"), KEEPS)
 def test_layers_that_find_what_the_others_found_are(opt, body, make):
     assert is_one_stack(opt, body, make)
+
+
+READ_BEFORE = """\
+import equinox as eqx
+import jax
+import jax.random as jr
+
+TABLE = {{"n": 4}}
+
+
+class Config:
+    def __init__(self):
+        self.n = 4
+
+
+def of(opt):
+    return {read}
+
+
+def through(opt):
+    return of(opt)
+
+
+class Block(eqx.Module):
+    w: jax.Array
+    scale: float = eqx.field(static=True)
+
+    def __init__(self, d, scale, key):
+        self.w = jr.normal(key, (d, d))
+        self.scale = scale
+
+    def __call__(self, x):
+        return self.w @ x * self.scale
+
+
+class Reading(Block):
+    def __init__(self, d, opt, key):
+        super().__init__(d, through(opt), key)
+
+
+class Net(eqx.Module):
+    layers: list[Block]
+
+    def __init__(self, d, key):
+        opt = {opt}
+        before = {before}
+        self.layers = []
+        for i, k in enumerate(jr.split(key, 4)):
+            self.layers.append({make})
+            {write}
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
+
+
+def is_one_stack_after(read: str, opt: str, before: str, make: str, write: str) -> bool:
+    code = READ_BEFORE.format(read=read, opt=opt, before=before, make=make, write=write)
+    found = next(each for each in decide(code) if each.container == "self.layers")
+    return isinstance(found, Plan) and found.rule == "SCN101" and isinstance(found.stack, InitStack)
+
+
+@pytest.mark.parametrize(
+    ("read", "opt", "write"),
+    [
+        ("opt['n']", "{'n': 4}", "opt['n'] = 0.1 * i"),
+        ("opt.get('n', 0)", "{'n': 4}", "opt['n'] = 0.1 * i"),
+        ("opt[0]", "[4, 2]", "opt[0] = 0.1 * i"),
+        ("opt.n", "Config()", "opt.n = 0.1 * i"),
+        ("TABLE['n']", "None", "TABLE['n'] = 0.1 * i"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("before", "make"),
+    [
+        ("of(opt)", "Block(d, of(opt), k)"),
+        ("through(opt)", "Block(d, through(opt), k)"),
+        ("through(opt)", "Block(d, of(opt), k)"),
+        ("[of(opt) for _ in range(3)]", "Block(d, of(opt), k)"),
+        ("Reading(d, opt, key)", "Reading(d, opt, k)"),
+        ("through(opt)", "Reading(d, opt, k)"),
+    ],
+)
+def test_what_was_read_once_before_the_loop_is_read_again(read, opt, write, before, make):
+    assert not is_one_stack_after(read, opt, before, make, write)
+    assert is_one_stack_after(read, opt, before, make, "pass")

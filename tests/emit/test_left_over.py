@@ -64,3 +64,39 @@ def test_a_name_goes_that_only_the_loop_read(text: str) -> None:
     edits = dead_stores(PATH, before, after)
     assert apply_edits(after, edits) == f"def f(y):\n{STORES[text]}    def g(i):\n        i += 1\n    return z\n"
     assert not dead_stores(PATH, after, after)
+
+
+READ_IN_THE_LOOP = [
+    "x = x / i\n{0}_ = [i for i in range(3)]",
+    "x = x / i\n{0}_ = {{i: j for i, j in x}}",
+    "x = x + sum(i for i in range(i))",
+    "x = x + (lambda i=i: i)()",
+    "x = x / i\n{0}_ = (lambda i: i)(2)",
+    "def h(a, i=i):\n{0}    return a * i\n{0}x = h(x)",
+    "@i\n{0}def h(i):\n{0}    return i\n{0}x = h(x)",
+]
+
+
+@pytest.mark.parametrize("body", READ_IN_THE_LOOP)
+def test_a_name_stays_that_the_function_made_of_the_loop_reads_beside_others_of_that_name(body: str) -> None:
+    store = "def f(x, y):\n    i = 10\n    z = 1\n"
+    before = f"{store}    for z in y:\n        {body.format('        ')}\n    return x\n"
+    after = f"{store}    def g(z, x):\n        {body.format('        ')}\n        return x\n    return fold(g)(x)\n"
+    assert not [each for each in dead_stores(PATH, before, after) if "i = 10" in after[each.start : each.end]]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "(i := 2)\n        x = x * i",
+        "x = [j for j in x if (i := j)] and i",
+        "from h import i\n        x = i(x)",
+        "try:\n            pass\n        except E as i:\n            x = i",
+        "match x:\n            case [i, *_]:\n                x = i",
+    ],
+)
+def test_a_name_goes_that_the_function_made_of_the_loop_binds_itself(body: str) -> None:
+    store = "def f(x, y):\n    i = 10\n    z = 1\n"
+    before = f"{store}    for z in y:\n        {body}\n    return x\n"
+    after = f"{store}    def g(z, x):\n        {body}\n        return x\n    return fold(g)(x)\n"
+    assert "i = 10" not in apply_edits(after, dead_stores(PATH, before, after))

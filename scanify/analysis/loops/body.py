@@ -288,13 +288,11 @@ def _tracers(run: Interpreter, layer: Value) -> Iterator[None]:
     if not numpy:
         yield
         return
-    run.memo.clear()  # what was run before found arrays of numpy there
     run.scanned = set(found)
     try:
         yield
     finally:
         run.scanned = set()
-        run.memo.clear()
 
 
 def _beside(run: Interpreter, walk: Walk, env: Env, number: int) -> Value:

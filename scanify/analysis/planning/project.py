@@ -243,7 +243,6 @@ def _other_names(run: Interpreter, words: Collection[str]) -> set[str]:
             for name in names - set(run.guesses):
                 found.add(name)
                 run.guesses[name] = run.guesses[known]
-                run.memo.clear()
     return found
 
 
@@ -288,7 +287,6 @@ def _guess(run: Interpreter, explorer: Explorer, attribute: str) -> None:
         values += [each for each in options(held) if _holds_layers(run, each)] if held is not None else []
     if values:
         run.guesses[attribute] = join(values)
-        run.memo.clear()
 
 
 def _holds_layers(run: Interpreter, value: Value) -> bool:

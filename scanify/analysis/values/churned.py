@@ -6,12 +6,15 @@ of rates: `opt["window"] //= 2`. What it reads there is another value for each l
 
 from typing import TYPE_CHECKING
 
+from scanify.analysis.values.asked import Asks, ask
 from scanify.analysis.values.domain import Array, Const, Key, Number, Text, Unknown, Value, marked, options
 from scanify.analysis.values.marks import Mark, Marks, Vary
 
 if TYPE_CHECKING:
     from scanify.analysis.values.interpreter import Interpreter
 
+ARRAY = "array"
+"""What the place of an array of numpy begins with."""
 _HOW: dict[type, Vary] = {
     Key: Vary.KEY,
     Number: Vary.NUMBER,
@@ -50,6 +53,8 @@ class Churned:
         run = self._run
         if not run.building or run.coarse:
             return
+        if isinstance(place, tuple) and place[0] == ARRAY:  # lists, dicts and fields have notes of their own
+            run.changes.oldest = min(run.changes.oldest, born)
         loops = self._loops(born)
         if not loops:
             run.surveyed += not run.is_fresh(born, since)  # in a loop around its caller it would be another thing
@@ -78,23 +83,29 @@ class Churned:
         return [each.loop for each in run.regions if each.is_loop and not run.is_fresh(born, each.clock)]
 
     def since(self, count: int) -> bool:
-        """Whether what was run since there were so many such writes has to be run again, and is not known any more."""
-        if self.count != count:
-            self._run.memo.clear()
+        """Whether what was run since there were so many such writes has to be run again."""
         return self.count != count
+
+    def loops_at(self, place: object) -> tuple[int, ...]:
+        """In which of the loops around a place is written to."""
+        known = self._marks.get(place)
+        around = self._run.around if known else ()
+        return tuple(mark.loop for mark in known if mark.loop in around) if known and around else ()
+
+    def note_read(self, place: object) -> None:
+        """Note that a place is read in a loop: if it is written to later, what was read is what came first."""
+        self._read.add(place)
 
     def marks(self, place: object, value: Value) -> Marks:
         """How a value that is read there differs in the loops around."""
         run = self._run
-        if not run.building or not run.regions or run.coarse or (how := _how(value)) is None:
+        if not run.building or run.coarse or (how := _how(value)) is None:
             return ()
-        self._read.add(place)
-        known = self._marks.get(place)
-        if known is None:
+        if not ask(run, Asks.LOOPS, place):
             return ()
         run.surveyed += 1
         around = run.around
-        return tuple(Mark(mark.loop, how, mark.via) for mark in known if mark.loop in around)
+        return tuple(Mark(mark.loop, how, mark.via) for mark in self._marks[place] if mark.loop in around)
 
     def read(self, place: object, value: Value) -> Value:
         """A value that is read there."""

@@ -4,7 +4,7 @@ Every value may carry marks: how it differs from one iteration of a loop to the 
 """
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -264,6 +264,12 @@ def marked(value: Value, marks: Marks) -> Value:
     if isinstance(value, OneOf):
         return replace(value, marks=merged([value.marks, marks]), chosen=merged([value.chosen, marks]))
     return replace(value, marks=merged([value.marks, marks]))
+
+
+def without_marks(value: Value, loops: Sequence[int]) -> Value:
+    """A value without the marks of loops that are left."""
+    kept: Marks = tuple(mark for mark in value.marks if mark.loop not in loops)
+    return value if len(kept) == len(value.marks) else replace(value, marks=kept)
 
 
 def chosen(value: Value) -> Marks:

@@ -30,6 +30,7 @@ class Env:
         "global_names",
         "module",
         "names",
+        "outer_names",
         "owner",
         "parent",
         "partly",
@@ -50,6 +51,7 @@ class Env:
         self.owner, self.self_name, self.call = owner, self_name, call
         self.names: dict[str, Value] = {}
         self.global_names: set[str] = set()
+        self.outer_names: set[str] = set()
         self.version = 0
         self.partly: set[str] = set()
         self._origin: Env | None = None
@@ -65,10 +67,19 @@ class Env:
         return None
 
     def bind(self, name: str, value: Value) -> None:
-        """Give a name of this function a value."""
+        """Give a name of this function a value; one of a function around, by `nonlocal`, may have it from then on."""
+        if name in self.outer_names and (around := self._binding(name)) is not None:
+            around.bind(name, join([around.names[name], value]))
+            return
         if self.names.get(name) is not value:
             self.version += 1
         self.names[name] = value
+
+    def _binding(self, name: str) -> "Env | None":
+        around = self.parent
+        while around is not None and name not in around.names:
+            around = around.parent
+        return around
 
     def code(self, node: ast.AST) -> str:
         """The text of a node; of one that stands in another file its own."""
@@ -87,7 +98,7 @@ class Env:
     def snapshot(self) -> "Env":
         """The names as they are now, those of the functions around too."""
         other = Env(self.module, self.parent, self.function, self.owner, self.self_name, self.call)
-        other.names, other.global_names = dict(self.names), self.global_names
+        other.names, other.global_names, other.outer_names = dict(self.names), self.global_names, self.outer_names
         other._origin = self
         around = self.parent
         while around is not None:

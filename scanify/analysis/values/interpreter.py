@@ -3,7 +3,7 @@
 import ast
 import bisect
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,7 +12,9 @@ from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition, External, Package
 from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
+from scanify.analysis.values.asked import Answers
 from scanify.analysis.values.before import from_before
+from scanify.analysis.values.changes import Changes
 from scanify.analysis.values.churned import Churned
 from scanify.analysis.values.classes import Classes
 from scanify.analysis.values.domain import MANY, Array, Class, Function, Instance, Key, Library, Unknown, Value
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 16  # calls inside of calls
 MAX_STEPS = 40_000  # nodes that one question may visit
 # What all questions about a project may visit before they get shorter, what each may visit then, and the part of what
-# is left that one may take: the largest packages take half of it, and a program that interprets others has no end.
+# is left that one may take: the largest packages take half of it.
 MOST_STEPS, LEAST_STEPS, _PART = 800_000, 400, 10
 CARRIED = "what goes from layer to layer"
 GUESSED = "an attribute of an object of unknown class"
@@ -137,6 +139,8 @@ class Interpreter:
         self.inner_classes: dict[ast.AST, tuple[Definition, Env]] = {}  # that functions define, with the names around
         self.models: dict[ast.AST, Value] = {}
         self.memo: dict[object, Done] = {}
+        self.asked: Answers = {}  # what the innermost call asks beyond its arguments
+        self.changes = Changes()
         self.cut = sys.maxsize  # where in `calling` the outermost function stands that a call inside of it called again
         self.churned = Churned(self)
         self.scanned: set[int] = set()  # the identities of the fields of layers of which a scan makes tracers
@@ -392,9 +396,3 @@ def holder_of(value: Value) -> object:
     if isinstance(value, Unknown) and value.why == MANY:
         return CARRIED if any(mark.how is Vary.CARRY for mark in value.marks) else None
     return value.why if isinstance(value, Unknown) and not value.part else None
-
-
-def without_marks(value: Value, loops: Sequence[int]) -> Value:
-    """A value without the marks of loops that are left."""
-    kept: Marks = tuple(mark for mark in value.marks if mark.loop not in loops)
-    return value if len(kept) == len(value.marks) else replace(value, marks=kept)

@@ -40,7 +40,7 @@ _OF_CLASSES = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})
 
 
 def field_reads(index: Index, module: Module, node: ast.Call | ast.Attribute) -> Iterator[Watcher]:
-    """What `vars(x)`, `fields(x)`, `x.__dict__`, `getattr(x, name)` and `attrgetter(path)` read of what may be a module."""
+    """What `vars(x)`, `x.__dict__`, `getattr(x, name)`, `attrgetter(path)` and the like read of a module."""
     known = callee(index, module, node.func) if isinstance(node, ast.Call) else None
     if isinstance(node, ast.Call) and known in _BY_NAME and len(node.args) >= 2:
         if not _is_plain(index, module, node.args[0]):

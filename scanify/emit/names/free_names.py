@@ -15,7 +15,7 @@ def reads(node: ast.AST) -> set[str]:
             if not isinstance(each.ctx, ast.Store):
                 found.add(each.id)
         elif isinstance(each, FUNCTIONS):
-            found |= reads(each) - own(each)
+            found |= reads(each) - own(each) | _outside(each)
         elif isinstance(each, _COMPREHENSIONS):
             found |= reads(each) - _targets(each) | reads(ast.Expr(each.generators[0].iter))
         elif isinstance(each, ast.Global | ast.Nonlocal):
@@ -33,6 +33,13 @@ def _targets(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp)
     return {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
 
 
+def _outside(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
+    """The names that are read where a function is made, which may be named like its own: `lambda i=i: i`."""
+    defaults = [*function.args.defaults, *(each for each in function.args.kw_defaults if each is not None)]
+    decorators = [] if isinstance(function, ast.Lambda) else function.decorator_list
+    return {name for each in (*defaults, *decorators) for name in reads(ast.Expr(each))}
+
+
 def own(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
     """The names that are local to a function."""
     args = function.args
@@ -42,15 +49,31 @@ def own(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[st
     left: list[ast.AST] = list(function.body) if isinstance(function.body, list) else [function.body]
     while left:
         node = left.pop()
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-        elif isinstance(node, ast.Global | ast.Nonlocal):
+        bound = _bound(node)
+        if isinstance(node, ast.Global | ast.Nonlocal):
             other |= set(node.names)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.add(node.name)
-        elif not isinstance(node, ast.Lambda):
+        names |= bound
+        if isinstance(node, _COMPREHENSIONS):  # whose own names are no names of the function
+            named = (each for each in ast.walk(node) if isinstance(each, ast.NamedExpr))
+            names |= {each.target.id for each in named}
+        elif not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             left += ast.iter_child_nodes(node)
     return names - other
+
+
+def _bound(node: ast.AST) -> set[str]:
+    """The names that a node binds by itself."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store()) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            return {name}
+        case ast.ClassDef(name=name) | ast.ExceptHandler(name=str(name)):
+            return {name}
+        case ast.alias(name=name, asname=given):
+            return {given or name.partition(".")[0]}
+        case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+            return {name}
+        case _:
+            return set()
 
 
 def free_names(code: str) -> set[str]:

@@ -4,6 +4,7 @@ import ast
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values import tables
+from scanify.analysis.values.asked import Asks, ask, guessed
 from scanify.analysis.values.before import made_once
 from scanify.analysis.values.calls.functions.descriptors import (
     ALL,
@@ -85,8 +86,7 @@ def attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str
         case Unknown():
             if name == "at":
                 return Array(marks=owner.marks)
-            if name in run.guesses:
-                guess = run.guesses[name]
+            if (guess := guessed(run, name)) is not None:
                 return replace(guess, origin=GUESSED) if isinstance(guess, Instance) else guess
             run.unguessed.setdefault(name, set()).add(env.place(node))
             if name in tables.MEASURES:
@@ -126,7 +126,7 @@ def _of_instance(run: Interpreter, env: Env, node: ast.AST, owner: Instance, nam
             run.use_of(owner, Does.ATTRIBUTE, node, env, name)
         differs = any(mark.how > Vary.CARRY_SHAPE for mark in owner.marks)
         held = run.churned.read((id(owner.fields), name), owner.fields[name])
-        if run.scanned and id(owner.fields) in run.scanned and isinstance(held, Array):
+        if isinstance(held, Array) and held.numpy and ask(run, Asks.TRACED, id(owner.fields)):
             held = replace(held, numpy=False)
         if isinstance(held, Unknown) and held.given and not held.marks and _is_whole_number(run, owner, name):
             held = Number()
@@ -215,6 +215,7 @@ def of_definition(run: Interpreter, cls: Definition, name: str, bound: Instance 
                 f"`{owner.name}.{name}` changes", owner.module.place(value), run.ambient(f"{owner.name}.{name}")
             )
         made = made_once(run, class_env(run, owner), value)
+        run.changes.reach(made)
         is_method = isinstance(made, Function) and bound is not None and made.bound is None
         return Function(made.node, made.env, bound) if isinstance(made, Function) and is_method else made
     return None

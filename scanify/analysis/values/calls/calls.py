@@ -125,7 +125,7 @@ def _partial(
     if isinstance(function.function, Function):
         note_asked(run, env, node, function.function, function.through)
     if function.through.startswith(LIBRARY_INIT):
-        return library_init(function, positional, named)
+        return library_init(run, function, positional, named)
     if function.through in tables.VMAPS:
         made = call(run, env, node, function.function, [_row(one) for one in arguments], keywords)
         return stacked(made, arguments)
@@ -232,8 +232,9 @@ def call_function(
     key = memo_key(run, function, positional, named)
     known = run.memo.get(key) if key is not None else None
     arguments = (function.bound, *positional, *named.values())
-    if known is not None:
-        value, effects = known.again(run, arguments)
+    same = known.again(run, arguments) if known is not None else None
+    if same is not None:
+        value, effects = same
     else:
         begun = Begun(run)
         with run.recording() as recorded:
@@ -344,6 +345,7 @@ def bind_parameters(
             value = positional[position]
         elif each.arg in defaults and not unclear:
             value = default_value(run, env, defaults[each.arg])
+            run.changes.reach(value)
         else:
             value = parameter(run, env, each.arg, each.annotation)
             if unclear:

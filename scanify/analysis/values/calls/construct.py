@@ -27,7 +27,7 @@ from scanify.analysis.values.heap import Group
 from scanify.analysis.values.interpreter import Interpreter, Made, Stored
 from scanify.analysis.values.marks import Vary, raised
 from scanify.analysis.values.objects.held import held_marks
-from scanify.analysis.values.objects.identity import identity, is_coarse, kind_of, with_loops
+from scanify.analysis.values.objects.identity import identity, is_coarse, kind_of, mode, with_loops
 from scanify.analysis.values.replace import replace
 
 Named = Mapping[str, Value]
@@ -52,8 +52,9 @@ def construct(
     key = _key(run, cls, positional, named, exact)
     known = run.memo.get(key) if key is not None else None
     arguments = (*positional, *named.values())
-    if known is not None:
-        made, effects = known.again(run, arguments)
+    same = known.again(run, arguments) if known is not None else None
+    if same is not None:
+        made, effects = same
         assert isinstance(made, Instance)
         instance = replace(made, node=node)
     else:
@@ -79,7 +80,7 @@ def _key(run: Interpreter, cls: Definition, positional: Sequence[Value], named: 
     parts = [kind_of(value) if coarse else identity(value) for value in (*positional, *named.values())]
     if None in parts:
         return None
-    return with_loops(run, (cls.node, exact, coarse, bool(run.building), run.replacing, *parts, tuple(named)), cls.node)
+    return with_loops(run, (cls.node, exact, mode(run), run.replacing, *parts, tuple(named)), cls.node)
 
 
 def _constructed(

@@ -32,6 +32,7 @@ from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Vary, merged, raised
 from scanify.analysis.values.objects import protocols
 from scanify.analysis.values.objects.held import held_marks
+from scanify.analysis.values.objects.identity import note_change
 from scanify.analysis.values.objects.likeness import is_layer
 from scanify.analysis.values.objects.part import part_of
 from scanify.analysis.values.objects.sharing import made_since
@@ -85,6 +86,7 @@ def grow(
         part=part_of(value),
     )
     run.churned.write(cell, cell.born, env.code(at), env.call)
+    note_change(run, cell, value)
     lasts = env.function is not None and cell.lasts
     of_it = [each for each in cell.groups if (loops or lasts) and each.node is node]
     if lasts and of_it:  # what other calls put in is still there
@@ -120,6 +122,8 @@ def extend(run: Interpreter, env: Env, cell: ListCell, value: Value, node: ast.A
         inner = (*around, *group.loops)
         made = Group(group.element, group.node, group.module, inner, count, True, conditional, own, group.part)
         kept.append(made)
+    run.churned.write(cell, cell.born, env.code(at), env.call)
+    note_change(run, cell, join(group.element for group in spread.groups) if spread.groups else None)
     cell.groups = kept
     _note_growth(run, env, cell, at)
 
@@ -128,6 +132,7 @@ def changed(run: Interpreter, env: Env, cell: ListCell | DictCell, node: ast.AST
     """Note that an object of the heap is changed in a way that is not followed further."""
     cell.whole, cell.why = False, f"`{what}` changes it"
     run.churned.write(cell, cell.born, what, env.call)
+    note_change(run, cell)
     run.use(cell, Does.CHANGE, node, env, what)
     run.effect(Act.WRITE, what, node, env, born=cell.born, root=cell.node)
 
@@ -260,6 +265,7 @@ def _of_dict(
             cell.groups = [*(each for each in cell.groups if each.node not in nodes), *groups]
         cell.entries.update(named)
         run.churned.write(cell, cell.born, code, env.call)
+        note_change(run, cell)
         run.use(cell, Does.GROW, node, env)
         run.effect(Act.WRITE, code, node, env, born=cell.born, root=cell.node)
         return Const(None)

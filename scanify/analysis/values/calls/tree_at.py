@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
+from scanify.analysis.values.asked import all_guesses
 from scanify.analysis.values.calls.copies import Copying
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import Array, Function, Instance, Listed, Partial, Unknown, Value, options
@@ -54,7 +55,7 @@ def _reach(run: Interpreter, env: Env, node: ast.AST, where: Value, tree: Value,
     if isinstance(where, Unknown) and where.given:
         run.asked_for.add(getattr(env.function, "name", ""))
     elif isinstance(where, Unknown) or (isinstance(where, Partial) and isinstance(where.function, Unknown)):
-        for guess in run.guesses.values():  # it may reach into any list
+        for guess in all_guesses(run):  # it may reach into any list
             for option in options(guess):
                 if isinstance(option, Listed):
                     run.use(option.cell, Does.REPLACE, node, env, name)

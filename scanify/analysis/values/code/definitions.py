@@ -48,6 +48,8 @@ def global_statement(run: Interpreter, env: Env, node: ast.Global | ast.Nonlocal
     if isinstance(node, ast.Global):
         env.global_names |= set(node.names)
     else:
+        env.outer_names |= set(node.names)
+        run.changes.oldest = 0  # by each call
         run.effect(Act.WRITE, ", ".join(node.names), node, env)
     return False
 

@@ -74,9 +74,12 @@ def _constant(run: Interpreter, env: Env, node: ast.Constant) -> Value:
 
 def _name(run: Interpreter, env: Env, node: ast.Name) -> Value:
     value = env.lookup(node.id) if node.id not in env.global_names else None
-    if value is not None:
-        return value
-    return run.churned.read((env.module.path, node.id), run.global_value(env.module, node.id))
+    if value is None:
+        value = run.churned.read((env.module.path, node.id), run.global_value(env.module, node.id))
+        run.changes.reach(value)
+    elif node.id not in env.names:
+        run.changes.reach(value)
+    return value
 
 
 def _attribute(run: Interpreter, env: Env, node: ast.Attribute) -> Value:

@@ -29,10 +29,11 @@ from scanify.analysis.values.domain import (
     join,
     marked,
     options,
+    without_marks,
 )
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
-from scanify.analysis.values.interpreter import Interpreter, without_marks
+from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import AN_ELEMENT, Mark, Marks, Vary, merged
 from scanify.analysis.values.objects.part import Part, taken
 from scanify.analysis.values.replace import replace

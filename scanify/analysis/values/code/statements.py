@@ -8,6 +8,7 @@ from scanify.analysis.lower.nodes import children, names_in, nodes_below, nodes_
 from scanify.analysis.values.calls.arrays import asks_for_shape
 from scanify.analysis.values.calls.functions.supers import own_birth
 from scanify.analysis.values.calls.methods import extend
+from scanify.analysis.values.churned import ARRAY
 from scanify.analysis.values.code.annotations import annotated
 from scanify.analysis.values.code.carried import carried_on, is_literal
 from scanify.analysis.values.code.definitions import (
@@ -152,7 +153,7 @@ def _augmented(run: Interpreter, env: Env, node: ast.AugAssign, flow: Flow) -> b
         run.effect(Act.IN_PLACE, env.code(node.target), node, env)
     if isinstance(before, Array) and before.numpy:
         run.effect(Act.WRITE, env.code(node.target), node, env, born=before.born)
-        run.churned.write(("array", before.born), before.born, env.code(node.target), env.call)
+        run.churned.write((ARRAY, before.born), before.born, env.code(node.target), env.call)
     _bind(run, env, node.target, combine(run, env, node, before, node.op, value))
     return False
 

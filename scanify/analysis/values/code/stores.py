@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from scanify.analysis.values.calls.allocate import store_entry
+from scanify.analysis.values.churned import ARRAY
 from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.domain import (
     Array,
@@ -29,6 +30,7 @@ from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter, Stored
 from scanify.analysis.values.marks import Mark, Vary
+from scanify.analysis.values.objects.identity import note_change, note_store
 from scanify.analysis.values.objects.part import part_of
 from scanify.analysis.values.objects.sharing import made_since
 from scanify.analysis.values.replace import replace
@@ -119,6 +121,7 @@ def store_attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, nam
     if isinstance(owner, Instance) and not isinstance(owner.cls, Library):
         building = 0 < run.building <= owner.born
         run.churned.write((id(owner.fields), name), owner.born, env.code(node), env.call, owner.fields)
+        note_store(run, owner, name, value)
         own = _is_self(env, owner) or building or run.is_fresh(owner.born, env.call)
         if own and owner.taken is not None and ((owner.whole and building) or not _is_self(env, owner)):
             owner.fields[name] = _in_some(owner, name, value, env.code(node))
@@ -178,8 +181,9 @@ def _store_element(run: Interpreter, env: Env, target: ast.Subscript, owner: Val
     code = env.code(target)
     if isinstance(owner, Listed | Mapped):
         run.churned.write(owner.cell, owner.cell.born, code, env.call)
+        note_change(run, owner.cell, value)
     elif isinstance(owner, Array):
-        run.churned.write(("array", owner.born), owner.born, code, env.call)
+        run.churned.write((ARRAY, owner.born), owner.born, code, env.call)
     if isinstance(owner, Mapped):
         cell = owner.cell
         loops = run.loops_since(cell.born)

@@ -7,6 +7,7 @@ from scanify.analysis.values.calls.allocate import new_list
 from scanify.analysis.values.calls.arrays import bound
 from scanify.analysis.values.calls.resizing import of_subscript
 from scanify.analysis.values.calls.rows import rows_of_part
+from scanify.analysis.values.churned import ARRAY
 from scanify.analysis.values.code.elements import are_settings, is_apart, is_from_elsewhere
 from scanify.analysis.values.code.expressions import call_method, evaluate
 from scanify.analysis.values.code.iteration import elements_of
@@ -19,6 +20,7 @@ from scanify.analysis.values.domain import (
     Listed,
     Mapped,
     Number,
+    OneOf,
     Text,
     Unknown,
     Value,
@@ -55,7 +57,7 @@ def _read(run: Interpreter, owner: Value, value: Value) -> Value:
         return run.churned.read(owner.cell, value)
     if isinstance(owner, Unknown):
         return run.churned.read((owner.why, owner.at), value)
-    return run.churned.read(("array", owner.born), value) if isinstance(owner, Array) and owner.numpy else value
+    return run.churned.read((ARRAY, owner.born), value) if isinstance(owner, Array) and owner.numpy else value
 
 
 def _with_parts(value: Value) -> list[Value]:
@@ -135,7 +137,7 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
                 return element
             if isinstance(element, Key):
                 return marked(element, as_keys(index.marks))
-            numbers = isinstance(element, Number | Const | Array | Unknown) and not _repeats(run, owner.cell)
+            numbers = _are_numbers(element) and not _repeats(run, owner.cell)
             given = [each for each in owner.cell.groups if is_from_elsewhere(owner.cell, each)]
             own = index.marks
             if not all(is_apart(run, each) for each in given):
@@ -180,6 +182,14 @@ def _shapes_in(index: Value) -> Iterator[Marks]:
         elif isinstance(option, Listed):
             for group in option.cell.groups:
                 yield from _shapes_in(group.element)
+
+
+def _are_numbers(element: Value) -> bool:
+    """Whether an element is a number as far as is known, be it one that a caller gives: of `(n, *widths)` each is."""
+    if not isinstance(element, OneOf):
+        return isinstance(element, Number | Const | Array | Unknown)
+    kinds = {type(option.value) if isinstance(option, Const) else type(option) for option in options(element)}
+    return kinds <= {Number, Array, Unknown, int, float}
 
 
 def _lists_each(cell: DictCell) -> bool:

@@ -16,10 +16,11 @@ from scanify.analysis.values.domain import (
     join,
     marked,
     options,
+    without_marks,
 )
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Group, ListCell
-from scanify.analysis.values.interpreter import Interpreter, without_marks
+from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Marks, Vary
 from scanify.analysis.values.objects.part import Part, item, part_of, taken
 from scanify.analysis.values.objects.sharing import are_apart

@@ -35,6 +35,14 @@ def is_coarse(run: Interpreter) -> bool:
     return not run.building and (run.coarse or len(run.calling) > 1)
 
 
+def mode(run: Interpreter) -> tuple[bool, bool, bool]:
+    """What a call is run for: its effects alone, the making of an object, or the effects of that.
+
+    How values differ that loops write to is asked where an object is made, and where more than effects are asked for.
+    """
+    return is_coarse(run), bool(run.building), bool(run.building) and run.coarse
+
+
 def generalized(value: Value) -> Value:
     """An argument for a call of which only the effects are asked: a number or a sentence may be any other one."""
     if isinstance(value, Const) and not isinstance(value.value, bool):
@@ -45,11 +53,28 @@ def generalized(value: Value) -> Value:
     return value
 
 
+def note_change(run: Interpreter, cell: ListCell | DictCell, value: Value | None = None) -> None:
+    """Note that the call which runs changes a list or a dict, by adding or storing a value or in another way.
+
+    Where only effects are asked for it does not matter which arrays and numbers are in it.
+    """
+    telling = value is None or not is_coarse(run) or _plain(value) is None
+    run.changes.note(cell, cell.born if run.is_fresh(cell.born, 0) else 0, telling=telling)
+
+
+def note_store(run: Interpreter, owner: Instance, name: str, value: Value) -> None:
+    """Note that the call which runs stores into a field, likewise."""
+    before = owner.fields.get(name)
+    plain = _plain(value) is not None and (before is None or _plain(before) is not None)
+    same = before is not None and kind_of(value) == kind_of(before)
+    run.changes.note_store(owner, name, telling=not (is_coarse(run) and (plain or same)))
+
+
 def memo_key(run: Interpreter, function: Function, positional: Sequence[Value], named: Named) -> object | None:
     """What tells a call from others of the same function; None where it has to be run anew."""
     around = surroundings(function.env)
     coarse = is_coarse(run)
-    parts: list[object] = [function.node, around, coarse, run.replacing, function.bare]
+    parts: list[object] = [function.node, around, mode(run), run.replacing, function.bare]
     values = [function.bound, *positional, *named.values()]
     size = _size(values)
     run.steps += size // _NODES_OF_A_STEP

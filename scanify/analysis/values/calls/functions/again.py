@@ -5,16 +5,33 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from scanify.analysis.values.asked import Answers, answer_to, ask, outside
+from scanify.analysis.values.changes import born_of
+from scanify.analysis.values.churned import ARRAY
 from scanify.analysis.values.domain import Array, Instance, Listed, Mapped, Method, OneOf, Unknown, Value
 from scanify.analysis.values.effects import Effect
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter, holder_of
 from scanify.analysis.values.marks import Mark, Marks
-from scanify.analysis.values.objects.identity import is_coarse, with_loops
+from scanify.analysis.values.objects.identity import is_coarse, note_store, with_loops
 from scanify.analysis.values.replace import replace
 
 _DEEP = 10  # objects in objects that are looked into
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a call saw beside its arguments, and left in objects that were there before.
+
+    `asked` is what it asked of the run, with the answers; `reached` what it reached by names around it, when there were
+    so many `changes`; `stores` are the fields that it stored into, with what they hold since.
+    """
+
+    asked: Answers
+    reached: tuple[Value, ...]
+    changes: int
+    stores: tuple[tuple[Instance, str, Value], ...]
 
 
 @dataclass(frozen=True)
@@ -23,7 +40,7 @@ class Done:
 
     `loops` are the numbers of the loops that it entered; `depends` says that what it gives is another thing in each
     loop around, `coarse` that it stands for calls with arguments that differ in other loops. `env` are the names around
-    the function, which are told from others as long as they are kept.
+    the function, which are told from others as long as they are kept. `seen` is what it saw and left there.
     """
 
     arguments: tuple[Value | None, ...]
@@ -35,13 +52,32 @@ class Done:
     depends: bool
     coarse: bool
     env: Env | None
+    seen: "Seen"
 
-    def again(self, run: Interpreter, arguments: Sequence[Value | None]) -> tuple[Value, tuple[Effect, ...]]:
-        """What the same call gives and does another time, with other objects of the same kinds."""
-        run.surveyed += self.depends
+    def again(self, run: Interpreter, arguments: Sequence[Value | None]) -> tuple[Value, tuple[Effect, ...]] | None:
+        """What the same call gives and does another time, with other objects of the same kinds; None where what it
+        asks has another answer now."""
         pairs = _Pairs(tuple(zip(self.arguments, arguments, strict=True)))
+        seen = self.seen
+        asked = [((asks, pairs.place(place)), answer) for (asks, place), answer in seen.asked.items()]
+        if any(answer_to(run, question) != answer for question, answer in asked):
+            return None
+        if run.changes.since(seen.changes, seen.reached, telling=self.coarse):
+            return None
+        for reached in seen.reached:
+            run.changes.reach(reached)
+        for (asks, place), _ in asked:
+            ask(run, asks, place)
+        run.surveyed += self.depends
         moved = _Moved(run, self, pairs)
-        value = _Anew(moved, pairs).value(self.value)
+        anew = _Anew(moved, pairs)
+        value = anew.value(self.value)
+        for owner, name, left in seen.stores:
+            given = pairs.given(owner.fields)
+            target, now = given if isinstance(given, Instance) else owner, anew.value(left)
+            note_store(run, target, name, now)
+            run.churned.write((id(target.fields), name), target.born, name, run.clock, target.fields)
+            target.fields[name] = now
         if not any(effect.born or effect.marks or effect.holder is not None for effect in self.effects):
             return value, self.effects
         return value, tuple(moved.effect(pairs.moved(effect)) for effect in self.effects)
@@ -54,6 +90,11 @@ class Begun:
         self.clock, self._loops, self._surveyed = run.tick(), run.loops, run.surveyed
         self._depth = len(run.calling)
         self._cut, run.cut = run.cut, sys.maxsize
+        self._asked, run.asked = run.asked, {}
+        changes = run.changes
+        self._oldest, changes.oldest = changes.oldest, sys.maxsize
+        self._reached, changes.reached = changes.reached, {}
+        self._stored, changes.stored = changes.stored, {}
 
     def entered(self, loop: int) -> bool:
         """Whether the call entered a loop."""
@@ -71,10 +112,25 @@ class Begun:
     ) -> None:
         """Note what the call gave and did, for others with the same key; None where there are none.
 
-        One that called a function around it saw that cut short: what it does by itself is more than that.
+        One that called a function around it saw that cut short: what it does by itself is more than that. And one that
+        changed what was there before has to change it each time.
         """
         whole = run.cut >= self._depth
         run.cut = min(self._cut, sys.maxsize if whole else run.cut)
+        changes = run.changes
+        whole, changes.oldest = whole and changes.oldest >= self.clock, min(changes.oldest, self._oldest)
+        reached, changes.reached = changes.reached, self._reached
+        around = [each for each in reached.values() if not run.is_fresh(born_of(each), self.clock)]
+        for each in around:
+            changes.reach(each)
+        stored, changes.stored = changes.stored, self._stored
+        stores = [(each, name) for (_, name), each in stored.items() if not run.is_fresh(each.born, self.clock)]
+        for owner, name in stores:
+            changes.stored.setdefault((id(owner.fields), name), owner)
+        asked = {question: outside(answer, self._loops) for question, answer in run.asked.items()}
+        run.asked = self._asked
+        for question, answer in asked.items():
+            run.asked.setdefault(question, answer)
         if key is None or run.exhausted or not whole:
             return
         depends = run.surveyed != self._surveyed
@@ -82,7 +138,11 @@ class Begun:
             run.depending.add(function)
             key = with_loops(run, key, function)
         loops = range(self._loops + 1, run.loops + 1)
-        run.memo[key] = Done(arguments, value, effects, self.clock, run.clock, loops, depends, is_coarse(run), env)
+        left = tuple((owner, name, owner.fields[name]) for owner, name in stores if name in owner.fields)
+        seen = Seen(asked, tuple(around), changes.count, left)
+        run.memo[key] = Done(
+            arguments, value, effects, self.clock, run.clock, loops, depends, is_coarse(run), env, seen
+        )
 
 
 class _Moved:
@@ -185,6 +245,25 @@ class _Pairs:
         """What stands in the place of an object with some fields, or of a list or a dict."""
         self._look()
         return self._objects.get(id(place))
+
+    def place(self, place: object) -> object:
+        """The place of an object that stands in the place of another."""
+        match place:
+            case ListCell() | DictCell():
+                given = self.given(place)
+                return given.cell if isinstance(given, Listed | Mapped) else place
+            case (int() as fields, name):
+                self._look()
+                owner = self._objects.get(fields)
+                return (id(owner.fields), name) if isinstance(owner, Instance) else place
+            case (str() as kind, int() as born) if kind == ARRAY:
+                return kind, self.born(born)
+            case int():
+                self._look()
+                owner = self._objects.get(place)
+                return id(owner.fields) if isinstance(owner, Instance) else place
+            case _:
+                return place
 
     def _look(self) -> None:
         arguments, self._arguments = self._arguments, ()

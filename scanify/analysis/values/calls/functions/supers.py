@@ -15,11 +15,12 @@ from scanify.analysis.values.interpreter import Interpreter
 LIBRARY_INIT = "constructor of "
 
 
-def library_init(of: Partial, positional: Sequence[Value], named: Mapping[str, Value]) -> Value:
+def library_init(run: Interpreter, of: Partial, positional: Sequence[Value], named: Mapping[str, Value]) -> Value:
     """`super().__init__(...)` of a class that inherits from a layer of a library: the object has what that one has."""
     from scanify.analysis.values.calls.library import library_fields
 
     assert isinstance(of.function, Instance)
+    run.changes.note(of.function.fields, of.function.born, telling=True)
     of.function.fields.update(library_fields(of.through.removeprefix(LIBRARY_INIT), positional, named))
     return NONE
 
