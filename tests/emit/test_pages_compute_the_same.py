@@ -1,6 +1,7 @@
 """The rewritten examples of the rule pages compute what the examples before them compute, values and gradients."""
 
 import inspect
+import warnings
 from importlib.util import find_spec
 from typing import Any
 
@@ -30,7 +31,9 @@ def pairs() -> list[Any]:
 
 def load(fence: Fence) -> dict[str, Any]:
     scope: dict[str, Any] = {"__name__": "model"}
-    exec(compile(fence.code, "model.py", "exec", dont_inherit=True), scope)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of what haliax uses of jax
+        exec(compile(fence.code, "model.py", "exec", dont_inherit=True), scope)
     return scope
 
 
