@@ -429,3 +429,26 @@ class Model(eqx.Module):
 def test_states_that_are_made_of_sizes_are_no_map(gives, listed):
     """No array of the layers is in them, so a stack of layers would be taken apart for nothing."""
     assert bool(decide(SIZED.replace("GIVES", gives))) == listed
+
+
+def asked(body: str, expression: str) -> list[Plan | Refusal]:
+    method = f"\n    def told(self):\n        {body}\n"
+    return decide(returned(expression).replace("\n    @staticmethod", f"{method}\n    @staticmethod"))
+
+
+@pytest.mark.parametrize("expression", ["sum({})", "jnp.stack([{}]).sum()", "[{}]", "1.0 + sum({}, 0.0)"])
+@pytest.mark.parametrize(
+    ("body", "maps"),
+    [
+        ("return jnp.sum(self.linear.weight**2)", True),
+        ("total = jnp.zeros(())\n        return total + self.linear.bias.sum()", True),
+        ("return self.linear.weight.size", False),
+        ("return 'dense'", False),
+        ("return self.linear", False),
+        ("return self.told_elsewhere()", False),
+    ],
+)
+def test_what_a_method_gives_unasked_is_mapped_where_it_is_an_array(expression: str, body: str, maps: bool) -> None:
+    found = asked(body, expression.format("layer.told() for layer in self.layers"))
+    assert [each.rule for each in found if isinstance(each, Plan)] == (["SCN104"] if maps else [])
+    assert maps or found == []

@@ -50,7 +50,8 @@ class Body:
     """What speaks against running the body once for all layers, what a run must show, and what should be known.
 
     `calls` are those of which the source does not show what they do, as written. `branches` is a condition on a field
-    that differs between the layers, "" where there is none. `function` is what a layer gives and is one.
+    that differs between the layers, "" where there is none. `function` is what a layer gives and is one, `arrays` says
+    that the element of a comprehension is shown to be an array.
     `complex` are the carries that a layer makes complex, `weak` those that a layer leaves without a dtype of their own,
     `swapped` those that take the place of another one, `tuples` those that are tuples then, `settings` the fields of
     carried modules that are static, and that a layer gives another value.
@@ -63,6 +64,7 @@ class Body:
     unclear: bool = False
     branches: str = ""
     function: ast.expr | None = None
+    arrays: bool = True
     calls: dict[str, None] = field(default_factory=dict)
     complex: set[str] = field(default_factory=set)
     weak: set[str] = field(default_factory=set)
@@ -106,7 +108,9 @@ def body_of(
                         break
                     start = dict(inner.names)
                     if loop.element is not None:
-                        if _holds_function(evaluate(run, inner, loop.element)):
+                        element = evaluate(run, inner, loop.element)
+                        body.arrays &= all(isinstance(each, Array) for each in options(element))
+                        if _holds_function(element):
                             body.function = body.function or loop.element
                     else:
                         execute(run, inner, loop.body, Flow())

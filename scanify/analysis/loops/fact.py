@@ -79,7 +79,7 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop, layers: Layers | N
     if not shape.applies_layer:
         return None
     body = body_of(run, loop, layers, envs, shape.carry, frozenset(each.name for each in shape.collections))
-    if not _applies(run, loop, layers, body):
+    if not _applies(run, loop, layers, body) or not (body.arrays or _is_given_something(loop)):
         return None
     starts = {name: _starts(envs, name) for name in shape.carry}
     body.obligations += other_lengths(run, loop, layers, shape, envs)
@@ -148,6 +148,15 @@ def _applies(run: Interpreter, loop: Loop, layers: Layers, body: Body) -> bool:
     names |= {heir.name for each in definitions for heir in run.classes.heirs(each)}
     unclear = body.unclear and loop.function is None  # a lambda that hands the layer to what is not shown
     return bool(names & body.applied) or unclear or applied_by_name(loop, layers.walk)
+
+
+def _is_given_something(loop: Loop) -> bool:
+    """Whether the element of a comprehension is more than what a method gives unasked, a name or a number of it."""
+    match loop.element:
+        case ast.Call(func=ast.Attribute(value=ast.Name()), args=[], keywords=[]):
+            return False
+        case _:
+            return True
 
 
 def _said_of(loop: Loop, layers: Layers, problem: Problem) -> str:

@@ -217,7 +217,16 @@ def _applies_to_its_element(node: ast.ListComp | ast.GeneratorExp) -> bool:
     if any(_applies(call, targets) for call in calls):
         return True
     gives = any(root(call.func) in targets for call in calls) or _gives_to_call([node.elt], targets)
-    return gives and _walks_attribute(first.iter)
+    return (gives or _asks(node.elt, targets)) and _walks_attribute(first.iter)
+
+
+def _asks(value: ast.expr, targets: set[str]) -> bool:
+    """Whether a value is what a method gives that is given nothing: `layer.kl()`."""
+    match value:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name)), args=[], keywords=[]):
+            return name in targets
+        case _:
+            return False
 
 
 def _walks_attribute(walked: ast.expr) -> bool:
