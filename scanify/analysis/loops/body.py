@@ -50,11 +50,10 @@ class Body:
     """What speaks against running the body once for all layers, what a run must show, and what should be known.
 
     `calls` are those of which the source does not show what they do, as written. `branches` is a condition on a field
-    that differs between the layers, "" where there is none. `function` is what a layer gives and is one, `arrays` says
-    that the element of a comprehension is shown to be an array.
-    `complex` are the carries that a layer makes complex, `weak` those that a layer leaves without a dtype of their own,
-    `swapped` those that take the place of another one, `tuples` those that are tuples then, `settings` the fields of
-    carried modules that are static, and that a layer gives another value.
+    that differs between the layers, "" where there is none. `function` is what a layer gives and is one; `arrays` says
+    that the element of a comprehension is shown to be an array. `complex` are the carries that a layer makes complex, `weak`
+    those that it leaves without a dtype of their own, `swapped` those that take the place of another one, `tuples` those
+    that are tuples then, `settings` the fields of carried modules that are static, and that it gives another value.
     """
 
     problems: list[Reason] = field(default_factory=list)
@@ -108,10 +107,7 @@ def body_of(
                         break
                     start = dict(inner.names)
                     if loop.element is not None:
-                        element = evaluate(run, inner, loop.element)
-                        body.arrays &= all(isinstance(each, Array) for each in options(element))
-                        if _holds_function(element):
-                            body.function = body.function or loop.element
+                        _note_element(body, loop.element, evaluate(run, inner, loop.element))
                     else:
                         execute(run, inner, loop.body, Flow())
                         _note_ends(run, body, {name: inner.lookup(name) for name in carry}, bound)
@@ -266,6 +262,12 @@ def _begin(run: Interpreter, loop: Loop, layers: Layers, env: Env, number: int) 
     if loop.index is not None:
         via = ast.unparse(loop.index.target)
         bind_target(run, env, loop.index.target, Number((Mark(number, Vary.NUMBER, via),)))
+
+
+def _note_element(body: Body, node: ast.expr, value: Value) -> None:
+    body.arrays &= all(isinstance(each, Array) for each in options(value))
+    if _holds_function(value):
+        body.function = body.function or node
 
 
 def element_of(run: Interpreter, layers: Layers) -> Value:
