@@ -51,9 +51,9 @@ class Body:
 
     `calls` are those of which the source does not show what they do, as written. `branches` is a condition on a field
     that differs between the layers, "" where there is none. `function` is what a layer gives and is one; `arrays` says
-    that the element of a comprehension is shown to be an array. `complex` are the carries that a layer makes complex, `weak`
-    those that it leaves without a dtype of their own, `swapped` those that take the place of another one, `tuples` those
-    that are tuples then, `settings` the fields of carried modules that are static, and that it gives another value.
+    that the element of a comprehension is shown to be an array. `complex` are the carries that a layer makes complex,
+    `weak` those that it leaves without a dtype of their own, `swapped` those that take the place of another, `tuples`
+    those that are tuples then, `settings` the fields of carried modules that are static, and that it gives another value.
     """
 
     problems: list[Reason] = field(default_factory=list)
