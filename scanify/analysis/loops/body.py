@@ -53,7 +53,7 @@ class Body:
     that differs between the layers, "" where there is none. `function` is what a layer gives and is one; `arrays` says
     that the element of a comprehension is shown to be an array. `complex` are the carries that a layer makes complex,
     `weak` those that it leaves without a dtype of their own, `swapped` those that take the place of another, `tuples`
-    those that are tuples then, `settings` the fields of carried modules that are static, and that it gives another value.
+    those that are tuples then, `settings` the static fields of carried modules that it gives another value.
     """
 
     problems: list[Reason] = field(default_factory=list)
