@@ -3,7 +3,7 @@
 from textwrap import indent
 
 import pytest
-from helpers import decide, model, only
+from helpers import PRELUDE, decide, model, only
 
 from scanify.analysis.plan import CallStack, Holds, InitStack, Kind, Plan
 
@@ -94,3 +94,38 @@ def test_a_function_between_the_layers_that_prints_is_seen() -> None:
     found = only(text.replace("class Model", "def shout(x):\n    print(x)\n    return x\n\n\nclass Model"))
     assert not isinstance(found, Plan)
     assert found.rule == "SCN207"
+
+
+TWO_FIELDS = """
+def towers(n, key):
+    out = []
+    for k in jr.split(key, n):
+        out.append(Block(8, key=k))
+    return out
+
+
+class Towers(eqx.Module):
+    first: list
+    second: list
+    alias: list
+
+    def __init__(self, *, key):
+        self.first = towers(4, key)
+        self.second = towers(3, key)
+        self.alias = self.first
+
+    def __call__(self, x):
+        for layer in self.first:
+            x = layer(x)
+        return x
+"""
+
+
+def test_a_function_that_builds_the_lists_of_two_fields_speaks_of_each_alone():
+    text = PRELUDE.partition("class Model")[0] + TWO_FIELDS
+    plan = only(text)
+    assert isinstance(plan, Plan) and isinstance(plan.stack, InitStack), plan
+    lines = text.splitlines()
+    annotated = [lines[each.place.span.line - 1].strip() for each in plan.stack.annotations]
+    assert annotated == ["first: list", "alias: list"]
+    assert [lines[each.place.span.line - 1].strip() for each in plan.stack.sites] == ["self.first = towers(4, key)"]

@@ -128,3 +128,36 @@ def test_arrays_as_long_as_values_say_differ_in_shape(made, gains):
         + NET.format(annotation="", lines="        self.blocks = [Sparse(key=k) for k in jr.split(key, depth)]")
     )
     assert isinstance(found := only(text), Plan) == gains, found
+
+
+PYRAMIDS = {
+    "a tuple, by number": (
+        "dims = (dim, *hidden)",
+        "self.blocks = [Layer(dims[i], dims[i + 1], key=key) for i in range(len(hidden))]",
+    ),
+    "a list, by number": (
+        "dims = [dim] + list(hidden)",
+        "self.blocks = [Layer(dims[i], dims[i + 1], key=key) for i in range(len(dims) - 1)]",
+    ),
+    "in pairs": ("dims = [dim, *hidden]", "self.blocks = [Layer(a, b, key=key) for a, b in zip(dims[:-1], dims[1:])]"),
+    "as they are": ("self.blocks = [Layer(a, a, key=key) for a in hidden]",),
+    "the one before": (
+        "self.blocks = []",
+        "for size in hidden:",
+        "    self.blocks.append(Layer(dim, size, key=key))",
+        "    dim = size",
+    ),
+}
+
+
+@pytest.mark.parametrize("spelling", PYRAMIDS)
+def test_a_pyramid_is_refused_however_it_is_spelled(spelling):
+    text = net(*PYRAMIDS[spelling]).replace("hidden, depth: int,", "dim, hidden=(64, 32, 16, 8), ")
+    said = only(text)
+    assert isinstance(said, Refusal) and said.rule == "SCN203" and "differ in shape" in said.reason, said
+
+
+@pytest.mark.parametrize("spelling", PYRAMIDS)
+def test_sizes_that_are_all_one_are_a_stack_however_they_are_spelled(spelling):
+    text = net(*PYRAMIDS[spelling]).replace("hidden, depth: int,", "dim, hidden=(64, 64, 64, 64), ")
+    assert isinstance(only(text), Plan)

@@ -1,7 +1,7 @@
 """Where a list of layers can be stacked: where it is built, if a stack serves every use of it; else in the call."""
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -139,13 +139,18 @@ def fields_of(run: Interpreter, layers: Layers) -> list[tuple[Definition, str]]:
     return _holding(run, layers, layers.cells)
 
 
-def _holding(run: Interpreter, layers: Layers, cells: Iterable[ListCell | DictCell]) -> list[tuple[Definition, str]]:
+def _holding(
+    run: Interpreter,
+    layers: Layers,
+    cells: Iterable[ListCell | DictCell],
+    counts: Callable[[Stored], bool] = lambda stored: True,
+) -> list[tuple[Definition, str]]:
     found = {}
     if layers.owner is not None and layers.attribute is not None:
         found[layers.owner.node, layers.attribute] = layers.owner
     for cell in cells:
         for stored in run.stores.get(cell.node, {}).values():
-            if stored.owner is not None and stored.attribute is not None:
+            if stored.owner is not None and stored.attribute is not None and counts(stored):
                 found.setdefault((stored.owner.node, stored.attribute), stored.owner)
     return [(owner, attribute) for (_, attribute), owner in found.items()]
 
@@ -353,7 +358,7 @@ def _annotations(run: Interpreter, loop: Loop, layers: Layers) -> Iterator[Annot
 
 def _declared(run: Interpreter, loop: Loop, layers: Layers) -> Iterator[tuple[Module, ast.expr]]:
     """The annotations of the fields that hold the list, and of the loop's own name for it."""
-    for holder, attribute in fields_of(run, layers):
+    for holder, attribute in _holding(run, layers, layers.cells, lambda each: _becomes_stack(layers, each)):
         for owner in run.classes.lineage(holder):
             for statement in owner.node.body if isinstance(owner.node, ast.ClassDef) else ():
                 if isinstance(statement, ast.AnnAssign) and dotted(statement.target) == attribute:
@@ -364,3 +369,10 @@ def _declared(run: Interpreter, loop: Loop, layers: Layers) -> Iterator[tuple[Mo
             if local and stored in _stores(run, loop, layers, cell):
                 assert isinstance(stored.statement, ast.AnnAssign)
                 yield stored.module, stored.statement.annotation
+
+
+def _becomes_stack(layers: Layers, stored: Stored) -> bool:
+    """Whether a field holds the stack, where the list is stacked: a function's list may go into several fields, each
+    of them with a list of its own."""
+    from_field = (dotted(stored.value) or "").rpartition(".")[2]  # `self.stages = self.blocks`
+    return layers.attribute is None or layers.attribute in {stored.attribute, from_field}
