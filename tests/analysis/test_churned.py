@@ -45,6 +45,31 @@ class Block(eqx.Module):
         return self.w @ x + self.act
 
 
+def hands_out(value):
+    def step():
+        nonlocal value
+        now, value = value, value // 2
+        return now
+
+    def grown():
+        nonlocal value
+        return (value := value + 1)
+
+    def looped():
+        nonlocal value
+        for value in [value + 1]:
+            pass
+        return value
+
+    return {{"step": step, "grown": grown, "looped": looped, "told": lambda: value}}
+
+
+def counted():
+    global COUNT
+    now, COUNT = COUNT, COUNT + 1
+    return now
+
+
 class Net(eqx.Module):
     layers: list[Block]
 
@@ -82,6 +107,11 @@ CHANGES = [
     ("None", "self.act = TABLE['n']; TABLE['n'] += 1"),
     ("None", "self.act = len(POOL); POOL.append(1)"),
     ("None", "global COUNT; self.act = COUNT; COUNT += 1"),
+    ("None", "self.act = counted()"),
+    ("hands_out(8)['step']", "self.act = opt()"),
+    ("hands_out(8)['grown']", "self.act = opt()"),
+    ("hands_out(8)['looped']", "self.act = opt()"),
+    ("hands_out(8)", "self.act = opt['told'](); opt['step']()"),
     ("None", "self.act = Block.total; Block.total = Block.total + 1"),
     ("collections.deque([1, 2, 3])", "self.act = opt.popleft()"),
     ("np.array([3, 2])", "self.act = int(opt[0]); opt[0] -= 1"),
@@ -96,6 +126,8 @@ KEEPS = [
     ("[3, 2, 1]", "self.act = len(opt)"),
     ("Config()", "self.act = opt.n"),
     ("None", "self.act = TABLE['n'] * COUNT"),
+    ("hands_out(8)['told']", "self.act = opt()"),
+    ("None", "self.act = hands_out(8)['step']()"),
     ("{}", "own = {}; own['n'] = 1; self.act = own['n']"),
     ("[]", "self.act = 1; opt.append(d)"),
     ("None", "self.act = 1; self.w = rng.normal(size=(d, d))"),

@@ -107,12 +107,30 @@ def test_other_lists_are_stacked_when_they_are_built(init):
 
 
 HEAD = "    def __init__(self, dim, rate=0.0, *, key):\n        self.linear = eqx.nn.Linear(dim, dim, key=key)\n"
+COUNTED = """
+class Counting(type):
+    made = 0
+
+    def __call__(cls):
+        cls.made += 1
+        part = super().__call__()
+        part.rate = 0.5**cls.made
+        return part
+
+
+class Counted(metaclass=Counting):
+    pass
+"""
 DOES_MORE = {
     "a number of the process": ("        self.linear = self.linear.bias * np.random.normal()\n", "import numpy as np"),
     "a counter": ("        COUNT.append(dim)\n", "COUNT = []"),
     "what is not shown": ("        register(self)\n", "from elsewhere import register"),
     "what another gives": ("        self.linear = make(dim)\n", "from elsewhere import make"),
     "an iterator": ("        self.linear = self.linear.bias * next(RATES)\n", "RATES = iter([1.0, 2.0, 3.0, 4.0])"),
+    "a queue": ("        self.linear = self.linear.bias * RATES.get()\n", "import queue\nRATES = queue.SimpleQueue()"),
+    "a number of a queue": ("        self.rate = float(RATES.get())\n", "import queue\nRATES = queue.SimpleQueue()"),
+    "a part that a metaclass counts": ("        self.rate = float(Counted().rate)\n", COUNTED),
+    "a field of what is not shown": ("        self.rate = RATES.now\n", "import rates\nRATES = rates.Rates()"),
     "a print": ("        print(dim)\n", ""),
     "a number that is made of the key": ("        self.rate = float(jr.uniform(key))\n", ""),
     "a branch on the key": ("        if jr.uniform(key) > 0.5:\n            self.linear = None\n", ""),

@@ -19,7 +19,19 @@ from scanify.analysis.values import tables
 from scanify.analysis.values.calls.attributes import class_env
 from scanify.analysis.values.calls.construct import construct, symbolic
 from scanify.analysis.values.classes import dotted, library_module
-from scanify.analysis.values.domain import Array, Class, Const, Function, Instance, Key, Library, Number, Text, Value
+from scanify.analysis.values.domain import (
+    Array,
+    Class,
+    Const,
+    Function,
+    Instance,
+    Key,
+    Library,
+    Number,
+    Text,
+    Unknown,
+    Value,
+)
 from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.heap import Group
 from scanify.analysis.values.interpreter import Interpreter, Stored
@@ -222,7 +234,10 @@ def _is_of_its_key(run: Interpreter, made: Value, cls: Definition, loop: int) ->
     """Whether layers differ as their keys do, and in nothing that is no array."""
     if not isinstance(made, Instance) or difference(run, Group(made, cls.node, cls.module, (loop,), None)) is not None:
         return False
-    return all(mark.how is Vary.KEY for _, marks in held(made) for mark in marks if mark.loop == loop)
+    inside = held(made)
+    if any(isinstance(each, Unknown) and not each.given for each, _ in inside):
+        return False  # what the source does not show may be another thing each time
+    return all(mark.how is Vary.KEY for _, marks in inside for mark in marks if mark.loop == loop)
 
 
 def _has_static_array(run: Interpreter, made: Value) -> bool:

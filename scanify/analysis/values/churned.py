@@ -53,7 +53,7 @@ class Churned:
         run = self._run
         if not run.building or run.coarse:
             return
-        if isinstance(place, tuple) and place[0] == ARRAY:  # lists, dicts and fields have notes of their own
+        if isinstance(place, tuple) and not isinstance(place[0], int):  # a list, dict or field has its own note
             run.changes.oldest = min(run.changes.oldest, born)
         loops = self._loops(born)
         if not loops:

@@ -68,14 +68,15 @@ class Env:
 
     def bind(self, name: str, value: Value) -> None:
         """Give a name of this function a value; one of a function around, by `nonlocal`, may have it from then on."""
-        if name in self.outer_names and (around := self._binding(name)) is not None:
+        if name in self.outer_names and (around := self.around(name)) is not None:
             around.bind(name, join([around.names[name], value]))
             return
         if self.names.get(name) is not value:
             self.version += 1
         self.names[name] = value
 
-    def _binding(self, name: str) -> "Env | None":
+    def around(self, name: str) -> "Env | None":
+        """The names of the function around that binds a name."""
         around = self.parent
         while around is not None and name not in around.names:
             around = around.parent

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values.calls.attributes import class_env
 from scanify.analysis.values.calls.functions.again import Begun
+from scanify.analysis.values.calls.functions.descriptors import of_metaclass
 from scanify.analysis.values.classes import Field, dotted
 from scanify.analysis.values.code.annotations import annotated, parameter
 from scanify.analysis.values.domain import (
@@ -95,6 +96,7 @@ def _constructed(
     oddity = run.classes.oddity(cls)
     if oddity is not None:  # which may look at the arguments before the class does, and give another object for some
         instance.origin = oddity
+        of_metaclass(run, env, node, Class(cls), "__call__")
         instance.marks = held_marks(*positional, *named.values())
     run.calling.append(cls.node)
     try:

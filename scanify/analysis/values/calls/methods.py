@@ -316,6 +316,8 @@ def _of_unknown(
     values = [*positional, *named.values()]
     code = env.code(node.func) if isinstance(node, ast.Call) else method.name
     marks = held_marks(method.owner, *values)
+    held = isinstance(method.owner, Unknown) and not method.owner.given
+    draws = held and method.name == "get" and not values  # of a queue, of a context: a dict is asked for a key
     if method.name in tables.SIZED:
         asked_of_shape(run, env, node, positional, named)
     if method.name == "astype" and isinstance(node, ast.Call) and node.args:
@@ -326,7 +328,7 @@ def _of_unknown(
         given_away(run, env, node, values, code)
         act = Act.COLLECT if method.name in tables.GROWERS else Act.WRITE
         run.effect(act, code, node, env, owner=method.owner if isinstance(method.owner, Unknown) else None)
-    elif method.name not in tables.PURE_METHODS or run.classes.changes_its_object(method.name):
+    elif method.name not in tables.PURE_METHODS or run.classes.changes_its_object(method.name) or draws:
         run.effect(Act.UNKNOWN, code, node, env)
         given_away(run, env, node, values, code)
     born = run.tick() if method.name not in tables.PURE_METHODS else 0

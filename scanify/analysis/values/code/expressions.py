@@ -79,6 +79,7 @@ def _name(run: Interpreter, env: Env, node: ast.Name) -> Value:
         run.changes.reach(value)
     elif node.id not in env.names:
         run.changes.reach(value)
+        value = run.churned.read((env.around(node.id), node.id), value)
     return value
 
 

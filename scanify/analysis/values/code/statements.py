@@ -114,16 +114,9 @@ def _assign(run: Interpreter, env: Env, node: ast.Assign, flow: Flow) -> bool:
         run.unpacking = node.value
     value = evaluate(run, env, node.value)
     for target in node.targets:
-        _bind(run, env, target, value)
+        bind_target(run, env, target, value)
         note_stores(run, env, node, target, node.value, value)
     return False
-
-
-def _bind(run: Interpreter, env: Env, target: ast.expr, value: Value) -> None:
-    if isinstance(target, ast.Name) and target.id in env.global_names:
-        run.effect(Act.WRITE, target.id, target, env)
-        run.churned.write((env.module.path, target.id), 0, target.id, env.call)
-    bind_target(run, env, target, value)
 
 
 def _annotated_assign(run: Interpreter, env: Env, node: ast.AnnAssign, flow: Flow) -> bool:
@@ -132,7 +125,7 @@ def _annotated_assign(run: Interpreter, env: Env, node: ast.AnnAssign, flow: Flo
         if isinstance(value, Unknown):
             said = annotated(run, env, node.annotation, env.code(node.target))
             value = said if isinstance(said, Number | Array) else value
-        _bind(run, env, node.target, value)
+        bind_target(run, env, node.target, value)
         note_stores(run, env, node, node.target, node.value, value)
     return False
 
@@ -154,7 +147,7 @@ def _augmented(run: Interpreter, env: Env, node: ast.AugAssign, flow: Flow) -> b
     if isinstance(before, Array) and before.numpy:
         run.effect(Act.WRITE, env.code(node.target), node, env, born=before.born)
         run.churned.write((ARRAY, before.born), before.born, env.code(node.target), env.call)
-    _bind(run, env, node.target, combine(run, env, node, before, node.op, value))
+    bind_target(run, env, node.target, combine(run, env, node, before, node.op, value))
     return False
 
 

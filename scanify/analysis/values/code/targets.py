@@ -18,6 +18,7 @@ from scanify.analysis.values.domain import (
     options,
     without_marks,
 )
+from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
@@ -31,6 +32,7 @@ def bind_target(run: Interpreter, env: Env, target: ast.expr, value: Value) -> N
     """Bind the names of a target; what it stores into is for `statements`."""
     match target:
         case ast.Name(id=name):
+            _note_outward(run, env, target)
             env.bind(name, value)
         case ast.Starred(value=inner):
             bind_target(run, env, inner, value)
@@ -41,6 +43,17 @@ def bind_target(run: Interpreter, env: Env, target: ast.expr, value: Value) -> N
             from scanify.analysis.values.code.stores import store
 
             store(run, env, target, value)
+
+
+def _note_outward(run: Interpreter, env: Env, target: ast.Name) -> None:
+    """Note that a name is written to that lasts: one of the file, or of a function around."""
+    name = target.id
+    if name in env.global_names:
+        run.effect(Act.WRITE, name, target, env)
+        run.churned.write((env.module.path, name), 0, name, env.call)
+    elif name in env.outer_names and (around := env.around(name)) is not None:
+        run.effect(Act.WRITE, name, target, env, born=around.call)
+        run.churned.write((around, name), around.call, name, env.call)
 
 
 def _by_own_name(part: Value, target: ast.expr) -> Value:
