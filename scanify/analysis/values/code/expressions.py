@@ -79,7 +79,8 @@ def _name(run: Interpreter, env: Env, node: ast.Name) -> Value:
         run.changes.reach(value)
     elif node.id not in env.names:
         run.changes.reach(value)
-        value = run.churned.read((env.around(node.id), node.id), value)
+        if node.id in env.module.handed_out:
+            value = run.churned.read((env.around(node.id), node.id), value)
     return value
 
 
