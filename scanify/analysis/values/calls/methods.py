@@ -316,8 +316,8 @@ def _of_unknown(
     values = [*positional, *named.values()]
     code = env.code(node.func) if isinstance(node, ast.Call) else method.name
     marks = held_marks(method.owner, *values)
-    held = isinstance(method.owner, Unknown) and not method.owner.given
-    draws = held and method.name == "get" and not values  # of a queue, of a context: a dict is asked for a key
+    held = run.building > 0 and isinstance(method.owner, Unknown) and not method.owner.given
+    draws = held and method.name == "get" and not values  # a queue: a dict is asked for a key
     if method.name in tables.SIZED:
         asked_of_shape(run, env, node, positional, named)
     if method.name == "astype" and isinstance(node, ast.Call) and node.args:
