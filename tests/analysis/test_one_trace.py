@@ -1,7 +1,7 @@
 """Lists that one call of their class can build: layers that differ in their random keys, and do nothing but that."""
 
 import pytest
-from helpers import model, only
+from helpers import kept, model, only
 
 from scanify.analysis.plan import InitStack, OneTrace, Plan, Wrap
 
@@ -175,3 +175,52 @@ def test_a_static_field_that_jax_computes_would_be_a_tracer(static, mask, one_tr
     assert isinstance(decision.stack, InitStack), decision.stack
     (site,) = decision.stack.sites
     assert isinstance(site, Wrap) and (site.built is not None) == one_trace
+
+
+GIVES = """
+import operator
+
+
+class Gives:
+    def __init__(self):
+        self.rate = 1.0
+
+    def __{asked}__(self, *given):
+        {does}
+        return self.rate
+
+
+"""
+ASKED = {
+    "float": "float(rate)",
+    "bool": "0.5 if rate else 1.0",
+    "contains": "0.5 if 3 in rate else 1.0",
+    "eq": "0.5 if rate == 3 else 1.0",
+    "format": 'len(f"{rate}")',
+    "getattr": "float(rate.now)",
+}
+
+
+def of_given(asked: str, does: str, value: str, given: str) -> bool:
+    """Whether layers that are given an object of the project, and ask it something, are built in one trace."""
+    init = f"given = {given}\nself.layers = [Block(8, given, key=k) for k in jr.split(key, depth)]"
+    text = kept(model(init=init)).replace("self.rate = rate", f"self.rate = {value}", 1)
+    decision = only(text.replace("class Block(", f"{GIVES.format(asked=asked, does=does)}class Block(", 1))
+    sites = decision.stack.sites if isinstance(decision, Plan) and isinstance(decision.stack, InitStack) else ()
+    return any(isinstance(site, Wrap) and site.built is not None for site in sites)
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_an_object_that_changes_as_it_is_asked_is_asked_for_each_layer(asked):
+    assert not of_given(asked, "self.rate *= 0.5", ASKED[asked], "Gives()")
+
+
+def test_an_object_that_stays_as_it_is_may_be_asked_once():
+    assert of_given("float", "pass", "float(rate)", "Gives()")
+
+
+@pytest.mark.parametrize(
+    "value", ["len(operator.iadd(rate, [1]))", "len(rate) if operator.setitem(rate, 0, 2) is None else 0"]
+)
+def test_a_function_that_changes_what_it_is_given_is_called_for_each_layer(value):
+    assert not of_given("len", "pass", value, "[1]")

@@ -38,6 +38,7 @@ from scanify.analysis.values.interpreter import Interpreter, Stored
 from scanify.analysis.values.marks import Mark, Vary
 from scanify.analysis.values.objects.held import held
 from scanify.analysis.values.objects.likeness import difference, is_static
+from scanify.analysis.values.objects.protocols import UNNAMED
 
 _NUMBERS = ("int", "float", "bool", "str")
 _HARMLESS = (Act.APPLY, Act.RESIZES)
@@ -214,6 +215,8 @@ def _shared(run: Interpreter, cls: Definition | External, key: str | int, others
     name = key if isinstance(key, str) else plain[key].arg if key < len(plain) else None
     if name not in {each.arg for each in every}:
         return None
+    if others and any(map(run.classes.changes_its_object, UNNAMED)):
+        return None  # `float(given)` may be another number for each layer
     named = {each.arg: symbolic(run, class_env(run, owner), each, function.args) for each in every}
     with run.question(), run.recording() as effects:
         loop = run.new_loop()

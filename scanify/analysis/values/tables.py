@@ -14,6 +14,13 @@ IMPURE = (
     "pickle.dump", "warnings.simplefilter", "warnings.filterwarnings", "numpy.save", "jax.numpy.save", "gc.",
     "threading.",
 )  # fmt: skip
+# But these of them change what they are given.
+CHANGING = frozenset(
+    "operator.setitem operator.delitem operator.iadd operator.iand operator.iconcat operator.ifloordiv "
+    "operator.ilshift operator.imatmul operator.imod operator.imul operator.ior operator.ipow operator.irshift "
+    "operator.isub operator.itruediv operator.ixor numpy.copyto numpy.put numpy.place numpy.putmask "
+    "numpy.fill_diagonal numpy.put_along_axis numpy.add.at numpy.subtract.at numpy.multiply.at".split()
+)
 LEVELS = frozenset("debug info warning warn error critical exception log".split())
 WRITES = ("builtins.print", "logging.", "warnings.warn")  # what they are given becomes text
 LOGS = ("logging.", "warnings.warn")

@@ -229,9 +229,7 @@ def _other(
     elif name.startswith("jax.debug."):
         run.effect(Act.DEBUG, code, node, env)
         return NONE
-    elif (root not in tables.PURE_PACKAGES and root != "builtins") or (
-        root == "builtins" and last not in tables.PURE_BUILTINS and not last.endswith(("Error", "Warning"))
-    ):
+    elif not _computes_alone(name, named):
         return unknown_call(run, env, node, Library(name), positional, {})
     for value in values:  # a function that is given to a library is called there
         for option in options(value):
@@ -258,6 +256,15 @@ def _other(
     shape = merged([given.shape, dtype_marks(last, positional, named), _by_values(last, values, named, marks)])
     cast = dtype_asked(env, node, last, positional) or kind_of_number(name, positional, named)
     return replace(given, shape=shape, cast=cast, size=size, rows=rows)
+
+
+def _computes_alone(name: str, named: Named) -> bool:
+    """Whether a function of a library does nothing but give a value."""
+    root, last = name.partition(".")[0], name.rpartition(".")[2]
+    if root == "builtins":
+        return last in tables.PURE_BUILTINS or last.endswith(("Error", "Warning"))
+    into = root == "numpy" and "out" in named
+    return root in tables.PURE_PACKAGES and name not in tables.CHANGING and not into
 
 
 def _by_values(last: str, values: Sequence[Value], named: Named, marks: Marks) -> Marks:

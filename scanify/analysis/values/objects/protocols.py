@@ -45,6 +45,10 @@ _COMPARED: dict[type[ast.cmpop], tuple[str, ...]] = {
     **dict.fromkeys((ast.Lt, ast.LtE, ast.Gt, ast.GtE), _ORDER),
 }
 _UNARY: dict[type[ast.unaryop], str] = {ast.USub: "__neg__", ast.UAdd: "__pos__", ast.Invert: "__invert__"}
+UNNAMED = frozenset(
+    (*_TRUTH, *_ORDER, *TEXT, *KEY, *_ARRAYS, "__ne__", "__abs__", "__round__", "__contains__", "__enter__", "__exit__")
+) | {"__getattr__", "__getattribute__"}
+"""What is asked of an object without a call of it, a subscript, a loop or an operator in the text."""
 _DEEP = 2  # lists in lists that a function is given
 
 
