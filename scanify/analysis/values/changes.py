@@ -89,6 +89,12 @@ def born_of(value: Value) -> int:
             return 0
 
 
+def places_of(values: Iterable[Value | None]) -> set[int]:
+    """The identities of the objects that some values may be."""
+    places = (_place(option) for value in values if value is not None for option in options(value))
+    return {id(place) for place in places if place is not None}
+
+
 def _place(value: Value) -> object | None:
     """What is another one for each object that can be changed."""
     match value:

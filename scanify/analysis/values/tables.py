@@ -36,6 +36,11 @@ PURE_BUILTINS = frozenset(
     "ValueError TypeError NotImplementedError RuntimeError AssertionError KeyError IndexError Exception "
     "NotImplemented Ellipsis vars dir".split()
 )
+# Their methods may be called as functions: `list.append(rates, 0.1)`.
+CONTAINERS = frozenset(
+    "builtins.list builtins.dict builtins.set collections.deque collections.OrderedDict collections.defaultdict "
+    "collections.Counter".split()
+)
 MUTATORS = frozenset(
     "append extend insert pop popitem remove discard clear add update setdefault sort reverse write send "
     "appendleft popleft __next__ __setitem__ __delitem__ move_to_end fill setflags put itemset resize writelines "

@@ -59,11 +59,17 @@ def call_library(
     run: Interpreter, env: Env, node: ast.AST, function: Library, positional: Sequence[Value], named: Named
 ) -> Value:
     """The value of a call of a library or a builtin."""
+    from scanify.analysis.values.calls.attributes import attribute
+    from scanify.analysis.values.calls.calls import call
+
     name = as_jax(function.qualname)
     protocols.given(run, env, node, [*positional, *named.values()], name)
     handler = BUILTINS.get(name)
     if handler is not None:
         return handler(run, env, node, positional, named)
+    if (method := _of_container(name)) is not None and positional and not isinstance(positional[0], Instance):
+        bound = attribute(run, env, node, positional[0], method)
+        return call(run, env, node, bound, positional[1:], named)
     values = [*positional, *named.values()]
     marks = held_marks(*values)
     if name == "functools.partial" and positional:
@@ -96,6 +102,12 @@ def call_library(
     if name == "functools.reduce" and len(positional) >= 2:
         return _reduce(run, env, node, positional)
     return _other(run, env, node, name, positional, named, marks)
+
+
+def _of_container(name: str) -> str | None:
+    """The method that `list.append(rates, x)` calls of its first argument; None for other functions."""
+    owner, _, method = name.rpartition(".")
+    return method if owner in tables.CONTAINERS and method != "fromkeys" else None
 
 
 def _external(name: str) -> object:

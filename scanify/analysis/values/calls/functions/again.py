@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from scanify.analysis.values.asked import Answers, answer_to, ask, outside
 from scanify.analysis.values.calls.functions.pairs import Pairs
-from scanify.analysis.values.changes import born_of
+from scanify.analysis.values.changes import born_of, places_of
 from scanify.analysis.values.domain import Array, Instance, Listed, Mapped, Method, OneOf, Unknown, Value
 from scanify.analysis.values.effects import Effect
 from scanify.analysis.values.environment import Env
@@ -120,7 +120,12 @@ class Begun:
         changes = run.changes
         whole, changes.oldest = whole and changes.oldest >= self.clock, min(changes.oldest, self._oldest)
         reached, changes.reached = changes.reached, self._reached
-        around = [each for each in reached.values() if not run.is_fresh(born_of(each), self.clock)]
+        given = places_of(arguments)  # its key tells these, which functions inside of it reach by name
+        around = [
+            each
+            for place, each in reached.items()
+            if place not in given and not run.is_fresh(born_of(each), self.clock)
+        ]
         for each in around:
             changes.reach(each)
         stored, changes.stored = changes.stored, self._stored
