@@ -98,7 +98,8 @@ def _varied(pick: random.Random, base: Base, chosen: Sequence[tuple[Trap, Varian
 def _fits(layer: Layer, form: Form, variant: Variant) -> bool:
     if variant.body and "simple" not in form.tags:
         return False
-    return variant.needs <= layer.tags | form.tags
+    tags = layer.tags | form.tags
+    return variant.needs <= tags and not variant.without & tags
 
 
 def _together(variants: Sequence[Variant]) -> bool:
@@ -106,6 +107,8 @@ def _together(variants: Sequence[Variant]) -> bool:
     for own in ("layer", "form", "build", "body", "length", "annotation"):
         if sum(bool(getattr(variant, own)) for variant in variants) > 1:
             return False
+    if any(variant.eager for variant in variants) and any("jit" in each.slots.get("called", "") for each in variants):
+        return False
     slots = [slot for variant in variants for slot in variant.slots if slot not in _INDEPENDENT]
     texts = [text for variant in variants for slot, text in variant.slots.items() if slot in _INDEPENDENT]
     defined = [name for text in texts for name in draft.defined(text)]

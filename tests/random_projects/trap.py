@@ -30,13 +30,15 @@ class Expect(Enum):
 class Variant:
     """One way to set a trap: lines for the slots of a project, by slot, and what its base must be.
 
-    `needs` are tags of the layer and of the form. `build` takes the place of the statements that build the list (`EXPR`
+    `needs` are tags of the layer and of the form, `without` those that neither may have. `eager`: it raises where it is
+    traced. `build` takes the place of the statements that build the list (`EXPR`
     stands for a list of new layers), `layer` and `form` those of the layer and the form, `body` that of the call in the
     loop's body, `annotation` that of the list, `length` that of the number of layers.
     """
 
     slots: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     needs: frozenset[str] = frozenset()
+    without: frozenset[str] = frozenset()
     build: str = ""
     layer: Layer | None = None
     body: str = ""

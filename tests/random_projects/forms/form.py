@@ -17,7 +17,8 @@ class Form:
     in front of it. `build`, `annotation` and `field` take the place of the list's own. `naive`: a rewrite without a
     look can be written for it.
     Tags: "statement" for one with slots in its body, "simple" for a layer that is called as `b(x)`, "elastic" where any
-    number of layers will do, "method" where the loop stands in the method of the model, "for" for the plainest.
+    number of layers will do, "method" where the loop stands in the method of the model, "for" for the plainest, "traced" where each layer is traced by
+    itself, so that no array may leave it unseen.
     """
 
     name: str

@@ -126,7 +126,7 @@ WALKS = (
     Form(
         "checkpoint",
         "@before\nfor b in self.BLOCKS:#@\n    @first\n    x = eqx.filter_checkpoint(b)(x)\n    @last\n@after\nreturn x",
-        tags("statement elastic method"),
+        tags("statement elastic method traced"),
     ),
     Form(
         "vmap",

@@ -98,7 +98,7 @@ def _injected(name: str, effect: str, fields: str, init: str, new: str, paramete
     return Layer(name, fields, init, "x + self.mixer(x)", tags("vector init"), new, parameters, before)
 
 
-def _injections(common: str, effect: str, before: str) -> tuple[Variant, ...]:
+def _injections(common: str, effect: str, before: str, without: str = "") -> tuple[Variant, ...]:
     new = "LAYER(Mixer(jr.normal(k, (d,))))"
     made = "LAYER(lambda q: Mixer(jr.normal(q, (d,))), k)"
     layers = (
@@ -116,7 +116,7 @@ def _injections(common: str, effect: str, before: str) -> tuple[Variant, ...]:
         _injected("injected dataclass", effect, "mixer: eqx.Module", "", new, ""),
     )
     made_slots = slots(common=common, call__before=before).slots
-    return tuple(Variant(made_slots, layer=layer) for layer in layers)
+    return tuple(Variant(made_slots, without=tags(without), layer=layer) for layer in layers)
 
 
 def _given(value: str, name: str, first: str, enter: str = "") -> Variant:
@@ -216,7 +216,10 @@ EFFECTS = (
         slots("statement method", before="log = {'n': 0}", first="log['n'] += 1\nx = x * log['n']"),
     ),
     _trap("injected counter", *_injections(COUNTER, "tick()", "reset()")),
-    _trap("injected key", *_injections(KEYS, "jr.bernoulli(next_key(), 0.5, x.shape)", "KEYS.key = jr.key(3)")),
+    _trap(
+        "injected key",
+        *_injections(KEYS, "jr.bernoulli(next_key(), 0.5, x.shape)", "KEYS.key = jr.key(3)", without="traced"),
+    ),
     _trap(
         "global counted in the body",
         slots(
