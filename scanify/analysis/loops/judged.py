@@ -8,7 +8,7 @@ from scanify.analysis.flow.names import target_names
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import walks_elements
 from scanify.analysis.loops.gain import listed_by_caller, no_gain, repeats, staged
-from scanify.analysis.loops.lists.given import of_any_heir, of_any_part, some_alike
+from scanify.analysis.loops.lists.given import callers_show, of_any_heir, of_any_part, some_alike
 from scanify.analysis.loops.lists.layer_list import FEW, Layers, Reason, groups_of, is_unshown
 from scanify.analysis.loops.lists.listed import listed_alike
 from scanify.analysis.loops.lists.usual import usual_length
@@ -186,6 +186,8 @@ def _of_any_class(
     if not all(is_unshown(each) or of_any_heir(run, each) for each in repeated):
         return None
     if any(each is not cell and some_alike(run, groups_of(each), open_to_all=True) for each in layers.cells):
+        return None
+    if callers_show(run, layers, open_to_all=True):
         return None
     if not _no_three([group for group in groups if not group.repeated]):
         return None

@@ -13,7 +13,7 @@ from scanify.analysis.linen.find import linen_decisions, stands_in_linen
 from scanify.analysis.linen.first_look import may_be_linen
 from scanify.analysis.loops.applied import calls_itself
 from scanify.analysis.loops.fact import LoopFact, fact_of
-from scanify.analysis.loops.lists.given import hand_in, is_given, settle
+from scanify.analysis.loops.lists.given import hand_in, holds_any_heir, is_given, settle
 from scanify.analysis.loops.lists.layer_list import groups_of
 from scanify.analysis.loops.lists.layers import fields_walked, kept_as, layers_of, walked_values
 from scanify.analysis.loops.lists.used_as_data import used_as_data
@@ -266,7 +266,7 @@ def _owner_names(run: Interpreter, explorer: Explorer, loop: Loop) -> set[str]:
         instance = env.lookup(env.self_name) if env.self_name is not None else None
         if isinstance(instance, Instance) and isinstance(instance.cls, Definition):
             given = (value for field in instance.fields.values() for value in options(field))
-            if any(isinstance(value, Unknown) or is_given(value) for value in given):
+            if any(isinstance(value, Unknown) or is_given(value) or holds_any_heir(run, value) for value in given):
                 for cls in (instance.cls, *run.classes.heirs(instance.cls)):
                     for code in explorer.functions(cls.module):
                         if code.owner is not None and code.owner.node is cls.node:

@@ -16,6 +16,7 @@ from scanify.analysis.values.domain import Const, Instance, Library, Listed, Map
 from scanify.analysis.values.explore import model_list
 from scanify.analysis.values.heap import DictCell, Group, ListCell, Use
 from scanify.analysis.values.interpreter import Handed, Interpreter, Made, Stored
+from scanify.analysis.values.marks import Vary
 
 _MOST_CLASSES = 12  # classes whose constructors are followed for one list
 _MOST_LISTS = 32  # that are kept apart in one field
@@ -246,18 +247,26 @@ def composed(run: Interpreter, layers: Layers, cell: ListCell | DictCell) -> Lay
     Where the class may be any of several and nobody builds a list of three that are alike, nothing shows a gain.
     """
     assert layers.owner is not None and layers.attribute is not None
-    built = [made.instance.fields.get(layers.attribute) for made in run.constructed.get(layers.owner.node, ())]
-    lists = [
-        option.cell for value in built if value is not None for option in options(value) if isinstance(option, Listed)
-    ]
     open_to_all = layers.known and _may_mix(run, layers)
-    shown = [each for each in lists if not each.given and not is_copy_of_given(each)]
-    alike = any(some_alike(run, each.made, open_to_all) for each in shown)
-    if alike or (layers.known and not open_to_all):
+    if callers_show(run, layers, open_to_all) or (layers.known and not open_to_all):
         return layers
     what = f"`{layers.owner.name}` gets its layers from its caller, who may mix classes"
     text = f"{what}: nothing shows that three of them share a body"
     return replace(layers, refusal=("SCN215", text, cell.why_at))
+
+
+def callers_show(run: Interpreter, layers: Layers, open_to_all: bool) -> bool:
+    """Whether somebody in the project builds an object of the class with a list of three that may be alike."""
+    if layers.owner is None or layers.attribute is None:
+        return False
+    classes = (layers.owner, *run.classes.heirs(layers.owner))
+    calls = (made for cls in classes for made in run.constructed.get(cls.node, ()))
+    built = [made.instance.fields.get(layers.attribute) for made in calls]
+    lists = [
+        option.cell for value in built if value is not None for option in options(value) if isinstance(option, Listed)
+    ]
+    shown = [each for each in lists if not each.given and not is_copy_of_given(each)]
+    return any(some_alike(run, each.made, open_to_all) for each in shown)
 
 
 def some_alike(run: Interpreter, groups: Sequence[Group], open_to_all: bool) -> bool:
@@ -281,9 +290,17 @@ def _is_mixed(run: Interpreter, group: Group) -> bool:
 
 
 def of_any_heir(run: Interpreter, group: Group) -> bool:
-    """Whether a group is all that a caller gives, declared as a class that several others inherit from."""
+    """Whether a group is what a caller gives, as it is or one by one, declared as a class that several others inherit
+    from."""
     found = [option for option in options(group.element) if isinstance(option, Instance)]
-    return not group.loops and any(not each.exact and _is_open(run, each.cls) for each in found)
+    marks = (mark for each in (group.element, *found) for mark in each.marks)
+    picked = any(mark.loop in group.loops and mark.how is Vary.CHOICE for mark in marks)
+    return (picked or not group.loops) and any(not each.exact and _is_open(run, each.cls) for each in found)
+
+
+def holds_any_heir(run: Interpreter, value: Value) -> bool:
+    """Whether a value is a list that holds such a group."""
+    return isinstance(value, Listed) and any(of_any_heir(run, group) for group in groups_of(value.cell))
 
 
 def of_any_part(run: Interpreter, loop: Loop, walk: Walk, groups: Sequence[Group]) -> Reason | None:
