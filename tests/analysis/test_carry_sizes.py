@@ -6,6 +6,9 @@ from helpers import PRELUDE, decide
 from scanify.analysis.plan import Kind, Plan, Refusal
 
 CLASSES = """\
+import einops
+
+
 class Down(eqx.Module):
     conv: eqx.nn.Conv2d
     norm: eqx.nn.GroupNorm
@@ -175,6 +178,31 @@ CHANGED = {
     "what came before": ("Block(c, key=k)", "x = jnp.concatenate([x, layer(x)])", "jnp.concatenate([x, layer(x)])"),
     "what came before, beside": ("Block(c, key=k)", "x = jnp.stack((layer(x), x))", "jnp.stack((layer(x), x))"),
     "many times": ("Block(c, key=k)", "x = jnp.repeat(layer(x), 2, axis=0)", "jnp.repeat(layer(x), 2, axis=0)"),
+    "twice as high and wide": (
+        "Block(c, key=k)",
+        "c, h, w = x.shape\n            x = layer(jax.image.resize(x, (c, 2 * h, w * 2), 'nearest'))",
+        "jax.image.resize(x, (c, 2 * h, w * 2), 'nearest')",
+    ),
+    "twice as high, by a name": (
+        "Block(c, key=k)",
+        "tall = x.shape[1] * 2\n            x = layer(jax.image.resize(x, shape=(x.shape[0], tall), method='nearest'))",
+        "jax.image.resize(x, shape=(x.shape[0], tall), method='nearest')",
+    ),
+    "twice as high, in a function of the layer's": (
+        "Block(c, key=k)",
+        "up = lambda t: jax.image.resize(t, (t.shape[0], 2 * t.shape[1]), 'linear')\n            x = up(layer(x))",
+        "jax.image.resize(t, (t.shape[0], 2 * t.shape[1]), 'linear')",
+    ),
+    "half as wide": (
+        "Block(c, key=k)",
+        "x = layer(jax.image.resize(x, (x.shape[0], x.shape[1] // 2), 'linear'))",
+        "jax.image.resize(x, (x.shape[0], x.shape[1] // 2), 'linear')",
+    ),
+    "means by a pattern": (
+        "Block(c, key=k)",
+        "x = einops.reduce(layer(x), 'c (h 2) (w 2) -> c h w', 'mean')",
+        "einops.reduce(layer(x), 'c (h 2) (w 2) -> c h w', 'mean')",
+    ),
     "windows of lax": (
         "Block(c, key=k)",
         "x = jax.lax.reduce_window(layer(x), 0.0, jax.lax.add, (2,), (2,), 'VALID')",
@@ -226,6 +254,26 @@ KEPT = {
     "a sum that keeps its axes": ("Block(c, key=k)", "x = x - layer(x).mean(axis=0, keepdims=True)"),
     "a number of another carry": ("Block(c, key=k)", "x = layer(x)\n            total = total + x.sum()"),
     "a slice that may be all": ("Block(c, key=k)", "x = layer(x)[:8]"),
+    "half as high and back": (
+        "Block(c, key=k)",
+        (
+            "c, h, w = x.shape\n            y = layer(jax.image.resize(x, (c, h // 2, w // 2), 'linear'))\n"
+            "            x = jax.image.resize(y, (c, h, w), 'linear')"
+        ),
+    ),
+    "the size of another array": (
+        "Block(c, key=k)",
+        "x = layer(jax.image.resize(x, (2 * total.shape[0], 2 * total.shape[1]), 'linear'))",
+    ),
+    "sizes that are bound twice": (
+        "Block(c, key=k)",
+        "h = x.shape[0] * 2\n            h = 8\n            x = layer(jax.image.resize(x, (h, x.shape[1]), 'linear'))",
+    ),
+    "higher and narrower": (
+        "Block(c, key=k)",
+        "x = layer(jax.image.resize(x, (x.shape[0] * 2, x.shape[1] // 2), 'linear'))",
+    ),
+    "a pattern that keeps every axis": ("Block(c, key=k)", "x = einops.reduce(layer(x), 'h w -> w h', 'mean')"),
     "a branch": ("Block(c, key=k)", "x = layer(x)[::2] if x.ndim > 2 else layer(x)"),
 }
 

@@ -7,6 +7,8 @@ from scanify.analysis.plan import InitStack, Plan
 
 CODE = """\
 import collections
+import heapq
+import operator
 import random
 from dataclasses import dataclass, field
 
@@ -45,6 +47,35 @@ class Block(eqx.Module):
         return self.w @ x + self.act
 
 
+class Asked:
+    def __init__(self):
+        self.n = 1
+
+    def __float__(self):
+        self.n += 1
+        return float(self.n)
+
+    def __bool__(self):
+        self.n += 1
+        return self.n % 2 == 0
+
+    def __contains__(self, other):
+        self.n += 1
+        return self.n > other
+
+    def __eq__(self, other):
+        self.n += 1
+        return self.n == other
+
+    def __format__(self, how):
+        self.n += 1
+        return str(self.n)
+
+    def __getattr__(self, name):
+        self.n += 1
+        return self.n
+
+
 def hands_out(value):
     def step():
         nonlocal value
@@ -62,6 +93,28 @@ def hands_out(value):
         return value
 
     return {{"step": step, "grown": grown, "looped": looped, "told": lambda: value}}
+
+
+def named():
+    named.n = named.n + 1
+    return named.n
+
+
+named.n = 0
+
+
+def counting(function):
+    def inner():
+        inner.n += 1
+        return function(inner.n)
+
+    inner.n = 0
+    return inner
+
+
+@counting
+def numbered(n):
+    return 2 * n
 
 
 def counted():
@@ -112,6 +165,23 @@ CHANGES = [
     ("hands_out(8)['grown']", "self.act = opt()"),
     ("hands_out(8)['looped']", "self.act = opt()"),
     ("hands_out(8)", "self.act = opt['told'](); opt['step']()"),
+    ("Asked()", "self.act = float(opt)"),
+    ("Asked()", "self.act = 2 if opt else 3"),
+    ("Asked()", "self.act = 3 in opt"),
+    ("Asked()", "self.act = opt == 3"),
+    ("Asked()", "self.act = f'{opt}'"),
+    ("Asked()", "self.act = opt.now"),
+    ("zip([1, 2, 3])", "self.act = next(opt)[0]"),
+    ("None", "self.act = named()"),
+    ("None", "self.act = numbered()"),
+    ("None", "self.act = len(POOL + [POOL.append(1)])"),
+    ("[1, 2, 3]", "self.act = heapq.heappop(opt)"),
+    ("[1, 2, 3]", "random.shuffle(opt); self.act = opt[0]"),
+    ("[1]", "operator.setitem(opt, 0, 2 * opt[0]); self.act = opt[0]"),
+    ("[]", "operator.iadd(opt, [1]); self.act = len(opt)"),
+    ("np.ones(1)", "np.copyto(opt, opt / 2); self.act = float(opt[0])"),
+    ("np.ones(1)", "np.multiply(opt, 0.5, out=opt); self.act = float(opt[0])"),
+    ("np.ones(1)", "opt.fill(opt[0] / 2); self.act = float(opt[0])"),
     ("None", "self.act = Block.total; Block.total = Block.total + 1"),
     ("collections.deque([1, 2, 3])", "self.act = opt.popleft()"),
     ("np.array([3, 2])", "self.act = int(opt[0]); opt[0] -= 1"),
@@ -128,6 +198,8 @@ KEEPS = [
     ("None", "self.act = TABLE['n'] * COUNT"),
     ("hands_out(8)['told']", "self.act = opt()"),
     ("None", "self.act = hands_out(8)['step']()"),
+    ("None", "self.act = float(Asked())"),
+    ("[3, 2, 1]", "opt.sort(); self.act = len([opt.copy()])"),
     ("{}", "own = {}; own['n'] = 1; self.act = own['n']"),
     ("[]", "self.act = 1; opt.append(d)"),
     ("None", "self.act = 1; self.w = rng.normal(size=(d, d))"),

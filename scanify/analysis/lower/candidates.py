@@ -160,15 +160,22 @@ def _applies_its_target(loop: ast.For | ast.AsyncFor | ast.While, targets: set[s
 
 
 def _with_their_values(given: Sequence[ast.expr], nodes: Sequence[ast.AST]) -> list[ast.expr]:
-    """What is given, and what the names in it are assigned in the body: `code = layer.encode(x)`, `append(code)`."""
+    """What is given, and what the names in it are assigned in the body: `code, _ = layer.encode(x)`, `append(code)`."""
     names = {name for value in given for name in _names(value)}
-    made = [
-        node.value
-        for node in nodes
-        if isinstance(node, ast.Assign)
-        and any(isinstance(each, ast.Name) and each.id in names for each in node.targets)
+    return [
+        *given,
+        *(
+            node.value
+            for node in nodes
+            if isinstance(node, ast.Assign | ast.AnnAssign)
+            and node.value is not None
+            and any(not names.isdisjoint(_names(target)) for target in _targets(node) if _binds(target))
+        ),
     ]
-    return [*given, *made]
+
+
+def _binds(target: ast.expr) -> bool:
+    return isinstance(target, ast.Name | ast.Tuple | ast.List)
 
 
 def _taken_by(index: set[str], nodes: Sequence[ast.AST]) -> set[str]:

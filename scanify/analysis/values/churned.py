@@ -4,10 +4,13 @@ A constructor may halve an option of the dict that it is given, count itself in 
 of rates: `opt["window"] //= 2`. What it reads there is another value for each layer.
 """
 
+import ast
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from scanify.analysis.values.asked import Asks, ask
-from scanify.analysis.values.domain import Array, Const, Key, Number, Text, Unknown, Value, marked, options
+from scanify.analysis.values.domain import NONE, Array, Const, Key, Number, Text, Unknown, Value, marked, options
+from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.marks import Mark, Marks, Vary
 
 if TYPE_CHECKING:
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
 
 ARRAY = "array"
 """What the place of an array of numpy begins with."""
+_CHANGES = (Act.WRITE, Act.COLLECT)
 _HOW: dict[type, Vary] = {
     Key: Vary.KEY,
     Number: Vary.NUMBER,
@@ -76,6 +80,17 @@ class Churned:
             return value
         self._run.surveyed += 1
         return marked(value, tuple(Mark(loop, how, via) for loop in loops))
+
+    def given(self, value: Value, effects: Iterable[Effect]) -> Value:
+        """The value of an expression that changes what was there before it: the next time it may be another one."""
+        run = self._run
+        if not run.building or run.coarse or not run.around or value == NONE:
+            return value
+        for effect in effects:
+            shown = effect.act in _CHANGES and not effect.assumed and not isinstance(effect.node, ast.Nonlocal)
+            if shown or (effect.act is Act.OUTSIDE and not isinstance(value, Const)):
+                value = self.taken(value, effect.born, effect.what)
+        return value
 
     def _loops(self, born: int) -> list[int]:
         """The loops around in which what was made at a moment is not made anew."""

@@ -59,8 +59,9 @@ class Effect:
     """One effect: `what` it is done to or by, as written; `inside` the function that does it, where that is a callee.
 
     `root` is the object of the heap that a write changes, where it is known: the caller may have made it. `guess` says
-    that nothing but the call that gave the object says that it is new, `conditional` that it stands in a branch.
-    `holder` tells the object from others whose attribute is written, where it is no object of the heap.
+    that nothing but the call that gave the object says that it is new, `conditional` that it stands in a branch,
+    `assumed` that a call which is not shown is taken to change its object, as nobody asks what it gives. `holder` tells
+    the object from others whose attribute is written, where it is no object of the heap.
     """
 
     act: Act
@@ -73,6 +74,7 @@ class Effect:
     marks: "Marks" = ()
     guess: bool = False
     conditional: bool = False
+    assumed: bool = False
     holder: object = None
 
     @property

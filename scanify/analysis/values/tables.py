@@ -14,8 +14,10 @@ IMPURE = (
     "pickle.dump", "warnings.simplefilter", "warnings.filterwarnings", "numpy.save", "jax.numpy.save", "gc.",
     "threading.",
 )  # fmt: skip
-# But these of them change what they are given.
+# But these change the first thing that they are given.
 CHANGING = frozenset(
+    "heapq.heappop heapq.heappush heapq.heappushpop heapq.heapreplace heapq.heapify bisect.insort bisect.insort_left "
+    "bisect.insort_right random.shuffle numpy.random.shuffle "
     "operator.setitem operator.delitem operator.iadd operator.iand operator.iconcat operator.ifloordiv "
     "operator.ilshift operator.imatmul operator.imod operator.imul operator.ior operator.ipow operator.irshift "
     "operator.isub operator.itruediv operator.ixor numpy.copyto numpy.put numpy.place numpy.putmask "

@@ -9,6 +9,7 @@ from scanify.analysis.values.calls.builtin_calls import BUILTINS, unknown_taker
 from scanify.analysis.values.calls.copies import Copying
 from scanify.analysis.values.calls.functions.arguments import arguments_of, may_be_called
 from scanify.analysis.values.calls.functions.descriptors import PROPERTIES
+from scanify.analysis.values.calls.methods import written_to
 from scanify.analysis.values.calls.resizing import of_function, of_layer
 from scanify.analysis.values.calls.rows import rows_made
 from scanify.analysis.values.calls.tree_at import shared, tree_at
@@ -226,6 +227,9 @@ def _other(
     values = [*positional, *named.values()]
     root, last = name.partition(".")[0], name.rpartition(".")[2]
     code = env.code(node.func) if isinstance(node, ast.Call) else name
+    written = [*positional[:1]] if name in tables.CHANGING else []
+    for each in (*written, *([named["out"]] if root == "numpy" and "out" in named else ())):
+        written_to(run, env, each, node, code)
     if name == "logging.getLogger":
         return Instance(Library("logging.Logger"), {}, True, True, node=node)
     if name.startswith((*tables.LOGS, *tables.IMPURE)):

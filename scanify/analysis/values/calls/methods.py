@@ -7,6 +7,7 @@ from scanify.analysis.values import tables
 from scanify.analysis.values.calls.allocate import hide, store_entry
 from scanify.analysis.values.calls.arrays import asked_of_shape, dtype_marks
 from scanify.analysis.values.calls.resizing import of_function
+from scanify.analysis.values.churned import ARRAY
 from scanify.analysis.values.code.iteration import elements_of
 from scanify.analysis.values.domain import (
     Array,
@@ -135,6 +136,16 @@ def changed(run: Interpreter, env: Env, cell: ListCell | DictCell, node: ast.AST
     note_change(run, cell)
     run.use(cell, Does.CHANGE, node, env, what)
     run.effect(Act.WRITE, what, node, env, born=cell.born, root=cell.node)
+
+
+def written_to(run: Interpreter, env: Env, value: Value, node: ast.AST, what: str) -> None:
+    """Note that what may be a list, a dict or an array of numpy is changed in a way that is not followed further."""
+    for option in options(value):
+        if isinstance(option, Listed | Mapped):
+            changed(run, env, option.cell, node, what)
+        elif isinstance(option, Array) and option.numpy:
+            run.churned.write((ARRAY, option.born), option.born, what, env.call)
+            run.effect(Act.WRITE, what, node, env, born=option.born)
 
 
 def _of_list(
@@ -292,7 +303,7 @@ def _of_array(
         shape = merged([array.shape, dtype_marks(name, [array, *positional], named)])
         return Array(array.numpy, marks, shape, array.rows, array.born, env.code(node.args[0]), array.size)
     if name in ("fill", "sort", "put", "itemset", "resize", "setflags") and array.numpy:
-        run.effect(Act.WRITE, env.code(node), node, env)
+        written_to(run, env, array, node, env.code(node))
     if name in tables.SIZED:
         asked_of_shape(run, env, node, positional, named)
     size = of_function(run, env, node, name, [array, *positional], dict(named))

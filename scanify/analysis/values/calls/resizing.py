@@ -5,8 +5,10 @@ What they do is told by numbers that stand in the source. An operation of which 
 
 import ast
 import functools
+import re
 from collections.abc import Callable, Sequence
 
+from scanify.analysis.values.calls.asked_shapes import asked_for
 from scanify.analysis.values.domain import Array, Const, Instance, Listed, Value
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
@@ -222,6 +224,24 @@ def _repeated(
     return _resized(run, env, node, positional[:1], (None, LONGER) if longer else _LOST)
 
 
+def _to_shape(
+    run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
+) -> Size | None:
+    """`jax.image.resize(x, (channels, 2 * height, 2 * width), method)`, where the sizes are those of `x.shape`."""
+    return _resized(run, env, node, positional[:1], asked_for(env, node) if isinstance(node, ast.Call) else _LOST)
+
+
+def _by_pattern(
+    run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
+) -> Size | None:
+    """`einops.reduce(x, "c (h 2) (w 2) -> c h w", "mean")`: an axis that only the left side has is gone."""
+    pattern = positional[1] if len(positional) > 1 else named.get("pattern")
+    text = pattern.value if isinstance(pattern, Const) and isinstance(pattern.value, str) else ""
+    left, arrow, right = text.partition("->")
+    words = [set(re.findall(r"[A-Za-z_]\w*|[2-9]\d*|1\d+", side)) for side in (left, right)]
+    return _resized(run, env, node, positional[:1], (None, SHORTER) if arrow and words[0] > words[1] else _LOST)
+
+
 Rule = Callable[[Interpreter, Env, ast.AST, Sequence[Value], dict[str, Value]], Size | None]
 _FUNCTIONS: dict[str, Rule] = {
     **dict.fromkeys(_JOINING, _joined),
@@ -231,6 +251,8 @@ _FUNCTIONS: dict[str, Rule] = {
     "reduce_window": _windowed,
     "pad": _padded,
     "repeat": _repeated,
+    "reduce": _by_pattern,
+    "resize": _to_shape,
     "tile": _repeated,
 }
 

@@ -57,7 +57,11 @@ def evaluate(run: Interpreter, env: Env, node: ast.expr) -> Value:
     if run.exhausted:
         return Unknown("the code is too long to be followed")
     handler = _HANDLERS.get(type(node))
-    return handler(run, env, node) if handler is not None else Unknown("this kind of expression is not followed")
+    if handler is None:
+        return Unknown("this kind of expression is not followed")
+    done = len(run.effects)
+    value = handler(run, env, node)
+    return value if len(run.effects) == done else run.churned.given(value, run.effects[done:])
 
 
 def evaluate_all(run: Interpreter, env: Env, nodes: Sequence[ast.expr]) -> list[Value]:

@@ -321,7 +321,7 @@ def _expression(run: Interpreter, env: Env, node: ast.Expr, flow: Flow) -> bool:
     for at, effect in enumerate(run.effects[before:], start=before):
         if effect.act is Act.UNKNOWN and effect.node is node.value and not effect.inside:
             own = own_birth(env, node.value)
-            run.effects[at] = replace(effect, act=Act.WRITE, born=own, guess=own > 0)  # called for its effect alone
+            run.effects[at] = replace(effect, act=Act.WRITE, born=own, guess=own > 0, assumed=True)
     return False
 
 
