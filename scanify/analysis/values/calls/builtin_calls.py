@@ -32,6 +32,7 @@ from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter, Made
 from scanify.analysis.values.marks import AN_ELEMENT, Vary, merged, raised
+from scanify.analysis.values.objects import protocols
 from scanify.analysis.values.objects.held import held_marks
 from scanify.analysis.values.objects.part import part_of
 from scanify.analysis.values.objects.sharing import made_since
@@ -59,6 +60,24 @@ def _length(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Valu
 
             return call_method(run, env, node, option, "__len__", [])
     return Number(positional[0].marks if positional else ())
+
+
+def _sorted(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
+    _ask_key(run, env, node, positional, named)
+    return _collected(run, env, node, positional, named)
+
+
+def _ask_key(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> None:
+    """Call what `sorted`, `min` and `max` are given as a key, with an element."""
+    from scanify.analysis.values.calls.calls import call
+
+    key = named.get("key")
+    if key is None or key == NONE or not positional:
+        return
+    loop = run.new_loop()
+    element, _ = iterate(run, env, positional[0], loop, node, AN_ELEMENT)
+    with run.region(loop):
+        call(run, env, node, key, [element], {})
 
 
 def _collected(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
@@ -175,6 +194,7 @@ def _text(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value]
 
 def _extreme(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
     """`max(layers, key=weight)` is one of the layers; of numbers it is a number."""
+    _ask_key(run, env, node, positional, named)
     given = positional[0] if len(positional) == 1 else join(positional)
     held = [given] if len(positional) != 1 else []
     if isinstance(given, Listed | Mapped | Walked):
@@ -198,6 +218,8 @@ def _asked(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value
             run.use(option.cell, Does.TYPE, node, env)
         if isinstance(option, Instance):
             run.use_of(option, Does.TYPE, node, env)
+    for value in positional[1:2]:
+        protocols.class_asked(run, env, node, value)
     return Number(positional[0].marks if positional else ())
 
 
@@ -330,7 +352,7 @@ BUILTINS: dict[str, Handler] = {
     "builtins.len": _length,
     "builtins.list": _collected,
     "builtins.tuple": _collected,
-    "builtins.sorted": _collected,
+    "builtins.sorted": _sorted,
     "builtins.set": _collected,
     "builtins.zip": _walk("zip"),
     "itertools.zip_longest": _walk("zip"),

@@ -44,6 +44,7 @@ from scanify.analysis.values.interpreter import MAX_DEPTH, Interpreter
 from scanify.analysis.values.marks import Marks, Vary, merged, raised
 from scanify.analysis.values.objects.held import held_marks
 from scanify.analysis.values.objects.identity import generalized, is_coarse, memo_key
+from scanify.analysis.values.objects.protocols import unpacked
 from scanify.analysis.values.replace import replace
 
 Named = Mapping[str, Value]
@@ -78,6 +79,7 @@ def call_node(run: Interpreter, env: Env, node: ast.Call) -> Value:
             named.update({key: one for key, one in value.cell.entries.items() if isinstance(key, str)})
             named.setdefault("**", Unknown("a part of the keyword arguments is not shown", marks=value.marks))
         else:
+            unpacked(run, env, node, value)
             given_away(run, env, node, [value], _called_text(env, node))
             named["**"] = Unknown("the keyword arguments are not shown", marks=value.marks)
     if unclear:

@@ -100,6 +100,10 @@ def _constructed(
         instance.marks = held_marks(*positional, *named.values())
     run.calling.append(cls.node)
     try:
+        if (maker := run.classes.method(cls, "__new__")) is not None:  # what it gives is another matter: see `oddity`
+            call_function(
+                run, env, node, Function(maker[1], class_env(run, maker[0])), [Class(cls), *positional], named
+            )
         found = run.classes.method(cls, "__init__")
         if found is not None:
             owner, function = found
@@ -114,7 +118,7 @@ def _constructed(
             if not run.classes.known_bases(cls):
                 unknown_call(run, env, node, Unknown(cls.name), positional, named)
             instance.marks = held_marks(*positional, *named.values())  # it may keep what it is given
-        for name in ("__post_init__", "__check_init__"):
+        for name in ("__post_init__", "__check_init__", "__del__"):
             if name == "__post_init__" and found is not None:
                 continue
             later = run.classes.method(cls, name)

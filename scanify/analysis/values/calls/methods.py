@@ -42,6 +42,7 @@ from scanify.analysis.values.replace import replace
 Named = Mapping[str, Value]
 
 # What changes a list or a dict, and of an array is another thing: numpy's are looked at below.
+_ARRAY_CHANGES = frozenset({"fill", "sort", "put", "itemset", "resize", "setflags"})
 _OF_ARRAYS = frozenset("add set mul subtract fill sort put itemset resize setflags reverse".split())
 
 
@@ -168,7 +169,7 @@ def _of_list(
             cell.why, cell.whole = "an element is inserted in the middle", False
         grow(run, env, cell, positional[1], arguments[1] if len(arguments) == 2 else node, node, front=True)
         run.effect(Act.COLLECT, code, node, env, born=cell.born, root=cell.node)
-    elif name in ("pop", "remove", "clear", "reverse", "sort"):
+    elif name in ("pop", "remove", "clear", "reverse", "sort") or name in protocols.IN_PLACE:
         element = cell.element() if cell.groups else Unknown("the list is empty")
         changed(run, env, cell, node, code)
         return run.churned.taken(element, cell.born, code)
@@ -280,7 +281,7 @@ def _of_dict(
         run.use(cell, Does.GROW, node, env)
         run.effect(Act.WRITE, code, node, env, born=cell.born, root=cell.node)
         return Const(None)
-    if name in tables.MUTATORS:
+    if name in tables.MUTATORS or name in protocols.IN_PLACE:
         value = cell.value() if cell.entries or cell.groups else Unknown("a value of an empty dict")
         changed(run, env, cell, node, code)
         if name == "update":
@@ -302,7 +303,7 @@ def _of_array(
     if name == "astype" and positional and isinstance(node, ast.Call) and node.args:
         shape = merged([array.shape, dtype_marks(name, [array, *positional], named)])
         return Array(array.numpy, marks, shape, array.rows, array.born, env.code(node.args[0]), array.size)
-    if name in ("fill", "sort", "put", "itemset", "resize", "setflags") and array.numpy:
+    if (name in _ARRAY_CHANGES or name in protocols.IN_PLACE) and array.numpy:
         written_to(run, env, array, node, env.code(node))
     if name in tables.SIZED:
         asked_of_shape(run, env, node, positional, named)

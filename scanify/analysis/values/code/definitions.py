@@ -2,6 +2,7 @@
 
 import ast
 
+from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values.calls.methods import changed
 from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.domain import Class, Function, Library, Listed, Mapped, Unknown, options
@@ -18,14 +19,27 @@ def function_statement(run: Interpreter, env: Env, node: ast.FunctionDef | ast.A
 
 
 def class_statement(run: Interpreter, env: Env, node: ast.ClassDef, flow: object) -> bool:
-    from scanify.analysis.index.meaning import Definition
-
     definition = Definition(env.module, node.name, node)
     if env.function is not None:
         run.inner_classes.setdefault(node, (definition, env))
+        _note_made(run, env, definition)
     # One that a function makes is another class each time.
     env.bind(node.name, Class(definition, run.ambient(node.name) if env.function is not None else ()))
     return False
+
+
+def _note_made(run: Interpreter, env: Env, definition: Definition) -> None:
+    """Run what a class statement runs: `__init_subclass__` of a class above; decorators and metaclasses are noted."""
+    from scanify.analysis.values.calls.attributes import class_env
+    from scanify.analysis.values.calls.calls import call_function
+
+    for above in run.classes.lineage(definition)[1:]:
+        if (told := run.classes.methods(above).get("__init_subclass__")) is not None:
+            function = Function(told, class_env(run, above), Class(definition))
+            call_function(run, env, definition.node, function, [], {})
+            break
+    if (oddity := run.classes.oddity(definition)) is not None:
+        run.effect(Act.UNKNOWN, oddity, definition.node, env)
 
 
 def delete_statement(run: Interpreter, env: Env, node: ast.Delete, flow: object) -> bool:

@@ -9,7 +9,7 @@ from scanify.analysis.values.calls.allocate import keep, new_dict, new_list, spr
 from scanify.analysis.values.calls.arrays import asks_for_shape, concrete, of_arrays, written
 from scanify.analysis.values.calls.attributes import attribute
 from scanify.analysis.values.classes import dotted
-from scanify.analysis.values.code.iteration import elements_of, iterate, note_length
+from scanify.analysis.values.code.iteration import elements_of
 from scanify.analysis.values.code.narrowed import narrowed
 from scanify.analysis.values.code.operators import combine
 from scanify.analysis.values.code.targets import bind_target
@@ -36,7 +36,7 @@ from scanify.analysis.values.domain import (
 )
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
-from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
+from scanify.analysis.values.heap import Does, Group
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Marks, Vary, merged, raised
 from scanify.analysis.values.objects import protocols
@@ -107,6 +107,8 @@ def _display(run: Interpreter, env: Env, node: ast.List | ast.Tuple | ast.Set) -
     for element in node.elts:
         if not isinstance(element, ast.Starred):
             value = evaluate(run, env, element)
+            if isinstance(node, ast.Set):
+                protocols.asked(run, env, element, [value], protocols.KEY)
             keep(run, env, value, element, node)
             groups.append(Group(value, element, env.module, own=made_since(run, value, run.turn), part=part_of(value)))
             continue
@@ -125,66 +127,21 @@ def _dict(run: Interpreter, env: Env, node: ast.Dict) -> Value:
     for key, part in zip(node.keys, node.values, strict=True):
         value = evaluate(run, env, part)
         if key is None:
+            protocols.unpacked(run, env, part, value)
             spread_dict(cell, value, part, env)
             continue
         keep(run, env, value, part, node)
         name = evaluate(run, env, key)
+        protocols.asked(run, env, key, [name], protocols.KEY)
         store_entry(cell, name, marked(value, name.marks), part, env, own=made_since(run, value, run.turn))
     return Mapped(cell)
 
 
-Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
+def _comprehended(run: Interpreter, env: Env, node: ast.expr) -> Value:
+    from scanify.analysis.values.code.comprehensions import Comprehension, comprehension
 
-
-def _comprehension(run: Interpreter, env: Env, node: Comprehension) -> Value:
-    inner = env.inner(env.function or node, env.call)
-    inner.owner, inner.self_name = env.owner, env.self_name
-    born = run.tick()
-    loops: list[int] = []
-    count: int | None = 1
-    conditional = False
-    lengths: list[Marks] = []
-    regions = len(run.regions)
-    for level in node.generators:
-        walked = evaluate(run, inner, level.iter)
-        lengths.append(sized(walked.marks))
-        loop = run.new_loop()
-        note_length(run, loop, walked)
-        element, times = iterate(run, inner, walked, loop, level.iter, ast.unparse(level.target))
-        bind_target(run, inner, level.target, element)
-        loops.append(loop)
-        count = count * times if count is not None and times is not None else None
-        run.regions.append(_loop_region(run, loop, times))
-        for test in level.ifs:
-            protocols.truth(run, inner, test, evaluate(run, inner, test))
-            conditional, count = True, None
-    churned = run.churned.count
-    if isinstance(node, ast.DictComp):
-        key, value = evaluate(run, inner, node.key), evaluate(run, inner, node.value)
-        if run.churned.since(churned):
-            key, value = evaluate(run, inner, node.key), evaluate(run, inner, node.value)
-        own = made_since(run, value, run.regions[-1].turn)
-        del run.regions[regions:]
-        cell = DictCell(node, env.module, born, function=env.function)
-        store_entry(cell, key, value, node.value, env, tuple(loops), count, conditional, own)
-        return Mapped(cell)
-    value = evaluate(run, inner, node.elt)
-    if run.churned.since(churned):
-        value = evaluate(run, inner, node.elt)
-    keep(run, env, value, node.elt, node)
-    own = made_since(run, value, run.regions[-1].turn)
-    del run.regions[regions:]
-    listed = ListCell(node, env.module, born, function=env.function)
-    around = tuple(loops)
-    group = Group(value, node.elt, env.module, around, count, conditional=conditional, own=own, part=part_of(value))
-    listed.groups.append(group)
-    return Listed(listed, merged(lengths))
-
-
-def _loop_region(run: Interpreter, loop: int, times: int | None):  # type: ignore[no-untyped-def]
-    from scanify.analysis.values.interpreter import Region
-
-    return Region(loop, run.tick(), times, run.clock)
+    assert isinstance(node, Comprehension)
+    return comprehension(run, env, node)
 
 
 # -- operators -------------------------------------------------------------------------------------------------------
@@ -379,10 +336,10 @@ _HANDLERS: dict[type[ast.expr], Callable[..., Value]] = {
     ast.Tuple: _display,
     ast.Set: _display,
     ast.Dict: _dict,
-    ast.ListComp: _comprehension,
-    ast.GeneratorExp: _comprehension,
-    ast.SetComp: _comprehension,
-    ast.DictComp: _comprehension,
+    ast.ListComp: _comprehended,
+    ast.GeneratorExp: _comprehended,
+    ast.SetComp: _comprehended,
+    ast.DictComp: _comprehended,
     ast.BinOp: _binary,
     ast.Compare: _compare,
     ast.UnaryOp: _unary,

@@ -35,6 +35,7 @@ from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import AN_ELEMENT, Mark, Marks, Vary, merged
+from scanify.analysis.values.objects import protocols
 from scanify.analysis.values.objects.part import Part, taken
 from scanify.analysis.values.replace import replace
 
@@ -68,6 +69,12 @@ def elements_of(run: Interpreter, env: Env, value: Value, node: ast.AST) -> Spre
             loop = run.new_loop()
             element, count = iterate(run, env, value, loop, node, AN_ELEMENT)
             return Spread([Group(element, node, env.module, (loop,), count)])
+        case Instance() if not isinstance(value.cls, Library):
+            loop = run.new_loop()
+            element, count = iterate(run, env, value, loop, node, AN_ELEMENT)
+            return Spread(
+                [Group(element, node, env.module, (loop,), count, True)], False, f"a `{value.name}` gives them"
+            )
         case Array():
             loop = run.new_loop()
             return Spread([Group(Array(value.numpy, value.marks), node, env.module, (loop,), value.rows)])
@@ -126,12 +133,8 @@ def iterate(run: Interpreter, env: Env, value: Value, loop: int, node: ast.AST, 
         case Instance(cls=Library(), fields={"layers": Listed(cell=cell)}):
             return _element(run, env, cell, loop, node, via), cell.length()
         case Instance():
-            from scanify.analysis.values.code.expressions import call_method
-
-            if not hasattr(value.cls, "qualname") and run.classes.method(value.cls, "__iter__"):
-                inner = call_method(run, env, node, value, "__iter__", [])
-                if not any(isinstance(option, Instance) for option in options(inner)):  # which may be walked itself
-                    return iterate(run, env, inner, loop, node, via)
+            if (inner := _by_methods(run, env, value, node)) is not None:
+                return iterate(run, env, inner, loop, node, via)
             return Unknown(f"an element of a `{value.name}`", marks=(Mark(loop, Vary.OTHER, via),)), None
         case Unknown():
             return Unknown(value.why, value.at, (*value.marks, Mark(loop, Vary.OTHER, via)), given=value.given), None
@@ -144,6 +147,22 @@ def iterate(run: Interpreter, env: Env, value: Value, loop: int, node: ast.AST, 
                 return marked(number, (Mark(loop, Vary.NUMBER, via),)), None
             mark = (Mark(loop, Vary.OTHER, via),) if isinstance(element, Unknown) else ()
             return marked(element, (*mark, *chosen(value))), counts.pop() if len(counts) == 1 else None
+
+
+def _by_methods(run: Interpreter, env: Env, value: Instance, node: ast.AST) -> Value | None:
+    """What `__iter__` of an object of the project gives to be walked; None where that is an object, whose `__next__` is
+    run, and where there is none, so that Python asks `__getitem__`."""
+    from scanify.analysis.values.code.expressions import call_method
+
+    if isinstance(value.cls, Library):
+        return None
+    if run.classes.method(value.cls, "__iter__") is None:
+        protocols.asked(run, env, node, [value], ("__len__", "__getitem__"))
+        return None
+    inner = call_method(run, env, node, value, "__iter__", [])
+    found = [option for option in options(inner) if isinstance(option, Instance)]
+    protocols.asked(run, env, node, found, ("__next__",))
+    return None if found else inner
 
 
 def note_length(run: Interpreter, loop: int, walked: Value) -> None:

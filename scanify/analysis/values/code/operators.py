@@ -43,6 +43,8 @@ def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.oper
     lists = [one for side in (left, right) for one in options(side) if isinstance(one, Listed)]
     if isinstance(op, ast.Add) and lists:
         return _joined(run, env, node, left, right)
+    if isinstance(op, ast.Mult) and lists:
+        asked(run, env, node, [left, right], ("__index__",))
     if isinstance(op, ast.Mult) and lists and not (isinstance(left, Array) or isinstance(right, Array)):
         return _repeated(run, env, node, lists[0], right if lists[0] is left else left)
     if isinstance(op, ast.BitOr) and (isinstance(left, Mapped) or isinstance(right, Mapped)):

@@ -22,7 +22,9 @@ from scanify.analysis.values.code.expressions import evaluate, tested
 from scanify.analysis.values.code.flow import TRY, Flow
 from scanify.analysis.values.code.generators import generated
 from scanify.analysis.values.code.iteration import iterate, note_length
+from scanify.analysis.values.code.managers import with_statement
 from scanify.analysis.values.code.operators import METHODS, combine
+from scanify.analysis.values.code.patterns import match_statement
 from scanify.analysis.values.code.regrown import regrow
 from scanify.analysis.values.code.stores import as_loaded, note_stores
 from scanify.analysis.values.code.targets import bind_target
@@ -35,7 +37,6 @@ from scanify.analysis.values.domain import (
     Number,
     Unknown,
     Value,
-    Walked,
     is_none,
     join,
     marked,
@@ -162,7 +163,7 @@ def _fields_of_self(env: Env) -> dict[str, Value] | None:
     return instance.fields if isinstance(instance, Instance) and not instance.whole else None
 
 
-def _branches(run: Interpreter, env: Env, blocks: Sequence[Sequence[ast.stmt]], flow: Flow, test: Value | None) -> bool:
+def branches(run: Interpreter, env: Env, blocks: Sequence[Sequence[ast.stmt]], flow: Flow, test: Value | None) -> bool:
     """Run each block from here, and go on where those that do not end the function meet."""
     fields = _fields_of_self(env)
     start = dict(fields) if fields is not None else {}
@@ -210,7 +211,7 @@ def _if(run: Interpreter, env: Env, node: ast.If, flow: Flow) -> bool:
     taken = _of_none(env, node)
     if taken is not None:
         return execute(run, env, taken, flow)
-    return _branches(run, env, [node.body, node.orelse], flow, test)
+    return branches(run, env, [node.body, node.orelse], flow, test)
 
 
 def _of_none(env: Env, node: ast.If) -> Sequence[ast.stmt] | None:
@@ -234,7 +235,7 @@ def _for(run: Interpreter, env: Env, node: ast.For | ast.AsyncFor, flow: Flow) -
     _repeat(run, env, node, loop, count, flow, lambda inner: bind_target(run, inner, node.target, element))
     flow.decide(returned, merged([walked.marks, run.loop_lengths.get(loop, ())]))
     if node.orelse:
-        return _branches(run, env, [node.orelse, []], flow, None)
+        return branches(run, env, [node.orelse, []], flow, None)
     return False
 
 
@@ -282,34 +283,14 @@ def _repeat(
     env.join([before, env.names], before)
 
 
-def _with(run: Interpreter, env: Env, node: ast.With | ast.AsyncWith, flow: Flow) -> bool:
-    for item in node.items:
-        value = evaluate(run, env, item.context_expr)
-        if isinstance(value, Walked):  # of a generator that is made a manager
-            value = Unknown("what a context manager gives")
-        if item.optional_vars is not None:
-            bind_target(run, env, item.optional_vars, value)
-    return execute(run, env, node.body, flow)
-
-
 def _try(run: Interpreter, env: Env, node: ast.Try, flow: Flow) -> bool:
     blocks = [[*node.body, *node.orelse], *([*handler.body] for handler in node.handlers)]
     test, returned = Unknown("whether an exception is raised", marks=run.ambient(TRY)), len(flow.returned)
     read = (env.lookup(each.id) for part in node.body for each in nodes_in(part) if isinstance(each, ast.Name))
     raising = merged(value.marks for value in read if value is not None)
-    over = _branches(run, env, blocks, flow, test)
+    over = branches(run, env, blocks, flow, test)
     flow.decide(returned, raising)
     return execute(run, env, node.finalbody, flow) or over
-
-
-def _match(run: Interpreter, env: Env, node: ast.Match, flow: Flow) -> bool:
-    subject = evaluate(run, env, node.subject)
-    for case in node.cases:
-        for each in nodes_in(case.pattern):
-            name = getattr(each, "name", None) or getattr(each, "rest", None)
-            if isinstance(name, str):
-                env.bind(name, Unknown("a name that `case` binds is not followed", marks=subject.marks))
-    return _branches(run, env, [*(case.body for case in node.cases), []], flow, subject)
 
 
 # -- the rest --------------------------------------------------------------------------------------------------------
@@ -365,11 +346,11 @@ _HANDLERS: dict[type[ast.stmt], Callable[..., bool]] = {
     ast.For: _for,
     ast.AsyncFor: _for,
     ast.While: _while,
-    ast.With: _with,
-    ast.AsyncWith: _with,
+    ast.With: with_statement,
+    ast.AsyncWith: with_statement,
     ast.Try: _try,
     ast.TryStar: _try,
-    ast.Match: _match,
+    ast.Match: match_statement,
     ast.Expr: _expression,
     ast.Return: _return,
     ast.Raise: _raise,

@@ -130,7 +130,7 @@ def store_attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, nam
         elif others := list(_called_otherwise(owner.fields[name], value)):
             # What a function stores into its caller's object is noted, and no more, but for what may be called there.
             owner.fields[name] = join([owner.fields[name], *others])
-        if not _is_self(env, owner) or owner.whole:
+        if not _is_self(env, owner) or owner.whole or not building:
             run.effect(Act.WRITE, env.code(node), node, env, born=owner.born, owner=owner)
             run.touch(owner, Does.CHANGE, node, env)
             if not building:

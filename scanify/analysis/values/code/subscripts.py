@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from scanify.analysis.values.calls.allocate import new_list
 from scanify.analysis.values.calls.arrays import bound
+from scanify.analysis.values.calls.functions.descriptors import of_metaclass
 from scanify.analysis.values.calls.resizing import of_subscript
 from scanify.analysis.values.calls.rows import rows_of_part
 from scanify.analysis.values.churned import ARRAY
@@ -13,6 +14,7 @@ from scanify.analysis.values.code.expressions import call_method, evaluate
 from scanify.analysis.values.code.iteration import elements_of
 from scanify.analysis.values.domain import (
     Array,
+    Class,
     Const,
     Instance,
     Key,
@@ -43,7 +45,9 @@ def subscript(run: Interpreter, env: Env, node: ast.Subscript) -> Value:
     if isinstance(node.slice, ast.Slice):
         for part in (node.slice.lower, node.slice.upper, node.slice.step):
             if part is not None:
-                bound(run, env, part, evaluate(run, env, part))
+                end = evaluate(run, env, part)
+                asked(run, env, part, [end], ("__index__",))
+                bound(run, env, part, end)
         return marked(join(_sliced(run, env, node, option) for option in _with_parts(owner)), chosen(owner))
     index = evaluate(run, env, node.slice)
     asked(run, env, node, [index], KEY)
@@ -167,11 +171,21 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
             return element_at(cell, index)
         case Instance():
             return call_method(run, env, node, owner, "__getitem__", [index])
+        case Class():
+            return _of_class(run, env, node, owner, index)
         case Unknown(given=True, part=False) if index.marks:  # an element of what a caller lists, as in a walk
             return Unknown(owner.why, owner.at, merged([owner.marks, index.marks]), given=True)
         case _:
             place = env.place(node)
             return Unknown(f"`{env.code(node)}` is not shown", place, merged([owner.marks, index.marks]))
+
+
+def _of_class(run: Interpreter, env: Env, node: ast.Subscript, owner: Class, index: Value) -> Value:
+    """`Block[int]`: what `__class_getitem__` gives, or what the metaclass does."""
+    if run.classes.method(owner.definition, "__class_getitem__") is not None:
+        return call_method(run, env, node, owner, "__class_getitem__", [index])
+    made = of_metaclass(run, env, node, owner, "__getitem__")
+    return made if made is not None else owner
 
 
 def _shapes_in(index: Value) -> Iterator[Marks]:

@@ -8,13 +8,13 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from scanify.analysis.index.meaning import Definition
-from scanify.analysis.values.domain import Const, Instance, Listed, Mapped, Text, Value, options
+from scanify.analysis.values.domain import Class, Const, Instance, Listed, Mapped, Text, Value, options
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.interpreter import Interpreter
 
 _TRUTH = ("__bool__", "__len__")
-_WALKED = ("__iter__", "__next__", "__len__", "__reversed__")
+_WALKED = ("__iter__", "__next__", "__len__", "__reversed__", "__getitem__")
 _ORDER = ("__lt__", "__gt__", "__le__", "__ge__", "__eq__")
 _NUMBER = ("__float__", "__int__", "__index__", "__trunc__", "__complex__")
 TEXT = ("__format__", "__str__", "__repr__")
@@ -28,6 +28,8 @@ _BUILTINS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("sorted", "min", "max"), (*_WALKED, *_ORDER)),
     **dict.fromkeys(("list", "tuple", "enumerate", "zip", "map", "iter", "next", "reversed", "len"), _WALKED),
     **dict.fromkeys(("set", "frozenset", "dict"), (*_WALKED, *KEY)),
+    **dict.fromkeys(("bytes", "bytearray", "memoryview"), ("__bytes__", "__index__", *_WALKED)),
+    "dir": ("__dir__",),
     "sum": (*_WALKED, "__add__", "__radd__"),
     "hash": ("__hash__",),
     "abs": ("__abs__",),
@@ -36,7 +38,8 @@ _BUILTINS: dict[str, tuple[str, ...]] = {
     "pow": ("__pow__", "__rpow__"),
     "isinstance": ("__class__",),
 }
-_ARRAYS = ("__array__", "__jax_array__", *_NUMBER)
+_COPIED = ("__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__getstate__")
+_ARRAYS = ("__array__", "__jax_array__", *_NUMBER, "__floor__", "__ceil__", "__fspath__", *_COPIED)
 _COMPARED: dict[type[ast.cmpop], tuple[str, ...]] = {
     ast.Eq: ("__eq__",),
     ast.NotEq: ("__ne__", "__eq__"),
@@ -49,6 +52,8 @@ UNNAMED = frozenset(
     (*_TRUTH, *_ORDER, *TEXT, *KEY, *_ARRAYS, "__ne__", "__abs__", "__round__", "__contains__", "__enter__", "__exit__")
 ) | {"__getattr__", "__getattribute__"}
 """What is asked of an object without a call of it, a subscript, a loop or an operator in the text."""
+IN_PLACE = frozenset("__setitem__ __delitem__ __iadd__ __imul__ __ior__ __iand__ __isub__ __ixor__ __init__".split())
+"""The methods of lists, dicts and arrays that change them and are seldom called by name."""
 _DEEP = 2  # lists in lists that a function is given
 
 
@@ -64,6 +69,30 @@ def compared(run: Interpreter, env: Env, node: ast.Compare, values: Sequence[Val
     for left, op, right in zip(values, node.ops, values[1:], strict=False):
         inside = isinstance(op, ast.In | ast.NotIn) and not isinstance(right, Listed)
         asked(run, env, node, [left] if inside else [left, right], _COMPARED.get(type(op), ()))
+
+
+def unpacked(run: Interpreter, env: Env, node: ast.AST, value: Value) -> None:
+    """Run what `f(**x)` asks of an object: for its keys, and for what it has under them."""
+    from scanify.analysis.values.code.expressions import call_method
+
+    for option in options(value):
+        if isinstance(option, Instance) and isinstance(option.cls, Definition):
+            if run.classes.method(option.cls, "keys") is not None:
+                call_method(run, env, node, option, "keys", [])
+            asked(run, env, node, [option], ("__iter__", "__getitem__"))
+
+
+def class_asked(run: Interpreter, env: Env, node: ast.AST, classes: Value) -> None:
+    """Run what `isinstance(x, classes)` asks of a class, or of those in a tuple: its metaclass may say anything."""
+    from scanify.analysis.values.calls.functions.descriptors import of_metaclass
+
+    for option in options(classes):
+        if isinstance(option, Class):
+            for name in ("__instancecheck__", "__subclasscheck__"):
+                of_metaclass(run, env, node, option, name)
+        elif isinstance(option, Listed):
+            for group in option.cell.groups:
+                class_asked(run, env, node, group.element)
 
 
 def negated(run: Interpreter, env: Env, node: ast.UnaryOp, value: Value) -> None:
@@ -97,7 +126,7 @@ def asked(
             if isinstance(option, Instance):
                 own = _methods(run, option)
                 for name in names if own else ():
-                    if name in own:
+                    if name in own and not (name == "__getitem__" and "__iter__" in own):
                         _run(run, env, node, option, name, sure=option is value)
             elif isinstance(option, Listed) and depth < _DEEP:
                 asked(run, env, node, [group.element for group in option.cell.groups], names, depth + 1)

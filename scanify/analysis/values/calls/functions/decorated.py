@@ -38,6 +38,8 @@ def decorators_of(run: Interpreter, env: Env, node: ast.AST, function: Function)
         if isinstance(meaning, Library):
             last = meaning.qualname.rpartition(".")[2]
             known = meaning.qualname.partition(".")[0] in tables.PURE_PACKAGES | {"builtins"}
+            if last.startswith("singledispatch"):
+                run.effect(Act.UNKNOWN, f"what is registered for {function.name}", node, env)
             if known or last in (*_CACHES, "contextmanager"):
                 note_asked(run, env, node, function, meaning.qualname)
                 continue
