@@ -23,6 +23,8 @@ CHANGING = frozenset(
     "operator.isub operator.itruediv operator.ixor numpy.copyto numpy.put numpy.place numpy.putmask "
     "numpy.fill_diagonal numpy.put_along_axis numpy.add.at numpy.subtract.at numpy.multiply.at".split()
 )
+QUEUES = ("queue.", "multiprocessing.Queue", "asyncio.Queue", "io.StringIO", "io.BytesIO")  # asked, they change
+ASKED_OF_QUEUES = frozenset("qsize empty full getvalue readable writable".split())
 LEVELS = frozenset("debug info warning warn error critical exception log".split())
 WRITES = ("builtins.print", "logging.", "warnings.warn")  # what they are given becomes text
 LOGS = ("logging.", "warnings.warn")

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 
 from scanify.analysis.values.calls.arrays import concrete, written
+from scanify.analysis.values.calls.given_functions import ask_key, filtered, iterator, mapped
 from scanify.analysis.values.calls.methods import copied
 from scanify.analysis.values.code.iteration import elements_of, iterate
 from scanify.analysis.values.domain import (
@@ -34,8 +35,6 @@ from scanify.analysis.values.interpreter import Interpreter, Made
 from scanify.analysis.values.marks import AN_ELEMENT, Vary, merged, raised
 from scanify.analysis.values.objects import protocols
 from scanify.analysis.values.objects.held import held_marks
-from scanify.analysis.values.objects.part import part_of
-from scanify.analysis.values.objects.sharing import made_since
 from scanify.analysis.values.replace import replace
 
 Named = Mapping[str, Value]
@@ -63,21 +62,8 @@ def _length(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Valu
 
 
 def _sorted(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
-    _ask_key(run, env, node, positional, named)
+    ask_key(run, env, node, positional, named)
     return _collected(run, env, node, positional, named)
-
-
-def _ask_key(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> None:
-    """Call what `sorted`, `min` and `max` are given as a key, with an element."""
-    from scanify.analysis.values.calls.calls import call
-
-    key = named.get("key")
-    if key is None or key == NONE or not positional:
-        return
-    loop = run.new_loop()
-    element, _ = iterate(run, env, positional[0], loop, node, AN_ELEMENT)
-    with run.region(loop):
-        call(run, env, node, key, [element], {})
 
 
 def _collected(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
@@ -113,35 +99,6 @@ def _range(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value
     plain = [value.value for value in positional if isinstance(value, Const) and isinstance(value.value, int)]
     count = len(range(*plain)) if plain and len(plain) == len(positional) and (len(plain) < 3 or plain[2]) else None
     return Walked("range", (), count, marks)
-
-
-def unknown_taker(run: Interpreter, env: Env, node: ast.AST, function: Value, walked: Sequence[Value]) -> None:
-    """Note that a function which is not shown is given the elements of lists: it may ask which objects they are."""
-    if any(isinstance(option, Unknown | Key) for option in options(function)):
-        for option in (option for value in walked for option in options(value)):
-            if isinstance(option, Listed | Mapped):
-                run.use(option.cell, Does.PASS, node, env, env.code(node.func) if isinstance(node, ast.Call) else "map")
-
-
-def _map(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
-    from scanify.analysis.values.calls.calls import call
-
-    if len(positional) < 2:
-        return Unknown("what `map` gives")
-    unknown_taker(run, env, node, positional[0], positional[1:])
-    loop = run.new_loop()
-    steps = [iterate(run, env, value, loop, node, AN_ELEMENT) for value in positional[1:]]
-    with run.region(loop, steps[0][1]):
-        run.next_turn()
-        element = call(run, env, node, positional[0], [one for one, _ in steps], {})
-        own = made_since(run, element, run.regions[-1].turn)
-    cell = ListCell(node, env.module, run.tick(), function=env.function)
-    cell.groups = [Group(element, node, env.module, (loop,), steps[0][1], own=own, part=part_of(element))]
-    return Listed(cell)
-
-
-def _filter(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
-    return Walked("filter", tuple(positional[1:2]))
 
 
 def _dict(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
@@ -194,7 +151,7 @@ def _text(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value]
 
 def _extreme(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
     """`max(layers, key=weight)` is one of the layers; of numbers it is a number."""
-    _ask_key(run, env, node, positional, named)
+    ask_key(run, env, node, positional, named)
     given = positional[0] if len(positional) == 1 else join(positional)
     held = [given] if len(positional) != 1 else []
     if isinstance(given, Listed | Mapped | Walked):
@@ -226,6 +183,7 @@ def _asked(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value
 def _type(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
     asked = _asked(run, env, node, positional, named)
     if len(positional) == 3:
+        run.effect(Act.UNKNOWN, "type", node, env)
         return Unknown("a class that is made", env.place(node), run.ambient("type"))
     owner = positional[0] if positional else None
     if isinstance(owner, Instance) and owner.exact:
@@ -359,10 +317,10 @@ BUILTINS: dict[str, Handler] = {
     "itertools.product": _walk("product"),
     "builtins.enumerate": _walk("enumerate"),
     "builtins.reversed": _walk("reversed"),
-    "builtins.iter": _walk("iter"),
+    "builtins.iter": iterator,
     "builtins.range": _range,
-    "builtins.map": _map,
-    "builtins.filter": _filter,
+    "builtins.map": mapped,
+    "builtins.filter": filtered,
     "builtins.dict": _dict,
     "collections.OrderedDict": _dict,
     "builtins.int": _number,

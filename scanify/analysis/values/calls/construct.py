@@ -45,10 +45,15 @@ def construct(
     exact: bool = True,
 ) -> Value:
     """The object that `cls(...)` makes."""
+    from scanify.analysis.values.calls.calls import call_function
+
     if any(each is cls.node for each in run.calling):
         run.cut = min(run.cut, run.calling.index(cls.node))
         return Unknown(f"`{cls.name}` holds objects of its own class", born=run.tick())
     if _is_enum(run, cls):
+        if (missing := run.classes.method(cls, "_missing_")) is not None:
+            function = Function(missing[1], class_env(run, missing[0]), Class(cls))
+            call_function(run, env, node, function, positional, {})
         return Unknown(f"a member of `{cls.name}`", marks=raised(held_marks(*positional, *named.values()), Vary.CHOICE))
     key = _key(run, cls, positional, named, exact)
     known = run.memo.get(key) if key is not None else None

@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from scanify.analysis.values import tables
 from scanify.analysis.values.calls.arrays import asked_of_shape, dtype_asked, dtype_marks, kind_of_number
-from scanify.analysis.values.calls.builtin_calls import BUILTINS, unknown_taker
+from scanify.analysis.values.calls.builtin_calls import BUILTINS
 from scanify.analysis.values.calls.copies import Copying
 from scanify.analysis.values.calls.functions.arguments import arguments_of, may_be_called
 from scanify.analysis.values.calls.functions.descriptors import PROPERTIES
+from scanify.analysis.values.calls.given_functions import unknown_taker
 from scanify.analysis.values.calls.methods import written_to
 from scanify.analysis.values.calls.resizing import of_function, of_layer
 from scanify.analysis.values.calls.rows import rows_made
@@ -230,6 +231,11 @@ def _other(
     written = [*positional[:1]] if name in tables.CHANGING else []
     for each in (*written, *([named["out"]] if root == "numpy" and "out" in named else ())):
         written_to(run, env, each, node, code)
+    if name == "collections.defaultdict":
+        factory = positional[0] if positional else NONE
+        return Instance(Library(name), {"default_factory": factory}, True, True, node=node, born=run.tick())
+    if name.startswith(tables.QUEUES):
+        return Instance(Library(name), {}, True, True, node=node, born=run.tick())
     if name == "logging.getLogger":
         return Instance(Library("logging.Logger"), {}, True, True, node=node)
     if name.startswith((*tables.LOGS, *tables.IMPURE)):
@@ -247,11 +253,10 @@ def _other(
         return NONE
     elif not _computes_alone(name, named):
         return unknown_call(run, env, node, Library(name), positional, {})
-    for value in values:  # a function that is given to a library is called there
+    walks = "tree" in name or name.startswith(("jax.numpy.", "numpy."))
+    for at, value in enumerate(values):  # a function that is given to a library is called there
         for option in options(value):
-            calls = not isinstance(option, Instance) or not (
-                "tree" in name or name.startswith(("jax.numpy.", "numpy."))
-            )
+            calls = not isinstance(option, Instance) or not walks or (at == 0 and "map" in last)
             if isinstance(option, _CALLABLE) and calls and may_be_called(run, option):
                 call(run, env, node, option, arguments_of(run, option), {})
             elif isinstance(option, Listed | Mapped):

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from scanify.analysis.values import tables
 from scanify.analysis.values.calls.allocate import hide, store_entry
 from scanify.analysis.values.calls.arrays import asked_of_shape, dtype_marks
+from scanify.analysis.values.calls.given_functions import ask_key
 from scanify.analysis.values.calls.resizing import of_function
 from scanify.analysis.values.churned import ARRAY
 from scanify.analysis.values.code.iteration import elements_of
@@ -53,6 +54,7 @@ def call_builtin_method(
     protocols.given_method(run, env, node, method.owner, method.name, [*positional, *named.values()])
     match method.owner:
         case Listed(cell=cell):
+            ask_key(run, env, node, [method.owner], named)  # of `sort`
             return _of_list(run, env, node, cell, method.name, positional)
         case Mapped(cell=cell):
             return marked(_of_dict(run, env, node, cell, method.name, positional, named), method.owner.marks)
@@ -336,6 +338,10 @@ def _of_unknown(
         return Array(marks=marks, cast=env.code(node.args[0]))
     if isinstance(method.owner, Instance) and method.owner.name == "logging.Logger":
         run.effect(Act.TELLS if method.name in tables.LEVELS else Act.WRITE, code, node, env)
+    elif isinstance(method.owner, Instance) and method.owner.name.startswith(tables.QUEUES):
+        if method.name not in tables.ASKED_OF_QUEUES:
+            run.effect(Act.WRITE, code, node, env, born=method.owner.born)
+            marks = merged([marks, run.ambient(code)])
     elif method.name in tables.MUTATORS and not isinstance(method.owner, Walked):
         given_away(run, env, node, values, code)
         act = Act.COLLECT if method.name in tables.GROWERS else Act.WRITE

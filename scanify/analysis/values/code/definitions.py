@@ -3,25 +3,59 @@
 import ast
 
 from scanify.analysis.index.meaning import Definition
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.calls.methods import changed
 from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.domain import Class, Function, Library, Listed, Mapped, Unknown, options
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.objects.protocols import asked
 
 
 def function_statement(run: Interpreter, env: Env, node: ast.FunctionDef | ast.AsyncFunctionDef, flow: object) -> bool:
     made = Function(node, env, fresh=run.tick() if env.function is not None else 0)
     run.closures.append(made)
+    if env.function is not None:
+        _evaluate_head(run, env, node)
     env.bind(node.name, made)
     return False
+
+
+def _evaluate_head(run: Interpreter, env: Env, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    """Evaluate what a function statement does: decorators, defaults, and annotations that call something."""
+    arguments = node.args
+    defaults = (*arguments.defaults, *(each for each in arguments.kw_defaults if each is not None))
+    named = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    declared = (*(each.annotation for each in named), node.returns)
+    calling = (
+        each for each in declared if each is not None and any(isinstance(one, ast.Call) for one in nodes_in(each))
+    )
+    for part in (*node.decorator_list, *defaults, *calling):
+        evaluate(run, env, part)
+
+
+def _execute_body(run: Interpreter, env: Env, node: ast.ClassDef) -> None:
+    """Run what a class statement in a function runs: its bases, decorators and body, but for the methods."""
+    from scanify.analysis.values.code.flow import Flow
+    from scanify.analysis.values.code.statements import execute
+
+    for part in (*node.bases, *(each.value for each in node.keywords), *node.decorator_list):
+        evaluate(run, env, part)
+    inner = env.inner(env.function or node, env.call)
+    for statement in node.body:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            _evaluate_head(run, inner, statement)
+        elif not isinstance(statement, ast.ClassDef):
+            execute(run, inner, [statement], Flow())
+    asked(run, env, node, inner.names.values(), ("__set_name__",))
 
 
 def class_statement(run: Interpreter, env: Env, node: ast.ClassDef, flow: object) -> bool:
     definition = Definition(env.module, node.name, node)
     if env.function is not None:
         run.inner_classes.setdefault(node, (definition, env))
+        _execute_body(run, env, node)
         _note_made(run, env, definition)
     # One that a function makes is another class each time.
     env.bind(node.name, Class(definition, run.ambient(node.name) if env.function is not None else ()))
@@ -46,6 +80,7 @@ def delete_statement(run: Interpreter, env: Env, node: ast.Delete, flow: object)
     for target in node.targets:
         if isinstance(target, ast.Subscript):
             owner = evaluate(run, env, target.value)
+            evaluate(run, env, target.slice)
             for option in options(owner):
                 if isinstance(option, Listed | Mapped):
                     changed(run, env, option.cell, target, f"del {env.code(target)}")

@@ -282,6 +282,8 @@ def _lambda(run: Interpreter, env: Env, node: ast.Lambda) -> Value:
         for each in nodes_in(node.body)
         if isinstance(each, ast.Name) and (value := env.lookup(each.id)) is not None
     )
+    if env.function is not None:
+        evaluate_all(run, env, [*node.args.defaults, *(each for each in node.args.kw_defaults if each is not None)])
     made = Function(node, env, fresh=run.tick() if env.function is not None else 0, marks=marks)
     run.closures.append(made)
     return made
@@ -302,7 +304,9 @@ def _walrus(run: Interpreter, env: Env, node: ast.NamedExpr) -> Value:
 def _text(run: Interpreter, env: Env, node: ast.JoinedStr) -> Value:
     from scanify.analysis.values.calls.calls import given_away
 
-    values = [evaluate(run, env, part.value) for part in node.values if isinstance(part, ast.FormattedValue)]
+    parts = [part for part in node.values if isinstance(part, ast.FormattedValue)]
+    values = [evaluate(run, env, part.value) for part in parts]
+    values += [evaluate(run, env, part.format_spec) for part in parts if part.format_spec is not None]
     protocols.asked(run, env, node, values, protocols.TEXT)
     given_away(run, env, node, values, "an f-string", Does.TEXT)
     written(run, env, node, values)

@@ -286,6 +286,9 @@ def _repeat(
 def _try(run: Interpreter, env: Env, node: ast.Try, flow: Flow) -> bool:
     blocks = [[*node.body, *node.orelse], *([*handler.body] for handler in node.handlers)]
     test, returned = Unknown("whether an exception is raised", marks=run.ambient(TRY)), len(flow.returned)
+    for handler in node.handlers:
+        if isinstance(handler.type, ast.Call | ast.BoolOp | ast.IfExp | ast.Subscript):
+            evaluate(run, env, handler.type)
     read = (env.lookup(each.id) for part in node.body for each in nodes_in(part) if isinstance(each, ast.Name))
     raising = merged(value.marks for value in read if value is not None)
     over = branches(run, env, blocks, flow, test)
@@ -325,6 +328,9 @@ def _made_in(value: Instance, env: Env) -> bool:
 
 
 def _raise(run: Interpreter, env: Env, node: ast.Raise, flow: Flow) -> bool:
+    for each in (node.exc, node.cause):
+        if each is not None:
+            evaluate(run, env, each)
     return True
 
 
@@ -335,6 +341,9 @@ def _jump(run: Interpreter, env: Env, node: ast.stmt, flow: Flow) -> bool:
 def _assert(run: Interpreter, env: Env, node: ast.Assert, flow: Flow) -> bool:
     test = evaluate(run, env, node.test)
     tested(run, env, node.test, test)
+    if node.msg is not None:
+        with run.region():
+            evaluate(run, env, node.msg)
     return False
 
 

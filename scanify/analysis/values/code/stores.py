@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from scanify.analysis.values.calls.allocate import store_entry
+from scanify.analysis.values.calls.functions.descriptors import told_of_store
 from scanify.analysis.values.churned import ARRAY
 from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.domain import (
@@ -119,6 +120,7 @@ def store_attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, nam
         if isinstance(option, Listed | Mapped) and not _is_self(env, owner):
             run.use(option.cell, Does.STORE, node, env, name)
     if isinstance(owner, Instance) and not isinstance(owner.cls, Library):
+        told_of_store(run, env, node, owner, name, value)
         building = 0 < run.building <= owner.born
         run.churned.write((id(owner.fields), name), owner.born, env.code(node), env.call, owner.fields)
         note_store(run, owner, name, value)

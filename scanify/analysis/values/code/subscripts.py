@@ -13,6 +13,7 @@ from scanify.analysis.values.code.elements import are_settings, is_apart, is_fro
 from scanify.analysis.values.code.expressions import call_method, evaluate
 from scanify.analysis.values.code.iteration import elements_of
 from scanify.analysis.values.domain import (
+    NONE,
     Array,
     Class,
     Const,
@@ -31,6 +32,7 @@ from scanify.analysis.values.domain import (
     marked,
     options,
 )
+from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
 from scanify.analysis.values.interpreter import Interpreter
@@ -169,6 +171,8 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
             return Text(marks) if not isinstance(owner, Number) else Number(marks)
         case Instance(cls=Library(), fields={"layers": Listed(cell=cell)}):
             return element_at(cell, index)
+        case Instance(cls=Library(qualname="collections.defaultdict"), fields={"default_factory": factory}):
+            return _or_made(run, env, node, owner, factory)
         case Instance():
             return call_method(run, env, node, owner, "__getitem__", [index])
         case Class():
@@ -178,6 +182,16 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
         case _:
             place = env.place(node)
             return Unknown(f"`{env.code(node)}` is not shown", place, merged([owner.marks, index.marks]))
+
+
+def _or_made(run: Interpreter, env: Env, node: ast.Subscript, owner: Instance, factory: Value) -> Value:
+    """What a `defaultdict` has under a key, or makes and keeps where it has nothing."""
+    from scanify.analysis.values.calls.calls import call
+
+    if factory != NONE:
+        call(run, env, node, factory, [], {})
+        run.effect(Act.WRITE, env.code(node.value), node, env, born=owner.born)
+    return Unknown(f"`{env.code(node)}` is not shown", env.place(node), run.ambient(env.code(node.value)), run.tick())
 
 
 def _of_class(run: Interpreter, env: Env, node: ast.Subscript, owner: Class, index: Value) -> Value:

@@ -6,6 +6,7 @@ https://docs.python.org/3/howto/descriptor.html
 import ast
 
 from scanify.analysis.index.meaning import Definition
+from scanify.analysis.values.before import made_once
 from scanify.analysis.values.domain import (
     Class,
     Const,
@@ -74,6 +75,21 @@ def _getter(run: Interpreter, value: Value) -> Value | None:
     if not isinstance(value, Instance) or not isinstance(value.cls, Definition):
         return None
     return of_definition(run, value.cls, "__get__", value)
+
+
+def told_of_store(run: Interpreter, env: Env, node: ast.AST, owner: Instance, name: str, value: Value) -> None:
+    """Run what storing into an attribute runs: `__set__` of an object that the class has under the name."""
+    from scanify.analysis.values.calls.attributes import class_env, of_definition
+    from scanify.analysis.values.calls.calls import call
+
+    known = run.classes.constant(owner.cls, name) if isinstance(owner.cls, Definition) else None
+    if known is None:
+        return
+    for option in options(made_once(run, class_env(run, known[0]), known[1])):
+        if isinstance(option, Instance) and isinstance(option.cls, Definition):
+            setter = of_definition(run, option.cls, "__set__", option)
+            if setter is not None:
+                call(run, env, node, setter, [owner, value], {})
 
 
 def _decorated(run: Interpreter, env: Env, node: ast.AST, method: Function, owner: Instance) -> Value:
