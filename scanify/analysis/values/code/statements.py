@@ -32,6 +32,7 @@ from scanify.analysis.values.code.unbound import raises_at_once
 from scanify.analysis.values.domain import (
     NONE,
     Array,
+    Class,
     Instance,
     Listed,
     Number,
@@ -328,9 +329,12 @@ def _made_in(value: Instance, env: Env) -> bool:
 
 
 def _raise(run: Interpreter, env: Env, node: ast.Raise, flow: Flow) -> bool:
-    for each in (node.exc, node.cause):
-        if each is not None:
-            evaluate(run, env, each)
+    """What is raised is not followed, but a class of the project may do something as an object of it is made."""
+    made = evaluate(run, env, node.exc.func) if isinstance(node.exc, ast.Call) else None
+    if node.exc is not None and any(isinstance(option, Class) for option in options(made or NONE)):
+        with run.recording() as recorded:
+            evaluate(run, env, node.exc)
+        run.effects.extend(effect for effect in recorded if effect.act in (Act.WRITE, Act.COLLECT))
     return True
 
 
@@ -341,9 +345,6 @@ def _jump(run: Interpreter, env: Env, node: ast.stmt, flow: Flow) -> bool:
 def _assert(run: Interpreter, env: Env, node: ast.Assert, flow: Flow) -> bool:
     test = evaluate(run, env, node.test)
     tested(run, env, node.test, test)
-    if node.msg is not None:
-        with run.region():
-            evaluate(run, env, node.msg)
     return False
 
 
