@@ -95,6 +95,11 @@ def hands_out(value):
     return {{"step": step, "grown": grown, "looped": looped, "told": lambda: value}}
 
 
+def taking(**options):
+    options.pop("bias", None)
+    return 3
+
+
 def named():
     named.n = named.n + 1
     return named.n
@@ -198,6 +203,7 @@ KEEPS = [
     ("None", "self.act = TABLE['n'] * COUNT"),
     ("hands_out(8)['told']", "self.act = opt()"),
     ("None", "self.act = hands_out(8)['step']()"),
+    ("None", "self.act = taking(bias=None)"),
     ("None", "self.act = float(Asked())"),
     ("[3, 2, 1]", "opt.sort(); self.act = len([opt.copy()])"),
     ("{}", "own = {}; own['n'] = 1; self.act = own['n']"),

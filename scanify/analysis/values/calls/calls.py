@@ -363,7 +363,8 @@ def bind_parameters(
             cell.groups.append(Group(hidden, args.vararg, env.module, (), None, True))
         env.bind(args.vararg.arg, Listed(cell))
     if args.kwarg is not None:
-        env.bind(args.kwarg.arg, Unknown(f"the keyword arguments `**{args.kwarg.arg}`"))
+        text = f"the keyword arguments `**{args.kwarg.arg}`"
+        env.bind(args.kwarg.arg, Unknown(text, born=run.tick()))  # a dict of its own for each call
 
 
 def default_value(run: Interpreter, env: Env, node: ast.expr) -> Value:
