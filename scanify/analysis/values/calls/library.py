@@ -223,7 +223,7 @@ def _other(
     named: Named,
     marks: Marks,
 ) -> Value:
-    from scanify.analysis.values.calls.calls import call, given_away, unknown_call
+    from scanify.analysis.values.calls.calls import call, unknown_call
 
     values = [*positional, *named.values()]
     root, last = name.partition(".")[0], name.rpartition(".")[2]
@@ -231,21 +231,9 @@ def _other(
     written = [*positional[:1]] if name in tables.CHANGING else []
     for each in (*written, *([named["out"]] if root == "numpy" and "out" in named else ())):
         written_to(run, env, each, node, code)
-    if name == "collections.defaultdict":
-        factory = positional[0] if positional else NONE
-        return Instance(Library(name), {"default_factory": factory}, True, True, node=node, born=run.tick())
-    if name.startswith(tables.QUEUES):
-        return Instance(Library(name), {}, True, True, node=node, born=run.tick())
-    if name == "logging.getLogger":
-        return Instance(Library("logging.Logger"), {}, True, True, node=node)
-    if name.startswith((*tables.LOGS, *tables.IMPURE)):
-        given_away(run, env, node, values, code, Does.TEXT if name.startswith(tables.WRITES) else Does.PASS)
-    if name.startswith(tables.LOGS):
-        run.effect(Act.TELLS, code, node, env)
-        return NONE
-    if name.startswith(tables.IMPURE):
-        run.effect(Act.OUTSIDE, code, node, env)
-        return Unknown(f"what `{code}(...)` gives is not shown", env.place(node), merged([marks, run.ambient(code)]))
+    known = _of_state(run, env, node, name, positional, values, marks, code)
+    if known is not None:
+        return known
     if name in tables.CALLBACKS:
         run.effect(Act.CALLBACK, code, node, env)
     elif name.startswith("jax.debug."):
@@ -277,6 +265,37 @@ def _other(
     shape = merged([given.shape, dtype_marks(last, positional, named), _by_values(last, values, named, marks)])
     cast = dtype_asked(env, node, last, positional) or kind_of_number(name, positional, named)
     return replace(given, shape=shape, cast=cast, size=size, rows=rows)
+
+
+def _of_state(
+    run: Interpreter,
+    env: Env,
+    node: ast.AST,
+    name: str,
+    positional: Sequence[Value],
+    values: Sequence[Value],
+    marks: Marks,
+    code: str,
+) -> Value | None:
+    """What functions give that make an object with a state, log or read and write outside; None for others."""
+    from scanify.analysis.values.calls.calls import given_away
+
+    if name == "collections.defaultdict":
+        factory = positional[0] if positional else NONE
+        return Instance(Library(name), {"default_factory": factory}, True, True, node=node, born=run.tick())
+    if name.startswith(tables.QUEUES):
+        return Instance(Library(name), {}, True, True, node=node, born=run.tick())
+    if name == "logging.getLogger":
+        return Instance(Library("logging.Logger"), {}, True, True, node=node)
+    if name.startswith((*tables.LOGS, *tables.IMPURE)):
+        given_away(run, env, node, values, code, Does.TEXT if name.startswith(tables.WRITES) else Does.PASS)
+    if name.startswith(tables.LOGS):
+        run.effect(Act.TELLS, code, node, env)
+        return NONE
+    if name.startswith(tables.IMPURE):
+        run.effect(Act.OUTSIDE, code, node, env)
+        return Unknown(f"what `{code}(...)` gives is not shown", env.place(node), merged([marks, run.ambient(code)]))
+    return None
 
 
 def _computes_alone(name: str, named: Named) -> bool:
