@@ -2,11 +2,13 @@
 
 import ast
 
-from scanify.analysis.index.meaning import Definition
+from scanify.analysis.index.bindings import Import
+from scanify.analysis.index.meaning import Definition, External, Meaning, Package
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.calls.methods import changed
+from scanify.analysis.values.calls.module_attributes import answered
 from scanify.analysis.values.code.expressions import evaluate
-from scanify.analysis.values.domain import Class, Function, Library, Listed, Mapped, Unknown, options
+from scanify.analysis.values.domain import Class, Function, Library, Listed, Mapped, Unknown, Value, options
 from scanify.analysis.values.effects import Act
 from scanify.analysis.values.environment import Env
 from scanify.analysis.values.interpreter import Interpreter
@@ -103,15 +105,24 @@ def global_statement(run: Interpreter, env: Env, node: ast.Global | ast.Nonlocal
     return False
 
 
+def _imported(run: Interpreter, env: Env, node: ast.AST, name: str, meaning: Meaning | None, imported: Import) -> Value:
+    """What an import in a function binds that is no definition: a module, or what one says of a name."""
+    unknown = Unknown(f"`{name}` is imported in the function")
+    if isinstance(meaning, Package):
+        answered(run, env, node, meaning, "")  # whatever is read of it
+        return unknown
+    path, _, last = imported.target.rpartition(".")
+    module = run.index.resolve_absolute(env.module, path, relative=imported.relative) if path else None
+    return answered(run, env, node, module, last) or unknown
+
+
 def import_statement(run: Interpreter, env: Env, node: ast.Import | ast.ImportFrom, flow: object) -> bool:
     for name, each in env.module.imported(node).items():
         meaning = run.index.resolve_absolute(env.module, each.target, relative=each.relative)
-        from scanify.analysis.index.meaning import Definition, External
-
         if isinstance(meaning, External):
             env.bind(name, Library(meaning.qualname))
         elif isinstance(meaning, Definition):
             env.bind(name, run.defined(meaning))
         else:
-            env.bind(name, Unknown(f"`{name}` is imported in the function"))
+            env.bind(name, _imported(run, env, node, name, meaning, each))
     return False

@@ -8,6 +8,7 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.calls.allocate import keep, new_dict, new_list, spread_dict, store_entry
 from scanify.analysis.values.calls.arrays import asks_for_shape, concrete, of_arrays, written
 from scanify.analysis.values.calls.attributes import attribute
+from scanify.analysis.values.calls.module_attributes import of_module
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.code.iteration import elements_of
 from scanify.analysis.values.code.narrowed import narrowed
@@ -94,6 +95,8 @@ def _attribute(run: Interpreter, env: Env, node: ast.Attribute) -> Value:
         value = run.global_value(env.module, name)
         if not isinstance(value, Unknown):
             return value
+        if (said := of_module(run, env, node, name)) is not None:
+            return said
     return attribute(run, env, node, evaluate(run, env, node.value), node.attr)
 
 
