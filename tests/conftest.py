@@ -11,79 +11,9 @@ import pytest
 from scanify.verify.children import process
 from tests.command import Tool
 from tests.memory import Memory
+from tests.sampling import COSTS, Costs, costs, left_out
 from tests.warm_children import WarmChildren
 
-# Of a test's parameters, where they are several and each is compiled by itself, the suite takes every so manyth, two at
-# least. `--whole` takes all.
-_LARGE = 4
-_GRIDS = {
-    "tests/bad_inputs/test_bad_inputs.py": 6,
-    "tests/checkpoints/test_optimiser_state.py": 6,
-    "tests/emit/parameters/test_same.py": 7,
-    "tests/emit/targets/test_linen_same.py": 7,
-    "tests/emit/targets/test_loud.py": 6,
-    "tests/emit/targets/test_nnx_same.py": 7,
-    "tests/emit/targets/test_nnx_transformed.py": 8,
-    "tests/emit/targets/test_same.py": 7,
-    "tests/emit/test_early_exits.py": 7,
-    "tests/emit/test_ends.py": 7,
-    "tests/emit/test_folds.py": 7,
-    "tests/emit/test_maps.py": 7,
-    "tests/emit/test_pages_compute_the_same.py": 8,
-    "tests/emit/test_several.py": 6,
-    "tests/emit/test_tails.py": 7,
-    "tests/jaxpr/test_rows.py": 6,
-    "tests/mutants/test_mutants.py": 8,
-    "tests/nn/test_as_sequential.py": 7,
-    "tests/nn/test_block_seq.py": 11,
-    "tests/nn/test_block_seq_interface.py": 6,
-    "tests/nn/test_block_seq_programs.py": 6,
-    "tests/nn/test_functional.py": 8,
-    "tests/nn/test_functional_unlike.py": 6,
-    "tests/nn/test_haliax_conformance.py": 6,
-    "tests/nn/test_in_place.py": 7,
-    "tests/nn/test_init.py": 6,
-    "tests/nn/test_map_via.py": 6,
-    "tests/nn/test_memory.py": 6,
-    "tests/nn/test_nested_stacks.py": 6,
-    "tests/nn/test_random_stacks.py": 6,
-    "tests/nn/test_same_program.py": 6,
-    "tests/nn/test_stack_against_loop.py": 17,
-    "tests/optim/test_per_layer.py": 6,
-    "tests/reroll/test_random_rerolls.py": 6,
-    "tests/reroll/test_wires.py": 7,
-    "tests/systems/test_haliax_containers.py": 7,
-    "tests/systems/test_lifted.py": 7,
-    "tests/test_fixtures.py": 7,
-    "tests/test_library.py": 7,
-    "tests/unroll/test_fixtures.py": 6,
-    "tests/verify/test_apart.py": 6,
-    "tests/verify/test_cache.py": 7,
-    "tests/verify/test_compare.py": 6,
-    "tests/verify/test_compare_outputs.py": 6,
-    "tests/verify/test_composed_values.py": 6,
-    "tests/verify/test_equinox_mlp.py": 6,
-    "tests/verify/test_keys.py": 6,
-    "tests/verify/test_linen.py": 6,
-    "tests/verify/test_on_the_way.py": 6,
-    "tests/verify/test_other_data.py": 6,
-    "tests/verify/test_prove.py": 7,
-    "tests/verify/test_prove_errors.py": 6,
-    "tests/verify/test_prove_maps.py": 7,
-    "tests/verify/test_prove_numbers.py": 6,
-    "tests/verify/test_prove_rules.py": 6,
-    "tests/verify/test_prove_stacks.py": 7,
-    "tests/verify/test_returned.py": 6,
-    "tests/verify/test_same_by_code.py": 6,
-    "tests/verify/test_second.py": 6,
-    "tests/verify/test_tangents.py": 6,
-    "tests/verify/test_tells.py": 6,
-    "tests/verify/test_writes.py": 6,
-    "tests/verify/test_writes_to_modules.py": 6,
-    "tests/verify/test_writes_to_objects.py": 6,
-    "tests/verify/test_written.py": 6,
-    "tests/watchers/test_trees.py": 7,
-}
 # What is measured, or compared to the last digits of float32, is compiled as users' programs are; elsewhere a program
 # runs once, and most of the time would go to optimising it.
 _OPTIMISED = (
@@ -129,27 +59,18 @@ _QUICK = "JAX_DISABLE_MOST_OPTIMIZATIONS"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--whole", action="store_true", help="run what is marked `whole` too: more of what a sample shows")
+    parser.addoption(
+        "--costs", action="store_true", help="write down what the points of tests cost (`tests/costs.txt`)"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--whole"):
         return
-    left = {item for item in items if item.get_closest_marker("whole")} | set(_between(items))
+    left = {item for item in items if item.get_closest_marker("whole")}
+    left |= set(left_out(items, costs(COSTS.read_text())))
     config.hook.pytest_deselected(items=[item for item in items if item in left])
     items[:] = [item for item in items if item not in left]
-
-
-def _between(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """The points of large grids that the suite leaves out."""
-    grids: dict[tuple[str, str], list[pytest.Item]] = {}
-    for item in items:
-        file, _, name = item.nodeid.partition("::")
-        if file in _GRIDS:
-            grids.setdefault((file, name.partition("[")[0]), []).append(item)
-    for (file, _), points in grids.items():
-        if len(points) >= _LARGE:
-            step = min(_GRIDS[file], len(points) // 2)
-            yield from (point for at, point in enumerate(points) if at % step)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -159,6 +80,8 @@ def pytest_configure(config: pytest.Config) -> None:
     saved. `-p no:cacheprovider` does without, `--cache-clear` begins anew.
     """
     vars(process)["_start"] = _CHILDREN.start
+    if config.getoption("--costs") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Costs())
     # In one piece: for programs this small, threads that each compile a part take longer than they save.
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_parallel_codegen_split_count=1".strip()
     os.environ[_QUICK] = "1"  # for what is computed while tests are collected

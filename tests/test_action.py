@@ -142,6 +142,7 @@ def test_nothing_is_verified_where_nothing_differs(repository: Repository) -> No
     assert ended == 0 and "no pull request" in log and not summary
 
 
+@pytest.mark.whole
 def test_a_change_that_is_none_is_proved_and_one_that_is_fails(repository: Repository) -> None:
     variables = {"VERIFY": "model.py cases.py:small\n", "AGAINST": "HEAD", "SCANIFY_CACHE_DIR": ".scanify_cache"}
     repository.write("model.py", MODEL.replace("x = layer(x)", "y = layer(x)\n            x = y"))

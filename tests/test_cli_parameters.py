@@ -57,6 +57,7 @@ def test_a_case_proves_outputs_and_gradients_of_the_list(decoder: Tool) -> None:
     assert "scan_in_chunks" in decoder.files()["decoder.py"].decode()
 
 
+@pytest.mark.whole
 def test_elements_that_differ_fail_their_case(decoder: Tool) -> None:
     done = decoder("rewrite", "decoder.py", "--target", "lax", "--case", "cases.py:unlike")
     assert done.code == Exit.VERIFICATION

@@ -40,6 +40,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.whole
 def test_a_proposed_case_is_named_and_proves_the_rewrite(capsys: pytest.CaptureFixture[str]) -> None:
     Path("model.py").write_text(MODEL)
     code = run(["verify", "model.py", "--remat", "full", "--no-measure"])

@@ -67,6 +67,7 @@ def test_the_configuration_names_a_target_and_the_command_line_another(tool: Too
     assert "scanify.nn" in tool("rewrite", "model.py", "--diff", "--target", "scanify").out
 
 
+@pytest.mark.whole
 def test_verify_compares_what_the_target_would_write(tool: Tool) -> None:
     done = tool(
         "verify", "model.py", "--target", "lax", "--remat", "nested", "--case", "cases.py:small", "--no-measure"

@@ -115,6 +115,7 @@ for folder in sys.argv[1:]:
 """
 
 
+@pytest.mark.whole
 def test_the_files_of_a_package_can_be_the_first_that_are_imported() -> None:
     orders = []
     for folder in LIGHT:

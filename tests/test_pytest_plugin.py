@@ -112,6 +112,7 @@ def test_what_fails_has_a_short_message(project: Path) -> None:
         assert inner not in out, out
 
 
+@pytest.mark.whole
 def test_the_working_tree_against_a_revision(project: Path) -> None:
     (project / "pyproject.toml").write_text(
         CONFIGURATION + 'broken = {case = "tests/cases.py:broken", file = "src/model.py"}\n'

@@ -28,6 +28,7 @@ def checked(seed: int) -> Checked:
 
 
 @pytest.mark.parametrize("start", STARTS)
+@pytest.mark.whole
 def test_a_rewrite_keeps_what_the_loop_does_for_the_models_from_seed(start: int) -> None:
     tally = Tally()
     for seed in range(start, start + SLICE):

@@ -79,6 +79,7 @@ def test_what_is_looked_at_as_it_stands_is_not_broken() -> None:
     assert wrapped(f"    note: {'word ' * 20}".rstrip(), 40).split("\n")[1].startswith("        word")
 
 
+@pytest.mark.whole
 def test_colours_are_as_the_environment_says(tool: Tool) -> None:
     tool.write("m.py", MODEL)
     for arguments in (("check", "m.py"), ("rewrite", "--no-verify", "--diff", "m.py")):

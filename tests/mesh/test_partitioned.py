@@ -147,6 +147,7 @@ def test_data_parallel_gradients_are_reduced_once_and_nothing_else_is_exchanged(
     assert arguments == {"(loop)": DEPTH * UP_AND_DOWN + CARRY, "none": DEPTH * UP_AND_DOWN + CARRY}
 
 
+@pytest.mark.whole
 def test_tensor_parallel_layers_reduce_their_carry_in_each_turn(run: Run) -> None:
     found = figures(run("tensor"))
     for version in ("(loop)", "none"):
@@ -158,6 +159,7 @@ def test_tensor_parallel_layers_reduce_their_carry_in_each_turn(run: Run) -> Non
         assert size is not None and DEPTH * UP_AND_DOWN // 4 <= size < DEPTH * UP_AND_DOWN // 2
 
 
+@pytest.mark.whole
 def test_layers_of_a_stack_are_cut_over_a_pipeline_axis_where_the_case_asks(run: Run) -> None:
     found = figures(run("staged"))
     arguments = {each.version: each.argument_bytes for each in found.programs if each.program == "call"}

@@ -150,6 +150,7 @@ def test_any_sequence_is_the_loop(text: str, reverse: bool, mode: str | None) ->
         assert_same([arrays(layer) for layer in got], [arrays(layer) for layer in want])
 
 
+@pytest.mark.whole
 def test_tangents_and_batches_are_those_of_the_loop() -> None:
     layers = layers_of("AAAABAAAAB")
     blocks = BlockSeq.of(layers)

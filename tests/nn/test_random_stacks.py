@@ -24,6 +24,7 @@ def test_random_programs_are_the_loop(first: int) -> None:
                 case.check()
 
 
+@pytest.mark.whole
 def test_random_programs_are_the_loop_on_eight_devices_and_where_they_are_compiled() -> None:
     command = [sys.executable, "-m", "tests.random_stacks", "--count", "40", "--compiled"]
     done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, env=os.environ)

@@ -95,6 +95,7 @@ def test_without_it_they_are_others(name: str) -> None:
         assert_close(as_list(found), as_list(expected))
 
 
+@pytest.mark.whole
 def test_stacks_within_stacks() -> None:
     optimizer = OPTIMISERS["lamb"]()
     expected, _ = trained(optimizer, nested(list))

@@ -55,6 +55,7 @@ def test_a_case_is_printed_and_verifies(folder: Path, capsys: pytest.CaptureFixt
 
 
 class TestOutput:
+    @pytest.mark.whole
     def test_it_is_written_and_not_overwritten(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["case", "tower.py", "-o", "cases.py"]) == Exit.OK
         told = capsys.readouterr().err
@@ -120,6 +121,7 @@ class TestMisbehaviour:
         out = capsys.readouterr().out
         assert "hello" not in out and "building" not in out and "def tower(" in out
 
+    @pytest.mark.whole
     def test_it_hangs(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (folder / "tower.py").write_text(f"while True: pass\n{MODEL}")
         assert run(["case", "tower.py", "--time-limit", "1"]) == Exit.FINDINGS

@@ -93,6 +93,7 @@ def test_what_is_found_follows_what_is_typed(project: Path) -> None:
     asyncio.run(session())
 
 
+@pytest.mark.whole
 def test_the_project_counts_with_what_is_not_saved(project: Path, tmp_path: Path) -> None:
     """Another file, another project with a configuration of its own, and files that are none of it."""
     (project / "uses.py").write_text("from model import Model\n")

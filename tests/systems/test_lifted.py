@@ -200,6 +200,7 @@ def _stack(layers: list[Any], held: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", TRANSFORMATIONS)
+@pytest.mark.whole
 def test_each_transformation_gives_what_it_gives_of_the_loop(system: SimpleNamespace, name: str) -> None:
     loop, scan = (TRANSFORMATIONS[name](each, system.variables, XS) for each in (system.loop, system.scan))
     assert jax.tree.structure(loop) == jax.tree.structure(scan)

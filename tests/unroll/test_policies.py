@@ -100,6 +100,7 @@ def test_a_policy_of_a_stack_that_nobody_rewrote_is_no_rewrite(tool: Tool) -> No
     assert "`scan` has no loop" in tool("unroll", ".").err and path.read_text() == changed
 
 
+@pytest.mark.whole
 def test_the_new_policy_is_verified_against_the_loop(tool: Tool) -> None:
     path = tool.write("model.py", MODEL)
     tool.write("cases.py", CASE)

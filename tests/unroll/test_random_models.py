@@ -9,6 +9,7 @@ STARTS = [pytest.param(start, marks=() if start == 0 else pytest.mark.whole) for
 
 
 @pytest.mark.parametrize("start", STARTS)
+@pytest.mark.whole
 def test_a_model_is_what_it_was(start: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.delenv("SCANIFY_CACHE_DIR", raising=False)

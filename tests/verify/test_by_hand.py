@@ -139,6 +139,7 @@ def test_a_wrong_conversion_fails(folder: Path) -> None:
     assert outputs.difference.before.file == "loop.py"
 
 
+@pytest.mark.whole
 def test_the_working_tree_against_a_revision_with_a_class_that_moved(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

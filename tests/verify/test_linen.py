@@ -153,11 +153,13 @@ def test_layers_that_scan_themselves() -> None:
     assert proved(compared(inside(IN_TURN, cells=True), inside(LIFTED, cells=True)))
 
 
+@pytest.mark.whole
 def test_a_scan_of_scans_over_one_loop() -> None:
     result = compared(inside(IN_TURN), inside('x = nn.remat_scan(Block, lengths=(2, 2))(name="h")(x)'))
     assert proved(result) and "h is h_0..h_3" in result.notes[0]
 
 
+@pytest.mark.whole
 def test_a_stream_that_is_used_once_more_is_not_the_same() -> None:
     more = inside(LIFTED).replace("drop = ", 'again = self.make_rng("dropout")\n        drop = ')
     same = more.replace('jax.random.uniform(self.make_rng("dropout"))', "jax.random.uniform(again)")
@@ -219,6 +221,7 @@ def test_outputs_that_differ_are_found(wrong: str) -> None:
     assert policy.outputs.status is Status.FAILED
 
 
+@pytest.mark.whole
 def test_one_dropout_key_is_told_as_such() -> None:
     (policy,) = compared(LOOP, SCAN.replace(*WRONG["one dropout key for all layers"])).policies
     assert "uses rngs['dropout'] where the loop uses [0] of random_split" in policy.outputs.reason
@@ -277,6 +280,7 @@ def test_layers_that_start_alike_are_found() -> None:
     assert result.parameters.reason.startswith("layer_0.Dense_0.kernel is ")
 
 
+@pytest.mark.whole
 def test_a_stream_that_the_scan_does_not_lift_is_what_it_raises() -> None:
     (policy,) = compared(LOOP, SCAN.replace(SPLIT, 'split_rngs={"params": True}')).policies
     assert policy.outputs.status is Status.FAILED and 'needs PRNG for "dropout"' in policy.outputs.reason

@@ -244,6 +244,7 @@ def test_memory_that_is_reserved_and_not_used_does_not_count(child: Child) -> No
     assert outcome.response == b"done\n" and outcome.peak < 200 * 2**20
 
 
+@pytest.mark.whole
 def test_memory_that_a_fork_shares_counts_once(child: Child) -> None:
     outcome = child(
         """

@@ -202,6 +202,7 @@ def test_a_case_that_dies_takes_no_other_with_it(run: Verify) -> None:
     assert net.error is None
 
 
+@pytest.mark.whole
 def test_a_case_that_never_ends_is_stopped_and_says_how_to_raise_the_limit(run: Verify) -> None:
     case = only(run("endless", limits=Limits(seconds=3)))
     assert case.error == (
@@ -210,6 +211,7 @@ def test_a_case_that_never_ends_is_stopped_and_says_how_to_raise_the_limit(run: 
     )
 
 
+@pytest.mark.whole
 def test_a_case_that_takes_too_much_memory_is_stopped_and_says_so(run: Verify) -> None:
     case = only(run("hungry", limits=Limits(seconds=120, memory=2**30)))
     assert case.error is not None and "more than the limit of 1 GiB" in case.error

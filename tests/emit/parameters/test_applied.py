@@ -62,6 +62,7 @@ def forward(params, x, key):
 X = jnp.arange(6.0).reshape(2, 3) / 6
 
 
+@pytest.mark.whole
 def test_batch_norm_and_dropout_of_flax(tmp_path: Path) -> None:
     pytest.importorskip("flax", reason="flax is not installed")
     after, _ = rewritten(LINEN, tmp_path, "lax", remat="none")

@@ -200,6 +200,7 @@ def test_a_class_of_ones_own_by_that_name_is_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(find_spec("haliax") is None, reason="haliax is not installed")
+@pytest.mark.whole
 def test_a_case_proves_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     tool = Tool(tmp_path, capsys, monkeypatch)
     tool.write("model.py", MODEL)

@@ -56,6 +56,7 @@ def test_arrays_without_a_dtype_of_their_own_stay_so(target: str, tmp_path: Path
 @every_target
 @pytest.mark.parametrize("stack", ["init", "call"])
 @pytest.mark.parametrize("given", [[None] * 2, [None] * 5, jax.random.split(jax.random.key(0), 5)], ids=["2", "5", "k"])
+@pytest.mark.whole
 def test_another_number_of_keys_than_layers_is_refused_by_the_program(
     stack: Stack, given: Any, target: str, tmp_path: Path
 ) -> None:
