@@ -13,7 +13,7 @@ import pytest
 
 COSTS = Path(__file__).with_name("costs.txt")
 _HEAVY = 0.1  # seconds, from which on a point has more to say about time than about what it asks
-_SHARES = {True: 0.25, False: 1.5}  # seconds for all points of a test, where each is heavy, and where it is not
+_SHARES = {True: 0.25, False: 3.0}  # seconds for all points of a test, where each is heavy, and where it is not
 _HEADER = "# seconds for each point of a test's parameters, where they are dear together: `pytest --whole --costs`\n"
 
 

@@ -139,6 +139,7 @@ class TestWithoutLibcst:
             "libcst"
         }
 
+    @pytest.mark.whole
     def test_fifty_thousand_lines_of_unrelated_code_do_not_reach_it(self, folder: Path) -> None:
         (folder / "long.py").write_text("x = 1\n" * 49_998 + "for i in range(3):\n    print(i)\n")
         assert imported(command("check", "long.py", code=0), self.NAMES, folder) == set()

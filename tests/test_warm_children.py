@@ -83,6 +83,7 @@ def test_they_answer_what_fresh_ones_answer(folder: Path, request: pytest.Fixtur
     assert without_times(fresh) == without_times(forked)
 
 
+@pytest.mark.whole
 def test_nothing_of_a_case_is_left_for_the_next(folder: Path) -> None:
     assert all(case.good for case in verified(folder, "leaves_something", "leaves_something"))
 

@@ -121,6 +121,7 @@ class TestWithFlax:
         assert converted(tool, loop, *STACK) == scan
         assert converted(tool, scan, *UNSTACK) == loop
 
+    @pytest.mark.whole
     def test_a_model_runs_on_it(self, tool: Tool, serialization: Any, tmp_path: Path) -> None:
         """The variables of a loop, converted, are those of its scan: outputs and structure are the same."""
         import jax

@@ -62,6 +62,7 @@ def test_the_example_of_the_page_on_scan(both: Any) -> None:
     assert_close((carry, per_layer), (weight.sum(0), jnp.cumsum(weight, 0)))
 
 
+@pytest.mark.whole
 def test_init_with_a_key_for_each_layer_builds_the_layers_of_the_loop(both: Any) -> None:
     keys = jr.split(jr.key(3), N)
     stack = both.ArrayStacked.init(N, Mixer, gradient_checkpointing=True)(key=keys)

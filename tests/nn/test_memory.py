@@ -76,10 +76,12 @@ def test_nested_saves_memory_for_a_prime_number_of_layers() -> None:
     assert stacked("nested", 61, 64, 4096) <= 0.55 * stacked(True, 61, 64, 4096)  # 0.51 on jax 0.10, 0.54 on 0.12
 
 
+@pytest.mark.whole
 def test_a_shorter_last_chunk_is_taken_where_its_copy_of_the_parameters_is_worth_it() -> None:
     assert stacked("nested", 61, 64, 1024) <= 0.95 * stacked(True, 61, 64, 1024)
 
 
+@pytest.mark.whole
 def test_dots_needs_less_than_no_remat_and_more_than_full() -> None:
     size = (16, 64, 1024)
     assert stacked(True, *size) < stacked("dots", *size) < 0.7 * stacked(False, *size)

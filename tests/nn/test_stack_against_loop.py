@@ -169,6 +169,7 @@ def test_tangents_are_those_of_the_loop(policy: str) -> None:
 
 
 @pytest.mark.parametrize("policy", ["no remat", "full", "nested", "offload"])
+@pytest.mark.whole
 def test_gradients_through_gradients_are_those_of_the_loop(policy: str) -> None:
     layers, x, keys = blocks(3), jnp.arange(1.0, D + 1), jr.split(jr.key(1), 3)
     stack = ArrayStacked.of(layers, gradient_checkpointing=POLICIES[policy])

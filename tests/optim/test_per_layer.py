@@ -86,6 +86,7 @@ def test_three_steps_are_those_of_the_list(name: str, kind: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["adafactor", "a norm of each leaf"])
+@pytest.mark.whole
 def test_without_it_they_are_others(name: str) -> None:
     """So that what is compared above is known to be told apart."""
     optimizer = OPTIMISERS[name]()

@@ -106,6 +106,7 @@ class TestNothingToPropose:
         arguments = ["rewrite", "tower.py", "--case", "cases.py:tower"]
         assert run(arguments) == Exit.VERIFICATION and "for layer in" in (folder / "tower.py").read_text()
 
+    @pytest.mark.whole
     def test_a_file_that_does_not_import(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (folder / "tower.py").write_text("import nothing_of_the_kind\n" + MODEL)
         assert run(["case", "tower.py", "-o", "cases.py"]) == Exit.FINDINGS
@@ -115,6 +116,7 @@ class TestNothingToPropose:
 
 
 class TestMisbehaviour:
+    @pytest.mark.whole
     def test_what_it_prints_is_not_in_the_case(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (folder / "tower.py").write_text('print("hello", flush=True)\n' + with_line('print("building")'))
         assert run(["case", "tower.py"]) == Exit.OK

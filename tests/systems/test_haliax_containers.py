@@ -89,6 +89,7 @@ def scanned(held: Any, x: Any) -> Any:
 
 @every_spelling
 @pytest.mark.parametrize("kind", ["Stacked", "BlockSeq"])
+@pytest.mark.whole
 def test_every_policy_keeps_the_gradients(kind: str, spelling: str) -> None:
     held = container(getattr(hnn, kind), policy(spelling))
     proved(lambda held, x: looped(held.unstacked(), x), scanned, held, X)

@@ -38,6 +38,7 @@ def test_a_wrong_batching_rule_fails_the_outputs_under_vmap_alone(compare):
     assert not result.good
 
 
+@pytest.mark.whole
 def test_a_wrong_batching_rule_is_not_proved_without_values(compare):
     assert compare(WRONG, policies=("none",), abstract=True).batched.status is Status.NOT_RUN
 

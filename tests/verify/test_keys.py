@@ -224,6 +224,7 @@ def test_keys_of_another_implementation_are_made_otherwise():
     assert sorted(each.draws for each in found.uses.values() if each.draws) == [1, 1]
 
 
+@pytest.mark.whole
 def test_a_rewrite_that_folds_in_what_the_original_splits_uses_the_same_keys(compare):
     folded = CALL.replace("jax.random.split(key, 3)", "jnp.stack([jax.random.fold_in(key, i) for i in range(3)])")
     result = compare(changed(CALL, folded), source=NO_RATE, policies=("none",))

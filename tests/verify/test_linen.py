@@ -72,11 +72,13 @@ def test_the_scan_is_the_loop_with_its_streams_renamed(abstract: bool) -> None:
     )
 
 
+@pytest.mark.whole
 def test_without_a_random_stream_the_parameters_are_all_there_is_to_say() -> None:
     result = compared(LOOP, SCAN, train=False, rngs=False)
     assert proved(result) and result.proviso == ALONE
 
 
+@pytest.mark.whole
 def test_a_model_that_did_not_change_has_no_proviso() -> None:
     result = compared(LOOP, LOOP)
     assert result.proviso == "" and result.parameters is not None and result.parameters.reason == ""
@@ -89,6 +91,7 @@ def test_families_stand_in_one_another_and_beside_one_another() -> None:
     assert "stages is stages_0..stages_2" in result.notes[0] and "tail is tail_0..tail_1" in result.notes[0]
 
 
+@pytest.mark.whole
 def test_under_remat() -> None:
     scan = SCAN.replace('(Block(name="layers")', '(nn.remat(Block, static_argnums=(3,))(name="layers")')
     assert scan != SCAN and proved(compared(LOOP, scan))

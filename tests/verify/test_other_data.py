@@ -105,6 +105,7 @@ def test_each_version_has_the_data_of_its_own_tree(trees: Tree, name: str) -> No
 
 # A generator has looked at nothing before it is asked, and Path.iterdir is one before Python 3.13.
 @pytest.mark.parametrize("how", ["FILE.read_text()", "FILE.stat().st_size", "list(FILE.parent.iterdir())"])
+@pytest.mark.whole
 def test_an_original_that_looks_at_a_file_of_here_has_no_verdict(trees: Tree, how: str) -> None:
     looks = f"1.0 + 0 * bool({how})".replace("FILE", f"Path({str(trees.here)!r}, 'data.json')")
     error = compared(trees, looks).error

@@ -159,6 +159,7 @@ def test_a_child_that_never_ends_is_stopped_at_the_time_limit(child: Child) -> N
     assert (outcome.response, outcome.stopped, outcome.output) == (None, "time", "started\n")
 
 
+@pytest.mark.whole
 def test_a_child_that_ignores_signals_and_sleeps_is_stopped_with_its_children(child: Child) -> None:
     outcome = child(
         """

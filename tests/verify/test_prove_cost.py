@@ -78,6 +78,7 @@ def spent(layers: int, after: Callable[..., Any], monkeypatch: pytest.MonkeyPatc
     return count
 
 
+@pytest.mark.whole
 def test_twice_the_layers_make_twice_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = [spent(layers, scan, monkeypatch) for layers in COUNTS]
     for less, more in pairwise(counts):

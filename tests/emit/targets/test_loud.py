@@ -31,6 +31,7 @@ def changed(network: Any, at: int, **fields: Any) -> Any:
         ({"weight": 2.0}, "expected layers that differ in the values of arrays alone"),
     ],
 )
+@pytest.mark.whole
 def test_layers_that_turn_out_to_differ_are_refused_by_the_program(
     fields: dict[str, Any], said: str, target: str, tmp_path: Path
 ) -> None:

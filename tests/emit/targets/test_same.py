@@ -163,6 +163,7 @@ def named(text: str) -> list[Any]:
         return [leaf for leaf in jax.tree.leaves((outputs, gradient)) if eqx.is_array(leaf)]
 
 
+@pytest.mark.whole
 def test_each_policy_is_another_program(tmp_path: Path) -> None:
     """All but `save_all`, which is what a scan does without a policy."""
     texts = {policy: rewritten(PLAIN, tmp_path, "lax", remat=policy)[0] for policy in POLICIES}
