@@ -149,6 +149,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 def pytest_unconfigure() -> None:
     _CHILDREN.end()
+    gc.freeze()  # or pytest looks five times at all that there is
 
 
 def _forget_many(folder: Path) -> None:

@@ -100,6 +100,7 @@ def test_without_the_option_there_are_no_cases(project: Path) -> None:
     assert code == 4 and "expected one of none, full, nested" in out
 
 
+@pytest.mark.whole
 def test_what_fails_has_a_short_message(project: Path) -> None:
     cases(project, "broken", "refused", "unclear", "anything")
     code, out = run(project, "--scanify", "--scanify-remat", "none", "-rs", "tests")

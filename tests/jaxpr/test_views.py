@@ -159,6 +159,7 @@ def test_every_chain_of_moves_keeps_its_value(data: Any) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(st.data())
+@pytest.mark.whole
 def test_a_box_of_a_reshape_is_found_in_what_was_reshaped_or_given_up(data: Any) -> None:
     old = draw(data, (12,), (4, 3), (2, 2, 3), (2, 6), (1, 12), (3, 4, 2), (24,))
     size = int(np.prod(old))

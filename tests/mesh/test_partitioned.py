@@ -176,6 +176,7 @@ def test_layers_that_the_pipeline_axis_does_not_divide_are_refused_by_name(run: 
     assert "has 3 layers, which 4 does not divide" in error
 
 
+@pytest.mark.whole
 def test_a_rewrite_that_gathers_the_parameters_of_each_layer_is_seen(run: Run) -> None:
     gathering = SCAN.replace(
         "x @ self.up)",

@@ -207,6 +207,7 @@ def test_the_program_does_not_grow_with_layers_that_repeat(short: str, long: str
     assert counts[0] == counts[1]
 
 
+@pytest.mark.whole
 def test_the_program_grows_with_layers_that_differ() -> None:
     texts = ("A" * 24, "WA" * 12, "PWA" * 8)
     counts = [lines(lambda blocks: blocks.fold(X), BlockSeq.of(layers_of(text))) for text in texts]

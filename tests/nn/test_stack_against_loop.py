@@ -200,6 +200,7 @@ def test_the_value_is_that_of_the_loop_under(transform: str) -> None:
     assert_close(got, expected)
 
 
+@pytest.mark.whole
 def test_an_ensemble_of_stacks_is_built_and_applied_under_vmap() -> None:
     def build(key: Any) -> Any:
         return ArrayStacked.of([Block(key=one) for one in jr.split(key, 3)])

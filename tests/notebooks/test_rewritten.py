@@ -38,6 +38,7 @@ def changed(before: bytes, after: bytes) -> list[int]:
     return [number for number, (old, new) in enumerate(pairs, start=1) if old != new]
 
 
+@pytest.mark.whole
 def test_the_cells_compute_what_they_computed(tool: Tool) -> None:
     before = dumped(notebook(CELLS))
     after = rewritten(tool, before)

@@ -92,6 +92,7 @@ class TestNothingToPropose:
         assert run(["case", "plain.py"]) == Exit.FINDINGS
         assert "no layer loop of plain.py would be rewritten (it has none)" in capsys.readouterr().err
 
+    @pytest.mark.whole
     def test_a_parameter_that_nobody_knows(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (folder / "tower.py").write_text(MODEL.replace("depth: int,", "depth: int, tokenizer: 'Tokenizer',"))
         assert run(["case", "tower.py", "-o", "cases.py"]) == Exit.FINDINGS

@@ -37,6 +37,7 @@ class TestThisWouldSee:
         assert any(outcome.wrong and outcome.doubt for outcome in outcomes)
         assert all(outcome.doubt for outcome in outcomes if outcome.wrong.startswith("output"))
 
+    @pytest.mark.whole
     def test_slices_that_begin_elsewhere(self, monkeypatch: pytest.MonkeyPatch) -> None:
         of = Slices.of
         monkeypatch.setattr(Slices, "of", lambda self, array: of(self, array)[::-1])

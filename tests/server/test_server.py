@@ -165,6 +165,7 @@ def test_actions_rewrite_and_ignore_and_explain(project: Path, resolves: bool) -
     asyncio.run(session())
 
 
+@pytest.mark.whole
 def test_a_hover_has_the_page_and_the_last_verdict(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CI", raising=False)  # Where it is set, no verdict is kept (scanify/cache_folder.py).
     path = project / "model.py"

@@ -102,6 +102,7 @@ def test_layers_are_those_that_a_list_would_hold() -> None:
                 assert jnp.allclose(one, two, rtol=1e-6)
 
 
+@pytest.mark.whole
 def test_a_stack_whose_layers_go_in_another_order_is_found_out() -> None:
     held = container(hnn.Stacked, False)
     wrong = scanify.prove_equal(

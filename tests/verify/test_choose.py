@@ -160,6 +160,7 @@ def test_what_is_chosen_is_right_in_every_case_and_fits(cases: list[CaseResult],
 
 
 @given(runs(), st.integers(0, 8), st.integers(0, 8))
+@pytest.mark.whole
 def test_a_larger_budget_never_costs_more(cases: list[CaseResult], one: int, other: int) -> None:
     tight, wide = choose(cases, min(one, other)), choose(cases, max(one, other))
     assert tight.policy is None or (wide.policy is not None and the(wide).cost <= the(tight).cost)
@@ -174,6 +175,7 @@ def test_nothing_is_chosen_only_where_nothing_right_fits(cases: list[CaseResult]
 
 
 @given(runs(), st.none() | st.integers(0, 8))
+@pytest.mark.whole
 def test_every_policy_is_told_of(cases: list[CaseResult], budget: int | None) -> None:
     choice = choose(cases, budget)
     if choice.policy is not None or "fits into" in choice.why:

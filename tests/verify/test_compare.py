@@ -23,6 +23,7 @@ def test_a_faithful_rewrite_is_proved(compare, abstract, dropout):
     assert {"build", "trace", "prove"} <= {name for name, _ in result.seconds}
 
 
+@pytest.mark.whole
 def test_measuring_compiles_every_version(compare):
     result = compare(REWRITE, measure=True, policies=("nested",))
     for measured in (result.original, result.policies[0].measured):
@@ -33,6 +34,7 @@ def test_measuring_compiles_every_version(compare):
     assert result.original.temp_bytes >= 0
 
 
+@pytest.mark.whole
 def test_the_memory_of_abstract_weights_is_measured_and_their_loop_is_not_compiled(compare):
     found = compare(REWRITE, abstract=True, measure=True, policies=("none",))
     needed = [policy.measured.needed_bytes for policy in found.policies]

@@ -135,6 +135,7 @@ def test_what_a_library_sets_when_it_is_imported_is_set_for_both(
     assert proved(compared(tmp_path, text("import setting_library"), text("import setting_library")))
 
 
+@pytest.mark.whole
 def test_each_version_imports_from_where_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "old/path_helper.py").write_text("from jax.numpy import sin as f")

@@ -236,6 +236,7 @@ def test_the_memory_of_its_children_counts(child: Child) -> None:
     assert outcome.stopped == "memory"
 
 
+@pytest.mark.whole
 def test_memory_that_is_reserved_and_not_used_does_not_count(child: Child) -> None:
     outcome = child(
         "import mmap\nreserved = mmap.mmap(-1, 64 * 2**30, flags=mmap.MAP_PRIVATE | 0x4000)\ntime.sleep(0.5)\n"

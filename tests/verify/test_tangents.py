@@ -54,6 +54,7 @@ def test_a_wrong_forward_rule_fails_the_tangents_alone(compare):
     assert not result.good
 
 
+@pytest.mark.whole
 def test_an_original_without_forward_derivatives_is_not_compared_by_them(compare):
     source = SOURCE
     for old, new in with_rule(NO_FORWARD_RULE).items():

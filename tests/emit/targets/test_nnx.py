@@ -238,6 +238,7 @@ def test_layers_of_two_lists_are_walked_together(tmp_path: Path) -> None:
     assert "apply_layer, x, zip(self.layers, self.norms, strict=True), remat=True" in after
 
 
+@pytest.mark.whole
 def test_an_expression_becomes_a_map(tmp_path: Path) -> None:
     after, outcome = rewritten(
         model("dense", "\n        return [layer(x) for layer in self.layers]\n"), tmp_path, "nnx"
