@@ -107,6 +107,8 @@ def _together(variants: Sequence[Variant]) -> bool:
     for own in ("layer", "form", "build", "body", "length", "annotation"):
         if sum(bool(getattr(variant, own)) for variant in variants) > 1:
             return False
+    if any(variant.alone for variant in variants) and len(variants) > 1:
+        return False
     if any(variant.eager for variant in variants) and any("jit" in each.slots.get("called", "") for each in variants):
         return False
     slots = [slot for variant in variants for slot in variant.slots if slot not in _INDEPENDENT]

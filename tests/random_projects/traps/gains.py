@@ -62,15 +62,14 @@ GAINS = (
         ),
     ),
     _trap(
-        "no layers",
-        slots("elastic for simple", made="NET(4, 0, jr.key(0))"),
-        slots("elastic for simple", made="NET(4, 0, jr.key(0))", before="if not self.BLOCKS:\n    return x - 1"),
-        slots(
-            "elastic for simple",
-            made="NET(4, 0, jr.key(0))",
-            before="last = None",
-            last="last = jnp.sin(x)",
-            after="x = x if last is None else last",
+        "no layers",  # what another trap takes by its number is not there
+        *(
+            Variant(slots("", made="NET(4, 0, jr.key(0))", **lines).slots, tags("elastic for simple"), alone=True)
+            for lines in (
+                {},
+                {"before": "if not self.BLOCKS:\n    return x - 1"},
+                {"before": "last = None", "last": "last = jnp.sin(x)", "after": "x = x if last is None else last"},
+            )
         ),
         expect=Expect.EITHER,
     ),
