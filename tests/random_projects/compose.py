@@ -109,8 +109,8 @@ def _together(variants: Sequence[Variant]) -> bool:
             return False
     if any(variant.alone for variant in variants) and len(variants) > 1:
         return False
-    if any(variant.eager for variant in variants) and any("jit" in each.slots.get("called", "") for each in variants):
-        return False
+    if any(variant.eager for variant in variants) and any("called" in variant.slots for variant in variants):
+        return False  # each way to call the model traces it
     slots = [slot for variant in variants for slot in variant.slots if slot not in _INDEPENDENT]
     texts = [text for variant in variants for slot, text in variant.slots.items() if slot in _INDEPENDENT]
     defined = [name for text in texts for name in draft.defined(text)]
