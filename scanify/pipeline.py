@@ -19,7 +19,7 @@ from scanify.analysis.plan import (
     Skipped,
 )
 from scanify.analysis.remarks.words import may_have_remarks
-from scanify.config import OF_FRAMEWORKS
+from scanify.configuration.config import OF_FRAMEWORKS
 from scanify.source.discover import Selection, discover, left_out, walk
 from scanify.source.file import Source
 from scanify.source.notebook.text import is_notebook
@@ -353,7 +353,7 @@ def heeded(project: Project, found: Analysis) -> Analysis:
     as it does without the comment."""
     if not any(loop.rule == BEYOND_THE_TARGET for loop in found.loops):
         return found
-    from scanify.ignoring import silenced
+    from scanify.configuration.ignoring import silenced
 
     quiet = silenced(project, [loop for loop in found.loops if loop.rule == BEYOND_THE_TARGET])
     return replace(found, loops=tuple(loop for loop in found.loops if loop not in quiet))

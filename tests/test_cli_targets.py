@@ -27,7 +27,7 @@ def tool(tmp_path, capsys, monkeypatch) -> Tool:
 
 
 def test_the_names_are_those_of_the_emitters() -> None:
-    from scanify.config import TARGETS as NAMES
+    from scanify.configuration.config import TARGETS as NAMES
 
     assert tuple(name for name in TARGETS if name not in (HALIAX, LEVANTER)) == NAMES
 

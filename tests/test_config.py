@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scanify.config import Config, load_config, parse_config
+from scanify.configuration.config import Config, load_config, parse_config
 from scanify.errors import ScanifyError
 
 

@@ -6,8 +6,8 @@ import tomllib
 import pytest
 from jsonschema import Draft202012Validator
 
-from scanify.config import KEYS
-from scanify.config_schema import KEY_SCHEMAS, schema
+from scanify.configuration.config import KEYS
+from scanify.configuration.config_schema import KEY_SCHEMAS, schema
 from scanify.errors import ScanifyError
 from tests.command import Tool
 from tests.test_config import parse_config, write

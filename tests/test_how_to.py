@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scanify.config import KEYS
+from scanify.configuration.config import KEYS
 from scanify.report.findings.formats import FORMATS
 from tests.command import Tool
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scanify.commands.verifying.target import target_of
-from scanify.config import parse_config
+from scanify.configuration.config import parse_config
 from scanify.errors import ScanifyError
 from scanify.verify.cases.case import CaseSpec
 from tests.command import BLOCK, LINE, MODEL, REFUSED, environment

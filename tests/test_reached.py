@@ -6,7 +6,7 @@ import pytest
 
 from scanify.cli import run as scanify
 from scanify.commands.verifying.cases import choose_run, reached_loops
-from scanify.config import Config
+from scanify.configuration.config import Config
 from scanify.errors import Exit
 from scanify.pipeline import Project, rewrite_sources
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scanify.analysis.plan import Plan
-from scanify.chosen import Chosen, codes
 from scanify.commands.common import (
     Given,
     analysing,
@@ -22,14 +21,15 @@ from scanify.commands.common import (
     write_output,
 )
 from scanify.commands.kept import Kept, Report
-from scanify.config import AUTO, Config
+from scanify.configuration.chosen import Chosen, codes
+from scanify.configuration.config import AUTO, Config
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import for_target, heeded
 from scanify.report.findings.formats import COLOURED, FORMATS
 from scanify.report.terminal import tell
 
 if TYPE_CHECKING:
-    from scanify.ignoring import For
+    from scanify.configuration.ignoring import For
 
 # Seconds of CPU time that an analysis must take for its report to be kept.
 WORTH_KEEPING = 0.5
@@ -155,7 +155,7 @@ def _files(given: Given) -> str:
 
 def _fixed(given: Given) -> Given:
     """The files without the comments that silence nothing, which are written."""
-    from scanify.ignoring import idle, without
+    from scanify.configuration.ignoring import idle, without
     from scanify.report.sentences import plural
     from scanify.source.read import encode
     from scanify.source.write import write_all
@@ -175,13 +175,13 @@ def _fixed(given: Given) -> Given:
 
 
 def _made(given: Given) -> "For":
-    from scanify.ignoring import For
+    from scanify.configuration.ignoring import For
 
     return For(given.stack, given.target, None if given.config.remat == AUTO else given.config.remat)
 
 
 def _report(given: Given, asked: Asked) -> Report:
-    from scanify.ignoring import comments
+    from scanify.configuration.ignoring import comments
     from scanify.report.findings.finding import findings
     from scanify.report.findings.formats import render
 

@@ -45,7 +45,7 @@ from scanify.commands.verifying.changing import (
     showing_options,
 )
 from scanify.commands.verifying.policies import against_loops, measurable
-from scanify.config import AUTO
+from scanify.configuration.config import AUTO
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, files_of, rewrite_sources, with_policy
 from scanify.report.sentences import shown

@@ -33,7 +33,7 @@ from scanify.commands.verifying.cases import (
 from scanify.commands.verifying.certificates import proofs_into, replay_file
 from scanify.commands.verifying.on_mesh import with_mesh
 from scanify.commands.verifying.proposed import proposed_run
-from scanify.config import REMATS, SYNONYMS, Config, load_config
+from scanify.configuration.config import REMATS, SYNONYMS, Config, load_config
 from scanify.errors import Exit, ScanifyError
 from scanify.pipeline import Outcome, rewrite_sources
 from scanify.report.diff import render as render_diff

@@ -9,11 +9,11 @@ import jax
 
 from scanify.nn.arguments.axes import InAxes, parameter_names
 from scanify.nn.arguments.layer_inputs import Ref
+from scanify.nn.covers.cover import cheapest_cover
+from scanify.nn.covers.describe import describe
 from scanify.nn.layer_sequence import LayerSequence
 from scanify.nn.layer_store import Places, Store, check_stacks, entries, fill, restack, store
 from scanify.nn.list_manners import L, position_of
-from scanify.nn.programs.cover import cheapest_cover
-from scanify.nn.programs.describe import describe
 from scanify.nn.programs.eager import applied
 from scanify.nn.programs.layer_call import Call, TracedCall, as_scan, trace_call
 from scanify.nn.programs.layer_programs import Kinds

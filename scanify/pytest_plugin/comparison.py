@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from scanify.commands.verifying.target import target_of
-from scanify.config import Config
+from scanify.configuration.config import Config
 from scanify.errors import ScanifyError
 from scanify.source.discover import Selection
 from scanify.verify.cases.case import CaseSpec, parse_case

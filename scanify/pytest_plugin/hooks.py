@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
         if against or remats:
             raise pytest.UsageError("--scanify-against and --scanify-remat go with --scanify")
         return
-    from scanify.config import REMATS, SYNONYMS
+    from scanify.configuration.config import REMATS, SYNONYMS
 
     known = (*REMATS, *SYNONYMS)
     for each in remats:

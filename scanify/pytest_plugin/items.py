@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scanify.config import REMATS, SYNONYMS, parse_config
+from scanify.configuration.config import REMATS, SYNONYMS, parse_config
 from scanify.errors import ScanifyError
 from scanify.pytest_plugin.comparison import Comparison, Nothing
 from scanify.pytest_plugin.failure import wrong, wrong_as_a_whole

@@ -11,8 +11,8 @@ from scanify.analysis.index.project import Index
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.plan import Analysis, Plan, Refusal
 from scanify.analysis.values.heap import forget_uses
-from scanify.config import AUTO, TARGETS, Config, load_config
-from scanify.ignoring import For, comments
+from scanify.configuration.config import AUTO, TARGETS, Config, load_config
+from scanify.configuration.ignoring import For, comments
 from scanify.pipeline import (
     Outcome,
     Project,

@@ -8,9 +8,9 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 import scanify
-from scanify.config import OF_FRAMEWORKS, TARGETS
+from scanify.configuration.config import OF_FRAMEWORKS, TARGETS
+from scanify.configuration.ignoring import UNKNOWN, UNUSED
 from scanify.errors import ScanifyError
-from scanify.ignoring import UNKNOWN, UNUSED
 from scanify.report.findings.finding import Finding
 from scanify.rules import RULES, find_rule
 from scanify.server.changes import edits_of, ignoring

@@ -5,8 +5,9 @@ import typing
 
 import pytest
 
-from scanify.analysis.values import domain, effects, heap, marks
+from scanify.analysis.values import domain, heap, marks
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.run import effects
 
 _KINDS = [*typing.get_args(domain.Value), marks.Mark, effects.Effect, heap.Group, heap.ListCell, heap.DictCell]
 

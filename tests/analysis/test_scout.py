@@ -11,7 +11,7 @@ from scanify.analysis.loops.lists.vocabulary import Vocabulary
 from scanify.analysis.lower.loops import loops_in
 from scanify.analysis.planning.project import _that_may_walk_modules, facts_of
 from scanify.analysis.planning.scout import is_foreign
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.run.interpreter import Interpreter
 from scanify.source.file import Source
 
 HEAD = """\

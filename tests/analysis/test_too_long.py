@@ -7,10 +7,10 @@ from helpers import MANY, model, only
 
 from scanify.analysis.index.project import Index
 from scanify.analysis.plan import Plan
-from scanify.analysis.values import interpreter
 from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.domain import Listed
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.run import interpreter
+from scanify.analysis.values.run.interpreter import Interpreter
 from scanify.source.file import Source
 
 LOOP = "for layer in self.layers:\n    x = layer(x)"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scanify.nn.programs.cover import SCAN_COST, Item, Period, Run, cheapest_cover
+from scanify.nn.covers.cover import SCAN_COST, Item, Period, Run, cheapest_cover
 
 
 def unrolled(cover: tuple[Item, ...]) -> list[int]:

@@ -12,7 +12,7 @@ import pytest
 
 from scanify.jaxpr.reading.calls import children
 from scanify.nn import BlockSeq
-from scanify.nn.programs import apply_cover
+from scanify.nn.covers import apply_cover
 from scanify.nn.programs.literals import lifted, replay
 from scanify.nn.scans.checkpoint import ScanCheckpointPolicy
 from scanify.nn.scans.rematted import rematted

@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from scanify.config import REMATS
+from scanify.configuration.config import REMATS
 from scanify.nn import ArrayStacked, BlockSeq
 from scanify.verify.compare.compare import compare_case
 from tests.packages.applied import applied

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import jax
 
-from scanify.config import REMATS
+from scanify.configuration.config import REMATS
 from scanify.verify.compare.compare import compare_case
 from tests import fixture_helpers
 from tests.fixture_helpers import FIXTURES, Fixture, write

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from scanify.config import REMATS
+from scanify.configuration.config import REMATS
 from scanify.errors import ScanifyError
 from scanify.pipeline import Outcome, Project, rewrite_sources
 from scanify.source.discover import Selection

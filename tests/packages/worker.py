@@ -6,7 +6,7 @@ import traceback
 from dataclasses import replace
 from pathlib import Path
 
-from scanify.config import TARGETS
+from scanify.configuration.config import TARGETS
 from scanify.verify.children.codec import to_json
 from tests.packages.all_models import model
 from tests.packages.by_hand import compare_by_hand

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from scanify.config import REMATS
+from scanify.configuration.config import REMATS
 from scanify.nn import ArrayStacked
 from scanify.report.verification.summary import summary
 from scanify.verify.compare.compare import compare_case

@@ -11,7 +11,7 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import called, dotted
 from scanify.analysis.values.calls.arrays import WEAK, is_complex
 from scanify.analysis.values.domain import Array, Const, Function, Instance, Number, Partial, Value, options
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.run.interpreter import Interpreter
 
 _NARROW = frozenset("bfloat16 float16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 int bool bool_".split())
 _EQUAL_PARTS = ("split", "array_split", "chunk", "hsplit", "vsplit", "dsplit")

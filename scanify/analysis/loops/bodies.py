@@ -12,10 +12,10 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import Bodies
 from scanify.analysis.values.code.annotations import key_name
 from scanify.analysis.values.domain import Array, Const, Key, Listed, Number, Text, Value, options
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, ListCell
-from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.objects.likeness import is_layer
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 
 def bodies_of(

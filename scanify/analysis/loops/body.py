@@ -13,7 +13,6 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.calls.arrays import WEAK, is_complex
 from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.code.flow import Flow
-from scanify.analysis.values.code.iteration import iterate
 from scanify.analysis.values.code.statements import execute
 from scanify.analysis.values.code.targets import bind_target
 from scanify.analysis.values.domain import (
@@ -32,12 +31,13 @@ from scanify.analysis.values.domain import (
     options,
     unknown_once,
 )
-from scanify.analysis.values.effects import Act, Effect
-from scanify.analysis.values.environment import Env
-from scanify.analysis.values.interpreter import CARRIED, Interpreter, holder_of
+from scanify.analysis.values.iterations.iteration import iterate
 from scanify.analysis.values.marks import Mark, Vary
 from scanify.analysis.values.objects.identity import kind_of
 from scanify.analysis.values.objects.likeness import is_static
+from scanify.analysis.values.run.effects import Act, Effect
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import CARRIED, Interpreter, holder_of
 from scanify.analysis.values.size import Size
 
 _DEEP = 6  # objects and lists in others that are looked into for functions

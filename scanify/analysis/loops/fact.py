@@ -35,13 +35,13 @@ from scanify.analysis.values.domain import (
     Walked,
     options,
 )
-from scanify.analysis.values.effects import Act
-from scanify.analysis.values.environment import Env
-from scanify.analysis.values.explore import Explorer
 from scanify.analysis.values.heap import DictCell, ListCell
-from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.objects.likeness import difference, is_layer
-from scanify.analysis.values.probe import again
+from scanify.analysis.values.run.effects import Act
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.explore import Explorer
+from scanify.analysis.values.run.interpreter import Interpreter
+from scanify.analysis.values.run.probe import again
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,10 @@ from scanify.analysis.lower.scope import ancestors
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import Function, Instance, Library, Listed, OneOf, Partial, Unknown, Value, options
 from scanify.analysis.values.heap import Group
-from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import AN_ELEMENT, Mark, Vary
 from scanify.analysis.values.objects.likeness import Difference, difference, is_layer, same_class
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.run.interpreter import Interpreter
 
 Differences = Sequence[tuple[Group, Difference]]
 

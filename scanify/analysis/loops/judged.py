@@ -15,10 +15,9 @@ from scanify.analysis.loops.lists.usual import usual_length
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.nodes import mentions, nodes_in
 from scanify.analysis.lower.scope import ancestors
-from scanify.analysis.values.code.iteration import entries
 from scanify.analysis.values.domain import Instance, OneOf, Unknown, options
 from scanify.analysis.values.heap import DictCell, Group, ListCell
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.iterations.iteration import entries
 from scanify.analysis.values.marks import Vary
 from scanify.analysis.values.objects.likeness import (
     Difference,
@@ -30,6 +29,7 @@ from scanify.analysis.values.objects.likeness import (
     worst_mark,
 )
 from scanify.analysis.values.objects.sharing import held_twice
+from scanify.analysis.values.run.interpreter import Interpreter
 
 _NO_GAIN = ("SCN202", "SCN203")
 

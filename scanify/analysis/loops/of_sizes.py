@@ -10,7 +10,7 @@ from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.classes import FunctionNode, dotted
 from scanify.analysis.values.domain import Const, Instance, Number, Text, options
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.run.interpreter import Interpreter
 
 _NUMBERS = ("int", "float", "bool", "str")
 _SIZES = ("shape", "ndim", "size", "dtype")

@@ -32,13 +32,13 @@ from scanify.analysis.values.domain import (
     Unknown,
     Value,
 )
-from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.heap import Group
-from scanify.analysis.values.interpreter import Interpreter, Stored
 from scanify.analysis.values.marks import Mark, Vary
 from scanify.analysis.values.objects.held import held
 from scanify.analysis.values.objects.likeness import difference, is_static
 from scanify.analysis.values.objects.protocols import UNNAMED
+from scanify.analysis.values.run.effects import Act, Effect
+from scanify.analysis.values.run.interpreter import Interpreter, Stored
 
 _NUMBERS = ("int", "float", "bool", "str")
 _HARMLESS = (Act.APPLY, Act.RESIZES)

@@ -12,7 +12,7 @@ from scanify.analysis.loops.lists.layer_list import Layers, groups_of
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.values.domain import Instance, Listed, Mapped, Value, options
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.run.interpreter import Interpreter
 
 _DEEP = 4  # objects in objects of a layer that are looked at
 # What makes an object and computes nothing.

@@ -19,7 +19,7 @@ from scanify.analysis.values import tables
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.code.annotations import unquoted
 from scanify.analysis.values.heap import DictCell, Does, ListCell, Use
-from scanify.analysis.values.interpreter import Interpreter, Stored
+from scanify.analysis.values.run.interpreter import Interpreter, Stored
 
 StackChoice = Literal["init", "call"] | None
 

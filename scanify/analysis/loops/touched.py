@@ -4,7 +4,7 @@ from scanify.analysis.facts import Place
 from scanify.analysis.loops.lists.layer_list import Layers, groups_of, sources_of
 from scanify.analysis.values.domain import Instance, options
 from scanify.analysis.values.heap import DictCell, Does, ListCell, Use
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.run.interpreter import Interpreter
 
 _DEEP = 4  # modules in modules of a layer that are looked at
 

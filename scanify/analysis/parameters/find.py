@@ -23,8 +23,8 @@ from scanify.analysis.lower.own_builtins import by_own_builtins
 from scanify.analysis.parameters.first_look import may_walk_parameters
 from scanify.analysis.parameters.named import called_parameters
 from scanify.analysis.parameters.products import Use, use_of
-from scanify.analysis.values.explore import Explorer
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.run.explore import Explorer
+from scanify.analysis.values.run.interpreter import Interpreter
 
 
 def facts_over_parameters(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from scanify.analysis.loops.lists.layer_list import groups_of
 from scanify.analysis.values.domain import Listed, Mapped, Unknown, Value, options
-from scanify.analysis.values.explore import Code, Explorer
+from scanify.analysis.values.run.explore import Code, Explorer
 
 _STEPS = 3  # from a function to those who call it, and on to those who call them
 _MOST = 12  # functions that mention a name: from one of many nothing is learned

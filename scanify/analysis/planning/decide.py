@@ -41,7 +41,7 @@ from scanify.analysis.plan import (
 from scanify.analysis.planning.remedies import REMEDIES
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import Instance, Library
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.run.interpreter import Interpreter
 
 
 def decide_sequential(run: Interpreter, choices: "Choices", fact: LoopFact) -> Plan | Refusal | None:

@@ -30,9 +30,9 @@ from scanify.analysis.planning.scout import is_foreign, may_walk_modules, scout
 from scanify.analysis.planning.together import Decided, left_behind
 from scanify.analysis.planning.walked_sequentials import as_lists
 from scanify.analysis.values.domain import Instance, Listed, Mapped, Unknown, Value, join, options
-from scanify.analysis.values.explore import Code, Explorer, model_list
-from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.objects.likeness import is_layer
+from scanify.analysis.values.run.explore import Code, Explorer, model_list
+from scanify.analysis.values.run.interpreter import Interpreter
 
 _ROUNDS = 3  # of following other names of lists, and the callers of functions
 _BELOW = frozenset({"equinox", "jax", "jaxtyping"})

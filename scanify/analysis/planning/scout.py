@@ -27,10 +27,10 @@ from scanify.analysis.values.domain import (
     Walked,
     options,
 )
-from scanify.analysis.values.explore import CONSTRUCTORS, Explorer
 from scanify.analysis.values.heap import DictCell, ListCell
-from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.objects.likeness import is_layer
+from scanify.analysis.values.run.explore import CONSTRUCTORS, Explorer
+from scanify.analysis.values.run.interpreter import Interpreter
 
 _DEPTH = 4  # lists in lists
 

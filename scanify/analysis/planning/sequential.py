@@ -13,7 +13,7 @@ from scanify.analysis.planning.decide import Choices, refuse
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import Instance, Library, Value, options
 from scanify.analysis.values.heap import Cell, Does, ListCell, Use
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.run.interpreter import Interpreter
 
 _FEW = 3
 _SERVED = frozenset({Does.WALK, Does.INDEX, Does.LENGTH, Does.TEST, Does.STORE})

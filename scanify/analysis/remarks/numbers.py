@@ -8,10 +8,10 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors
 from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.domain import Const, Value, options
-from scanify.analysis.values.environment import Env
-from scanify.analysis.values.explore import Code, Explorer
-from scanify.analysis.values.interpreter import Interpreter
-from scanify.analysis.values.probe import again
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.explore import Code, Explorer
+from scanify.analysis.values.run.interpreter import Interpreter
+from scanify.analysis.values.run.probe import again
 from scanify.analysis.watchers.names import local_scope
 
 

@@ -15,9 +15,9 @@ from scanify.analysis.values.size import Size, common
 
 if TYPE_CHECKING:
     from scanify.analysis.index.meaning import Definition
-    from scanify.analysis.values.environment import Env
     from scanify.analysis.values.heap import DictCell, ListCell
     from scanify.analysis.values.objects.part import Part
+    from scanify.analysis.values.run.environment import Env
 
 _MOST = 8  # alternatives of one value that are kept apart
 MANY = "it may be one of many values"

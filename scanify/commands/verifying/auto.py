@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from scanify.commands.common import Given
 from scanify.commands.verifying.cases import CaseRun, verify_outcome
 from scanify.commands.verifying.policies import against_loops
-from scanify.config import AUTO, Config
+from scanify.configuration.config import AUTO, Config
 from scanify.errors import ScanifyError
 from scanify.pipeline import Outcome, rewrite_sources, with_policy
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scanify.commands.verifying.target import target_of
-from scanify.config import Config
+from scanify.configuration.config import Config
 from scanify.errors import ScanifyError
 from scanify.report.diff import render
 from scanify.report.sentences import shown

@@ -10,7 +10,7 @@ import click
 
 from scanify.analysis.facts import Place
 from scanify.analysis.plan import Plan
-from scanify.config import REMATS, Config
+from scanify.configuration.config import REMATS, Config
 from scanify.errors import CaseFailed, ScanifyError
 from scanify.pipeline import Outcome, Project, files_of
 from scanify.report.sentences import shown

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from scanify.config import Config
+from scanify.configuration.config import Config
 from scanify.errors import ScanifyError
 from scanify.source.discover import Selection, walk
 from scanify.verify.cases.case import CaseSpec

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 
 from scanify.nn.arguments.axes import InAxes
 from scanify.nn.arguments.per_layer import per_layer_arguments
-from scanify.nn.programs.apply_cover import Applier, Piece, apart, map_layers, names_given
-from scanify.nn.programs.cover import cheapest_cover
+from scanify.nn.covers.apply_cover import Applier, Piece, apart, map_layers, names_given
+from scanify.nn.covers.cover import cheapest_cover
 from scanify.nn.programs.layer_programs import Step, trace_layers
 from scanify.nn.programs.one_by_one import draws_otherwise
 from scanify.nn.programs.state_parts import StateParts, state_parts

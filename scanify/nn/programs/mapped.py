@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 
 from scanify.nn.arguments.axes import InAxes, normal_axes, parameter_names
-from scanify.nn.programs.apply_cover import Piece, map_kinds
+from scanify.nn.covers.apply_cover import Piece, map_kinds
 from scanify.nn.programs.layer_call import trace_call
 from scanify.nn.programs.one_by_one import one_by_one
 from scanify.nn.scans.checkpoint import ScanCheckpointPolicy

@@ -22,7 +22,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal, jaxprs_in_params
 
 from scanify.nn import remat_policy_override
-from scanify.nn.programs.apply_cover import MAPPED
+from scanify.nn.covers.apply_cover import MAPPED
 from scanify.verify.cases.build import Built
 from scanify.verify.compare.written import Watch
 from scanify.verify.leaves.aliases import has_aliases, rebuilt

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scanify.analysis.plan import CallStack, Framework, Plan
-from scanify.config import TARGETS
+from scanify.configuration.config import TARGETS
 from scanify.emit import rewrite_texts
 from scanify.emit.targets import TARGETS as TARGET_MODULES
 from scanify.errors import CheckFailed

@@ -7,7 +7,7 @@ from scanify.analysis.index.meaning import External
 from scanify.analysis.index.module import Module
 from scanify.analysis.lower.text import dotted
 from scanify.analysis.values.classes import Field
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.run.interpreter import Interpreter
 
 
 def changes_what_is_assigned(run: Interpreter, name: str, field: Field) -> tuple[str, Place] | None:

@@ -13,10 +13,10 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors, parent_of
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import Const, Instance, Library, Listed, Mapped, Unknown, Value, join, options
-from scanify.analysis.values.explore import model_list
 from scanify.analysis.values.heap import DictCell, Group, ListCell, Use
-from scanify.analysis.values.interpreter import Handed, Interpreter, Made, Stored
 from scanify.analysis.values.marks import Vary
+from scanify.analysis.values.run.explore import model_list
+from scanify.analysis.values.run.interpreter import Handed, Interpreter, Made, Stored
 
 _MOST_CLASSES = 12  # classes whose constructors are followed for one list
 _MOST_LISTS = 32  # that are kept apart in one field

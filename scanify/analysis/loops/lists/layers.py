@@ -32,11 +32,11 @@ from scanify.analysis.values.domain import (
     Walked,
     options,
 )
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Group, ListCell
-from scanify.analysis.values.interpreter import Handed, Interpreter
 from scanify.analysis.values.objects.likeness import distinct, is_layer
-from scanify.analysis.values.probe import again
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Handed, Interpreter
+from scanify.analysis.values.run.probe import again
 
 _DEEPEST = 3  # tuples in tuples
 

@@ -14,10 +14,10 @@ from scanify.analysis.loops.lists.layer_list import Layers
 from scanify.analysis.loops.lists.layers import walked_values
 from scanify.analysis.lower.loop import Loop, Order, Walk
 from scanify.analysis.values.domain import Array, Key, Listed, Value, Walked, options
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import ListCell
-from scanify.analysis.values.interpreter import Interpreter
-from scanify.analysis.values.probe import again
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
+from scanify.analysis.values.run.probe import again
 
 _ITERATORS = "list("  # what an iterator over a list is walked as: `list(iter(xs))`
 

@@ -15,11 +15,11 @@ from scanify.analysis.values.calls.construct import any_instance
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.code.annotations import annotated
 from scanify.analysis.values.domain import Instance, Listed, Mapped, Unknown, options
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Group, ListCell
-from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Vary
 from scanify.analysis.values.objects.likeness import is_layer, unlike_pair
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 _CANNOT = "cannot tell which class the layers have"
 

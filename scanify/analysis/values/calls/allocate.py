@@ -4,10 +4,10 @@ import ast
 
 from scanify.analysis.lower.nodes import nodes_below
 from scanify.analysis.values.domain import Const, Listed, Mapped, Unknown, Value, options
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
-from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.objects.part import part_of
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 
 def new_list(run: Interpreter, env: Env, node: ast.AST, *, is_tuple: bool = False) -> ListCell:

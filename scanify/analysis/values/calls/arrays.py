@@ -7,10 +7,10 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values import tables
 from scanify.analysis.values.calls.resizing import combined
 from scanify.analysis.values.domain import Array, Const, Instance, Key, Listed, Number, Unknown, Value, options, sized
-from scanify.analysis.values.effects import Act
-from scanify.analysis.values.environment import Env
-from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Marks, Vary, merged
+from scanify.analysis.values.run.effects import Act
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 
 def of_arrays(values: Sequence[Value], marks: Marks) -> Array:

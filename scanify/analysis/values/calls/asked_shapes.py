@@ -4,7 +4,7 @@ import ast
 from collections.abc import Sequence
 
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.values.environment import Env
+from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.size import LONGER, SAME, SHORTER, Change
 
 _DEEP = 3  # names that stand for what other names stand for

@@ -4,8 +4,6 @@ import ast
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values import tables
-from scanify.analysis.values.asked import Asks, ask, guessed
-from scanify.analysis.values.before import made_once
 from scanify.analysis.values.calls.functions.descriptors import (
     ALL,
     MISSING,
@@ -37,12 +35,14 @@ from scanify.analysis.values.domain import (
     options,
     shape_of,
 )
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does
-from scanify.analysis.values.interpreter import GUESSED, Interpreter
 from scanify.analysis.values.marks import Vary
 from scanify.analysis.values.objects.held import held_marks
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.run.asked import Asks, ask, guessed
+from scanify.analysis.values.run.before import made_once
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import GUESSED, Interpreter
 
 _MOST_HEIRS = 6  # overriding methods that are looked into
 _LIST_METHODS = frozenset(

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from scanify.analysis.values.calls.arrays import concrete, written
 from scanify.analysis.values.calls.given_functions import ask_key, filtered, iterator, mapped
 from scanify.analysis.values.calls.methods import copied
-from scanify.analysis.values.code.iteration import elements_of, iterate
 from scanify.analysis.values.domain import (
     NONE,
     Array,
@@ -28,14 +27,15 @@ from scanify.analysis.values.domain import (
     options,
     sized,
 )
-from scanify.analysis.values.effects import Act
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
-from scanify.analysis.values.interpreter import Interpreter, Made
+from scanify.analysis.values.iterations.iteration import elements_of, iterate
 from scanify.analysis.values.marks import AN_ELEMENT, Vary, merged, raised
 from scanify.analysis.values.objects import protocols
 from scanify.analysis.values.objects.held import held_marks
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.run.effects import Act
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter, Made
 
 Named = Mapping[str, Value]
 Handler = Callable[[Interpreter, Env, ast.AST, Sequence[Value], Named], Value]

@@ -4,7 +4,6 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 
 from scanify.analysis.values import tables
-from scanify.analysis.values.before import made_once
 from scanify.analysis.values.calls.arrays import draws, draws_array
 from scanify.analysis.values.calls.attributes import attribute
 from scanify.analysis.values.calls.functions.again import Begun
@@ -17,7 +16,6 @@ from scanify.analysis.values.calls.functions.decorated import (
 from scanify.analysis.values.calls.functions.supers import LIBRARY_INIT, library_init, super_object
 from scanify.analysis.values.code.annotations import annotated, parameter
 from scanify.analysis.values.code.expressions import evaluate
-from scanify.analysis.values.code.iteration import elements_of
 from scanify.analysis.values.domain import (
     Array,
     Class,
@@ -37,15 +35,17 @@ from scanify.analysis.values.domain import (
     marked,
     options,
 )
-from scanify.analysis.values.effects import Act, Effect
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does, Group, ListCell
-from scanify.analysis.values.interpreter import MAX_DEPTH, Interpreter
+from scanify.analysis.values.iterations.iteration import elements_of
 from scanify.analysis.values.marks import Marks, Vary, merged, raised
 from scanify.analysis.values.objects.held import held_marks
 from scanify.analysis.values.objects.identity import generalized, is_coarse, memo_key
 from scanify.analysis.values.objects.protocols import unpacked
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.run.before import made_once
+from scanify.analysis.values.run.effects import Act, Effect
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import MAX_DEPTH, Interpreter
 
 Named = Mapping[str, Value]
 

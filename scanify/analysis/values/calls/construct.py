@@ -23,13 +23,13 @@ from scanify.analysis.values.domain import (
     join,
     options,
 )
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Group
-from scanify.analysis.values.interpreter import Interpreter, Made, Stored
 from scanify.analysis.values.marks import Vary, raised
 from scanify.analysis.values.objects.held import held_marks
 from scanify.analysis.values.objects.identity import identity, is_coarse, kind_of, mode, with_loops
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter, Made, Stored
 
 Named = Mapping[str, Value]
 

@@ -2,9 +2,9 @@
 
 from scanify.analysis.values.domain import Array, Instance, Listed, Mapped, OneOf, Value, marked
 from scanify.analysis.values.heap import DictCell, Group, ListCell
-from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Marks, Vary
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.run.interpreter import Interpreter
 
 
 class Copying:

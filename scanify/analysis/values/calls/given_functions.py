@@ -3,14 +3,14 @@
 import ast
 from collections.abc import Mapping, Sequence
 
-from scanify.analysis.values.code.iteration import iterate
 from scanify.analysis.values.domain import NONE, Key, Listed, Mapped, Unknown, Value, Walked, options
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does, Group, ListCell
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.iterations.iteration import iterate
 from scanify.analysis.values.marks import AN_ELEMENT
 from scanify.analysis.values.objects.part import part_of
 from scanify.analysis.values.objects.sharing import made_since
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 Named = Mapping[str, Value]
 

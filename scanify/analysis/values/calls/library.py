@@ -14,7 +14,6 @@ from scanify.analysis.values.calls.methods import written_to
 from scanify.analysis.values.calls.resizing import of_function, of_layer
 from scanify.analysis.values.calls.rows import rows_made
 from scanify.analysis.values.calls.tree_at import shared, tree_at
-from scanify.analysis.values.code.iteration import iterate
 from scanify.analysis.values.domain import (
     NONE,
     Array,
@@ -39,15 +38,16 @@ from scanify.analysis.values.domain import (
     shape_of,
     sized,
 )
-from scanify.analysis.values.effects import Act
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.iterations.iteration import iterate
 from scanify.analysis.values.marks import AN_ELEMENT, Marks, Vary, as_keys, merged, raised
 from scanify.analysis.values.nnx import as_jax
 from scanify.analysis.values.objects import protocols
 from scanify.analysis.values.objects.held import held_marks
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.run.effects import Act
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 Named = Mapping[str, Value]
 Handler = Callable[[Interpreter, Env, ast.AST, Sequence[Value], Named], Value]

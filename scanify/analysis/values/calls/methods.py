@@ -8,8 +8,6 @@ from scanify.analysis.values.calls.allocate import hide, store_entry
 from scanify.analysis.values.calls.arrays import asked_of_shape, dtype_marks
 from scanify.analysis.values.calls.given_functions import ask_key
 from scanify.analysis.values.calls.resizing import of_function
-from scanify.analysis.values.churned import ARRAY
-from scanify.analysis.values.code.iteration import elements_of
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -27,10 +25,8 @@ from scanify.analysis.values.domain import (
     marked,
     options,
 )
-from scanify.analysis.values.effects import Act
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.iterations.iteration import elements_of
 from scanify.analysis.values.marks import Vary, merged, raised
 from scanify.analysis.values.objects import protocols
 from scanify.analysis.values.objects.held import held_marks
@@ -39,6 +35,10 @@ from scanify.analysis.values.objects.likeness import is_layer
 from scanify.analysis.values.objects.part import part_of
 from scanify.analysis.values.objects.sharing import made_since
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.run.churned import ARRAY
+from scanify.analysis.values.run.effects import Act
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 Named = Mapping[str, Value]
 

@@ -4,8 +4,8 @@ import ast
 
 from scanify.analysis.index.meaning import Definition, Meaning, Package
 from scanify.analysis.values.domain import Const, Function, Value
-from scanify.analysis.values.environment import Env
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 _MISSING = "__getattr__"
 

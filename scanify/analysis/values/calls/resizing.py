@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 
 from scanify.analysis.values.calls.asked_shapes import asked_for
 from scanify.analysis.values.domain import Array, Const, Instance, Listed, Value
-from scanify.analysis.values.effects import Act
-from scanify.analysis.values.environment import Env
-from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Marks, Vary
+from scanify.analysis.values.run.effects import Act
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 from scanify.analysis.values.size import LONGER, NOT_LONGER, SAME, SHORTER, Change, Size, after, common
 
 Moves = tuple[Change, Change]  # of the axes that convolutions walk, and of the whole shape

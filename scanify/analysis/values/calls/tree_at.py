@@ -3,14 +3,14 @@
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
-from scanify.analysis.values.asked import all_guesses
 from scanify.analysis.values.calls.copies import Copying
 from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import Array, Function, Instance, Listed, Partial, Unknown, Value, options
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does
-from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.run.asked import all_guesses
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 Named = Mapping[str, Value]
 

@@ -23,9 +23,9 @@ from scanify.analysis.values.domain import (
     Value,
     join,
 )
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Group, ListCell
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 _KEY_NAME = re.compile(r"(^|_)(key|keys|rng|rngs|subkey|subkeys|k)\d*($|_)|^keys?\w?$")
 _MANY_KEYS = re.compile(r"(keys|rngs|subkeys)\d*($|_)")

@@ -9,10 +9,10 @@ from scanify.analysis.values.calls.methods import changed
 from scanify.analysis.values.calls.module_attributes import answered
 from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.domain import Class, Function, Library, Listed, Mapped, Unknown, Value, options
-from scanify.analysis.values.effects import Act
-from scanify.analysis.values.environment import Env
-from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.objects.protocols import asked
+from scanify.analysis.values.run.effects import Act
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 
 def function_statement(run: Interpreter, env: Env, node: ast.FunctionDef | ast.AsyncFunctionDef, flow: object) -> bool:

@@ -10,7 +10,6 @@ from scanify.analysis.values.calls.arrays import asks_for_shape, concrete, of_ar
 from scanify.analysis.values.calls.attributes import attribute
 from scanify.analysis.values.calls.module_attributes import of_module
 from scanify.analysis.values.classes import dotted
-from scanify.analysis.values.code.iteration import elements_of
 from scanify.analysis.values.code.narrowed import narrowed
 from scanify.analysis.values.code.operators import combine
 from scanify.analysis.values.code.targets import bind_target
@@ -35,16 +34,17 @@ from scanify.analysis.values.domain import (
     options,
     sized,
 )
-from scanify.analysis.values.effects import Act
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does, Group
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.iterations.iteration import elements_of
 from scanify.analysis.values.marks import Marks, Vary, merged, raised
 from scanify.analysis.values.objects import protocols
 from scanify.analysis.values.objects.held import held_marks
 from scanify.analysis.values.objects.likeness import is_layer
 from scanify.analysis.values.objects.part import part_of
 from scanify.analysis.values.objects.sharing import made_since
+from scanify.analysis.values.run.effects import Act
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 Evaluate = Callable[[Interpreter, Env, ast.expr], Value]
 
@@ -141,7 +141,7 @@ def _dict(run: Interpreter, env: Env, node: ast.Dict) -> Value:
 
 
 def _comprehended(run: Interpreter, env: Env, node: ast.expr) -> Value:
-    from scanify.analysis.values.code.comprehensions import Comprehension, comprehension
+    from scanify.analysis.values.iterations.comprehensions import Comprehension, comprehension
 
     assert isinstance(node, Comprehension)
     return comprehension(run, env, node)
@@ -321,7 +321,7 @@ def _starred(run: Interpreter, env: Env, node: ast.Starred) -> Value:
 
 
 def _yielded(run: Interpreter, env: Env, node: ast.Yield | ast.YieldFrom) -> Value:
-    from scanify.analysis.values.code.generators import note_yield
+    from scanify.analysis.values.iterations.generators import note_yield
 
     return note_yield(run, env, node, evaluate(run, env, node.value) if node.value is not None else None)
 

@@ -7,9 +7,9 @@ from scanify.analysis.values.code.expressions import call_method, evaluate
 from scanify.analysis.values.code.flow import Flow
 from scanify.analysis.values.code.targets import bind_target
 from scanify.analysis.values.domain import Instance, Unknown, Value, Walked, join, options
-from scanify.analysis.values.effects import Act
-from scanify.analysis.values.environment import Env
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.run.effects import Act
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 
 def with_statement(run: Interpreter, env: Env, node: ast.With | ast.AsyncWith, flow: Flow) -> bool:

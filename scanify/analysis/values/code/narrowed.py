@@ -3,8 +3,8 @@
 import ast
 
 from scanify.analysis.values.domain import Const, Listed, Mapped, Number, Text, Value, join, options
-from scanify.analysis.values.environment import Env
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 _LISTS = frozenset({"list", "tuple"})
 _KINDS = frozenset("int float str list tuple dict".split())

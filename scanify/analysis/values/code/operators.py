@@ -6,7 +6,6 @@ from collections.abc import Callable
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values.calls.allocate import new_dict, new_list, spread_dict
 from scanify.analysis.values.calls.arrays import of_arrays
-from scanify.analysis.values.code.iteration import elements_of
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -22,12 +21,13 @@ from scanify.analysis.values.domain import (
     marked,
     options,
 )
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.iterations.iteration import elements_of
 from scanify.analysis.values.marks import Marks, Vary, merged, raised
 from scanify.analysis.values.objects.protocols import TEXT, asked
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 
 def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.operator, right: Value) -> Value:

@@ -7,9 +7,9 @@ from scanify.analysis.values.calls.attributes import attribute
 from scanify.analysis.values.code.expressions import evaluate, tested
 from scanify.analysis.values.code.flow import Flow
 from scanify.analysis.values.domain import Unknown, Value
-from scanify.analysis.values.environment import Env
-from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.objects.protocols import asked, class_asked
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 
 def match_statement(run: Interpreter, env: Env, node: ast.Match, flow: Flow) -> bool:

@@ -8,9 +8,7 @@ from scanify.analysis.lower.nodes import children, names_in, nodes_below, nodes_
 from scanify.analysis.values.calls.arrays import asks_for_shape
 from scanify.analysis.values.calls.functions.supers import own_birth
 from scanify.analysis.values.calls.methods import extend
-from scanify.analysis.values.churned import ARRAY
 from scanify.analysis.values.code.annotations import annotated
-from scanify.analysis.values.code.carried import carried_on, is_literal
 from scanify.analysis.values.code.definitions import (
     class_statement,
     delete_statement,
@@ -20,12 +18,9 @@ from scanify.analysis.values.code.definitions import (
 )
 from scanify.analysis.values.code.expressions import evaluate, tested
 from scanify.analysis.values.code.flow import TRY, Flow
-from scanify.analysis.values.code.generators import generated
-from scanify.analysis.values.code.iteration import iterate, note_length
 from scanify.analysis.values.code.managers import with_statement
 from scanify.analysis.values.code.operators import METHODS, combine
 from scanify.analysis.values.code.patterns import match_statement
-from scanify.analysis.values.code.regrown import regrow
 from scanify.analysis.values.code.stores import as_loaded, note_stores
 from scanify.analysis.values.code.targets import bind_target
 from scanify.analysis.values.code.unbound import raises_at_once
@@ -43,14 +38,19 @@ from scanify.analysis.values.domain import (
     marked,
     options,
 )
-from scanify.analysis.values.effects import Act
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Does
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.iterations.carried import carried_on, is_literal
+from scanify.analysis.values.iterations.generators import generated
+from scanify.analysis.values.iterations.iteration import iterate, note_length
+from scanify.analysis.values.iterations.regrown import regrow
 from scanify.analysis.values.marks import Vary, merged, raised
 from scanify.analysis.values.objects.identity import is_coarse, kind_of
 from scanify.analysis.values.objects.protocols import asked
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.run.churned import ARRAY
+from scanify.analysis.values.run.effects import Act
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 
 def run_body(run: Interpreter, env: Env, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Value:

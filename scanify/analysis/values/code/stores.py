@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from scanify.analysis.values.calls.allocate import store_entry
 from scanify.analysis.values.calls.functions.descriptors import told_of_store
-from scanify.analysis.values.churned import ARRAY
 from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.domain import (
     Array,
@@ -26,15 +25,16 @@ from scanify.analysis.values.domain import (
     marked,
     options,
 )
-from scanify.analysis.values.effects import Act
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
-from scanify.analysis.values.interpreter import Interpreter, Stored
 from scanify.analysis.values.marks import Mark, Vary
 from scanify.analysis.values.objects.identity import note_change, note_store
 from scanify.analysis.values.objects.part import part_of
 from scanify.analysis.values.objects.sharing import made_since
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.run.churned import ARRAY
+from scanify.analysis.values.run.effects import Act
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter, Stored
 
 
 def note_stores(run: Interpreter, env: Env, node: ast.stmt, target: ast.expr, given: ast.expr, value: Value) -> None:

@@ -8,10 +8,7 @@ from scanify.analysis.values.calls.arrays import bound
 from scanify.analysis.values.calls.functions.descriptors import of_metaclass
 from scanify.analysis.values.calls.resizing import of_subscript
 from scanify.analysis.values.calls.rows import rows_of_part
-from scanify.analysis.values.churned import ARRAY
-from scanify.analysis.values.code.elements import are_settings, is_apart, is_from_elsewhere
 from scanify.analysis.values.code.expressions import call_method, evaluate
-from scanify.analysis.values.code.iteration import elements_of
 from scanify.analysis.values.domain import (
     NONE,
     Array,
@@ -32,14 +29,17 @@ from scanify.analysis.values.domain import (
     marked,
     options,
 )
-from scanify.analysis.values.effects import Act
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.iterations.elements import are_settings, is_apart, is_from_elsewhere
+from scanify.analysis.values.iterations.iteration import elements_of
 from scanify.analysis.values.marks import Marks, Vary, as_keys, merged, raised
 from scanify.analysis.values.objects.part import Part, item, taken
 from scanify.analysis.values.objects.protocols import KEY, asked
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.run.churned import ARRAY
+from scanify.analysis.values.run.effects import Act
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 
 def subscript(run: Interpreter, env: Env, node: ast.Subscript) -> Value:

@@ -2,7 +2,6 @@
 
 import ast
 
-from scanify.analysis.values.code.iteration import HOW_IT_VARIES, iterate
 from scanify.analysis.values.domain import (
     Const,
     Key,
@@ -18,14 +17,15 @@ from scanify.analysis.values.domain import (
     options,
     without_marks,
 )
-from scanify.analysis.values.effects import Act
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Group, ListCell
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.iterations.iteration import HOW_IT_VARIES, iterate
 from scanify.analysis.values.marks import Marks, Vary
 from scanify.analysis.values.objects.part import Part, item, part_of, taken
 from scanify.analysis.values.objects.sharing import are_apart
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.run.effects import Act
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 
 def bind_target(run: Interpreter, env: Env, target: ast.expr, value: Value) -> None:

@@ -4,8 +4,8 @@ import ast
 from collections.abc import Sequence
 
 from scanify.analysis.lower.nodes import children, nodes_in
-from scanify.analysis.values.environment import Env
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp, ast.IfExp, ast.BoolOp)

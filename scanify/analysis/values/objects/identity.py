@@ -22,10 +22,10 @@ from scanify.analysis.values.domain import (
     Value,
     Walked,
 )
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Group, ListCell
-from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Vary
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 Named = Mapping[str, Value]
 

@@ -25,11 +25,11 @@ from scanify.analysis.values.domain import (
     options,
 )
 from scanify.analysis.values.heap import Group
-from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Mark, Marks, Vary
 from scanify.analysis.values.nnx import nnx_module
 from scanify.analysis.values.objects.held import held, held_marks
 from scanify.analysis.values.objects.sharing import is_walked
+from scanify.analysis.values.run.interpreter import Interpreter
 
 _MAX_DEPTH = 10
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values.domain import Class, Const, Instance, Listed, Mapped, Text, Value, options
-from scanify.analysis.values.effects import Act
-from scanify.analysis.values.environment import Env
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.run.effects import Act
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 _TRUTH = ("__bool__", "__len__")
 _WALKED = ("__iter__", "__next__", "__len__", "__reversed__", "__getitem__")

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from scanify.analysis.values.domain import Instance, Listed, Mapped, Value, options
 from scanify.analysis.values.heap import DictCell, Group, ListCell
-from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Marks, Vary
 from scanify.analysis.values.objects.part import Part
+from scanify.analysis.values.run.interpreter import Interpreter
 
 
 @dataclass(frozen=True, eq=False)

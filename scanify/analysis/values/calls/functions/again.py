@@ -5,17 +5,17 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scanify.analysis.values.asked import Answers, answer_to, ask, outside
 from scanify.analysis.values.calls.functions.pairs import Pairs
-from scanify.analysis.values.changes import born_of, places_of
 from scanify.analysis.values.domain import Array, Instance, Listed, Mapped, Method, OneOf, Unknown, Value
-from scanify.analysis.values.effects import Effect
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Group, ListCell
-from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Mark, Marks
 from scanify.analysis.values.objects.identity import is_coarse, note_store, with_loops
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.run.asked import Answers, answer_to, ask, outside
+from scanify.analysis.values.run.changes import born_of, places_of
+from scanify.analysis.values.run.effects import Effect
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 _DEEP = 10  # objects in objects that are looked into
 

@@ -6,8 +6,8 @@ from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values.calls.attributes import class_env
 from scanify.analysis.values.code.annotations import parameter
 from scanify.analysis.values.domain import Array, Function, Instance, Value
-from scanify.analysis.values.environment import Env
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 
 def arguments_of(run: Interpreter, function: Value) -> list[Value]:

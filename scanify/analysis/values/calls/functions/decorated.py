@@ -19,10 +19,10 @@ from scanify.analysis.values.domain import (
     join,
     options,
 )
-from scanify.analysis.values.effects import Act
-from scanify.analysis.values.environment import Env
-from scanify.analysis.values.interpreter import MAX_DEPTH, Interpreter
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.run.effects import Act
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import MAX_DEPTH, Interpreter
 
 Named = Mapping[str, Value]
 _CACHES = ("lru_cache", "cache")

@@ -6,7 +6,6 @@ https://docs.python.org/3/howto/descriptor.html
 import ast
 
 from scanify.analysis.index.meaning import Definition
-from scanify.analysis.values.before import made_once
 from scanify.analysis.values.domain import (
     Class,
     Const,
@@ -20,9 +19,10 @@ from scanify.analysis.values.domain import (
     join,
     options,
 )
-from scanify.analysis.values.effects import Act
-from scanify.analysis.values.environment import Env
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.run.before import made_once
+from scanify.analysis.values.run.effects import Act
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 # The methods that are asked for any attribute, and for one that is missing.
 ALL, MISSING = "__getattribute__", "__getattr__"

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from scanify.analysis.values.churned import ARRAY
 from scanify.analysis.values.domain import Array, Instance, Listed, Mapped, OneOf, Unknown, Value
-from scanify.analysis.values.effects import Effect
 from scanify.analysis.values.heap import DictCell, ListCell
-from scanify.analysis.values.interpreter import holder_of
 from scanify.analysis.values.marks import Marks
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.run.churned import ARRAY
+from scanify.analysis.values.run.effects import Effect
+from scanify.analysis.values.run.interpreter import holder_of
 
 _DEEP = 10  # objects in objects that are looked into
 

@@ -8,9 +8,9 @@ from scanify.analysis.values import tables
 from scanify.analysis.values.calls.attributes import class_env
 from scanify.analysis.values.classes import library_module
 from scanify.analysis.values.domain import NONE, Class, Function, Instance, Library, Partial, Unknown, Value
-from scanify.analysis.values.effects import Act
-from scanify.analysis.values.environment import Env
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.run.effects import Act
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 LIBRARY_INIT = "constructor of "
 

@@ -3,7 +3,6 @@
 import ast
 
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.values.code.iteration import HOW_IT_VARIES
 from scanify.analysis.values.domain import (
     Class,
     Const,
@@ -16,6 +15,7 @@ from scanify.analysis.values.domain import (
     join,
     marked,
 )
+from scanify.analysis.values.iterations.iteration import HOW_IT_VARIES
 from scanify.analysis.values.marks import Mark, Vary
 
 

@@ -13,7 +13,7 @@ from scanify.jaxpr.reading.calls import children
 from scanify.nn.arguments.layer_inputs import Inputs, Shared
 from scanify.nn.checks.check_layers import who_is_told
 from scanify.nn.checks.traced_layer import POSITION, layer_looked_at
-from scanify.nn.programs.cover import Item, Period, Run
+from scanify.nn.covers.cover import Item, Period, Run
 from scanify.nn.programs.layer_programs import Step
 from scanify.nn.programs.literals import Place, lifted, replay, stacked_constants, with_type
 from scanify.nn.programs.skeleton import Constant

@@ -12,21 +12,21 @@ from scanify.analysis.facts import Place
 from scanify.analysis.index.meaning import Definition, External, Package
 from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
-from scanify.analysis.values.asked import Answers
-from scanify.analysis.values.before import from_before
-from scanify.analysis.values.changes import Changes
-from scanify.analysis.values.churned import Churned
 from scanify.analysis.values.classes import Classes
 from scanify.analysis.values.domain import MANY, Array, Class, Function, Instance, Key, Library, Unknown, Value
-from scanify.analysis.values.effects import Act, Effect
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import Cell, Does, ListCell, Use
 from scanify.analysis.values.marks import Mark, Marks, Vary
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.run.asked import Answers
+from scanify.analysis.values.run.before import from_before
+from scanify.analysis.values.run.changes import Changes
+from scanify.analysis.values.run.churned import Churned
+from scanify.analysis.values.run.effects import Act, Effect
+from scanify.analysis.values.run.environment import Env
 
 if TYPE_CHECKING:
     from scanify.analysis.values.calls.functions.again import Done
-    from scanify.analysis.values.probe import Probe
+    from scanify.analysis.values.run.probe import Probe
 
 MAX_DEPTH = 16  # calls inside of calls
 MAX_STEPS = 40_000  # nodes that one question may visit

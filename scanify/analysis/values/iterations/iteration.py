@@ -3,14 +3,6 @@
 import ast
 from dataclasses import dataclass, field
 
-from scanify.analysis.values.code.elements import (
-    given_element,
-    is_from_elsewhere,
-    is_repeated,
-    own_marks,
-    row_of,
-    rows_of_numbers,
-)
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -31,13 +23,21 @@ from scanify.analysis.values.domain import (
     options,
     without_marks,
 )
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Does, Group, ListCell
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.iterations.elements import (
+    given_element,
+    is_from_elsewhere,
+    is_repeated,
+    own_marks,
+    row_of,
+    rows_of_numbers,
+)
 from scanify.analysis.values.marks import AN_ELEMENT, Mark, Marks, Vary, merged
 from scanify.analysis.values.objects import protocols
 from scanify.analysis.values.objects.part import Part, taken
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from scanify.config import AUTO, KEYS, REMATS, STACKS, TARGETS
+from scanify.configuration.config import AUTO, KEYS, REMATS, STACKS, TARGETS
 
 _PATTERNS = {"type": "array", "items": {"type": "string", "minLength": 1}}
 _CODES = {"type": "array", "items": {"type": "string", "pattern": "^ *([Ss][Cc][Nn][0-9]{0,3}|[Aa][Ll][Ll]|[a-z-]+)"}}

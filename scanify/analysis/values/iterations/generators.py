@@ -6,10 +6,10 @@ from collections.abc import Callable
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.calls.methods import extend, grow
 from scanify.analysis.values.domain import NONE, Listed, Unknown, Value, Walked
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import ListCell
-from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 
 def generated(run: Interpreter, env: Env, function: ast.FunctionDef, body: Callable[[], object]) -> Value:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from scanify.analysis.plan import Plan, Refusal, Remark
-from scanify.chosen import ALL, Chosen, codes
-from scanify.config_file import EXTEND, NAME, Table, read_table
+from scanify.configuration.chosen import ALL, Chosen, codes
+from scanify.configuration.config_file import EXTEND, NAME, Table, read_table
 from scanify.errors import ScanifyError
 from scanify.source.root import project_root
 

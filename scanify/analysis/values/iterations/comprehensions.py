@@ -4,16 +4,16 @@ import ast
 
 from scanify.analysis.values.calls.allocate import keep, store_entry
 from scanify.analysis.values.code.expressions import evaluate
-from scanify.analysis.values.code.iteration import iterate, note_length
 from scanify.analysis.values.code.targets import bind_target
 from scanify.analysis.values.domain import Listed, Mapped, Value, sized
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import DictCell, Group, ListCell
-from scanify.analysis.values.interpreter import Interpreter, Region
+from scanify.analysis.values.iterations.iteration import iterate, note_length
 from scanify.analysis.values.marks import Marks, merged
 from scanify.analysis.values.objects import protocols
 from scanify.analysis.values.objects.part import part_of
 from scanify.analysis.values.objects.sharing import made_since
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter, Region
 
 Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 

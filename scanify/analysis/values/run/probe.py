@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.domain import Class, Const, Function, Instance, Library, Listed, Mapped, Value, options
-from scanify.analysis.values.environment import Env
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 MAX_ENVS = 6  # ways to a loop that are looked at
 FEW = 3  # a list of fewer is another kind of list

@@ -11,9 +11,9 @@ from scanify.analysis.lower.scope import ancestors, parent_of
 from scanify.analysis.values.calls.methods import extend, grow
 from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.domain import Listed
-from scanify.analysis.values.environment import Env
 from scanify.analysis.values.heap import ListCell
-from scanify.analysis.values.interpreter import Interpreter
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
 
 
 def regrow(run: Interpreter, env: Env, node: ast.Assign | ast.AugAssign) -> bool:

@@ -20,10 +20,10 @@ from scanify.analysis.values.classes import FunctionNode, functions_in
 from scanify.analysis.values.code.flow import Flow
 from scanify.analysis.values.code.statements import execute
 from scanify.analysis.values.domain import Class, Function, Instance, Unknown, Value
-from scanify.analysis.values.environment import Env
-from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.mentions import mentioned_in
-from scanify.analysis.values.probe import Probe
+from scanify.analysis.values.run.environment import Env
+from scanify.analysis.values.run.interpreter import Interpreter
+from scanify.analysis.values.run.probe import Probe
 
 CONSTRUCTORS = frozenset({"__init__", "__post_init__", "__check_init__"})
 

@@ -8,13 +8,13 @@ import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from scanify.analysis.values.asked import Asks, ask
 from scanify.analysis.values.domain import NONE, Array, Const, Key, Number, Text, Unknown, Value, marked, options
-from scanify.analysis.values.effects import Act, Effect
 from scanify.analysis.values.marks import Mark, Marks, Vary
+from scanify.analysis.values.run.asked import Asks, ask
+from scanify.analysis.values.run.effects import Act, Effect
 
 if TYPE_CHECKING:
-    from scanify.analysis.values.interpreter import Interpreter
+    from scanify.analysis.values.run.interpreter import Interpreter
 
 ARRAY = "array"
 """What the place of an array of numpy begins with."""

@@ -85,7 +85,7 @@ def idle(project: Project, made: For) -> tuple[Idle, ...]:
 
 def comments(project: Project, made: For) -> "list[Comment]":
     """What is said of the idle comments."""
-    from scanify.chosen import near
+    from scanify.configuration.chosen import near
     from scanify.report.findings.finding import Comment, Level
     from scanify.report.sentences import listed
 

@@ -18,10 +18,10 @@ from scanify.analysis.values.domain import (
     options,
 )
 from scanify.analysis.values.heap import Group, ListCell
-from scanify.analysis.values.interpreter import Interpreter
 from scanify.analysis.values.marks import Mark, Marks, Vary, merged
 from scanify.analysis.values.objects.sharing import are_apart
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.run.interpreter import Interpreter
 
 
 def is_from_elsewhere(cell: ListCell, group: Group) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from scanify.analysis.values.domain import Value
 
 if TYPE_CHECKING:
-    from scanify.analysis.values.interpreter import Interpreter
+    from scanify.analysis.values.run.interpreter import Interpreter
 
 
 class Asks(Enum):

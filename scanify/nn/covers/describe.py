@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from scanify.nn.programs.cover import Item, Period, Run
+from scanify.nn.covers.cover import Item, Period, Run
 from scanify.nn.trees.difference import first_difference
 from scanify.nn.trees.leaves import path_text
 

@@ -7,8 +7,8 @@ from scanify.analysis.values.domain import Array, Instance, Listed, Mapped, Valu
 from scanify.analysis.values.replace import replace
 
 if TYPE_CHECKING:
-    from scanify.analysis.values.environment import Env
-    from scanify.analysis.values.interpreter import Interpreter
+    from scanify.analysis.values.run.environment import Env
+    from scanify.analysis.values.run.interpreter import Interpreter
 
 EVER = 1  # the first moment of a run
 
