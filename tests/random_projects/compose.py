@@ -111,6 +111,10 @@ def _together(variants: Sequence[Variant]) -> bool:
         return False
     if any(variant.eager for variant in variants) and any("called" in variant.slots for variant in variants):
         return False  # each way to call the model traces it
+    if any(variant.eager_init for variant in variants) and any(
+        "vmap" in each.slots.get("made", "") for each in variants
+    ):
+        return False
     slots = [slot for variant in variants for slot in variant.slots if slot not in _INDEPENDENT]
     texts = [text for variant in variants for slot, text in variant.slots.items() if slot in _INDEPENDENT]
     defined = [name for text in texts for name in draft.defined(text)]

@@ -31,9 +31,10 @@ class Variant:
     """One way to set a trap: lines for the slots of a project, by slot, and what its base must be.
 
     `needs` are tags of the layer and of the form, `without` those that neither may have. `eager`: it raises where it is
-    traced. `alone`: the project does not run with another trap beside it. `build` takes the place of the statements
-    that build the list (`EXPR` stands for a list of new layers), `layer` and `form` those of the layer and the form,
-    `body` that of the call in the loop's body, `annotation` that of the list, `length` that of the number of layers.
+    traced, `eager_init`: where the constructors are. `alone`: the project does not run with another trap beside it.
+    `build` takes the place of the statements that build the list (`EXPR` stands for a list of new layers), `layer` and
+    `form` those of the layer and the form, `body` that of the call in the loop's body, `annotation` that of the list,
+    `length` that of the number of layers.
     """
 
     slots: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -46,6 +47,7 @@ class Variant:
     annotation: str = ""
     length: int | None = None
     eager: bool = False
+    eager_init: bool = False
     alone: bool = False
 
 

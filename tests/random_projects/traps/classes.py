@@ -217,7 +217,8 @@ CLASSES = (
             layer=replace(
                 _MADE,
                 init="self.w = jr.normal(key, (d,))\ns = float(jr.uniform(key, ()))\nself.g = lambda v: jnp.tanh(v) * s",
-            )
+            ),
+            eager_init=True,
         ),
         Variant(
             layer=replace(
@@ -228,12 +229,14 @@ CLASSES = (
             layer=replace(
                 _MADE,
                 init="self.w = jr.normal(key, (d,))\nself.g = functools.partial(jnp.multiply, float(jr.uniform(key, ())))",
-            )
+            ),
+            eager_init=True,
         ),
         Variant(
             layer=replace(
                 _MADE, init="self.w = jr.normal(key, (d,))\nself.g = jnp.tanh if jr.uniform(key, ()) > 0.5 else jnp.sin"
-            )
+            ),
+            eager_init=True,
         ),
         expect=Expect.EITHER,
     ),
@@ -244,12 +247,16 @@ CLASSES = (
                 "plain init", fields="s: float", init="self.s = float(jr.uniform(key, ()))", enter="x = x * self.s"
             ).slots,
             tags("plain init"),
+            eager_init=True,
         ),
-        slots(
-            "plain init",
-            fields="s: float = eqx.field(static=True)",
-            init="self.s = float(jr.uniform(key, ()))",
-            enter="x = x * self.s",
+        Variant(
+            slots(
+                fields="s: float = eqx.field(static=True)",
+                init="self.s = float(jr.uniform(key, ()))",
+                enter="x = x * self.s",
+            ).slots,
+            tags("plain init"),
+            eager_init=True,
         ),
         slots(
             "plain init",
