@@ -40,14 +40,11 @@ AN_ELEMENT = "an element"  # `via` where what is walked has no name in the code 
 
 def merged(groups: Iterable[Marks]) -> Marks:
     """The marks of several values together: of each loop the worst."""
-    several: list[Marks] = []
-    for marks in groups:
-        if marks and not any(marks is each for each in several):
-            several.append(marks)
+    several = {id(marks): marks for marks in groups if marks}
     if len(several) < 2:
-        return several[0] if several else ()
+        return next(iter(several.values()), ())
     worst: dict[int, Mark] = {}
-    for marks in several:
+    for marks in several.values():
         for mark in marks:
             known = worst.get(mark.loop)
             if known is None or known.how < mark.how:

@@ -2,7 +2,19 @@
 
 from collections.abc import Sequence
 
-from scanify.analysis.values.domain import Array, Instance, Listed, Mapped, OneOf, Unknown, Value
+from scanify.analysis.values.domain import (
+    Array,
+    Const,
+    Instance,
+    Key,
+    Listed,
+    Mapped,
+    Number,
+    OneOf,
+    Text,
+    Unknown,
+    Value,
+)
 from scanify.analysis.values.heap import DictCell, ListCell
 from scanify.analysis.values.marks import Marks
 from scanify.analysis.values.replace import replace
@@ -11,6 +23,7 @@ from scanify.analysis.values.run.effects import Effect
 from scanify.analysis.values.run.interpreter import holder_of
 
 _DEEP = 10  # objects in objects that are looked into
+_PLAIN = frozenset({Const, Number, Text, Key})  # what is the same one wherever it is equal, apart from its marks
 
 
 class Pairs:
@@ -74,8 +87,10 @@ class Pairs:
 
     def _add(self, before: Value | None, now: Value | None, depth: int) -> None:
         """Note which object stands in the place of which, in fields and elements too."""
+        if before is None or now is None or (type(before) in _PLAIN and not before.marks):
+            return
         pair = id(before), id(now)
-        if before is None or now is None or self._seen.get(pair, _DEEP + 1) <= depth:
+        if self._seen.get(pair, _DEEP + 1) <= depth:
             return
         self._seen[pair] = depth
         if before.marks and now.marks:
