@@ -209,6 +209,39 @@ CHANGED = {
         "jax.lax.reduce_window(layer(x), 0.0, jax.lax.add, (2,), (2,), 'VALID')",
     ),
     "a second carry": ("Block(c, key=k)", "x = layer(x)\n            total = total[1:]", "total[1:]"),
+    "the first half": ("Block(c, key=k)", "n = x.shape[0]\n            x = layer(x)[: n // 2]", "layer(x)[: n // 2]"),
+    "the first half of what there is": ("Block(c, key=k)", "x = layer(x[: len(x) >> 1])", "x[: len(x) >> 1]"),
+    "the other half": ("Block(c, key=k)", "x = layer(x[int(x.shape[0] / 2) :])", "x[int(x.shape[0] / 2) :]"),
+    "all but as many": (
+        "Block(c, key=k)",
+        "*_, d = x.shape\n            x = layer(x)[..., : d - 3]",
+        "layer(x)[..., : d - 3]",
+    ),
+    "one of two parts": ("Block(c, key=k)", "x = jnp.split(layer(x), 2)[0]", "jnp.split(layer(x), 2)"),
+    "two parts that are multiplied": (
+        "Block(c, key=k)",
+        "a, b = jnp.split(x, 2)\n            x = layer(a * b)",
+        "jnp.split(x, 2)",
+    ),
+    "parts by their places": (
+        "Block(c, key=k)",
+        "a, b = jnp.split(x, [3])\n            x = layer(b)",
+        "jnp.split(x, [3])",
+    ),
+    "rows": ("Block(c, key=k)", "a, b = x\n            x = layer(a + b)", "a, b"),
+    "differences": ("Block(c, key=k)", "x = jnp.diff(layer(x))", "jnp.diff(layer(x))"),
+    "one that is taken out": ("Block(c, key=k)", "x = jnp.delete(layer(x), 0)", "jnp.delete(layer(x), 0)"),
+    "one that is put in": ("Block(c, key=k)", "x = jnp.insert(layer(x), 0, 1.0)", "jnp.insert(layer(x), 0, 1.0)"),
+    "a slice of so many": (
+        "Block(c, key=k)",
+        "x = jax.lax.dynamic_slice_in_dim(layer(x), 0, x.shape[0] - 1)",
+        "jax.lax.dynamic_slice_in_dim(layer(x), 0, x.shape[0] - 1)",
+    ),
+    "a slice of sizes": (
+        "Block(c, key=k)",
+        "n, d = x.shape\n            x = jax.lax.dynamic_slice(layer(x), (0, 0), (n - 1, d))",
+        "jax.lax.dynamic_slice(layer(x), (0, 0), (n - 1, d))",
+    ),
 }
 
 
@@ -274,6 +307,21 @@ KEPT = {
         "x = layer(jax.image.resize(x, (x.shape[0] * 2, x.shape[1] // 2), 'linear'))",
     ),
     "a pattern that keeps every axis": ("Block(c, key=k)", "x = einops.reduce(layer(x), 'h w -> w h', 'mean')"),
+    "half of another array": ("Block(c, key=k)", "x = layer(x)[: total.shape[0] // 2]"),
+    "half of what is twice as long": ("Joined(c, k)", "n = 2 * x.shape[0]\n            x = layer.half(x)[: n // 2]"),
+    "as many as there are": ("Block(c, key=k)", "n = x.shape[0]\n            x = layer(x)[:n]"),
+    "up to the longer of two": ("Block(c, key=k)", "x = layer(x)[: x.shape[0] + 1]"),
+    "halves that change places": (
+        "Block(c, key=k)",
+        "d = x.shape[-1]\n            x = jnp.concatenate([-x[..., d // 2 :], x[..., : d // 2]], -1)\n            x = layer(x)",
+    ),
+    "one of no parts": ("Block(c, key=k)", "x = jnp.split(layer(x), 1)[0].reshape(x.shape)"),
+    "parts of what is twice as wide": ("Joined(c, k)", "a, b = jnp.split(layer.product(x), 2)\n            x = a * b"),
+    "a slice of all": (
+        "Block(c, key=k)",
+        "n, d = x.shape\n            x = jax.lax.dynamic_slice(layer(x), (0, 0), (n, d))",
+    ),
+    "a slice of a number": ("Block(c, key=k)", "x = jax.lax.dynamic_slice_in_dim(layer(x), 0, 4)"),
     "a branch": ("Block(c, key=k)", "x = layer(x)[::2] if x.ndim > 2 else layer(x)"),
 }
 

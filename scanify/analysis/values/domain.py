@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from scanify.analysis.facts import Place
 from scanify.analysis.values.marks import Marks, Vary, merged
 from scanify.analysis.values.replace import replace
-from scanify.analysis.values.size import Size, common
+from scanify.analysis.values.size import Extent, Size, common
 
 if TYPE_CHECKING:
     from scanify.analysis.index.meaning import Definition
@@ -52,7 +52,7 @@ class Unknown:
 
     `born` is when a call that is not shown gave it, 0 for all else: it may have been made there.
     `given` says that it is a parameter, or a part of one, for which any caller may give what it likes; `part` that it
-    is an attribute or a part of an element, not the element itself.
+    is an attribute or a part of an element, not the element itself. `extent` relates it to a carry's shape.
     """
 
     why: str
@@ -61,6 +61,7 @@ class Unknown:
     born: int = 0
     given: bool = False
     part: bool = False
+    extent: Extent | None = None
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,10 @@ class Const:
 
 @dataclass(frozen=True)
 class Number:
-    """A Python number (an int, a float or a bool) of unknown value. `is_size` says that it is a length or a shape."""
+    """A Python number (an int, a float or a bool) of unknown value. `extent` relates it to a carry's shape."""
 
     marks: Marks = ()
+    extent: Extent | None = None
 
 
 @dataclass(frozen=True)
@@ -336,7 +338,8 @@ def unknown_once(values: Iterable[Value]) -> list[Value]:
     given, part = all(each.given for each in found), any(each.part for each in found)
     born, marks = min(each.born for each in found), merged(each.marks for each in found)
     shown: list[Value] = [option for option in flat if not isinstance(option, Unknown)]
-    return [*shown, replace(found[0], marks=marks, born=born, given=given, part=part)]
+    extent = found[0].extent if len({each.extent for each in found}) == 1 else None
+    return [*shown, replace(found[0], marks=marks, born=born, given=given, part=part, extent=extent)]
 
 
 def _is_constant(value: Value, kind: type) -> bool:

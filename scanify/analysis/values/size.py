@@ -11,6 +11,21 @@ SHORTER, NOT_LONGER, SAME, NOT_SHORTER, LONGER = -2, -1, 0, 1, 2
 
 
 @dataclass(frozen=True)
+class Extent:
+    """A number that is made of the length of an axis of the carry `of`, as `x.shape[0] // 2` is, or the lengths of all
+    its axes: `change` says how it differs from that length.
+    """
+
+    of: str
+    change: int = SAME
+
+    def moved(self, change: Change) -> "Extent | None":
+        """The number after an operation that changes it so; None where nothing is known any more."""
+        found = after(self.change, change)
+        return Extent(self.of, found) if found is not None else None
+
+
+@dataclass(frozen=True)
 class Size:
     """How a shape differs from that of the carry `of`: along the axes that convolutions and pools walk in `space`, as a
     whole, features included, in `total`.
@@ -23,6 +38,11 @@ class Size:
     total: Change = 0
     what: str = field(default="", compare=False)
     at: Place | None = field(default=None, compare=False)
+
+    @property
+    def extent(self) -> Extent | None:
+        """The lengths of the axes; None where they may be others than the carry's, or in another order."""
+        return Extent(self.of) if self.space == SAME and self.total == SAME else None
 
     @property
     def changed(self) -> bool:

@@ -108,7 +108,10 @@ def _of_array(owner: Value, name: str) -> Value:
     if name in ("ndim", "size", "itemsize", "nbytes"):
         return Number(shape_of(owner))
     if name in tables.MEASURES:
-        return Unknown(f"`.{name}` of an array", marks=shape_of(owner)) if name == "shape" else Number()
+        size = owner.size if isinstance(owner, Array) else None
+        extent = size.extent if size is not None else None
+        shape = Unknown(f"`.{name}` of an array", marks=shape_of(owner), extent=extent)
+        return shape if name == "shape" else Number()
     if name in ("real", "imag") and isinstance(owner, Array) and "complex" in owner.cast:
         return replace(owner, cast="")
     if name in ("T", "mT", "real", "imag", "at"):

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 
 from scanify.analysis.values.calls.arrays import concrete, written
+from scanify.analysis.values.calls.extents import extent_of
 from scanify.analysis.values.calls.given_functions import ask_key, filtered, iterator, mapped
 from scanify.analysis.values.calls.methods import copied
 from scanify.analysis.values.domain import (
@@ -58,7 +59,8 @@ def _length(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Valu
             from scanify.analysis.values.code.expressions import call_method
 
             return call_method(run, env, node, option, "__len__", [])
-    return Number(positional[0].marks if positional else ())
+    size = positional[0].size if positional and isinstance(positional[0], Array) else None
+    return Number(positional[0].marks if positional else (), size.extent if size is not None else None)
 
 
 def _sorted(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
@@ -138,7 +140,7 @@ def _is_pair(group: Group) -> bool:
 def _number(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:
     value = positional[0] if positional else Const(0)
     concrete(run, env, node, value)
-    return Const(value.value, value.marks) if isinstance(value, Const) else Number(value.marks)
+    return Const(value.value, value.marks) if isinstance(value, Const) else Number(value.marks, extent_of(value))
 
 
 def _text(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:

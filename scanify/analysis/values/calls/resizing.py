@@ -8,8 +8,9 @@ import functools
 import re
 from collections.abc import Callable, Sequence
 
-from scanify.analysis.values.calls.asked_shapes import asked_for
-from scanify.analysis.values.domain import Array, Const, Instance, Listed, Value
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.values.calls.extents import asked_for, cut_by, extent_of
+from scanify.analysis.values.domain import Array, Const, Instance, Listed, Unknown, Value
 from scanify.analysis.values.marks import Marks, Vary
 from scanify.analysis.values.run.effects import Act
 from scanify.analysis.values.run.environment import Env
@@ -171,7 +172,7 @@ def _joined(
         parts = [group.element for group in cell.groups]
         shown = cell.whole and all(group.count == 1 and not group.conditional for group in cell.groups)
     else:
-        parts, shown = list(positional[:2]), True
+        parts, shown = list(positional[:2]), all(isinstance(each, Array) for each in positional[:2])
     if not shown or len(parts) < 2:
         return None
     note(run, env, node)
@@ -228,7 +229,49 @@ def _to_shape(
     run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
 ) -> Size | None:
     """`jax.image.resize(x, (channels, 2 * height, 2 * width), method)`, where the sizes are those of `x.shape`."""
-    return _resized(run, env, node, positional[:1], asked_for(env, node) if isinstance(node, ast.Call) else _LOST)
+    note(run, env, node)
+    shape = positional[1] if len(positional) > 1 else named.get("shape")
+    return _resized(run, env, node, positional[:1], asked_for(positional[0] if positional else None, shape))
+
+
+def _of_extents(
+    run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
+) -> Size | None:
+    """`jax.lax.dynamic_slice(x, starts, sizes)`."""
+    note(run, env, node)
+    sizes = positional[2] if len(positional) > 2 else named.get("slice_sizes")
+    return _resized(run, env, node, positional[:1], asked_for(positional[0] if positional else None, sizes))
+
+
+def _of_extent(
+    run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
+) -> Size | None:
+    """`jax.lax.dynamic_slice_in_dim(x, start, size)`."""
+    note(run, env, node)
+    array, extent = (
+        positional[0] if positional else None,
+        extent_of(positional[2] if len(positional) > 2 else named.get("slice_size")),
+    )
+    of = array.size.of if isinstance(array, Array) and array.size is not None else None
+    shorter = extent is not None and extent.of == of and extent.change == SHORTER
+    return _resized(run, env, node, positional[:1], (None, SHORTER) if shorter else _LOST)
+
+
+def _split(
+    run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
+) -> Size | None:
+    """The size of each of the parts that `jnp.split(x, 2)` or `jnp.split(x, [2, 4])` gives."""
+    at = positional[1] if len(positional) > 1 else named.get("indices_or_sections")
+    several = isinstance(at, Listed) and bool(at.cell.groups) and all(each.count for each in at.cell.groups)
+    several = several or (isinstance(at, Const) and type(at.value) is int and at.value > 1)
+    return _resized(run, env, node, positional[:1], (None, SHORTER) if several else _LOST)
+
+
+def _thinned(
+    run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
+) -> Size | None:
+    """`jnp.diff(x)`, and `jnp.delete(x, 0)`."""
+    return _resized(run, env, node, positional[:1], (None, SHORTER))
 
 
 def _by_pattern(
@@ -247,7 +290,11 @@ _FUNCTIONS: dict[str, Rule] = {
     **dict.fromkeys(_JOINING, _joined),
     **dict.fromkeys(_REDUCING, _reduced),
     **dict.fromkeys(_RESHAPING, _reshaped),
-    "expand_dims": _expanded,
+    **dict.fromkeys(("split", "array_split", "hsplit", "vsplit", "dsplit"), _split),
+    **dict.fromkeys(("diff", "delete"), _thinned),
+    **dict.fromkeys(("expand_dims", "insert"), _expanded),
+    "dynamic_slice": _of_extents,
+    "dynamic_slice_in_dim": _of_extent,
     "reduce_window": _windowed,
     "pad": _padded,
     "repeat": _repeated,
@@ -262,7 +309,7 @@ def of_subscript(run: Interpreter, env: Env, node: ast.Subscript, owner: Array) 
     if isinstance(node.value, ast.Attribute) and node.value.attr == "at":
         return None  # what is updated there is in the whole
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    moves = [_of_part(part) for part in parts]
+    moves = [_of_part(run, env, part, owner.size) for part in parts]
     if None in moves:
         return None
     if not any(moves):
@@ -270,7 +317,13 @@ def of_subscript(run: Interpreter, env: Env, node: ast.Subscript, owner: Array) 
     return _resized(run, env, node, [owner], (None, functools.reduce(after, moves)))
 
 
-def _of_part(part: ast.expr) -> Change:
+def of_row(run: Interpreter, env: Env, node: ast.AST, owner: Array) -> Size | None:
+    """The size of a row of an array, or of one of several arrays that a call has cut one into."""
+    touched = owner.size is not None or _is_carried(owner.marks)
+    return _resized(run, env, node, [owner], (None, SHORTER)) if touched else None
+
+
+def _of_part(run: Interpreter, env: Env, part: ast.expr, size: Size | None) -> Change:
     match part:
         case ast.Constant(value=value) if value is ...:
             return SAME
@@ -281,7 +334,10 @@ def _of_part(part: ast.expr) -> Change:
         case ast.Slice(lower=None, upper=None, step=None):
             return SAME
         case ast.Slice(lower=lower, upper=upper, step=step):
-            return SHORTER if _cuts(lower, upper, step) else NOT_LONGER
+            if _cuts(lower, upper, step):
+                return SHORTER
+            bounds = (_bound(run, env, lower), _bound(run, env, upper)) if size is not None and size.extent else None
+            return SHORTER if size is not None and bounds and cut_by(*bounds, size.of) else NOT_LONGER
         case _:
             return None
 
@@ -292,3 +348,13 @@ def _cuts(lower: ast.expr | None, upper: ast.expr | None, step: ast.expr | None)
     front = isinstance(lower, ast.Constant) and isinstance(lower.value, int) and lower.value > 0 and upper is None
     back = isinstance(upper, ast.UnaryOp) and isinstance(upper.op, ast.USub) and isinstance(upper.operand, ast.Constant)
     return every or front or (back and (lower is None or front))
+
+
+def _bound(run: Interpreter, env: Env, bound: ast.expr | None) -> Value | None:
+    """What a bound of a slice stands for, which has been evaluated before: a call would be run a second time."""
+    from scanify.analysis.values.code.expressions import evaluate
+
+    if bound is None:
+        return None
+    calls = any(isinstance(each, ast.Call) and ast.unparse(each.func) not in ("len", "int") for each in nodes_in(bound))
+    return evaluate(run, env, bound) if not calls else Unknown("a call")

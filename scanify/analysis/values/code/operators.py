@@ -6,6 +6,7 @@ from collections.abc import Callable
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values.calls.allocate import new_dict, new_list, spread_dict
 from scanify.analysis.values.calls.arrays import of_arrays
+from scanify.analysis.values.calls.extents import made_of
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -64,8 +65,10 @@ def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.oper
         return Number(right.marks if few else raised(right.marks, Vary.OTHER))  # 2**i is a width, which grows
     by_caller = isinstance(op, ast.Mod) and isinstance(left, Number) and isinstance(right, Unknown) and right.given
     if by_caller or all(isinstance(one, Number | Const) for one in (left, right)):
-        return Number(raised(marks, Vary.CHOICE) if isinstance(op, ast.Mod) else marks)  # a remainder is one of a few
-    return Unknown(f"the value of `{env.code(node)}` is unknown", env.place(node), marks, run.tick())
+        few = isinstance(op, ast.Mod)  # a remainder is one of a few
+        return Number(raised(marks, Vary.CHOICE) if few else marks, made_of(left, op, right))
+    why = f"the value of `{env.code(node)}` is unknown"
+    return Unknown(why, env.place(node), marks, run.tick(), extent=made_of(left, op, right))
 
 
 METHODS: dict[type[ast.operator], str] = {

@@ -180,8 +180,9 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
         case Unknown(given=True, part=False) if index.marks:  # an element of what a caller lists, as in a walk
             return Unknown(owner.why, owner.at, merged([owner.marks, index.marks]), given=True)
         case _:
-            place = env.place(node)
-            return Unknown(f"`{env.code(node)}` is not shown", place, merged([owner.marks, index.marks]))
+            extent = owner.extent if isinstance(owner, Unknown) else None
+            marks = merged([owner.marks, index.marks])
+            return Unknown(f"`{env.code(node)}` is not shown", env.place(node), marks, extent=extent)
 
 
 def _or_made(run: Interpreter, env: Env, node: ast.Subscript, owner: Instance, factory: Value) -> Value:

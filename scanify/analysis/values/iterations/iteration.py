@@ -3,6 +3,7 @@
 import ast
 from dataclasses import dataclass, field
 
+from scanify.analysis.values.calls.resizing import of_row
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -124,7 +125,8 @@ def iterate(run: Interpreter, env: Env, value: Value, loop: int, node: ast.AST, 
         case Key():
             return Key((Mark(loop, Vary.KEY, via),)), value.count if value.many else None
         case Array():
-            return Array(value.numpy, (*value.marks, Mark(loop, Vary.NUMBER, via)), value.shape), value.rows
+            size = of_row(run, env, node, value)
+            return Array(value.numpy, (*value.marks, Mark(loop, Vary.NUMBER, via)), value.shape, size=size), value.rows
         case Text() | Const():
             count = len(value.value) if isinstance(value, Const) and isinstance(value.value, str) else None
             return Text((Mark(loop, Vary.NUMBER, via),)), count
@@ -137,7 +139,8 @@ def iterate(run: Interpreter, env: Env, value: Value, loop: int, node: ast.AST, 
                 return iterate(run, env, inner, loop, node, via)
             return Unknown(f"an element of a `{value.name}`", marks=(Mark(loop, Vary.OTHER, via),)), None
         case Unknown():
-            return Unknown(value.why, value.at, (*value.marks, Mark(loop, Vary.OTHER, via)), given=value.given), None
+            marks = (*value.marks, Mark(loop, Vary.OTHER, via))
+            return Unknown(value.why, value.at, marks, given=value.given, extent=value.extent), None
         case _:
             walked = [option for option in options(value) if option is not value and not _cannot_be_walked(option)]
             pairs = [iterate(run, env, option, loop, node, via) for option in walked]
