@@ -228,7 +228,6 @@ CHANGED = {
         "a, b = jnp.split(x, [3])\n            x = layer(b)",
         "jnp.split(x, [3])",
     ),
-    "rows": ("Block(c, key=k)", "a, b = x\n            x = layer(a + b)", "a, b"),
     "differences": ("Block(c, key=k)", "x = jnp.diff(layer(x))", "jnp.diff(layer(x))"),
     "one that is taken out": ("Block(c, key=k)", "x = jnp.delete(layer(x), 0)", "jnp.delete(layer(x), 0)"),
     "one that is put in": ("Block(c, key=k)", "x = jnp.insert(layer(x), 0, 1.0)", "jnp.insert(layer(x), 0, 1.0)"),
@@ -309,6 +308,7 @@ KEPT = {
     "a pattern that keeps every axis": ("Block(c, key=k)", "x = einops.reduce(layer(x), 'h w -> w h', 'mean')"),
     "half of another array": ("Block(c, key=k)", "x = layer(x)[: total.shape[0] // 2]"),
     "half of what is twice as long": ("Joined(c, k)", "n = 2 * x.shape[0]\n            x = layer.half(x)[: n // 2]"),
+    "what may be a pair": ("Block(c, key=k)", "x, total = layer(x)"),
     "as many as there are": ("Block(c, key=k)", "n = x.shape[0]\n            x = layer(x)[:n]"),
     "up to the longer of two": ("Block(c, key=k)", "x = layer(x)[: x.shape[0] + 1]"),
     "halves that change places": (

@@ -30,7 +30,8 @@ class Size:
     """How a shape differs from that of the carry `of`: along the axes that convolutions and pools walk in `space`, as a
     whole, features included, in `total`.
 
-    `what` is the operation that gave another shape first, as written, at `at`.
+    `what` is the operation that gave another shape first, as written, at `at`. `each` says that it is the size of each
+    of several arrays, which one has been cut into.
     """
 
     of: str
@@ -38,6 +39,7 @@ class Size:
     total: Change = 0
     what: str = field(default="", compare=False)
     at: Place | None = field(default=None, compare=False)
+    each: bool = False
 
     @property
     def extent(self) -> Extent | None:
@@ -51,7 +53,7 @@ class Size:
 
     def moved(self, space: Change, total: Change, what: str, at: Place | None) -> "Size | None":
         """The size after an operation that changes it so; None where nothing is known any more."""
-        made = replace(self, space=after(self.space, space), total=after(self.total, total))
+        made = replace(self, space=after(self.space, space), total=after(self.total, total), each=False)
         if made.space is None and made.total is None:
             return None
         return replace(made, what=what, at=at) if made.changed and not self.what else made

@@ -12,6 +12,7 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.calls.extents import asked_for, cut_by, extent_of
 from scanify.analysis.values.domain import Array, Const, Instance, Listed, Unknown, Value
 from scanify.analysis.values.marks import Marks, Vary
+from scanify.analysis.values.replace import replace
 from scanify.analysis.values.run.effects import Act
 from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import Interpreter
@@ -264,7 +265,8 @@ def _split(
     at = positional[1] if len(positional) > 1 else named.get("indices_or_sections")
     several = isinstance(at, Listed) and bool(at.cell.groups) and all(each.count for each in at.cell.groups)
     several = several or (isinstance(at, Const) and type(at.value) is int and at.value > 1)
-    return _resized(run, env, node, positional[:1], (None, SHORTER) if several else _LOST)
+    size = _resized(run, env, node, positional[:1], (None, SHORTER) if several else _LOST)
+    return replace(size, each=True) if size is not None else None
 
 
 def _thinned(
@@ -308,6 +310,8 @@ def of_subscript(run: Interpreter, env: Env, node: ast.Subscript, owner: Array) 
     """The size of a part of an array: shorter where numbers cut some of it off, longer with an axis that is added."""
     if isinstance(node.value, ast.Attribute) and node.value.attr == "at":
         return None  # what is updated there is in the whole
+    if owner.size is not None and owner.size.each:
+        return owner.size if isinstance(node.slice, ast.Slice) else of_part(owner)
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     moves = [_of_part(run, env, part, owner.size) for part in parts]
     if None in moves:
@@ -317,10 +321,9 @@ def of_subscript(run: Interpreter, env: Env, node: ast.Subscript, owner: Array) 
     return _resized(run, env, node, [owner], (None, functools.reduce(after, moves)))
 
 
-def of_row(run: Interpreter, env: Env, node: ast.AST, owner: Array) -> Size | None:
-    """The size of a row of an array, or of one of several arrays that a call has cut one into."""
-    touched = owner.size is not None or _is_carried(owner.marks)
-    return _resized(run, env, node, [owner], (None, SHORTER)) if touched else None
+def of_part(owner: Array) -> Size | None:
+    """The size of one of several arrays that a call has cut one into. A row of an array has another one."""
+    return replace(owner.size, each=False) if owner.size is not None and owner.size.each else None
 
 
 def _of_part(run: Interpreter, env: Env, part: ast.expr, size: Size | None) -> Change:
