@@ -28,7 +28,7 @@ from tests.fixture_helpers import FIXTURES, Fixture, Refused, fixture, left_alon
 
 POLICIES = ("none", "full", "nested", "save_all", "offload", "dots")
 # A fold and a group are proved under every policy; the others, scans too, under what they are rewritten to, one of those.
-UNDER_ALL = ("vit", "alternating")
+UNDER_ALL = ("drop_path", "alternating")
 assert {each.remat for each in FIXTURES} <= {*POLICIES}
 
 # Of the largest value: bfloat16 has 8 bits, and XLA may keep more of them in a fused loop than outside.

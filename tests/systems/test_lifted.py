@@ -131,7 +131,8 @@ def test_the_loop_becomes_a_lifted_scan(remat: str, tmp_path: Path) -> None:
     assert result.proviso == "for the same parameters, and up to a renaming of random streams"
 
 
-@pytest.mark.parametrize("mapping", [None, pytest.param(BY_HAND, marks=pytest.mark.whole)], ids=["found", "said"])
+@pytest.mark.whole
+@pytest.mark.parametrize("mapping", [None, BY_HAND], ids=["found", "said"])
 def test_the_scan_by_hand_is_the_loop(mapping: Any) -> None:
     """The class that is lifted holds the layer, so that its variables stand deeper than in the loop."""
     result = compared(LOOP, SCAN, mapping)

@@ -72,7 +72,6 @@ DIFFER = {
         text(NAMED.format("jax.nn.gelu"), "eqx.found['act'](self.w @ x)"),
     ),
     "a context": (text(), text(ENTERED)),
-    "a name that is set when it is called": (text(body=LATER.format("sin")), text(body=LATER.format("cos"))),
     "NumPy": (text(body="x * np.float32(np.sinc(0.5))"), text("np.sinc = np.cos", "x * np.float32(np.sinc(0.5))")),
     "a rule that no batch gets through": (text(), text(BATCHES.replace("**_", "none"))),
     # with what a call returns
@@ -96,8 +95,9 @@ SAME = {
 }
 
 
-MORE = [*(name for at, name in enumerate(DIFFER) if at % 3), "the same context", "nothing"]  # left to `--whole`
+MORE = [*(name for at, name in enumerate(DIFFER) if at % 4), "the same context", "nothing"]  # left to `--whole`
 SAMPLED_SAME = [pytest.param(name, marks=[pytest.mark.whole] * (name in MORE)) for name in SAME]
+SET = text(body=LATER.format("sin")), text(body=LATER.format("cos"))
 NEEDS = text("eqx.shared = jax.nn.relu", "eqx.shared(self.w @ x)"), text("", "eqx.shared(self.w @ x)")
 
 
@@ -107,6 +107,7 @@ def found(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
     pairs = {name: (*pair, CASES) for name, pair in (DIFFER | SAME).items() if name not in left}
     pairs["with keys"] = (DROPS, DROPS, KEYED)
     pairs["needs the other"] = (*NEEDS, CASES)
+    pairs["a name that is set when it is called"] = (*SET, CASES)
     return {name: each.results[0] for name, each in compared(tmp_path_factory.mktemp("pairs"), pairs).items()}
 
 
@@ -126,3 +127,9 @@ def test_a_version_that_needs_the_other_one_is_found(found: dict[str, CaseResult
     error = found["needs the other"].error
     assert error is not None
     assert "the rewritten version alone in a process, without the other version, raised" in error
+
+
+def test_what_a_call_sets_is_what_the_other_version_does_not_find(found: dict[str, CaseResult]) -> None:
+    result = found["a name that is set when it is called"]
+    assert not result.good and result.error is None
+    assert "['later']: sin in the original, cos in the rewritten version" in result.policies[0].outputs.reason
