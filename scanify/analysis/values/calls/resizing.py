@@ -226,22 +226,18 @@ def _repeated(
     return _resized(run, env, node, positional[:1], (None, LONGER) if longer else _LOST)
 
 
-def _to_shape(
-    run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
-) -> Size | None:
-    """`jax.image.resize(x, (channels, 2 * height, 2 * width), method)`, where the sizes are those of `x.shape`."""
-    note(run, env, node)
-    shape = positional[1] if len(positional) > 1 else named.get("shape")
-    return _resized(run, env, node, positional[:1], asked_for(positional[0] if positional else None, shape))
+def _to_sizes(at: int, name: str) -> "Rule":
+    """`jax.image.resize(x, (channels, 2 * height, 2 * width), method)`, where the sizes are those of `x.shape`: they stand
+    at some place of the arguments, or have a name."""
 
+    def size(
+        run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
+    ) -> Size | None:
+        note(run, env, node)
+        sizes = positional[at] if len(positional) > at else named.get(name)
+        return _resized(run, env, node, positional[:1], asked_for(positional[0] if positional else None, sizes))
 
-def _of_extents(
-    run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
-) -> Size | None:
-    """`jax.lax.dynamic_slice(x, starts, sizes)`."""
-    note(run, env, node)
-    sizes = positional[2] if len(positional) > 2 else named.get("slice_sizes")
-    return _resized(run, env, node, positional[:1], asked_for(positional[0] if positional else None, sizes))
+    return size
 
 
 def _of_extent(
@@ -295,13 +291,13 @@ _FUNCTIONS: dict[str, Rule] = {
     **dict.fromkeys(("split", "array_split", "hsplit", "vsplit", "dsplit"), _split),
     **dict.fromkeys(("diff", "delete"), _thinned),
     **dict.fromkeys(("expand_dims", "insert"), _expanded),
-    "dynamic_slice": _of_extents,
+    "dynamic_slice": _to_sizes(2, "slice_sizes"),
     "dynamic_slice_in_dim": _of_extent,
     "reduce_window": _windowed,
     "pad": _padded,
     "repeat": _repeated,
     "reduce": _by_pattern,
-    "resize": _to_shape,
+    "resize": _to_sizes(1, "shape"),
     "tile": _repeated,
 }
 
