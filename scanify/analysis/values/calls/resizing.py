@@ -227,8 +227,7 @@ def _repeated(
 
 
 def _to_sizes(at: int, name: str) -> "Rule":
-    """`jax.image.resize(x, (channels, 2 * height, 2 * width), method)`, where the sizes are those of `x.shape`: they stand
-    at some place of the arguments, or have a name."""
+    """`jax.image.resize(x, (channels, 2 * height, 2 * width), method)`: where its sizes stand, and their name."""
 
     def size(
         run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
@@ -245,10 +244,8 @@ def _of_extent(
 ) -> Size | None:
     """`jax.lax.dynamic_slice_in_dim(x, start, size)`."""
     note(run, env, node)
-    array, extent = (
-        positional[0] if positional else None,
-        extent_of(positional[2] if len(positional) > 2 else named.get("slice_size")),
-    )
+    array = positional[0] if positional else None
+    extent = extent_of(positional[2] if len(positional) > 2 else named.get("slice_size"))
     of = array.size.of if isinstance(array, Array) and array.size is not None else None
     shorter = extent is not None and extent.of == of and extent.change == SHORTER
     return _resized(run, env, node, positional[:1], (None, SHORTER) if shorter else _LOST)
