@@ -7,6 +7,11 @@ from scanify.analysis.values.heap import DictCell, Does, ListCell, Use
 from scanify.analysis.values.run.interpreter import Interpreter
 
 _DEEP = 4  # modules in modules of a layer that are looked at
+_WORDS = {
+    Does.COMPARE: "compares layers as objects",
+    Does.CHANGE: "writes into a layer",
+    Does.PASS: "is given a layer, and may keep it",
+}
 
 
 def touched_layer(run: Interpreter, cell: ListCell | DictCell) -> tuple[str, Place] | None:
@@ -15,8 +20,7 @@ def touched_layer(run: Interpreter, cell: ListCell | DictCell) -> tuple[str, Pla
         for option in options(group.element):
             touched = _touched(run, option)
             if touched is not None:
-                does = "compares layers as objects" if touched.does is Does.COMPARE else "writes into a layer"
-                return f"`{touched.what}` {does}", touched.place
+                return f"`{touched.what}` {_WORDS[touched.does]}", touched.place
     return None
 
 
@@ -24,7 +28,7 @@ def may_be_unlike(run: Interpreter, layers: Layers) -> bool:
     """Whether other code writes into single layers, so that they may differ in more than the values of arrays."""
     elements = (group.element for cell in sources_of(layers) for group in groups_of(cell))
     uses = (_touched(run, option) for element in elements for option in options(element))
-    return any(use is not None and use.does is Does.CHANGE for use in uses)
+    return any(use is not None and use.does in (Does.CHANGE, Does.PASS) for use in uses)
 
 
 def _touched(run: Interpreter, value: object, depth: int = 0) -> Use | None:

@@ -209,6 +209,16 @@ def given_away(
                 run.use(option.cell, does, node, env, text)
             if isinstance(option, Instance):
                 run.use_of(option, does, node, env, text)
+            if does is Does.PASS:
+                given_whole(run, env, node, option)
+
+
+def given_whole(run: Interpreter, env: Env, node: ast.AST, value: Value) -> None:
+    """Note that an object, or one behind its method, is kept where the source does not show it: there it is no row of a
+    stack, and a weak reference to it dies where it is stacked. Elements of a list are given as what the list has."""
+    owner = value.bound if isinstance(value, Function) else value
+    if isinstance(owner, Instance) and owner.taken is None:
+        run.touch(owner, Does.PASS, node, env)
 
 
 # -- functions of the project ----------------------------------------------------------------------------------------

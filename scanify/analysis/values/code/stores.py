@@ -208,6 +208,10 @@ def _store_element(run: Interpreter, env: Env, target: ast.Subscript, owner: Val
 
         call_method(run, env, target, owner, "__setitem__", [key, value])
     else:
+        from scanify.analysis.values.calls.calls import given_whole
+
+        for option in (*options(key), *options(value)) if isinstance(owner, Unknown) else ():
+            given_whole(run, env, target, option)
         run.effect(Act.COLLECT, env.code(target.value) if code else code, target, env, owner=owner)
 
 
