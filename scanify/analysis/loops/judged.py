@@ -12,6 +12,7 @@ from scanify.analysis.loops.lists.given import callers_show, of_any_heir, of_any
 from scanify.analysis.loops.lists.layer_list import FEW, Layers, Reason, groups_of, is_unshown
 from scanify.analysis.loops.lists.listed import listed_alike
 from scanify.analysis.loops.lists.usual import usual_length
+from scanify.analysis.loops.made_otherwise import made_otherwise
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.nodes import mentions, nodes_in
 from scanify.analysis.lower.scope import ancestors
@@ -91,7 +92,7 @@ def judged(run: Interpreter, loop: Loop, layers: Layers, cell: ListCell | DictCe
         text = f"`{worst[1].odd}` compares objects by its own `__eq__`, and those here differ in `{worst[1].path}`"
         return replace(layers, refusal=("SCN203", text, worst[0].module.place(worst[0].node)))
     state = next((held for each in classes if (held := stateful(run, each)) is not None), None)
-    unlike = _unlike(layers, groups, worst, state)
+    unlike = _unlike(layers, groups, worst, state) or _made_otherwise(run, layers)
     if len(classes) > 1 and all(map(is_unshown, repeated)) and not layers.several and _no_three(groups):
         return replace(layers, refusal=mixed(run, groups))
     if not repeated and not layers.several and unlike is not None and _most_alike(groups) < FEW:
@@ -270,6 +271,12 @@ def _unlike(
     if any(group.conditional for group in groups) and len(groups) > 1:
         return "some layers are built only under a condition"
     return None
+
+
+def _made_otherwise(run: Interpreter, layers: Layers) -> str | None:
+    made = (made_otherwise(run, each.cls) for each in layers.classes if isinstance(each.cls, Definition))
+    why = next((each for each in made if each is not None), None)
+    return f"each layer may be another one, as {why}" if why is not None else None
 
 
 def _grouped(

@@ -310,9 +310,14 @@ class Classes:
             for decorator in node.decorator_list:
                 name = dotted(decorator.func if isinstance(decorator, ast.Call) else decorator)
                 meaning = self.index.resolve(owner.module, name) if name is not None else None
-                if not isinstance(meaning, External) or meaning.qualname not in _HARMLESS_DECORATORS:
+                if not isinstance(meaning, External) or not is_harmless(meaning):
                     return f"`{owner.name}` is made by the decorator `{name or '...'}`"
         return None
+
+
+def is_harmless(decorator: External) -> bool:
+    """Whether a decorator of a library gives the class back that it is given."""
+    return decorator.qualname in _HARMLESS_DECORATORS
 
 
 def library_module(qualname: str) -> bool:
