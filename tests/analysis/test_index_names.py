@@ -166,10 +166,10 @@ def test_words_are_looked_for_in_files_that_are_read_later_too() -> None:
         return Source(path, text) if path == ROOT / "lib.py" else None
 
     index = Index(ROOT, [Source(ROOT / "m.py", "from lib import f\n")], read)
-    assert not list(index.paths_with("f", "pass")) and not index.patched
+    assert not list(index.paths_with("f", "pass")) and not index.patches.names
     assert line(index, "m", "f") == ("lib", 1)
     assert list(index.paths_with("f", "pass")) == [ROOT / "lib.py"]
-    assert index.patched == {"f", "h"}
+    assert index.patches.names == {"f", "h"}
 
 
 @pytest.mark.parametrize("root", ["/p", "/p/memory"])
@@ -216,12 +216,8 @@ def test_what_a_lazy_package_gives_is_what_its_table_says_not_what_checkers_see(
 def test_names_that_a_variable_has_are_patched_where_they_are_given() -> None:
     record = "def record(cls, method):\n    setattr(cls, method, wrapped)\n"
     index = project(tools=record, train="from tools import record\nrecord(Block, 'pattern')\nprint('other')\n")
-    assert index.patched == {"pattern"}
-    assert (
-        project(tools=record.replace("cls, method, w", "self, method, w"), train="record(Block, 'pattern')").patched
-        == set()
-    )
-    assert project(tools=record + "for each in ('scale', 'shift'):\n    record(Block, each)\n").patched == {
-        "scale",
-        "shift",
-    }
+    assert index.patches.names == {"pattern"}
+    by_self = record.replace("cls, method, w", "self, method, w")
+    assert not project(tools=by_self, train="record(Block, 'pattern')").patches.names
+    index = project(tools=record + "for each in ('scale', 'shift'):\n    record(Block, each)\n")
+    assert index.patches.names == {"scale", "shift"}

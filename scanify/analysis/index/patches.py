@@ -1,14 +1,46 @@
-"""Names under which code puts something into a class or a module of the project.
+"""Names under which code puts something into a class or a module, of the project or of a library.
 
-`Block.__call__ = traced`, `setattr(Block, "scale", half)`; `import blocks` and `blocks.build = counted`.
+`Block.__call__ = traced`, `setattr(Block, "scale", half)`; `import blocks` and `blocks.build = counted`;
+`mock.patch("blocks.build")`.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Patches:
+    """What the files of a project put in the place of something else.
+
+    `names` are those of methods and constants of some class, `computed` those among them that a property is put under;
+    `modules` are names with the last name of the module that they may be in.
+    """
+
+    names: frozenset[str]
+    computed: frozenset[str]
+    modules: frozenset[tuple[str, str]]
+
+    @property
+    def builtins(self) -> frozenset[str]:
+        """Python's own names that mean something else."""
+        return frozenset(name for holder, name in self.modules if holder == "builtins")
+
+
+def patches_in(texts: Sequence[str]) -> Patches:
+    """What some texts put in the place of something else."""
+    return Patches(
+        names=frozenset(name for text in texts for name in patched_in(text)) | patched_by_name(texts),
+        computed=frozenset(name for text in texts if "property(" in text for name in _computed_in(text)),
+        modules=frozenset(each for text in texts for each in patched_modules(text)),
+    )
+
 
 _STORED = re.compile(r"\.([^\W\d]\w*)\s*=(?!=)")
 _OF_CLASS = re.compile(r"(?:\b[A-Z]\w*|\bcls|\bklass|\btype\([^()]*\))\Z")  # what is assigned to, up to the last name
-_CALLED = re.compile(r"setattr\([^()]*")
+_CALLED = re.compile(r"(?:(?<!__)setattr|type\.__setattr__|patch\.object)\([^()]*")
+_BY_PATH = re.compile(r"\bpatch\([ \t\n]*[\"']((?:\w+\.)*)(\w+)[\"']")  # of unittest.mock
+_COMPUTED = re.compile(r"(?:\.([^\W\d]\w*)\s*=\s*|setattr\([^()]*[\"'](\w+)[\"'],\s*)[\w.]*property\(")
 _QUOTED = re.compile(r"(?<=[\"'])[^\W\d]\w*(?=[\"'])")
 
 
@@ -19,9 +51,16 @@ def patched_in(text: str) -> frozenset[str]:
         for each in _STORED.finditer(text)
         if _OF_CLASS.search(text, text.rfind("\n", 0, each.start()) + 1, each.start())
     }
-    if "setattr(" in text:
+    if "setattr" in text or "patch.object(" in text:
         found.update(name for each in _CALLED.finditer(text) for name in _QUOTED.findall(each[0]))
+    if "patch(" in text:
+        found.update(name for _, name in _BY_PATH.findall(text))
     return frozenset(found)
+
+
+def _computed_in(text: str) -> set[str]:
+    """The names that a text puts a property under, outside of a class's body."""
+    return {stored or called for stored, called in _COMPUTED.findall(text)}
 
 
 _NAMED_ELSEWHERE = re.compile(r"\bsetattr\([ \t]*(?!self\b)[^\W\d][\w.]*,[ \t]*[^\W\d][\w.]*,")
@@ -45,16 +84,17 @@ def patched_by_name(texts: Iterable[str]) -> frozenset[str]:
 
 # What begins a line, as one pattern that also looks inside of lines takes four times as long.
 _IN_MODULE = re.compile(r"\n[ \t]*(?!self\b|cls\b)([^\W\d]\w*)((?:\.\w+)*)\.(\w+)[ \t]*(?:=(?!=)|[-+*/|&]=)")
-_SET_IN_MODULE = re.compile(r"\bsetattr\([ \t]*([^\W\d]\w*)((?:\.\w+)*),[ \t]*[\"'](\w+)[\"']")
+_SET_IN_MODULE = re.compile(r"\b(?:setattr|patch\.object)\([ \t]*([^\W\d]\w*)((?:\.\w+)*),[ \t]*[\"'](\w+)[\"']")
 
 
 def patched_modules(text: str) -> frozenset[tuple[str, str]]:
     """The names that a text stores in what it imports, each with the last name of the module that it may be in."""
     stored = _IN_MODULE.findall(f"\n{text}")
-    stored += _SET_IN_MODULE.findall(text) if "setattr(" in text else []
-    return frozenset(
-        (inner.rpartition(".")[2] or each, name) for root, inner, name in stored for each in _imported(text, root)
-    )
+    stored += _SET_IN_MODULE.findall(text) if "setattr(" in text or "patch.object(" in text else []
+    found = {(inner.rpartition(".")[2] or each, name) for root, inner, name in stored for each in _imported(text, root)}
+    if "patch(" in text:
+        found.update((path.rstrip(".").rpartition(".")[2], name) for path, name in _BY_PATH.findall(text) if path)
+    return frozenset(found)
 
 
 def _imported(text: str, name: str) -> set[str]:

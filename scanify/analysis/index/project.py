@@ -2,14 +2,14 @@
 
 import ast
 import builtins
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from scanify.analysis.index.layout import LIBRARIES, keeps_source, locate
 from scanify.analysis.index.meaning import Definition, External, Meaning, Package
 from scanify.analysis.index.module import Module
 from scanify.analysis.index.parse import Problem, parse
-from scanify.analysis.index.patches import patched_by_name, patched_in, patched_modules
+from scanify.analysis.index.patches import Patches, patches_in
 from scanify.analysis.index.words import Words
 from scanify.source.file import Source
 
@@ -44,9 +44,7 @@ class Index:
         self._known = len(self._sources)  # those that are files; paths where there is none are remembered, too
         self._sorted: tuple[int, tuple[Path, ...]] = (-1, ())
         self._texts: list[str] = []  # of the paths in order
-        self._patched: tuple[int, Set[str]] = (-1, frozenset())
-        self._patched_modules: tuple[int, Set[tuple[str, str]]] = (-1, frozenset())
-        self._patched_builtins: frozenset[str] = frozenset()
+        self._patches: tuple[int, Patches] = (-1, Patches(frozenset(), frozenset(), frozenset()))
         self._folders: set[Path] | None = None
         self._names: dict[str, list[Path]] | None = None
         self._found: dict[tuple[Path, str], Package | None] = {}
@@ -107,26 +105,17 @@ class Index:
         return self._words.of(path, source.text) if source is not None else frozenset()
 
     @property
-    def patched(self) -> Set[str]:
-        """The names under which some file puts something into a class."""
-        if self._patched[0] != self._known:
+    def patches(self) -> Patches:
+        """What some file puts in the place of something else."""
+        if self._patches[0] != self._known:
             _ = self.paths  # which brings the texts up to date
-            self._patched = (
-                self._known,
-                {name for text in self._texts for name in patched_in(text)} | patched_by_name(self._texts),
-            )
-        return self._patched[1]
+            self._patches = self._known, patches_in(self._texts)
+        return self._patches[1]
 
-    def _is_patched(self, module: Module, name: str) -> bool:
-        """Whether some file puts something else into a module under a name."""
-        if self._patched_modules[0] != self._known:
-            self._look_for_patches()
-        return (module.name.rpartition(".")[2], name) in self._patched_modules[1]
-
-    def _look_for_patches(self) -> None:
-        _ = self.paths  # which brings the texts up to date
-        self._patched_modules = self._known, {each for text in self._texts for each in patched_modules(text)}
-        self._patched_builtins = frozenset(name for holder, name in self._patched_modules[1] if holder == "builtins")
+    def is_replaced(self, path: str) -> bool:
+        """Whether some file puts something else under the last name of a dotted path into what the one before names."""
+        *_, holder, name = ("", *path.split("."))
+        return (holder, name) in self.patches.modules
 
     # -- names -----------------------------------------------------------------------------------------------------
 
@@ -158,10 +147,8 @@ class Index:
 
         A star brings others, or some file puts others into `builtins`.
         """
-        if self._patched_modules[0] != self._known:
-            self._look_for_patches()
         brought = self._starred(module)[1] if module.bindings.stars else frozenset()
-        return brought | self._patched_builtins
+        return brought | self.patches.builtins
 
     def _may_bind(self, module: Module, name: str) -> bool:
         """Whether a module binds a name, or imports stars that might."""
@@ -180,7 +167,7 @@ class Index:
         definitions = module.bindings.definitions.get(name, [])
         if name in module.rebound or any(isinstance(each, ast.Delete) for each in definitions):
             return None
-        if definitions and self._is_patched(module, name):
+        if definitions and self.is_replaced(f"{module.name}.{name}"):
             return None
         if definitions or not all(each.checking for each in imports):
             imports = [each for each in imports if not each.checking]  # at run time there are the others alone

@@ -19,6 +19,9 @@ from scanify.analysis.values.run.interpreter import Interpreter
 def made_otherwise(run: Interpreter, cls: Definition) -> str | None:
     """What may make each layer of a class another one, in words; None where calling it makes an object and no more."""
     lineage = run.classes.lineage(cls)
+    replaced = next((each for each in ("__init__", "__new__") if run.classes.is_patched(each)), None)
+    if replaced is not None:
+        return f"code puts something in the place of a class's `{replaced}`"
     for owner in lineage:
         node = owner.node
         if not isinstance(node, ast.ClassDef):

@@ -26,6 +26,7 @@ _HARMLESS_DECORATORS = frozenset(
     "typeguard.typechecked equinox.module_update_wrapper jax.tree_util.register_pytree_node_class "
     "flax.struct.dataclass typing.runtime_checkable".split()
 )
+_INTERCEPTING = frozenset({"__getattr__", "__getattribute__"})
 _MAX_DEPTH = 40  # of classes that inherit from one another: more are a circle
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -257,7 +258,13 @@ class Classes:
 
     def is_patched(self, name: str) -> bool:
         """Whether code of the project puts something in the place of a method of that name, in a class."""
-        return name in self.index.patched
+        return name in self.index.patches.names
+
+    def is_computed(self, name: str) -> bool:
+        """Whether reading such an attribute may run what code of the project puts into a class: a property, a
+        `__getattr__`."""
+        patches = self.index.patches
+        return name in patches.computed or not patches.names.isdisjoint(_INTERCEPTING)
 
     def own_names(self, definition: Definition) -> frozenset[str]:
         """What a class itself defines: methods and constants."""

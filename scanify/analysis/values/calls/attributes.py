@@ -41,6 +41,7 @@ from scanify.analysis.values.objects.held import held_marks
 from scanify.analysis.values.replace import replace
 from scanify.analysis.values.run.asked import Asks, ask, guessed
 from scanify.analysis.values.run.before import made_once
+from scanify.analysis.values.run.effects import Act
 from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import GUESSED, Interpreter
 
@@ -124,6 +125,8 @@ def _of_array(owner: Value, name: str) -> Value:
 def _of_instance(run: Interpreter, env: Env, node: ast.AST, owner: Instance, name: str) -> Value:
     if ALL in (asked := intercepting(run, owner)):
         intercepted(run, env, node, owner, ALL)
+    if run.classes.is_computed(name) and not isinstance(owner.cls, Library):
+        run.effect(Act.UNKNOWN, f"{owner.name}.{name}", node, env)
     if name in owner.fields:
         if name == "layers":
             run.use_of(owner, Does.ATTRIBUTE, node, env, name)

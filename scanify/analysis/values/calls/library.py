@@ -62,9 +62,11 @@ def call_library(
 ) -> Value:
     """The value of a call of a library or a builtin."""
     from scanify.analysis.values.calls.attributes import attribute
-    from scanify.analysis.values.calls.calls import call
+    from scanify.analysis.values.calls.calls import call, unknown_call
 
     name = as_jax(function.qualname)
+    if run.index.is_replaced(function.qualname):
+        return unknown_call(run, env, node, function, positional, named)
     protocols.given(run, env, node, [*positional, *named.values()], name)
     handler = BUILTINS.get(name)
     if handler is not None:
