@@ -139,7 +139,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Evaluate the programs of a test where nothing is asked about compiled ones."""
-    if item.config.getoption("--whole") or not item.nodeid.startswith(_EVALUATED) or item.nodeid.startswith(_COMPILED):
+    if not item.nodeid.startswith(_EVALUATED) or item.nodeid.startswith(_COMPILED):
         return (yield)
     from tests.evaluated import evaluated
 

@@ -50,6 +50,19 @@ def test_a_function_that_needs_values_has_them(needs: Any) -> None:
     np.testing.assert_array_equal(op_by_op(needs, x), needs(x))
 
 
+def test_what_needs_no_operation_is_of_the_library_that_made_it() -> None:
+    """A cache begins with zeros and an index, which the traced program holds as constants."""
+
+    def cache(x: Any) -> list[Any]:
+        return [jnp.array(0, jnp.uint32), jnp.zeros(()), jnp.asarray(2), np.ones(2), jnp.asarray(np.ones(2)), x]
+
+    for one, other in zip(op_by_op(cache, jnp.ones(3)), cache(jnp.ones(3)), strict=True):
+        assert (type(one), one.dtype, getattr(one, "weak_type", 0)) == (
+            type(other), other.dtype, getattr(other, "weak_type", 0),
+        )  # fmt: skip
+        np.testing.assert_array_equal(one, other)
+
+
 def test_effects_happen_once() -> None:
     seen: list[float] = []
 

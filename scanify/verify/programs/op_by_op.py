@@ -11,10 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Var
 
 from scanify.nn.trees.is_eager import is_eager
+from scanify.nn.trees.weak import weakly_typed
 
 _OPENED = ("jit", "pjit", "closed_call")
 _NEEDS_VALUES = (
@@ -38,8 +40,9 @@ def op_by_op(function: Callable[..., Any], *args: Any) -> Any:
         given = iter(own)
         whole = [next(given) if isinstance(leaf, jax.Array | np.ndarray) else leaf for leaf in leaves]
         made, tree = jax.tree.flatten(function(*jax.tree.unflatten(treedef, whole)))
-        others[:] = [tree, [None if _is_array(leaf) else leaf for leaf in made], [_is_array(leaf) for leaf in made]]
-        return [leaf for leaf in made if _is_array(leaf)]
+        computed = [isinstance(leaf, jax.Array) for leaf in made]  # tracers are instances; NumPy's own stay as they are
+        others[:] = [tree, [None if each else leaf for leaf, each in zip(made, computed, strict=True)], computed]
+        return [leaf for leaf, each in zip(made, computed, strict=True) if each]
 
     try:
         closed = jax.make_jaxpr(traced)(arrays)
@@ -48,12 +51,16 @@ def op_by_op(function: Callable[..., Any], *args: Any) -> Any:
     if closed.effects:
         return function(*args)
     tree, plain, kinds = others
-    results = iter(_computed(closed.jaxpr, closed.consts, arrays))
+    results = map(_as_jax, closed.jaxpr.outvars, _computed(closed.jaxpr, closed.consts, arrays))
     return jax.tree.unflatten(tree, [next(results) if kind else leaf for kind, leaf in zip(kinds, plain, strict=True)])
 
 
-def _is_array(leaf: Any) -> bool:
-    return isinstance(leaf, jax.Array | np.ndarray)  # tracers are instances of jax.Array
+def _as_jax(atom: Any, value: Any) -> jax.Array:
+    """An array that the program may hold as a constant, which is then one of NumPy."""
+    if isinstance(value, jax.Array):
+        return value
+    made = jnp.asarray(value, atom.aval.dtype)
+    return weakly_typed(made) if atom.aval.weak_type else made
 
 
 def _computed(jaxpr: Any, consts: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
