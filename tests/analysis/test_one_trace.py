@@ -70,6 +70,19 @@ def test_where_an_argument_may_be_an_array_keys_alone_are_per_layer(scale):
     assert found.keys_alone
 
 
+@pytest.mark.parametrize("width", ["4 * dim", "dim // 2 + 1", "dim * rate", "(dim + 1) * 4"])
+def test_numbers_that_are_computed_of_what_is_given_are_the_same_each_time(width):
+    block = (
+        f"    def __init__(self, dim, rate=2, *, key):\n        self.linear = eqx.nn.Linear(dim, {width}, key=key)\n"
+    )
+    found = built("self.layers = [Block(dim, rate, key=k) for k in jr.split(key, depth)]", block)
+    assert found is not None and found.keys_alone
+    counting = "class Width:\n    def __rmul__(self, n):\n        self.n += n\n        return self.n\n"
+    assert built("self.layers = [Block(dim, rate, key=k) for k in jr.split(key, depth)]", block, counting) is None
+    unknown = block.replace(width, f"drawn() * {width}")
+    assert built("self.layers = [Block(dim, rate, key=k) for k in jr.split(key, depth)]", unknown) is None
+
+
 ONE_BY_ONE = {
     "arguments that are not spelled out": (
         "options = dict(rate=0.5)\nself.layers = [Block(8, **options, key=k) for k in jr.split(key, depth)]"

@@ -19,6 +19,7 @@ from scanify.analysis.values import tables
 from scanify.analysis.values.calls.attributes import class_env
 from scanify.analysis.values.calls.construct import construct, symbolic
 from scanify.analysis.values.classes import dotted, library_module
+from scanify.analysis.values.code.operators import OPERATORS
 from scanify.analysis.values.domain import (
     Array,
     Class,
@@ -215,8 +216,8 @@ def _shared(run: Interpreter, cls: Definition | External, key: str | int, others
     name = key if isinstance(key, str) else plain[key].arg if key < len(plain) else None
     if name not in {each.arg for each in every}:
         return None
-    if others and any(map(run.classes.changes_its_object, UNNAMED)):
-        return None  # `float(given)` may be another number for each layer
+    if others and any(map(run.classes.changes_its_object, (*UNNAMED, *OPERATORS))):
+        return None  # `float(given)` or `2 * given` may be another number for each layer
     named = {each.arg: symbolic(run, class_env(run, owner), each, function.args) for each in every}
     with run.question(), run.recording() as effects:
         loop = run.new_loop()
@@ -238,7 +239,7 @@ def _is_of_its_key(run: Interpreter, made: Value, cls: Definition, loop: int) ->
     if not isinstance(made, Instance) or difference(run, Group(made, cls.node, cls.module, (loop,), None)) is not None:
         return False
     inside = held(made)
-    if any(isinstance(each, Unknown) and not each.given for each, _ in inside):
+    if any(isinstance(each, Unknown) and not (each.given or each.computed) for each, _ in inside):
         return False  # what the source does not show may be another thing each time
     return all(mark.how is Vary.KEY for _, marks in inside for mark in marks if mark.loop == loop)
 

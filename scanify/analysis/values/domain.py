@@ -52,7 +52,8 @@ class Unknown:
 
     `born` is when a call that is not shown gave it, 0 for all else: it may have been made there.
     `given` says that it is a parameter, or a part of one, for which any caller may give what it likes; `part` that it
-    is an attribute or a part of an element, not the element itself. `extent` relates it to a carry's shape.
+    is an attribute or a part of an element, not the element itself. `computed` says that operators make it of numbers
+    and parameters, so that it is the same each time. `extent` relates it to a carry's shape.
     """
 
     why: str
@@ -61,6 +62,7 @@ class Unknown:
     born: int = 0
     given: bool = False
     part: bool = False
+    computed: bool = False
     extent: Extent | None = None
 
 
@@ -338,8 +340,10 @@ def unknown_once(values: Iterable[Value]) -> list[Value]:
     given, part = all(each.given for each in found), any(each.part for each in found)
     born, marks = min(each.born for each in found), merged(each.marks for each in found)
     shown: list[Value] = [option for option in flat if not isinstance(option, Unknown)]
+    computed = all(each.given or each.computed for each in found)
     extent = found[0].extent if len({each.extent for each in found}) == 1 else None
-    return [*shown, replace(found[0], marks=marks, born=born, given=given, part=part, extent=extent)]
+    joined = replace(found[0], marks=marks, born=born, given=given, part=part, computed=computed, extent=extent)
+    return [*shown, joined]
 
 
 def _is_constant(value: Value, kind: type) -> bool:

@@ -214,10 +214,11 @@ def given_away(
 
 
 def given_whole(run: Interpreter, env: Env, node: ast.AST, value: Value) -> None:
-    """Note that an object, or one behind its method, is kept where the source does not show it: there it is no row of a
-    stack, and a weak reference to it dies where it is stacked. Elements of a list are given as what the list has."""
+    """Note that an object, or one behind its method, is kept where the source does not show it, while a model is made:
+    there it is no row of a stack, and a weak reference to it dies where it is stacked. Elements of a list are given as
+    what the list has."""
     owner = value.bound if isinstance(value, Function) else value
-    if isinstance(owner, Instance) and owner.taken is None:
+    if isinstance(owner, Instance) and owner.taken is None and run.building and run.replacing is None:
         run.touch(owner, Does.PASS, node, env)
 
 

@@ -68,7 +68,12 @@ def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.oper
         few = isinstance(op, ast.Mod)  # a remainder is one of a few
         return Number(raised(marks, Vary.CHOICE) if few else marks, made_of(left, op, right))
     why = f"the value of `{env.code(node)}` is unknown"
-    return Unknown(why, env.place(node), marks, run.tick(), extent=made_of(left, op, right))
+    computed = all(map(_is_the_same_each_time, (left, right)))
+    return Unknown(why, env.place(node), marks, run.tick(), computed=computed, extent=made_of(left, op, right))
+
+
+def _is_the_same_each_time(value: Value) -> bool:
+    return isinstance(value, Number | Const) or (isinstance(value, Unknown) and (value.given or value.computed))
 
 
 METHODS: dict[type[ast.operator], str] = {
@@ -86,6 +91,9 @@ METHODS: dict[type[ast.operator], str] = {
     ast.LShift: "lshift",
     ast.RShift: "rshift",
 }
+
+
+OPERATORS = tuple(f"__{side}{name}__" for name in METHODS.values() for side in ("", "r"))
 
 
 def _by_methods(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.operator, right: Value) -> Value | None:

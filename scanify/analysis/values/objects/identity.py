@@ -161,7 +161,7 @@ def kind_of(value: Value | None, depth: int = 0) -> object | None:
         case Const():
             return ("const", type(value.value), value.value)
         case Unknown():
-            return ("unknown", value.born > 0, _differs(value), value.extent)
+            return ("unknown", value.born > 0, value.computed, _differs(value), value.extent)
         case Array():
             return Array, _differs(value), value.size
         case Number():
@@ -263,7 +263,7 @@ def identity(value: Value | None, depth: int = 0) -> object | None:
         case None | Const() | Number() | Text() | Key() | Array() | Class() | Library():
             return (type(value), value, type(getattr(value, "value", None)))
         case Unknown():
-            return ("unknown", value.marks, value.born > 0, value.extent)
+            return ("unknown", value.marks, value.born > 0, value.computed, value.extent)
         case Instance() if value.whole or value.origin:
             if depth >= _MAX_IDENTITY or len(value.fields) > 40:
                 return ("instance", id(value.fields), value.marks)
