@@ -14,6 +14,14 @@ def _for_rewrite(folder: Path) -> None:
 
 
 def _for_verify(folder: Path) -> None:
+    """A loop and its scan, and a repository that has the loop, as its working tree has: which file is meant is said."""
+    _for_ci(folder)
+    (folder / "model.py").write_bytes((folder / "loop.py").read_bytes())
+    named = '[tool.scanify.cases]\ngpt = { case = "cases.py:gpt", file = "model.py" }\n'
+    (folder / "pyproject.toml").write_text(named)
+
+
+def _for_ci(folder: Path) -> None:
     """A loop and its scan, and a repository whose working tree has the scan."""
     model = folder / "model.py"
     loop = model.read_bytes()
@@ -45,6 +53,6 @@ GIVEN: dict[str, Callable[[Path], None]] = {
     "rewrite.md": _for_rewrite,
     "unroll.md": _for_unroll,
     "verify.md": _for_verify,
-    "ci.md": _for_verify,
+    "ci.md": _for_ci,
     "checkpoints.md": _for_checkpoints,
 }
