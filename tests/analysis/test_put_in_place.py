@@ -51,3 +51,31 @@ def test_an_iterator_of_all_layers_is_an_effect():
     found = only(text.replace(BLOCK, "        return x * next(TURNS)\n"))
     assert isinstance(found, Refusal)
     assert found.rule == "SCN207"
+
+
+READING = """\
+    rate = 2.0
+
+    def __call__(self, x, mask=None, *, key=None):
+        return x + self.rate * jax.nn.silu(self.linear(x))
+"""
+PUT = {
+    "a property": "Block.rate = property(lambda self: next(COUNT))",
+    "a property by its name": "setattr(Block, 'rate', property(lambda self: next(COUNT)))",
+    "what is asked for all names": "Block.__getattribute__ = lambda self, name: next(COUNT)",
+    "a function of a library": "jax.nn.silu = lambda x: x * next(COUNT)",
+    "a function of a library by its name": "setattr(jax.nn, 'silu', lambda x: x * next(COUNT))",
+    "a method by a mock": "mock.patch.object(Block, '__call__', lambda self, x: x * next(COUNT)).start()",
+    "a function of a library by a mock": "mock.patch('jax.nn.silu', lambda x: x * next(COUNT)).start()",
+}
+
+
+@pytest.mark.parametrize("put", [*PUT.values(), "Block.name = 'block'", "jax.nn.gelu = helper", "mock.patch('os.sep')"])
+def test_what_is_put_in_place_of_something_that_a_layer_runs_is_for_a_run(put):
+    text = model()
+    start, end = text.index("    def __call__(self, x, mask=None"), text.index("    def attend")
+    found = only(
+        f"import itertools\nfrom unittest import mock\n{text[:start]}{READING}\n{text[end:]}\n\nCOUNT = itertools.count()\n{put}\n"
+    )
+    assert isinstance(found, Plan), found
+    assert found.safe == (put not in PUT.values()), found.obligations
