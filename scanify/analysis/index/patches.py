@@ -7,6 +7,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Patches:
     computed: frozenset[str]
     modules: frozenset[tuple[str, str]]
 
-    @property
+    @cached_property
     def builtins(self) -> frozenset[str]:
         """Python's own names that mean something else."""
         return frozenset(name for holder, name in self.modules if holder == "builtins")

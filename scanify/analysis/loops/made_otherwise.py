@@ -70,9 +70,7 @@ def _is_of_methods(effect: Effect) -> bool:
     if effect.act is not Act.WRITE:
         return False
     match effect.node:
-        case (
-            ast.Attribute(attr=name) | ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value=str(name)), _])
-        ):
+        case ast.Attribute(attr=name):
             return name.startswith("__")
         case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value=str(name)), _]):
             return name.startswith("__")

@@ -108,11 +108,12 @@ def _lacks(value: Value, name: str) -> bool:
 def _of_array(owner: Value, name: str) -> Value:
     if name in ("ndim", "size", "itemsize", "nbytes"):
         return Number(shape_of(owner))
-    if name in tables.MEASURES:
+    if name == "shape":
         size = owner.size if isinstance(owner, Array) else None
         extent = size.extent if size is not None else None
-        shape = Unknown(f"`.{name}` of an array", marks=shape_of(owner), extent=extent)
-        return shape if name == "shape" else Number()
+        return Unknown("`.shape` of an array", marks=shape_of(owner), extent=extent)
+    if name in tables.MEASURES:
+        return Number()
     if name in ("real", "imag") and isinstance(owner, Array) and "complex" in owner.cast:
         return replace(owner, cast="")
     if name in ("T", "mT", "real", "imag", "at"):

@@ -304,7 +304,7 @@ def of_subscript(run: Interpreter, env: Env, node: ast.Subscript, owner: Array) 
     if isinstance(node.value, ast.Attribute) and node.value.attr == "at":
         return None  # what is updated there is in the whole
     if owner.size is not None and owner.size.each:
-        return owner.size if isinstance(node.slice, ast.Slice) else of_part(owner)
+        return owner.size if isinstance(node.slice, ast.Slice) else of_each(owner)
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     moves = [_of_part(run, env, part, owner.size) for part in parts]
     if None in moves:
@@ -314,7 +314,7 @@ def of_subscript(run: Interpreter, env: Env, node: ast.Subscript, owner: Array) 
     return _resized(run, env, node, [owner], (None, functools.reduce(after, moves)))
 
 
-def of_part(owner: Array) -> Size | None:
+def of_each(owner: Array) -> Size | None:
     """The size of one of several arrays that a call has cut one into. A row of an array has another one."""
     return replace(owner.size, each=False) if owner.size is not None and owner.size.each else None
 

@@ -3,7 +3,7 @@
 import ast
 from dataclasses import dataclass, field
 
-from scanify.analysis.values.calls.resizing import of_part
+from scanify.analysis.values.calls.resizing import of_each
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -126,7 +126,7 @@ def iterate(run: Interpreter, env: Env, value: Value, loop: int, node: ast.AST, 
             return Key((Mark(loop, Vary.KEY, via),)), value.count if value.many else None
         case Array():
             marks = (*value.marks, Mark(loop, Vary.NUMBER, via))
-            return Array(value.numpy, marks, value.shape, size=of_part(value)), value.rows
+            return Array(value.numpy, marks, value.shape, size=of_each(value)), value.rows
         case Text() | Const():
             count = len(value.value) if isinstance(value, Const) and isinstance(value.value, str) else None
             return Text((Mark(loop, Vary.NUMBER, via),)), count
