@@ -76,6 +76,7 @@ class Case:
             width = len(layers[0].carries)
             values: list[Any] = carry[:width]
             if self.zero and width > 1:
+                kept.append(values[-1])  # else what gave it is dead, and layers that take turns with it are not alike
                 values[-1] = jnp.zeros(SIZE)
             keys = jax.random.split(jax.random.fold_in(shared["key"], at), len(layers))
             cache = jnp.zeros((len(layers), SIZE))
