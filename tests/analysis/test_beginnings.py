@@ -226,3 +226,26 @@ def test_other_starts_have_none(start: str) -> None:
 def test_shapes_without_arrays_cannot_be_carried(start: str, step: str) -> None:
     text = model(f"for layer in self.layers:\n    h = {step}", before=f"h = {start}", after="return h")
     assert "a shape without an array" in refused("SCN206", text).reason
+
+
+@pytest.mark.parametrize(
+    ("start", "gives", "said"),
+    [
+        ("[x, x]", "(layer(h[0]), h[1])", "a tuple"),
+        ("(x, x)", "[layer(h[0]), h[1]]", "a list"),
+        ("(x,)", "(layer(h[0]), x)", "a tuple of 2"),
+        ("[x, x]", "{'x': layer(h[0])}", "a dict"),
+    ],
+)
+def test_a_carry_has_one_form(start: str, gives: str, said: str) -> None:
+    loop = f"for layer in self.layers:\n    h = {gives}"
+    assert f"`h` is {said} before the loop, as it is after each layer" in obligations(loop, f"h = {start}", "return h")
+
+
+@pytest.mark.parametrize(
+    ("start", "gives"),
+    [("(x, x)", "(layer(h[0]), h[1])"), ("[x, x]", "[layer(h[0]), h[1]]"), ("{'x': x}", "{'x': layer(h['x'])}")],
+)
+def test_one_that_keeps_its_form_is_no_matter(start: str, gives: str) -> None:
+    loop = f"for layer in self.layers:\n    h = {gives}"
+    assert not any("before the loop, as it is" in each for each in obligations(loop, f"h = {start}", "return h"))

@@ -103,6 +103,16 @@ NAMED = [
     ("SCN317", "def vector(model: Model):\n    return ravel_pytree(model.layers)[0]  # here\n"),
     (
         "SCN318",
+        (
+            "def save(model: Model):\n    return flat('', dataclasses.asdict(model))  # here\n\n\n"
+            "def flat(at, node):\n"
+            "    if isinstance(node, list):\n"
+            "        return {k: v for i, one in enumerate(node) for k, v in flat(f'{at}.{i}', one).items()}\n"
+            "    return {at: node}\n"
+        ),
+    ),
+    (
+        "SCN318",
         ("def lists(model: Model):\n    return [k for k, v in vars(model).items() if isinstance(v, list)]  # here\n"),
     ),
     (

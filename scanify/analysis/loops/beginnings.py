@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.flow.statements import assignments, statements_in, value_given
-from scanify.analysis.loops.body import Body
+from scanify.analysis.loops.judge_effects import Body
 from scanify.analysis.lower.loop import Loop, Problem
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import called, dotted
 from scanify.analysis.values.calls.arrays import WEAK, is_complex
 from scanify.analysis.values.domain import Array, Const, Function, Instance, Number, Partial, Value, options
+from scanify.analysis.values.objects.form import form_of
 from scanify.analysis.values.run.interpreter import Interpreter
 
 _NARROW = frozenset("bfloat16 float16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 int bool bool_".split())
@@ -39,9 +40,16 @@ def start_obligations(loop: Loop, shape: LoopShape, body: Body, starts: Starts) 
             yield f"`{name}` is complex before the loop, as it is after each layer"
     for name, field in sorted(body.settings):
         yield f"`{name}.{field}`, a static field, is the same after each layer"
-    for name in sorted(body.tuples):
+    for name, after in sorted(body.forms.items()):
+        known = [option for value in starts.get(name, ()) for option in options(value)]
+        before = {form for each in known if (form := form_of(each)) is not None}
+        unlike = [form for form in after if any(form.differs(other) for other in before)]
         if any(_last(value) in (*_EQUAL_PARTS, "list") for value in shape.starts.get(name, ())):
-            yield f"`{name}` is a tuple before the loop, as it is after each layer"
+            unlike += [form for form in after if form.kind == "tuple"]
+        if unlike:
+            form = min(unlike)
+            said = form if any(form.kind == other.kind for other in before) else f"a {form.kind}"
+            yield f"`{name}` is {said} before the loop, as it is after each layer"
     for name, other in sorted(body.swapped):
         if not (_are_alike(shape, name, other) or _are_equal_parts(loop, name, other)):
             yield f"`{name}` has the shape and the dtype of `{other}`, which takes its place after each layer"

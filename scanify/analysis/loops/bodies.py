@@ -11,11 +11,13 @@ from scanify.analysis.lower.loop import Form, Loop, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.plan import Bodies
 from scanify.analysis.values.code.annotations import key_name
-from scanify.analysis.values.domain import Array, Const, Key, Listed, Number, Text, Value, options
+from scanify.analysis.values.domain import Array, Const, Instance, Key, Listed, Number, Text, Value, options
 from scanify.analysis.values.heap import DictCell, ListCell
 from scanify.analysis.values.objects.likeness import is_layer
 from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import Interpreter
+
+_DEEP = 3  # objects in what is walked that are looked into
 
 
 def bodies_of(
@@ -56,6 +58,8 @@ def _several(
             yield f"`{name}`, which goes from one to the next, is a text"
     if _branches_beside(loop, shape):
         yield "the loop asks for the value of what it walks beside the layers"
+    if any(_walks_numbers(run, walk, envs) for walk in shape.beside):
+        yield "Python numbers are walked beside the layers, which are sizes or axes where a program says so"
     if _collects_numbers(run, loop, shape, envs) and not layers.trees:
         yield "what is collected has the names or the numbers that are walked beside the layers"
 
@@ -117,6 +121,25 @@ def walks_layers(run: Interpreter, walk: Walk, envs: Sequence[Env]) -> bool:
             elements += list(cell.entries.values()) if isinstance(cell, DictCell) else []
             if any(is_layer(run, option) for each in elements for option in options(each)):
                 return True
+    return False
+
+
+def _walks_numbers(run: Interpreter, walk: Walk, envs: Sequence[Env]) -> bool:
+    """Whether what is walked holds numbers of Python's: `zip(layers, self.strides)`, `zip(layers, levels)`."""
+    cells = (getattr(value, "cell", None) for value in walked_values(run, walk, envs))
+    elements = (group.element for cell in cells if isinstance(cell, ListCell) for group in cell.groups)
+    return any(_holds_number(element) for element in elements)
+
+
+def _holds_number(value: Value, depth: int = 0) -> bool:
+    for option in options(value):
+        if isinstance(option, Number | Text) or (isinstance(option, Const) and option.value is not None):
+            return True
+        held = list(option.fields.values()) if isinstance(option, Instance) else []
+        if isinstance(option, Listed):
+            held = [group.element for group in option.cell.groups]
+        if depth < _DEEP and any(_holds_number(each, depth + 1) for each in held):
+            return True
     return False
 
 

@@ -10,8 +10,9 @@ from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import applied_by_name, calls_itself
 from scanify.analysis.loops.beginnings import carried_objects, start_obligations
 from scanify.analysis.loops.bodies import bodies_of, walks_layers
-from scanify.analysis.loops.body import Body, body_of
+from scanify.analysis.loops.body import body_of
 from scanify.analysis.loops.gain import listed_by_caller, no_gain
+from scanify.analysis.loops.judge_effects import Body
 from scanify.analysis.loops.lists.layer_list import Layers, Reason, groups_of
 from scanify.analysis.loops.lists.layers import all_values, layers_of, walked_values
 from scanify.analysis.loops.lists.lengths import other_lengths

@@ -191,7 +191,8 @@ def _taken_by(index: set[str], nodes: Sequence[ast.AST]) -> set[str]:
 
 
 def _parts_of(targets: set[str], nodes: Sequence[ast.AST]) -> set[str]:
-    """The names that stand for an element or a part of one: `attn, mlp = layer.attn, layer.mlp`."""
+    """The names that stand for an element, a part of one or a function that is made of one: `attn = layer.attn`,
+    `fn = jax.checkpoint(self.layers[i]) if self.remat else self.layers[i]`."""
     parts: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
@@ -205,8 +206,12 @@ def _is_part(value: ast.expr, targets: set[str]) -> bool:
     if isinstance(value, ast.IfExp):
         return _is_part(value.body, targets) or _is_part(value.orelse, targets)
     if isinstance(value, ast.Call):
-        return any(isinstance(each, ast.Name) and each.id in targets for each in value.args)
-    return isinstance(value, ast.Attribute) and root(value) in targets
+        return any(_is_element(each, targets) for each in value.args)
+    return _is_element(value, targets) or (isinstance(value, ast.Attribute) and root(value) in targets)
+
+
+def _is_element(value: ast.expr, targets: set[str]) -> bool:
+    return (isinstance(value, ast.Name) and value.id in targets) or _is_taken(value, targets)
 
 
 def _is_taken(value: ast.expr | None, index: set[str]) -> bool:

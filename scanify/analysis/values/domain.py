@@ -66,12 +66,34 @@ class Unknown:
     extent: Extent | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Const:
-    """A Python constant whose value is known: None, a number, a string, True."""
+    """A Python constant whose value is known: None, a number, a string, True.
+
+    Python calls `1`, `1.0` and `True` equal, and `0.0` and `-0.0`: here they are not, as they compute different things.
+    """
 
     value: object
     marks: Marks = ()
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Const):
+            return NotImplemented
+        mine, theirs = self.value, other.value
+        if mine is not theirs:
+            if type(mine) is not type(theirs) or mine != theirs:
+                return False
+            if type(mine) not in _EQUAL and repr(mine) != repr(theirs):
+                return False
+        return self.marks == other.marks
+
+    def __hash__(self) -> int:
+        return hash((self.value, self.marks))
+
+
+_EQUAL = frozenset({int, str, bool, bytes, type(None)})  # that are equal only where they are the same
 
 
 @dataclass(frozen=True)
@@ -366,6 +388,4 @@ def _same(mine: Value, other: Value) -> bool:
         return mine.node is other.node and mine.bound is other.bound and mine.bare == other.bare
     if isinstance(mine, Instance) and isinstance(other, Instance):
         return mine.fields is other.fields and mine.cls == other.cls
-    if isinstance(mine, Const) and isinstance(other, Const):
-        return type(mine.value) is type(other.value) and mine.value == other.value and mine.marks == other.marks
-    return isinstance(mine, Number | Text | Key | Array | Class | Library) and mine == other
+    return isinstance(mine, Const | Number | Text | Key | Array | Class | Library) and mine == other

@@ -79,6 +79,7 @@ IDENTITIES = frozenset(
     "jax.lax.stop_gradient jax.device_put jax.block_until_ready jax.lax.with_sharding_constraint "
     "equinox.filter_shard".split()
 )
+TREE_MAPS = frozenset({"jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map"})
 KEYS_MANY = frozenset({"jax.random.split"})
 CALLERS = frozenset(
     "jax.vmap jax.pmap jax.jit jax.checkpoint jax.remat jax.ad_checkpoint.checkpoint jax.named_call jax.grad "

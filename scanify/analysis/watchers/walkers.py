@@ -15,6 +15,7 @@ from scanify.analysis.watchers.trees.predicates import members
 from scanify.analysis.watchers.watcher import Watcher
 
 _FIELDS = frozenset({"builtins.vars", "dataclasses.fields", "dataclasses.asdict", "dataclasses.astuple"})
+_TO_THE_GROUND = frozenset({"dataclasses.asdict", "dataclasses.astuple"})  # through all lists and objects
 _BY_NAME = frozenset({"builtins.getattr", "builtins.setattr", "builtins.object.__setattr__"})
 _TAKERS = frozenset("get pop setdefault __getitem__ __setitem__".split())
 _TESTS = frozenset(
@@ -54,7 +55,7 @@ def field_reads(index: Index, module: Module, node: ast.Call | ast.Attribute) ->
     source = _source(node, known)
     if source is None or _is_plain(index, module, source):
         return
-    if _asked_about(index, module, node):
+    if known in _TO_THE_GROUND or _asked_about(index, module, node):
         yield Watcher(module.place(node), "what the fields of an object hold")
     elif (key := _entry(module, node)) is not None:
         yield from _by_name(index, module, node, key)

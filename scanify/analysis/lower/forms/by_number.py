@@ -282,12 +282,20 @@ def _up_to_loop(loop: Loop, place: ast.AST) -> Iterator[ast.AST]:
 def _is_applied(loop: Loop, places: Places) -> bool:
     statements = (each for part in loop.body for each in nodes_in(part) if isinstance(each, ast.Assign | ast.AnnAssign))
     given_to_names = (pair for statement in statements for pair in _pairs(statement))
-    named = {name for target, value in given_to_names if value in places.reads for name in target_names(target)}
+    named = {name for target, value in given_to_names if _is_made_of(value, places) for name in target_names(target)}
     if any(_is_called(loop, place) for place in places.reads):
         return True
     calls = (each for statement in loop.body for each in nodes_in(statement) if isinstance(each, ast.Call))
     given = (each for call in calls for each in (call.func, *call.args, *(word.value for word in call.keywords)))
     return bool(named) and any((dotted(each) or "").partition(".")[0] in named for each in given)
+
+
+def _is_made_of(value: ast.expr, places: Places) -> bool:
+    """Whether a value is an element, or a function that is made of one: `jax.checkpoint(self.layers[i])`."""
+    if isinstance(value, ast.IfExp):
+        return _is_made_of(value.body, places) or _is_made_of(value.orelse, places)
+    given = value.args if isinstance(value, ast.Call) else []
+    return value in places.reads or any(_is_made_of(each, places) for each in given)
 
 
 def _is_called(loop: Loop, place: ast.AST) -> bool:

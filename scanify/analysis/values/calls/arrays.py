@@ -77,6 +77,13 @@ def asked_of_shape(
                 bound(run, env, node, group.element)
 
 
+def picked_by(run: Interpreter, env: Env, node: ast.AST, index: Value) -> None:
+    """Note that a comparison of arrays picks elements, as many as it is true for: `x[x > 0]`."""
+    parts = [group.element for group in index.cell.groups] if isinstance(index, Listed) else [index]
+    if any(isinstance(each, Array) and each.cast == MASK and not each.numpy for each in parts):
+        run.effect(Act.CONCRETE, env.code(node), node, env)
+
+
 _INTEGERS = frozenset("argmax argmin argsort argwhere count_nonzero digitize searchsorted randint bincount".split())
 _DTYPE_SECOND = frozenset(
     "zeros ones empty array asarray astype zeros_like ones_like empty_like convert_element_type".split()
@@ -85,11 +92,16 @@ _DTYPE_SECOND = frozenset(
 
 WEAK = "a Python number"  # of an array whose dtype gives way to that of what it is computed with
 COMPLEX = "complex"
+MASK = "a comparison"  # of an array of bools, which as an index says how long the result is
 _KEEPS_WEAK = frozenset(
     """abs absolute add array asarray clip cos cosh divide exp exp2 expm1 log log10 log1p log2 logaddexp maximum minimum
     multiply negative power reciprocal sigmoid sign sin sinh softplus sqrt square subtract tan tanh where""".split()
 )
 _MAKES_COMPLEX = frozenset("fft ifft fft2 ifft2 fftn ifftn rfft rfft2 rfftn ihfft complex complex64 complex128".split())
+_COMPARES = frozenset(
+    """equal not_equal greater greater_equal less less_equal isclose isfinite isinf isnan logical_and logical_or
+    logical_not logical_xor isin""".split()
+)
 _MAKES_REAL = frozenset(
     """abs absolute all any angle argmax argmin argsort equal greater imag irfft irfft2 irfftn hfft isclose isfinite
     isinf isnan less not_equal real shape size ndim greater_equal less_equal logical_and logical_or logical_not
@@ -98,9 +110,12 @@ _MAKES_REAL = frozenset(
 
 
 def kind_of_number(name: str, positional: Sequence[Value], named: Mapping[str, Value]) -> str:
-    """`WEAK` or `COMPLEX` for what a function of jax makes of such arrays and numbers alone, "" for all else."""
+    """`WEAK` or `COMPLEX` for what a function of jax makes of such arrays and numbers alone, `MASK` for what compares,
+    "" for all else."""
     root, last = name.partition(".")[0], name.rpartition(".")[2]
     values = [*positional, *named.values()]
+    if last in _COMPARES and root == "jax":
+        return MASK
     if last in _MAKES_COMPLEX:
         return COMPLEX
     if last not in _MAKES_REAL and any(map(is_complex, values)):

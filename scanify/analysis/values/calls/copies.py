@@ -1,9 +1,26 @@
-"""`copy.copy` and `copy.deepcopy`: other objects with the same in them, or with copies of all that is in them."""
+"""`copy.copy` and `copy.deepcopy`: other objects with the same in them, or with copies of all that is in them; and
+`jax.tree.map`, which makes a copy of a tree with what a function gives for each leaf.
+"""
 
-from scanify.analysis.values.domain import Array, Instance, Listed, Mapped, OneOf, Value, marked
+import ast
+from collections.abc import Mapping, Sequence
+
+from scanify.analysis.values.domain import (
+    Array,
+    Function,
+    Instance,
+    Listed,
+    Mapped,
+    OneOf,
+    Partial,
+    Value,
+    marked,
+    options,
+)
 from scanify.analysis.values.heap import DictCell, Group, ListCell
 from scanify.analysis.values.marks import Marks, Vary
 from scanify.analysis.values.replace import replace
+from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import Interpreter
 
 
@@ -65,3 +82,24 @@ class Copying:
 
     def _group(self, group: Group) -> Group:
         return replace(group, element=self._inner(group.element), part=group.part if not self._deep else None)
+
+
+def tree_mapped(
+    run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Mapping[str, Value]
+) -> Value | None:
+    """`jax.tree.map(function, tree)`: the tree anew, where the function gives an array for arrays; None elsewhere.
+
+    With the leaves of equal layers it does the same, so that they stay equal.
+    """
+    from scanify.analysis.values.calls.calls import call
+
+    if len(positional) < 2 or named or not isinstance(positional[0], Function | Partial):
+        return None
+    tree = positional[1]
+    if not isinstance(tree, Instance | Listed | Mapped):
+        return None
+    with run.recording():
+        given = call(run, env, node, positional[0], [Array() for _ in positional[1:]], {})
+    if not all(isinstance(option, Array) for option in options(given)):
+        return None
+    return Copying(run, deep=True).of(tree)

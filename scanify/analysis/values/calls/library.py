@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from scanify.analysis.values import tables
 from scanify.analysis.values.calls.arrays import asked_of_shape, dtype_asked, dtype_marks, kind_of_number
 from scanify.analysis.values.calls.builtin_calls import BUILTINS
-from scanify.analysis.values.calls.copies import Copying
+from scanify.analysis.values.calls.copies import Copying, tree_mapped
 from scanify.analysis.values.calls.functions.arguments import arguments_of, may_be_called
 from scanify.analysis.values.calls.functions.descriptors import PROPERTIES
 from scanify.analysis.values.calls.given_functions import unknown_taker
@@ -105,7 +105,9 @@ def call_library(
         return Copying(run, name == "copy.deepcopy").of(positional[0])
     if name == "functools.reduce" and len(positional) >= 2:
         return _reduce(run, env, node, positional)
-    return _other(run, env, node, name, positional, named, marks)
+    found = _other(run, env, node, name, positional, named, marks)
+    mapped = tree_mapped(run, env, node, positional, named) if name in tables.TREE_MAPS else None
+    return found if mapped is None else mapped
 
 
 def _of_container(name: str) -> str | None:
@@ -256,6 +258,8 @@ def _other(
     traced = any(isinstance(option, Array) and not option.numpy for value in values for option in options(value))
     if root == "numpy" and traced and last not in tables.MEASURING:
         run.effect(Act.CONCRETE, env.code(node), node, env)
+    if root == "jax" and traced and _is_shaped_by_values(last, values, named):
+        run.effect(Act.CONCRETE, env.code(node), node, env)
     if name.startswith(tables.ARRAY_PACKAGES) and last in tables.SIZED:
         asked_of_shape(run, env, node, positional[tables.SIZED[last] :], named)
     same = positional[0] if positional and last in tables.MAY_BE_SAME else None
@@ -309,10 +313,15 @@ def _computes_alone(name: str, named: Named) -> bool:
     return root in tables.PURE_PACKAGES and name not in tables.CHANGING and not into
 
 
+def _is_shaped_by_values(last: str, values: Sequence[Value], named: Named) -> bool:
+    """Whether a result is as long as the values of arrays say: `jnp.nonzero(x)`."""
+    shaped = last in tables.SHAPED_BY_VALUES or (last == "where" and len(values) == 1)
+    return shaped and "size" not in named
+
+
 def _by_values(last: str, values: Sequence[Value], named: Named, marks: Marks) -> Marks:
     """How the shape of a result differs that is as long as the values of arrays say."""
-    shaped = last in tables.SHAPED_BY_VALUES or (last == "where" and len(values) == 1)
-    return raised(marks, Vary.SHAPE) if shaped and "size" not in named else ()
+    return raised(marks, Vary.SHAPE) if _is_shaped_by_values(last, values, named) else ()
 
 
 def _given(name: str, root: str, last: str, positional: Sequence[Value], marks: Marks, born: int) -> Value:

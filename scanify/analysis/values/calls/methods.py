@@ -31,6 +31,7 @@ from scanify.analysis.values.marks import Vary, merged, raised
 from scanify.analysis.values.objects import protocols
 from scanify.analysis.values.objects.held import held_marks
 from scanify.analysis.values.objects.identity import note_change
+from scanify.analysis.values.objects.key_order import note_order
 from scanify.analysis.values.objects.likeness import is_layer
 from scanify.analysis.values.objects.part import part_of
 from scanify.analysis.values.objects.sharing import made_since
@@ -236,6 +237,7 @@ def _of_dict(
     code = env.code(node.func) if isinstance(node, ast.Call) else name
     if name in ("items", "values", "keys"):
         run.use(cell, Does.WALK, node, env)
+        note_order(run, env, cell, node)
         return Walked(name, (Mapped(cell),))
     if name in ("get", "setdefault"):
         key = positional[0] if positional else Unknown("no key")

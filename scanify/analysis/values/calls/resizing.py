@@ -301,7 +301,7 @@ _FUNCTIONS: dict[str, Rule] = {
 
 def of_subscript(run: Interpreter, env: Env, node: ast.Subscript, owner: Array) -> Size | None:
     """The size of a part of an array: shorter where numbers cut some of it off, longer with an axis that is added."""
-    if isinstance(node.value, ast.Attribute) and node.value.attr == "at":
+    if is_updated(node):
         return None  # what is updated there is in the whole
     if owner.size is not None and owner.size.each:
         return owner.size if isinstance(node.slice, ast.Slice) else of_each(owner)
@@ -312,6 +312,11 @@ def of_subscript(run: Interpreter, env: Env, node: ast.Subscript, owner: Array) 
     if not any(moves):
         return owner.size
     return _resized(run, env, node, [owner], (None, functools.reduce(after, moves)))
+
+
+def is_updated(node: ast.Subscript) -> bool:
+    """Whether a subscript says what is updated: `x.at[i]`."""
+    return isinstance(node.value, ast.Attribute) and node.value.attr == "at"
 
 
 def of_each(owner: Array) -> Size | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.calls.allocate import keep, new_dict, new_list, spread_dict, store_entry
-from scanify.analysis.values.calls.arrays import asks_for_shape, concrete, of_arrays, written
+from scanify.analysis.values.calls.arrays import MASK, asks_for_shape, concrete, of_arrays, written
 from scanify.analysis.values.calls.attributes import attribute
 from scanify.analysis.values.calls.module_attributes import of_module
 from scanify.analysis.values.classes import dotted
@@ -42,6 +42,7 @@ from scanify.analysis.values.objects.held import held_marks
 from scanify.analysis.values.objects.likeness import is_layer
 from scanify.analysis.values.objects.part import part_of
 from scanify.analysis.values.objects.sharing import made_since
+from scanify.analysis.values.replace import replace
 from scanify.analysis.values.run.effects import Act
 from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import Interpreter
@@ -164,7 +165,9 @@ def _compare(run: Interpreter, env: Env, node: ast.Compare) -> Value:
         _compared(run, env, node, left, op, right)
     arrays = any(isinstance(value, Array) for value in values)
     by_object = all(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops)
-    return of_arrays(values, marks) if arrays and not by_object else Number(raised(marks, Vary.CHOICE))
+    if not arrays or by_object:
+        return Number(raised(marks, Vary.CHOICE))
+    return replace(of_arrays(values, marks), cast=MASK)
 
 
 def _marks_of_none(value: Value) -> Marks:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values.calls.allocate import new_dict, new_list, spread_dict
-from scanify.analysis.values.calls.arrays import of_arrays
+from scanify.analysis.values.calls.arrays import MASK, of_arrays
 from scanify.analysis.values.calls.extents import made_of
 from scanify.analysis.values.domain import (
     Array,
@@ -55,6 +55,8 @@ def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.oper
         return Mapped(cell)
     if isinstance(left, Array | Key) or isinstance(right, Array | Key):
         made = replace(of_arrays([left, right], marks), born=run.tick())
+        if made.cast == MASK and not isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
+            made = replace(made, cast="")
         return replace(made, size=None) if isinstance(op, ast.MatMult) else made
     if isinstance(left, Text) or isinstance(right, Text):
         return Text(marks)

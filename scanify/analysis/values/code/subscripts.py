@@ -4,9 +4,9 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from scanify.analysis.values.calls.allocate import new_list
-from scanify.analysis.values.calls.arrays import bound
+from scanify.analysis.values.calls.arrays import bound, picked_by
 from scanify.analysis.values.calls.functions.descriptors import of_metaclass
-from scanify.analysis.values.calls.resizing import of_subscript
+from scanify.analysis.values.calls.resizing import is_updated, of_subscript
 from scanify.analysis.values.calls.rows import rows_of_part
 from scanify.analysis.values.code.expressions import call_method, evaluate
 from scanify.analysis.values.domain import (
@@ -163,6 +163,8 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
             return Key(as_keys(index.marks) or owner.marks)
         case Array():
             size = of_subscript(run, env, node, owner)
+            if not is_updated(node):
+                picked_by(run, env, node, index)
             born = owner.born if owner.numpy else run.tick()
             shape = merged([owner.shape, *_shapes_in(index)])
             return Array(owner.numpy, merged([owner.marks, index.marks]), shape, born=born, size=size)

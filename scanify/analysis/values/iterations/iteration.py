@@ -35,6 +35,7 @@ from scanify.analysis.values.iterations.elements import (
 )
 from scanify.analysis.values.marks import AN_ELEMENT, Mark, Marks, Vary, merged
 from scanify.analysis.values.objects import protocols
+from scanify.analysis.values.objects.key_order import note_order
 from scanify.analysis.values.objects.part import Part, taken
 from scanify.analysis.values.replace import replace
 from scanify.analysis.values.run.environment import Env
@@ -56,6 +57,8 @@ class Spread:
 
 def elements_of(run: Interpreter, env: Env, value: Value, node: ast.AST) -> Spread:
     """What `[*value]` holds."""
+    if isinstance(value, Mapped):
+        note_order(run, env, value.cell, node)
     match value:
         case Listed():
             return _spread_of(value.cell, node, env)
@@ -121,6 +124,7 @@ def iterate(run: Interpreter, env: Env, value: Value, loop: int, node: ast.AST, 
             run.use(value.cell, Does.WALK, node, env)
             return _element(run, env, value.cell, loop, node, via), value.cell.length()
         case Mapped():
+            note_order(run, env, value.cell, node)
             return Text((Mark(loop, Vary.NUMBER, via),)), entries(value.cell)
         case Key():
             return Key((Mark(loop, Vary.KEY, via),)), value.count if value.many else None

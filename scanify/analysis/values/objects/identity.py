@@ -159,7 +159,7 @@ def kind_of(value: Value | None, depth: int = 0) -> object | None:
             carried = any(mark.how <= Vary.CARRY_SHAPE for mark in value.marks)
             return (_class_of(value), value.exact, carried, fields)
         case Const():
-            return ("const", type(value.value), value.value)
+            return ("const", Const(value.value))
         case Unknown():
             return ("unknown", value.born > 0, value.computed, _differs(value), value.extent)
         case Array():

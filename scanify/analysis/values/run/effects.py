@@ -28,7 +28,8 @@ class Act(Enum):
     be changed by. AGAIN does what is done already when it is done once more. SHAPED is a condition on the shape of what
     goes from layer to layer. TEXT makes a string of what is a tracer in a scan, or where it has `marks` of what may be
     one in a scan over those loops. RESIZES may give an array of another shape. ASKS asks jax whether an operand is
-    batched or differentiated. REMEMBERS keeps an array that it gave, for whoever calls it next.
+    batched or differentiated. REMEMBERS keeps an array that it gave, for whoever calls it next. ORDER walks a dict
+    whose keys may not be in the order that jax sorts them in.
     """
 
     WRITE = "write"
@@ -52,6 +53,7 @@ class Act(Enum):
     RESIZES = "resizes"
     ASKS = "asks"
     REMEMBERS = "remembers"
+    ORDER = "order"
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,60 @@
+"""Numbers that Python calls equal and that compute different things: layers that differ in them share no body."""
+
+import pytest
+from helpers import PRELUDE, only
+
+from scanify.analysis.plan import Holds, Plan
+from scanify.analysis.values.domain import Const, join, options
+
+MODEL = (
+    PRELUDE
+    + """
+    def __init__(self, depth, *, key):
+        side = {first}
+        self.layers = []
+        for k in jr.split(key, depth):
+            self.layers.append(Sided(side, k))
+            side = {then}
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class Sided(eqx.Module):
+    linear: eqx.nn.Linear
+    side: float = eqx.field(static=True)
+
+    def __init__(self, side, key):
+        self.linear = eqx.nn.Linear(8, 8, key=key)
+        self.side = side
+
+    def __call__(self, x):
+        return x + np.copysign(1.0, self.side) * self.linear(x)
+"""
+)
+
+
+@pytest.mark.parametrize(("first", "then"), [("0.0", "-side"), ("0.0", "-0.0"), ("1", "1.0"), ("True", "1")])
+def test_layers_that_differ_in_one_are_grouped_as_they_are_met(first: str, then: str) -> None:
+    found = only(MODEL.format(first=first, then=then))
+    assert isinstance(found, Plan) and found.holds is Holds.BLOCK_SEQ
+
+
+@pytest.mark.parametrize("number", ["0.0", "-0.0", "1", "True"])
+def test_those_that_have_the_same_are_one_stack(number: str) -> None:
+    found = only(MODEL.format(first=number, then=number))
+    assert isinstance(found, Plan) and found.holds is Holds.ARRAY_STACKED
+
+
+@pytest.mark.parametrize(("one", "other"), [(0.0, -0.0), (1, 1.0), (1, True), ((1,), (1.0,))])
+def test_they_stay_two_values(one: object, other: object) -> None:
+    assert Const(one) != Const(other)
+    assert len({type(each) for each in options(join([Const(one), Const(other)]))}) == 1
+    assert join([Const(one), Const(other)]) != Const(one)
+
+
+def test_what_is_no_number_is_one_value_with_itself() -> None:
+    nan = float("nan")
+    assert Const(nan) == Const(nan) and Const((1, "a")) == Const((1, "a")) and Const(None) == Const(None)
