@@ -23,7 +23,9 @@ class Grid(NamedTuple):
 
 
 def holds(walked: str, parameters: str = "x") -> Holds:
-    text = model(LOOP.format(walked), init=INIT, parameters=parameters).replace("    norm:", "    sizes: list\n    norm:")
+    text = model(LOOP.format(walked), init=INIT, parameters=parameters).replace(
+        "    norm:", "    sizes: list\n    norm:"
+    )
     found = only(text + LEVELS)
     assert isinstance(found, Plan), found
     return found.holds

@@ -83,6 +83,37 @@ def test_constructors_that_read_their_key_alike_are_proved(tmp_path: Path, made:
     assert proved(compared(tmp_path, model(made), model(made)))
 
 
+HELD = """
+import dataclasses
+
+@dataclasses.dataclass(frozen=True, eq=EQUAL)
+class Config:
+    width: int = 3
+
+
+class Model(eqx.Module):
+    w: jax.Array
+    config: Config = eqx.field(static=True)
+
+    def __init__(self, key):
+        self.config = Config()
+        self.w = jax.random.normal(key, (self.config.width,))
+
+    def __call__(self, x):
+        return jnp.tanh(x * self.w)
+"""
+
+
+def test_two_models_have_one_structure_where_those_of_the_original_do(tmp_path: Path) -> None:
+    equal, only_itself = (model(more=HELD.replace("EQUAL", each)) for each in ("True", "False"))
+    result = compared(tmp_path, equal, only_itself)
+    assert result.parameters is not None and result.parameters.status is Status.FAILED
+    assert "two models of the rewritten version have two tree structures" in result.parameters.reason
+    assert ".config is not equal to that of another model" in result.parameters.reason
+    for before, after in ((equal, equal), (only_itself, only_itself), (only_itself, equal)):
+        assert proved(compared(tmp_path, before, after))
+
+
 def test_an_array_of_numpy_is_no_parameter_of_jax(tmp_path: Path) -> None:
     result = compared(tmp_path, model("np.ones(3, np.float32)"), model("jnp.ones(3)"))
     assert result.parameters is not None and result.parameters.status is Status.FAILED

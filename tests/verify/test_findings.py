@@ -52,3 +52,13 @@ def test_a_policy_that_keeps_other_residuals_has_changed_something(compare):
 def test_whether_a_policy_changed_something_is_not_known_without_gradients(compare):
     source = SOURCE.replace("x * self.norm", "jax.lax.while_loop(lambda s: s[0, 0] < 0, lambda s: s * self.norm, x)")
     assert {p.changed for p in compare(REWRITE, source=source, dropout=False).policies} == {None}
+
+
+def test_what_only_the_rewritten_version_donates_is_a_note(compare):
+    line = "        x = x * self.norm\n"
+    kept, given = (line + f"        x = jax.jit(lambda m: -m{more})(mask) + x\n" for more in ("", ", donate_argnums=0"))
+    told = "the rewritten version donates mask: a call outside of `jax.jit` deletes what it was given"
+    options = {"policies": ("none",), "requested": None}
+    assert told in compare({kept: given}, source=SOURCE.replace(line, kept), **options).notes
+    for made in (kept, given):
+        assert told not in compare({}, source=SOURCE.replace(line, made), **options).notes

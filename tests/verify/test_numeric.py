@@ -8,13 +8,8 @@ import pytest
 from scanify.verify.cases.build import build
 from scanify.verify.programs.pair import pair
 from scanify.verify.programs.trace import trace
-from scanify.verify.values.numeric import (
-    Comparison,
-    compare_batched,
-    compare_gradients,
-    compare_outputs,
-    compare_tangents,
-)
+from scanify.verify.values.derivatives import compare_gradients, compare_tangents
+from scanify.verify.values.numeric import Comparison, compare_batched, compare_outputs
 
 
 class Model(eqx.Module):
@@ -124,6 +119,24 @@ def test_a_wrong_derivative_of_the_right_function_fails():
     assert not outcome.agree
     assert outcome.text.startswith("vjp: float64")
     assert "the gradient of w[" in outcome.text or "the gradient of x[" in outcome.text
+
+
+@pytest.mark.parametrize("limit", [5.0, 100.0])
+def test_a_rule_that_clips_larger_cotangents_fails(limit):
+    def clipped(limit):
+        @jax.custom_vjp
+        def same(x):
+            return x
+
+        same.defvjp(lambda x: (x, None), lambda _, g: (jnp.clip(g, -limit, limit),))
+        return lambda w, x: same(w * x)
+
+    found = compare_gradients(comparison(clipped(limit), clipped(2 * limit)))
+    assert not found.agree
+    assert found.text.startswith("vjp with cotangents 1000 times as large: float64")
+    found = compare_gradients(comparison(clipped(limit), clipped(limit)))
+    assert found.agree
+    assert "; vjp with cotangents 1000 times as large: float64 bit for bit equal" in found.text
 
 
 def test_nan_in_both_versions_agrees_and_in_one_fails():

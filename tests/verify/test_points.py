@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from scanify.verify.values import checks, numeric
-from scanify.verify.values.numeric import compare_gradients, compare_outputs
+from scanify.verify.values.derivatives import compare_gradients
+from scanify.verify.values.numeric import compare_outputs
 from scanify.verify.values.points import far, shaken
 from tests.verify.test_numeric import comparison, plain
 

@@ -11,7 +11,7 @@ from scanify.verify.cases.build import Built, Case, build
 from scanify.verify.certificate.write import Certificate
 from scanify.verify.compare.batched import batched
 from scanify.verify.compare.execute import executed
-from scanify.verify.compare.findings import nothing_scanned, policy_changed, remat_findings, remat_notes
+from scanify.verify.compare.findings import donated, nothing_scanned, policy_changed, remat_findings, remat_notes
 from scanify.verify.compare.gradients import Gradients, gradients
 from scanify.verify.compare.judge import Once, Subject
 from scanify.verify.compare.keys import keys
@@ -156,12 +156,15 @@ class _Case:
             found = proof if proof.good else found
         if not found.good:
             return found
-        other = self.with_other_keys(before, after, first, both)
+        other = self.with_other_keys(before, after, first, second, both)
         return other or (replace(found, reason=SAME_START) if first.proviso else found)
 
-    def with_other_keys(self, before: Case, after: Case, first: Built, both: Pair) -> Verdict | None:
+    def with_other_keys(self, before: Case, after: Case, first: Built, second: Built, both: Pair) -> Verdict | None:
         def found(*, abstract: bool) -> Verdict | None:
-            return with_other_keys(before, after, both, abstract=abstract, files=self.files, streams=first.streams)
+            models = first.tree[0], second.tree[0]
+            return with_other_keys(
+                before, after, both, models, abstract=abstract, files=self.files, streams=first.streams
+            )
 
         verdict = found(abstract=self.abstract)
         if verdict is None or self.abstract or not first.proviso:
@@ -313,8 +316,10 @@ class _Case:
         return tuple(self.policies) == (None,)
 
     def case_notes(self, subject: Subject, traces: Traces) -> tuple[str, ...]:
-        """Which parameters are taken for which, where that is not plain, and whether a change by hand scans nothing."""
-        return (*subject.both.found.notes, *(self.scanned(subject, traces) if self.as_written else ()))
+        """What is taken for which, where that is not plain, whether a change by hand scans nothing, what is donated."""
+        written, found = traces[self.key(None)], subject.both.found
+        notes = (*found.notes, *(self.scanned(subject, traces) if self.as_written else ()))
+        return notes if isinstance(written, Verdict) else (*notes, *donated(found.names, subject.original, written))
 
     def scanned(self, subject: Subject, traces: Traces) -> tuple[str, ...]:
         asked = [traces[self.key(p)] for p in self.policies]

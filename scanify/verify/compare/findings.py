@@ -74,3 +74,24 @@ def nothing_scanned(
         return ()
     held = f"{NOTHING_SCANNED}: it holds a stack of {max(stacks)} layers, but" if stacks else f"{NO_STACK} and"
     return (f"{held} its traced program has no scan more than before",)
+
+
+def donated(names: Sequence[str], before: Traced, after: Traced) -> tuple[str, ...]:
+    """What the rewritten version alone donates (`jax.jit(..., donate_argnums=...)`) of what its caller gives it."""
+    more = sorted(_donated(after) - _donated(before))
+    if not more:
+        return ()
+    given = ", ".join(names[at] if at < len(names) else "an input" for at in more)
+    return (f"the rewritten version donates {given}: a call outside of `jax.jit` deletes what it was given",)
+
+
+def _donated(traced: Traced) -> set[int]:
+    """Which inputs of the program a call in it donates. One that stands in another call has copies."""
+    jaxpr = traced.forward.jaxpr
+    places = {var: at for at, var in enumerate(jaxpr.invars)}
+    return {
+        places[var]
+        for equation in jaxpr.eqns
+        for var, gives in zip(equation.invars, equation.params.get("donated_invars", ()), strict=False)
+        if gives and not hasattr(var, "val") and var in places
+    }

@@ -19,7 +19,7 @@ from scanify.verify.compare.weakest import first_unless_failed, weakest
 from scanify.verify.programs.policy import policy_of
 from scanify.verify.programs.programs import Job
 from scanify.verify.programs.trace import Policy, Traced, differentiated
-from scanify.verify.values.numeric import compare_gradients, compare_second
+from scanify.verify.values.derivatives import compare_gradients, compare_second
 from scanify.verify.verdict import Status, Verdict
 
 # Of more inputs than this not each is differentiated alone.

@@ -13,6 +13,8 @@ import jax
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from scanify.errors import ScanifyError
+from scanify.nn.trees.difference import first_difference
+from scanify.nn.trees.leaves import path_text
 from scanify.verify.cases.build import Built, Case, build
 from scanify.verify.certificate.write import Certificate, Proved
 from scanify.verify.leaves.correspond import Correspondence, Recipe
@@ -21,7 +23,7 @@ from scanify.verify.programs.pair import Pair
 from scanify.verify.programs.trace import version
 from scanify.verify.proof.attempt import proof_of
 from scanify.verify.proof.words import raised, unproved
-from scanify.verify.values.arrays import plain, same_bits, show_value, struct
+from scanify.verify.values.arrays import is_traced, plain, same_bits, show_value, struct
 from scanify.verify.verdict import Status, Verdict
 
 Files = Callable[[str], str | None] | None
@@ -63,9 +65,17 @@ def same_parameters(
 
 
 def with_other_keys(
-    before: Case, after: Case, pair: Pair, *, abstract: bool, files: Files, streams: Streams | None = None
+    before: Case,
+    after: Case,
+    pair: Pair,
+    models: tuple[Any, Any],
+    *,
+    abstract: bool,
+    files: Files,
+    streams: Streams | None = None,
 ) -> Verdict | None:
     """The verdict on the constructors where the case makes other random keys; None where there is nothing to say.
+    `models` are those of the original and of the rewritten version with the keys of the case.
 
     A case that can has the method `with_other_keys`, which gives None where it makes no key.
     """
@@ -85,11 +95,36 @@ def with_other_keys(
     same = _same_leaves(first, second, pair, files)
     wrong = None if same is None else next((i for i, ok in enumerate(same) if not ok and i not in pair.inputs), None)
     if wrong is None and same is not None:
-        return None
+        return _unlike_each_other(models, (first.tree[0], second.tree[0]))
     name = "the models have other leaves" if wrong is None else f"{pair.found.names[wrong]} is another"
     status = Status.NOT_RUN if abstract else Status.FAILED
     text = "the constructors do not use their random key in the same way: with another key in the case"
     return Verdict(status, f"{text}, {name}")
+
+
+def _unlike_each_other(models: tuple[Any, Any], again: tuple[Any, Any]) -> Verdict | None:
+    """FAILED where two models of the rewritten version have two tree structures, and two of the original have one.
+
+    A static field that is equal to itself alone does that: `jax.tree.map` over both raises, `jax.jit` compiles anew.
+    """
+    alike = [_same_structure(one, other) for one, other in zip(models, again, strict=True)]
+    if alike != [True, False]:
+        return None
+    text = "two models of the rewritten version have two tree structures, and two of the original have one"
+    shapes = [
+        jax.tree.map(lambda leaf: struct(leaf) if is_traced(leaf) else leaf, each) for each in (models[1], again[1])
+    ]
+    difference = first_difference(*shapes)
+    where = f"; {path_text(difference.path)} is not equal to that of another model" if difference is not None else ""
+    return Verdict(Status.FAILED, text + where)
+
+
+def _same_structure(one: Any, other: Any) -> bool | None:
+    """Whether two pytrees have one structure; None where what they hold in it cannot be compared."""
+    try:
+        return bool(jax.tree.structure(one) == jax.tree.structure(other))
+    except Exception:
+        return None
 
 
 def _built(case: Any, *, abstract: bool, streams: Streams | None = None) -> Built | None:

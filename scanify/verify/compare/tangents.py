@@ -16,7 +16,7 @@ from scanify.verify.compare.judge import Once, Subject, judge
 from scanify.verify.compare.weakest import first_unless_failed
 from scanify.verify.programs.programs import Job
 from scanify.verify.programs.trace import differentiated
-from scanify.verify.values.numeric import compare_tangents
+from scanify.verify.values.derivatives import compare_tangents
 from scanify.verify.verdict import Status, Verdict
 
 # Stands in a traced jvp for the tangents of a custom_vjp function; jax raises only when it is run.

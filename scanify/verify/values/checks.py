@@ -94,10 +94,18 @@ def _another(x: Any) -> Any:
 
 
 def vjp(
-    only: Sequence[int] | None, count: int | None, program: Version, leaves: _Arrays, rng: np.random.Generator
+    only: Sequence[int] | None,
+    count: int | None,
+    program: Version,
+    leaves: _Arrays,
+    rng: np.random.Generator,
+    factor: float = 1.0,
 ) -> Function:
-    """The gradients of the leaves `only`, or of all, and the outputs on the way; the first `count` of these."""
+    """The gradients of the leaves `only`, or of all, and the outputs on the way; the first `count` of these. The
+    cotangents are normal, times `factor`."""
     cotangents = _cotangents(program, leaves, rng)
+    if factor != 1.0:
+        cotangents = [(each * factor).astype(each.dtype) for each in cotangents]
     function = jax.jit(lambda xs, cts: gradients(program, xs, cts, only)[:count])
     return lambda given: _listed(function(list(given), cotangents))
 

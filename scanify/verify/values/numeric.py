@@ -19,7 +19,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, jaxprs_in_params
 
 from scanify.verify.programs.precision import full_precision
-from scanify.verify.programs.trace import Policy, Version, differentiated, trace, under
+from scanify.verify.programs.trace import Policy, Version, trace, under
 from scanify.verify.programs.vmap import SIZE
 from scanify.verify.values import checks
 from scanify.verify.values.arrays import is_inexact, struct
@@ -85,45 +85,16 @@ def _outputs(case: Comparison) -> Check:
     return Check("values", checks.values, case.outputs)
 
 
-def compare_gradients(case: Comparison, only: Sequence[int] | None = None, *, values: bool = True) -> Outcome:
-    """vjp with random cotangents; the gradients of the leaves `only`, or of all, and the outputs on the way.
-
-    Without `values` the gradients alone.
-    """
-    at = differentiated(case.leaves) if only is None else only
-    grads = tuple(f"the gradient of {case.names[i]}" for i in at)
-    make = functools.partial(checks.vjp, only, None if values else len(grads))
-    names = (*grads, *(_on_the_way(case) if values else ()))
-    return compare(case, Check("vjp", make, names, first=len(grads), about=_of(only)))
-
-
-def compare_second(case: Comparison) -> Outcome:
-    """Hessian-vector products with random cotangents and tangents."""
-    names = tuple(f"the second derivative of {case.names[i]}" for i in differentiated(case.leaves))
-    return compare(case, Check("jvp of vjp", checks.second_of, names, native=False, far=False))
-
-
-def compare_tangents(case: Comparison, only: Sequence[int] | None = None) -> Outcome:
-    """jvp with random tangents of the leaves `only`, or of all; the tangents and the outputs on the way."""
-    moved = tuple(f"the tangent of {case.outputs[i]}" for i in case.inexact)
-    make = functools.partial(checks.jvp_of, only)
-    names = (*moved, *_on_the_way(case))
-    check = Check("jvp", make, names, native=False, far=False, first=len(moved), about=_of(only))
-    return compare(case, check)
-
-
 def compare_batched(case: Comparison, inputs: Sequence[int], size: int = SIZE) -> Outcome:
     """Values under vmap over these leaves."""
     make = functools.partial(checks.vmapped, inputs, size)
-    return compare(case, Check("vmap", make, case.outputs, native=False, far=False, about=f"{_of(inputs)} by {size}"))
+    return compare(
+        case, Check("vmap", make, case.outputs, native=False, far=False, about=f"{about_leaves(inputs)} by {size}")
+    )
 
 
-def _of(leaves: Sequence[int] | None) -> str:
+def about_leaves(leaves: Sequence[int] | None) -> str:
     return "" if leaves is None else ", ".join(map(str, leaves))
-
-
-def _on_the_way(case: Comparison) -> tuple[str, ...]:
-    return tuple(f"{name} under differentiation" for name in case.outputs)
 
 
 def compare(case: Comparison, check: Check) -> Outcome:

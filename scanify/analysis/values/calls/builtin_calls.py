@@ -317,6 +317,7 @@ BUILTINS: dict[str, Handler] = {
     "builtins.zip": _walk("zip"),
     "itertools.zip_longest": _walk("zip"),
     "itertools.product": _walk("product"),
+    "itertools.pairwise": _walk("pairwise"),
     "builtins.enumerate": _walk("enumerate"),
     "builtins.reversed": _walk("reversed"),
     "builtins.iter": iterator,

@@ -316,6 +316,9 @@ def _step(run: Interpreter, env: Env, walked: Walked, loop: int, node: ast.AST, 
         return tuple_of(run, env, node, [name, held]), steps[0][1]
     if walked.kind == "enumerate":
         return tuple_of(run, env, node, [number, steps[0][0]]), steps[0][1]
+    if walked.kind == "pairwise" and walked.parts:
+        after, _ = iterate(run, env, walked.parts[0], loop, node, via)
+        return tuple_of(run, env, node, [steps[0][0], after]), max(count - 1, 0) if count is not None else None
     if walked.kind == "product":
         return tuple_of(run, env, node, [element for element, _ in steps]), None
     return tuple_of(run, env, node, [element for element, _ in steps]), count
