@@ -50,7 +50,8 @@ def test_equal_functions_are_equal_bit_for_bit():
     outcome = compare_outputs(comparison(plain, plain))
     assert outcome.agree
     assert outcome.text == (
-        "values: float64 bit for bit equal, its own dtypes bit for bit equal; with inputs 1000 times as large, too"
+        "values: float64 bit for bit equal, its own dtypes bit for bit equal; with inputs 1000 times as large and with "
+        "inputs of zeros, too"
     )
 
 

@@ -52,7 +52,8 @@ def near(leaves: Sequence[Any], call: Callable[[Sequence[Any]], Sequence[Any]], 
 
 def far(leaves: Sequence[Any], inputs: Sequence[int]) -> tuple[Point, ...]:
     """Other integers within the range that each array of the call's arguments (`inputs`) has, and beyond it; larger
-    floats; truth values the other way round.
+    floats, and inputs of zeros, as padding is, where two that are compared may be equal (the gradient of `max(x, 0)` at
+    0 is that of a tie, that of `relu` is not); truth values the other way round.
 
     Where all integers of an array are the same, as a position is, some are the next one.
     """
@@ -65,6 +66,7 @@ def far(leaves: Sequence[Any], inputs: Sequence[int]) -> tuple[Point, ...]:
         factor, words = PARAMETERS, f"parameters {PARAMETERS:.0f} times as large"
     larger = {i: _computed(leaves[i], lambda x: x * factor) for i in scaled}
     found = [("other integers", drawn), (words, larger)]
+    found.append(("inputs of zeros", {i: leaves[i] * 0 for i in inputs if is_inexact(leaves[i])}))
     flags = [i for i in inputs if jnp.issubdtype(leaves[i].dtype, jnp.bool_)]
     found += [("truth values the other way round", {i: _not(leaves[i])}) for i in flags[:FLAGS]]
     whole = [i for i in inputs if _is_integer(leaves[i])]
