@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
+import jax
 import pytest
 
 from scanify.verify.cache.consulted import Consulted, Consulting, consulting
@@ -59,6 +60,26 @@ def test_files_are_consulted_unless_the_code_wrote_them(tmp_path: Path, by: str)
     assert not found(record).holds()
     given.unlink()
     assert not found(record).holds()
+
+
+def test_what_jax_has_compiled_is_not_consulted(tmp_path: Path) -> None:
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for name in ("one", "two"):
+        (folder / name).write_text("1")
+    before = jax.config.jax_compilation_cache_dir
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    try:
+        with consulting(lambda path: False) as record:
+            assert (folder / "one").read_text() == "1"
+            assert not (folder / "none").exists()
+        (folder / "none").write_text("1")
+    finally:
+        jax.config.update("jax_compilation_cache_dir", before)
+    with consulting(lambda path: False) as other:
+        assert (folder / "two").read_text() == "1"
+    assert not any(path.startswith(str(folder)) for path, _ in found(record).files)
+    assert any(path.startswith(str(folder)) for path, _ in found(other).files)
 
 
 def test_nothing_is_taken_down_afterwards(tmp_path: Path) -> None:

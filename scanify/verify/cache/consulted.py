@@ -115,7 +115,7 @@ class Consulting:
         self._note_version(path, "asked")
         if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
             self.written.add(path)
-        elif path not in self.written and path not in self.files and not self.ignored(path):
+        elif path not in self.written and path not in self.files and not (self.ignored(path) or _is_compiled(path)):
             self.busy = True  # to look at the file is to open it
             try:
                 self.files[path] = _file(path)
@@ -128,7 +128,7 @@ class Consulting:
             return
         path = str(Path(os.fsdecode(given)).absolute())
         self._note_version(path, "asked" if found is self.asked else "listed")
-        if path in found or path in self.written or path.startswith(_SYSTEM) or not self._asks():
+        if path in found or path in self.written or path.startswith(_SYSTEM) or _is_compiled(path) or not self._asks():
             return
         self.busy = True
         try:
@@ -338,6 +338,12 @@ def _source_of(path: str) -> str:
     except ValueError:
         source = path.removesuffix("c")
     return source if Path(source).is_file() else path
+
+
+def _is_compiled(path: str) -> bool:
+    """Whether jax keeps what it has compiled there: it computes the same whether it finds a program or makes it."""
+    folder = getattr(getattr(sys.modules.get("jax"), "config", None), "jax_compilation_cache_dir", None)
+    return bool(folder) and Path(path).is_relative_to(os.path.abspath(folder))
 
 
 def _library(place: str) -> str:
