@@ -67,7 +67,7 @@ def test_what_jax_has_compiled_is_not_consulted(tmp_path: Path) -> None:
     folder.mkdir()
     for name in ("one", "two"):
         (folder / name).write_text("1")
-    before = jax.config.jax_compilation_cache_dir
+    before = jax.config.values["jax_compilation_cache_dir"]
     jax.config.update("jax_compilation_cache_dir", str(folder))
     try:
         with consulting(lambda path: False) as record:
