@@ -257,6 +257,14 @@ def test_a_name_that_the_iteration_before_may_have_bound():
     assert isinstance(only(net(again)), Plan)
 
 
+@pytest.mark.parametrize("pairs", ["zip(sizes[:-1], sizes[1:])", "itertools.pairwise(sizes)"])
+@pytest.mark.parametrize(("sizes", "gains"), [("[d] + [8] * n + [1]", True), ("[4, 8, 16, 32, 64]", False)])
+def test_neighbours_of_a_list_of_sizes(pairs, sizes, gains):
+    init = f"sizes = {sizes}\nself.layers = [eqx.nn.Linear(a, b, key=key) for a, b in {pairs}]"
+    found = only("import itertools\n" + net(init))
+    assert isinstance(found, Plan) == gains, found
+
+
 LEVELS = """\
 class Net(eqx.Module):
     downs: list

@@ -342,8 +342,9 @@ def _source_of(path: str) -> str:
 
 def _is_compiled(path: str) -> bool:
     """Whether jax keeps what it has compiled there: it computes the same whether it finds a program or makes it."""
-    folder = getattr(getattr(sys.modules.get("jax"), "config", None), "jax_compilation_cache_dir", None)
-    return bool(folder) and Path(path).is_relative_to(Path(folder).absolute())
+    config = getattr(sys.modules.get("jax"), "config", None)
+    folder: str = getattr(config, "jax_compilation_cache_dir", None) or ""
+    return folder != "" and Path(path).is_relative_to(Path(folder).absolute())
 
 
 def _library(place: str) -> str:
