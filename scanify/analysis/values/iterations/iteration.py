@@ -267,7 +267,8 @@ def _holds_runs(cell: ListCell) -> bool:
     """Whether some elements of a table that follow one another may be equal."""
     if any(group.loops or group.count not in (None, 1) for group in cell.groups):
         return True
-    if any(group.count is None and not isinstance(group.element, Const) for group in cell.groups):
+    unknown = [group for group in cell.groups if group.count is None]
+    if any(not isinstance(group.element, Const) or is_repeated(group) for group in unknown):
         return True
     values = [group.element.value if isinstance(group.element, Const) else object() for group in cell.groups]
     return any(first == second == third for first, second, third in zip(values, values[1:], values[2:], strict=False))
