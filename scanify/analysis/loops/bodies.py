@@ -128,17 +128,19 @@ def _walks_numbers(run: Interpreter, walk: Walk, envs: Sequence[Env]) -> bool:
     """Whether what is walked holds numbers of Python's: `zip(layers, self.strides)`, `zip(layers, levels)`."""
     cells = (getattr(value, "cell", None) for value in walked_values(run, walk, envs))
     elements = (group.element for cell in cells if isinstance(cell, ListCell) for group in cell.groups)
-    return any(_holds_number(element) for element in elements)
+    return any(_holds_number(run, element) for element in elements)
 
 
-def _holds_number(value: Value, depth: int = 0) -> bool:
+def _holds_number(run: Interpreter, value: Value, depth: int = 0) -> bool:
+    """Whether a value is a number or a text, or an object or a tuple with one in it; a module has bodies of its own."""
     for option in options(value):
         if isinstance(option, Number | Text) or (isinstance(option, Const) and option.value is not None):
             return True
-        held = list(option.fields.values()) if isinstance(option, Instance) else []
+        plain = isinstance(option, Instance) and not is_layer(run, option)
+        held = list(option.fields.values()) if plain else []  # type: ignore[union-attr]
         if isinstance(option, Listed):
             held = [group.element for group in option.cell.groups]
-        if depth < _DEEP and any(_holds_number(each, depth + 1) for each in held):
+        if depth < _DEEP and any(_holds_number(run, each, depth + 1) for each in held):
             return True
     return False
 

@@ -87,13 +87,7 @@ def body_of(
             body.problems.append(("SCN206", text, loop.module.place(body.function)))
         if layers.refusal is None and any(effect.act is Act.RESIZES for effect in effects):
             body.problems += _resized(run, loop, layers, env, carry)
-        dicts = dicts_in(element_of(run, layers)) if any(effect.act is Act.ORDER for effect in effects) else frozenset()
-        told = {each for effect in effects if effect.act in (Act.TELLS, Act.DEBUG) for each in nodes_in(effect.node)}
-        for effect in effects:
-            if effect.act is Act.TEXT and not matters(effect, told, (number, carried)):
-                continue
-            if effect.act is Act.ORDER and effect.root not in dicts:
-                continue
+        for effect in _that_matter(run, layers, effects, (number, carried)):
             unknown_layer = effect.act is Act.UNKNOWN and effect.what.partition(".")[0] in targets and not effect.inside
             into_carry = effect.act is Act.WRITE and effect.inside and effect.holder in held
             if into_carry and not run.is_fresh(effect.born, clock):
@@ -108,6 +102,16 @@ def body_of(
     # Which call is run first, and is remembered for others, depends on what else is asked for; the answer must not.
     body.problems.sort(key=lambda problem: order_of(loop, problem[0], problem[2]))
     return body
+
+
+def _that_matter(run: Interpreter, layers: Layers, effects: Sequence[Effect], loops: Sequence[int]) -> Iterator[Effect]:
+    """The effects without texts that are only said, and without dicts that are walked and that no layer holds."""
+    dicts = dicts_in(element_of(run, layers)) if any(effect.act is Act.ORDER for effect in effects) else frozenset()
+    told = {each for effect in effects if effect.act in (Act.TELLS, Act.DEBUG) for each in nodes_in(effect.node)}
+    for effect in effects:
+        silent = effect.act is Act.TEXT and not matters(effect, told, loops)
+        if not silent and (effect.act is not Act.ORDER or effect.root in dicts):
+            yield effect
 
 
 def _note_ends(run: Interpreter, body: Body, ends: Mapping[str, Value | None], begun: Mapping[str, Value]) -> None:

@@ -259,31 +259,7 @@ def _of_dict(
         )
         return Mapped(other)
     if name == "update" and all(isinstance(one, Mapped) for one in positional):
-        loops = tuple(region.loop for region in run.loops_since(cell.born))
-        sure = not loops and not run.conditional_since(cell.born)
-        for one in positional:
-            assert isinstance(one, Mapped)
-            groups = list(one.cell.groups)
-            if sure:
-                cell.entries.update(one.cell.entries)
-            else:
-                groups += [Group(value, node, env.module, own=True) for value in one.cell.entries.values()]
-                groups = [
-                    replace(
-                        each,
-                        loops=(*loops, *each.loops),
-                        count=None,
-                        own=each.own and made_since(run, each.element, run.turn),
-                    )
-                    for each in groups
-                ]
-            nodes = {each.node for each in groups}
-            cell.groups = [*(each for each in cell.groups if each.node not in nodes), *groups]
-        cell.entries.update(named)
-        run.churned.write(cell, cell.born, code, env.call)
-        note_change(run, cell)
-        run.use(cell, Does.GROW, node, env)
-        run.effect(Act.WRITE, code, node, env, born=cell.born, root=cell.node)
+        _update(run, env, node, cell, code, positional, named)
         return Const(None)
     if name in tables.MUTATORS or name in protocols.IN_PLACE:
         value = cell.value() if cell.entries or cell.groups else Unknown("a value of an empty dict")
@@ -292,6 +268,36 @@ def _of_dict(
             hide(cell, next((one for one in positional if not isinstance(one, Mapped)), Unknown(code)), node, env)
         return run.churned.taken(value, cell.born, code) if name in tables.TAKERS else run.churned.read(cell, value)
     return Unknown(f"`{code}(...)`")
+
+
+def _update(
+    run: Interpreter, env: Env, node: ast.AST, cell: DictCell, code: str, positional: Sequence[Value], named: Named
+) -> None:
+    """`d.update(other, key=value)` with dicts that are known."""
+    loops = tuple(region.loop for region in run.loops_since(cell.born))
+    sure = not loops and not run.conditional_since(cell.born)
+    for one in (each for each in positional if isinstance(each, Mapped)):
+        groups = list(one.cell.groups)
+        if sure:
+            cell.entries.update(one.cell.entries)
+        else:
+            groups += [Group(value, node, env.module, own=True) for value in one.cell.entries.values()]
+            groups = [
+                replace(
+                    each,
+                    loops=(*loops, *each.loops),
+                    count=None,
+                    own=each.own and made_since(run, each.element, run.turn),
+                )
+                for each in groups
+            ]
+        nodes = {each.node for each in groups}
+        cell.groups = [*(each for each in cell.groups if each.node not in nodes), *groups]
+    cell.entries.update(named)
+    run.churned.write(cell, cell.born, code, env.call)
+    note_change(run, cell)
+    run.use(cell, Does.GROW, node, env)
+    run.effect(Act.WRITE, code, node, env, born=cell.born, root=cell.node)
 
 
 def _of_array(
