@@ -55,6 +55,7 @@ codes = []
 for root in roots:
     os.chdir(root)
     codes.append(run(["check", "--no-gitignore", *options, "."]))
+    gc.collect()  # a command ends with its project: what it held is no memory of the next one
 sys.exit(max(codes))
 """
 BLOCK = """\
