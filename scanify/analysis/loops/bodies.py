@@ -59,7 +59,7 @@ def _several(
     if _branches_beside(loop, shape):
         yield "the loop asks for the value of what it walks beside the layers"
     if any(_walks_numbers(run, walk, envs) for walk in shape.beside):
-        yield "Python numbers are walked beside the layers, which are sizes or axes where a program says so"
+        yield "Python numbers are walked beside the layers, and may be used as sizes or axes"
     if _collects_numbers(run, loop, shape, envs) and not layers.trees:
         yield "what is collected has the names or the numbers that are walked beside the layers"
 
