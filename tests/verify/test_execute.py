@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from scanify.verify.compare import execute
 from scanify.verify.compare.compare import compare_case
 from scanify.verify.measure import measure
 from scanify.verify.verdict import CaseResult, Status
@@ -149,3 +150,76 @@ def test_outputs_without_gradients_are_run(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_numbers_that_are_none_show_nothing() -> None:
     assert statuses(compared(execute=True, model=NotFinite)) == {(Status.NOT_RUN, Status.PROVED)}
+
+
+class Deep(eqx.Module):
+    """Twelve layers in bfloat16, where loop and scan are compiled to other roundings."""
+
+    w: jax.Array
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        for row in self.w:
+            x = x + jnp.tanh(row @ (x / jnp.sqrt(jnp.mean(x * x))))
+        return x
+
+
+def in_bfloat16(w: jax.Array) -> Deep:
+    return Deep((jax.random.normal(jax.random.key(0), (12, 3, 3)) * w[0]).astype(jnp.bfloat16))
+
+
+def with_noise(size: float) -> Callable[[Any, Any], Any]:
+    """Outputs that are further off than the tolerance, by this part of the largest."""
+    return lambda outputs, grads: ([x.at[0].add((size * jnp.abs(x).max()).astype(x.dtype)) for x in outputs], grads)
+
+
+def test_rounding_that_one_more_rounding_of_the_leaves_explains_is_no_fault_of_the_compiler(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    miscompiled(monkeypatch, with_noise(0.04))
+    assert statuses(compared(execute=True, model=in_bfloat16)) == {(Status.PROVED, Status.PROVED)}
+
+
+def test_without_that_noise_the_tolerance_is_that_of_values_that_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execute, "WORSE", 0.0)
+    miscompiled(monkeypatch, with_noise(0.04))
+    found = compared(execute=True, model=in_bfloat16)
+    assert statuses(found) == {(Status.FAILED, Status.PROVED)} and "tolerance 0.02" in found.policies[0].outputs.reason
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda outputs, grads: ([0.5 * x for x in outputs], grads),
+        lambda outputs, grads: ([x.at[1].mul(0.5) for x in outputs], grads),
+        lambda outputs, grads: ([-x for x in outputs], grads),
+    ],
+    ids=["half of it", "one element", "the sign"],
+)
+def test_coarse_dtypes_hide_no_change_that_rounding_does_not_explain(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[Any, Any], Any]
+) -> None:
+    miscompiled(monkeypatch, change)
+    assert statuses(compared(execute=True, model=in_bfloat16)) == {(Status.FAILED, Status.PROVED)}
+
+
+def test_one_array_is_not_excused_by_the_rounding_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gradients of the first layers round; that of what is added at the end does not."""
+
+    class Added(Deep):
+        b: jax.Array
+
+        def __call__(self, x: jax.Array) -> jax.Array:
+            return super().__call__(x) + self.b
+
+    added = lambda w: Added(in_bfloat16(w).w, jnp.ones(3, jnp.bfloat16))  # noqa: E731
+    miscompiled(monkeypatch, lambda outputs, grads: (outputs, [grads[0], grads[1] * 1.1, *grads[2:]]))
+    found = compared(execute=True, model=added)
+    assert statuses(found) == {(Status.PROVED, Status.FAILED)}
+    assert "the gradient of b" in found.policies[0].gradients.reason
+
+
+def test_what_rounding_alone_may_do_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execute, "WORSE", 1e6)
+    miscompiled(monkeypatch, with_noise(0.5))
+    found = compared(execute=True, model=in_bfloat16)
+    assert statuses(found) == {(Status.NOT_RUN, Status.PROVED)} and "rounding" in found.policies[0].outputs.reason

@@ -6,7 +6,8 @@ one whose cost is measured. Both get the values of the case moved a little, so t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -20,10 +21,13 @@ from scanify.verify.programs.precision import full_precision
 from scanify.verify.programs.trace import Policy, Traced, differentiated, shared_gradients
 from scanify.verify.values.arrays import plain
 from scanify.verify.values.checks import noise
-from scanify.verify.values.figures import distance
-from scanify.verify.values.numeric import dtypes_of, tells, tolerance
-from scanify.verify.values.points import near
+from scanify.verify.values.figures import distances
+from scanify.verify.values.numeric import COARSE, LOOSEST, WORSE, dtypes_of, rounding_size, tells, tolerance
+from scanify.verify.values.points import near, shaken
 from scanify.verify.verdict import Status, Verdict
+
+# In a coarse dtype, no array may be further apart than this in its own size, whatever rounding does to it.
+LOOSEST_COARSE = 0.25
 
 # Outputs, and gradients of the leaves that both versions share.
 Values = tuple[list[Any], list[Any]]
@@ -48,11 +52,12 @@ def executed(
         except Exception as error:
             text = f"the programs are proved equal, but the rewritten version raised {subject.said(error)} when it ran"
             return _instead(verdicts, Verdict(Status.FAILED, text))
-    grads = [f"the gradient of {subject.both.found.names[i]}" for i in differentiated(subject.both.avals)]
-    first, second = (
-        _judged(subject, verdict, list(of), one, other)
-        for verdict, of, one, other in zip(verdicts, (subject.comparison.outputs, grads), before, after, strict=True)
-    )
+        grads = [f"the gradient of {subject.both.found.names[i]}" for i in differentiated(subject.both.avals)]
+        judged = functools.partial(_judged, subject, lambda: _rounded(subject, executables, leaves, cotangents))
+        first, second = (
+            judged(at, verdict, list(names), before[at], after[at])
+            for at, (verdict, names) in enumerate(zip(verdicts, (subject.comparison.outputs, grads), strict=True))
+        )
     return first, second
 
 
@@ -78,16 +83,56 @@ def _run(program: Compiled, own: Sequence[Any], cotangents: Sequence[Any]) -> Va
     return list(outputs), shared_gradients(program.program, own, at, list(map(plain, grads))) if grads else []
 
 
-def _judged(subject: Subject, verdict: Verdict, names: list[str], before: list[Any], after: list[Any]) -> Verdict:
+def _rounded(
+    subject: Subject, executables: Executables, leaves: Sequence[Any], cotangents: Sequence[Any]
+) -> Values | None:
+    """What the original makes of leaves that are rounded once more; None if it raises."""
+
+    def compute() -> Values | None:
+        program = executables.of(subject.both.before, subject.both.avals, subject.original, None)
+        try:
+            return _run(program, program.program.own(shaken(leaves, rounding_size(_limit(subject)))), cotangents)
+        except Exception:  # user code, in callbacks, may raise anything
+            return None
+
+    found: Values | None = subject.comparison.once("executed and rounded", compute)
+    return found
+
+
+def _judged(
+    subject: Subject,
+    rounded: Callable[[], Values | None],
+    at: int,
+    verdict: Verdict,
+    names: list[str],
+    before: list[Any],
+    after: list[Any],
+) -> Verdict:
+    """The verdict on the outputs (`at` 0) or the gradients (1) where both versions were run.
+
+    An array may be further apart than the tolerance by what rounding its leaves does to it in the original: a scan is
+    compiled to other fusions than a loop, and in a coarse dtype each of them rounds elsewhere.
+    """
     if verdict.status is not Status.PROVED:
         return verdict
     if not tells(before):
         return _not_run("nothing finite came out, so that nothing is shown")
-    apart, limit = distance(names, before, after), _limit(subject)
-    if apart.bitwise or apart.relative <= limit:
+    limit, apart = _limit(subject), distances(names, before, after)
+    if all(each.relative <= limit for each in apart):
         return verdict
-    text = "the programs are proved equal, and what they are compiled to is not: the compiler changed one of them"
-    return Verdict(Status.FAILED, f"{text}; its own dtypes {apart} (tolerance {limit:.2g})")
+    moved = rounded()
+    noise = [0.0 for _ in apart] if moved is None else [each.relative for each in distances(names, before, moved[at])]
+    bounds = [max(limit, WORSE * each) for each in noise]
+    over = [(each, bound) for each, bound in zip(apart, bounds, strict=True) if not each.relative <= bound]
+    if over:
+        worst, bound = max(over, key=lambda found: found[0].relative)
+        text = "the programs are proved equal, and what they are compiled to is not: the compiler changed one of them"
+        return Verdict(Status.FAILED, f"{text}; its own dtypes {worst} (tolerance {bound:.2g})")
+    most = max(limit, LOOSEST_COARSE if limit >= COARSE else LOOSEST)
+    hidden = next((each for each in apart if each.relative > most), None)
+    if hidden is not None:
+        return _not_run(f"rounding alone changes the result as much as the two are apart: {hidden}")
+    return verdict
 
 
 def _limit(subject: Subject) -> float:

@@ -48,17 +48,20 @@ EQUAL = Distance(True, 0, 0.0)
 
 
 def distance(names: Sequence[str], before: Sequence[Any], after: Sequence[Any]) -> Distance:
-    """The distance between two equally long lists of arrays of the same shapes and dtypes."""
+    """Return the distance between two equally long lists of arrays of the same shapes and dtypes."""
+    worst = EQUAL
+    for found in distances(names, before, after):
+        among = max(found.among, worst.among)
+        further = not found.bitwise and (worst.bitwise or found.relative > worst.relative)
+        worst = replace(found if further else worst, among=among)
+    return worst
+
+
+def distances(names: Sequence[str], before: Sequence[Any], after: Sequence[Any]) -> list[Distance]:
+    """Return the distance between the two arrays of each name; see `distance`."""
     pairs = [(plain(a), plain(b)) for a, b in zip(before, after, strict=True)]
     scale = max((_size(_unmasked(a, b)) for a, b in pairs if _is_inexact(a)), default=0.0)
-    worst = EQUAL
-    for name, (a, b) in zip(names, pairs, strict=True):
-        found = _one(name, a, b, scale * _FLOOR)
-        if not found.bitwise and (worst.bitwise or found.relative > worst.relative):
-            worst = replace(found, among=max(found.among, worst.among))
-        else:
-            worst = replace(worst, among=max(found.among, worst.among))
-    return worst
+    return [_one(name, a, b, scale * _FLOOR) for name, (a, b) in zip(names, pairs, strict=True)]
 
 
 def _one(name: str, a: np.ndarray[Any, Any], b: np.ndarray[Any, Any], floor: float) -> Distance:

@@ -264,13 +264,11 @@ class _Runner:
 
         `among`: among values that are small beside others; in a coarse dtype its own rounding is the least there.
         """
-        least = float(jnp.finfo(jnp.bfloat16).eps) if among and limit >= COARSE else 0.0
 
         def compute() -> Distance | None:
             with self.width():
-                moved, unsupported = self.original(
-                    self.given(shaken(self.given(point.leaves), max(limit / ROUNDED, least)))
-                )
+                rounded = shaken(self.given(point.leaves), rounding_size(limit, coarse=among))
+                moved, unsupported = self.original(self.given(rounded))
                 return None if unsupported else self.check.apart(found.before, moved)
 
         apart: Distance | None = self.case.once((*self.key(point), "rounding", among), compute)
@@ -343,6 +341,12 @@ def _native_limit(native: _Pair) -> float:
 def tolerance(eps: float) -> float:
     """What rounding to this machine epsilon may do, in the size of an array; never more than `COARSE`."""
     return min(NATIVE_EPS * eps, COARSE)
+
+
+def rounding_size(limit: float, *, coarse: bool = True) -> float:
+    """Return a relative change of the leaves that is small against `limit`, or one rounding if a `coarse` dtype sets
+    the limit."""
+    return max(limit / ROUNDED, float(jnp.finfo(jnp.bfloat16).eps) if coarse and limit >= COARSE else 0.0)
 
 
 def _worse_than_original(native: _Pair, wide: _Pair, names: Sequence[str]) -> str | None:
