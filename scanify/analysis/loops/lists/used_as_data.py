@@ -11,12 +11,6 @@ from scanify.analysis.lower.loop import Loop, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.classes import dotted
 
-# Methods of texts, dicts, lists and arrays; a module with a method of such a name would be a rare one.
-_METHODS = frozenset(
-    "startswith endswith split rsplit splitlines strip lstrip rstrip removeprefix removesuffix encode decode lower "
-    "upper format zfill isdigit items append extend astype reshape to_bytes with_suffix is_file is_dir exists "
-    "read_text write_text set_result add_done_callback".split()
-)
 _NUMBERS = frozenset({"int", "float", "ord", "chr", "Path", "range"})
 _COMPUTING = _NUMBERS | {"str", "bool", "abs", "round", "print", "repr"}
 _ARRAYS = ("jax.numpy.", "numpy.", "math.", "os.path.", "jax.random.")
@@ -114,8 +108,6 @@ def _is_data(node: ast.AST, name: str) -> bool:
             return isinstance(op, _ARITHMETIC) or constant
         case ast.AugAssign(value=value):
             return _is(value, name)
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=attr)) if owner == name:
-            return attr in _METHODS
         case ast.Call(func=ast.Name(id=function), args=[ast.Name(id=given)]):
             return given == name and function in _NUMBERS
         case _:
