@@ -4,20 +4,24 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TypeGuard
 
 from scanify.analysis.facts import Place, Span
-from scanify.analysis.index import Index, Module
+from scanify.analysis.index import External, Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
-from scanify.analysis.watchers.names import callee
+from scanify.analysis.lower.text import dotted
+from scanify.analysis.watchers.names import Callee, bindings_of, callee, callees, local_scope
 from scanify.analysis.watchers.optimizers import optimizer_reads, optimizers_in_text, optimizers_named
-from scanify.analysis.watchers.rules import KEY, LIST, rule_of, rule_of_optimizer
+from scanify.analysis.watchers.rules import KEY, LIST, REPLACED, rule_of, rule_of_optimizer
 from scanify.analysis.watchers.tables import (
+    ALLS,
     BYTES,
     DESERIALISES,
     FILTERS,
     FLATTENS,
     LEAVES,
+    MAKES_TREES,
     MAPS,
     PATHS,
     PER_LEAF_PACKAGES,
@@ -25,18 +29,20 @@ from scanify.analysis.watchers.tables import (
     REDUCES,
     SERIALISES,
     STRUCTURES,
+    TREE_AT,
+    TREE_MODULES,
     VMAPS,
 )
 from scanify.analysis.watchers.trees.leaf import applied
 from scanify.analysis.watchers.trees.reads import tree_reads
-from scanify.analysis.watchers.trees.treedefs import COUNTS, counts
+from scanify.analysis.watchers.trees.treedefs import COUNTS, PARTS, counts
 from scanify.analysis.watchers.trees.values import HARMLESS
 from scanify.analysis.watchers.walkers import field_reads
 from scanify.analysis.watchers.watcher import Watcher
 from scanify.source.notebook.text import Cells, is_notebook
 
 _WORD = re.compile(
-    r"\b(?:tree|tree_\w+|leaves|ravel_pytree|is_leaf|filter|filter_vmap|filter_pmap|partition|dumps?|num_leaves|num_nodes|"
+    r"\b(?:tree|tree_\w+|leaves|ravel_pytree|flatten_util|default_registry|children|node_data|is_leaf|filter|filter_vmap|filter_pmap|partition|dumps?|num_leaves|num_nodes|"
     r"vars|__dict__|__dataclass_fields__|fields|asdict|astuple|getattr|setattr|attrgetter|"
     r"optax|blackjax|distributed_shampoo|evosax|kfac_jax|optax_shampoo|soap_jax|soap|muon|shampoo)\b"
 )
@@ -64,11 +70,8 @@ _INNER_IMPORT = re.compile(
     re.MULTILINE,
 )
 _TREES = MAPS | LEAVES | FLATTENS | REDUCES | STRUCTURES | PATHS | FILTERS | RAVELS | BYTES | SERIALISES | DESERIALISES
-_NAMES_OF_TREES = {name.rpartition(".")[2] for name in _TREES}
-_ALIAS = re.compile(
-    rf"^[ \t]*(\w+)[ \t]*=[ \t]*[\w.]*\b(?:tree|tree_util|jtu|{'|'.join(sorted(_NAMES_OF_TREES))})[ \t]*(?:#.*)?$",
-    re.MULTILINE,
-)
+_MENTIONED = (_TREES - STRUCTURES) | TREE_MODULES | {TREE_AT}
+_NAMES_OF_TREES = {name.rpartition(".")[2] for name in _MENTIONED} | {"default_registry"}
 _LAST = {name.rpartition(".")[2] for name in _TREES | VMAPS}
 _LAST |= frozenset("vars fields asdict astuple getattr setattr attrgetter".split())
 
@@ -76,8 +79,7 @@ _LAST |= frozenset("vars fields asdict astuple getattr setattr attrgetter".split
 def watchers(index: Index) -> tuple[Watcher, ...]:
     """The watchers of a project, in order of their places."""
     found: list[Watcher] = []
-    texts = (source.text for path in index.paths if (source := index.source(path)) is not None)
-    named = {match[1] for text in texts for match in _ALIAS.finditer(text)}
+    named = _aliases(index)
     for path in index.paths:
         source = index.source(path)
         if source is None or not (_WORD.search(source.text) or named & index.words(path)):
@@ -94,6 +96,23 @@ def watchers(index: Index) -> tuple[Watcher, ...]:
     return tuple(found)
 
 
+def _aliases(index: Index) -> set[str]:
+    """Return the names that imports and plain assignments of the project give to functions on trees."""
+    texts = [source.text for path in index.paths if (source := index.source(path)) is not None]
+    known = _NAMES_OF_TREES | {name.rpartition(".")[2] for name in _PACKAGES}
+    found: set[str] = set()
+    while True:
+        last = "|".join(sorted(map(re.escape, known | found)))
+        renamed = re.compile(
+            rf"\b(?:{last})[ \t]+as[ \t]+(\w+)|^[ \t]*(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*[\w.]*\b(?:{last})[ \t]*(?:#.*)?$",
+            re.MULTILINE,
+        )
+        more = {name for text in texts for match in renamed.finditer(text) for name in match.groups() if name}
+        if more <= found:
+            return found
+        found |= more
+
+
 def _of_module(index: Index, module: Module, named: set[str]) -> Iterator[Watcher]:
     aliases = {name for name, target in module.imports.items() if target.startswith(_ORIGINS)}
     aliases |= {name for found in _INNER_IMPORT.finditer(module.text) for name in _names_in(found[1] or found[2])}
@@ -103,7 +122,7 @@ def _of_module(index: Index, module: Module, named: set[str]) -> Iterator[Watche
     for statement in module.tree.body:
         for part in _parts(statement, lines):
             for node in nodes_in(part):
-                for found in _watching(index, module, node, aliases):
+                for found in _watching(index, module, node, aliases, named):
                     key = (found.place.span.line, found.reads)
                     if key not in seen:
                         seen.add(key)
@@ -112,7 +131,7 @@ def _of_module(index: Index, module: Module, named: set[str]) -> Iterator[Watche
 
 def watchers_of(index: Index, module: Module, call: ast.Call) -> Iterator[Watcher]:
     """What one call looks at, without what its arguments do."""
-    for found in _watching(index, module, call, set(module.imports)):
+    for found in _watching(index, module, call, set(module.imports), set()):
         yield replace(found, rule=_rule(index, module, call, found), node=call)
 
 
@@ -150,9 +169,11 @@ def _is_telling(node: ast.Call | ast.Attribute, aliases: set[str]) -> bool:
     if isinstance(node, ast.Attribute):
         return node.attr in ("__dict__", "__dataclass_fields__") or node.attr in COUNTS
     function = node.func
-    if isinstance(function, ast.Attribute) and function.attr in _LAST:
+    if isinstance(function, ast.Attribute) and function.attr in _LAST | PARTS:
         return True
     while isinstance(function, ast.Attribute):
+        if function.attr in _NAMES_OF_TREES:
+            return True
         function = function.value
     return isinstance(function, ast.Name) and (function.id in aliases or function.id in _LAST)
 
@@ -161,20 +182,56 @@ def _last_name(node: ast.Name | ast.Attribute) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr
 
 
-def _handed_on(index: Index, module: Module, node: ast.Name | ast.Attribute) -> Iterator[Watcher]:
-    """A function on trees that is not called where it is named, such as `map(jax.tree.leaves, models)`."""
+def _mentions(index: Index, module: Module, node: ast.Name | ast.Attribute, named: set[str]) -> Iterator[Watcher]:
+    """A function on trees, or a module of such, that is not called where it is named: it may be called anywhere.
+
+    `named` are the names that are followed to what assignments and imports give them.
+    """
     above = parent_of(module, node)
-    called = isinstance(above, ast.Call) and above.func is node
-    if called or isinstance(above, ast.Attribute | ast.Assign | ast.alias) or not isinstance(node.ctx, ast.Load):
+    if isinstance(above, ast.Attribute | ast.alias) or not isinstance(node.ctx, ast.Load):
         return
-    known = callee(index, module, node)
-    if known not in _TREES - STRUCTURES:
+    if isinstance(above, ast.Call) and above.func is node:
         return
-    if isinstance(above, ast.Call) and known in MAPS and len(above.args) > 1 and above.args[0] is node:
+    found = [each for each in callees(index, module, node) if each in _MENTIONED or _is_unlisted(each)]
+    if not found or _is_followed(module, above, named):
+        return
+    if isinstance(above, ast.Call) and found[0] in MAPS and len(above.args) > 1 and above.args[0] is node:
         partial = callee(index, module, above.func) == "functools.partial"
         if partial and applied(index, module, above.args[1]).kind in HARMLESS:
             return
+    if isinstance(above, ast.Call) and callee(index, module, above.func) in ("builtins.hasattr", "builtins.print"):
+        return
     yield Watcher(module.place(node), f"what `{module.code(node)}` is applied to elsewhere")
+
+
+def _is_unlisted(known: Callee) -> TypeGuard[str]:
+    """True for what a module of functions on trees has and no table lists."""
+    if not isinstance(known, str) or known in TREE_MODULES:
+        return False
+    own = known.startswith(tuple(f"{each}." for each in TREE_MODULES))
+    return own and known not in _TREES | MAKES_TREES | ALLS
+
+
+def _is_plain_name(index: Index, module: Module, function: ast.expr) -> bool:
+    """True if one import alone says what a function is: then the lists that it reaches into are known."""
+    name = dotted(function)
+    if name is None:
+        return False
+    if (holder := local_scope(module, function, name.partition(".")[0])) is not None:
+        return len(bindings_of(holder, name.partition(".")[0])) == 1
+    return isinstance(index.resolve(module, name), External)
+
+
+def _is_followed(module: Module, above: ast.AST | None, named: set[str]) -> bool:
+    """True if a statement only gives another name of a module or a function, one that is followed."""
+    match above:
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            around = next(
+                (each for each in ancestors(module, above) if isinstance(each, (*FUNCTIONS, ast.ClassDef))), None
+            )
+            return name in named and not isinstance(around, ast.ClassDef)
+        case _:
+            return False
 
 
 def _lines(module: Module, aliases: set[str]) -> list[int]:
@@ -198,9 +255,9 @@ def _parts(statement: ast.stmt, lines: list[int]) -> Iterator[ast.stmt]:
         yield statement
 
 
-def _watching(index: Index, module: Module, node: ast.AST, aliases: set[str]) -> Iterator[Watcher]:
+def _watching(index: Index, module: Module, node: ast.AST, aliases: set[str], named: set[str]) -> Iterator[Watcher]:
     if isinstance(node, ast.Name | ast.Attribute) and _last_name(node) in aliases | _NAMES_OF_TREES:
-        yield from _handed_on(index, module, node)
+        yield from _mentions(index, module, node, named)
     if isinstance(node, ast.Name | ast.Call):
         yield from optimizers_named(index, module, node, aliases)
     if isinstance(node, ast.Constant):
@@ -211,9 +268,14 @@ def _watching(index: Index, module: Module, node: ast.AST, aliases: set[str]) ->
     yield from counts(index, module, node)
     if not isinstance(node, ast.Call):
         return
-    known = callee(index, module, node.func)
-    if isinstance(known, str):
+    for known in dict.fromkeys(callees(index, module, node.func)):
+        if not isinstance(known, str):
+            continue
         yield from tree_reads(index, module, node, known)
+        if _is_unlisted(known):
+            yield Watcher(module.place(node), "the children of each part of a tree")
+        if known == TREE_AT and not _is_plain_name(index, module, node.func):
+            yield Watcher(module.place(node), "parts of a tree that it replaces", rule=REPLACED)
         reads = optimizer_reads(known)
         if reads is not None:
             yield Watcher(module.place(node), reads, rule=rule_of_optimizer(reads))

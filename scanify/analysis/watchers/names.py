@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from scanify.analysis.index import Definition, External, Index, Module
+from scanify.analysis.index import Definition, External, Index, Module, Package
+from scanify.analysis.index.bindings import Import
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import Opens, Scope, own_nodes, scope_of
 from scanify.analysis.lower.text import dotted
+from scanify.analysis.watchers.tables import GROUPS
 
+_MAX_STEPS = 12  # from one name to another
 _BINDING = (ast.stmt, ast.NamedExpr, ast.comprehension, ast.withitem)
 # What gives the same function in another form: its first argument is what is applied.
 _WRAPPERS = frozenset(
@@ -31,25 +34,89 @@ Callee: TypeAlias = str | Body | None
 
 
 def callee(index: Index, module: Module, node: ast.expr) -> Callee:
-    """What is called by the expression of a function."""
+    """Return what an expression calls; of several functions the first if one table lists all of them."""
+    found = list(dict.fromkeys(callees(index, module, node)))
+    if len(found) == 1:
+        return found[0]
+    known = [each for each in found if isinstance(each, str)]
+    same = bool(known) and any(group.issuperset(known) for group in GROUPS)
+    return known[0] if same and all(each in known or each is None for each in found) else None
+
+
+def callees(index: Index, module: Module, node: ast.expr, depth: int = 0) -> tuple[Callee, ...]:
+    """Return everything that an expression may call. None stands for a function that is not shown.
+
+    A name with several bindings, as after `try: import ... except ImportError: ...`, may stand for any of them,
+    wherever in the project it is bound. Bindings to None are left out: calling them would raise.
+    """
+    if depth > _MAX_STEPS:
+        return (None,)
     if isinstance(node, ast.Lambda):
-        return Body(module, node)
+        return (Body(module, node),)
+    if isinstance(node, ast.IfExp):
+        return tuple(each for part in (node.body, node.orelse) for each in callees(index, module, part, depth + 1))
     if isinstance(node, ast.Call):
         if (imported := imported_in_place(node)) is not None:
-            return imported
-        wrapped = callee(index, module, node.func)
-        return callee(index, module, node.args[0]) if wrapped in _WRAPPERS and node.args else None
+            return (imported,)
+        wrapped = callees(index, module, node.func, depth + 1)
+        inside = node.args[:1] if all(each in _WRAPPERS for each in wrapped) else []
+        return tuple(each for part in inside for each in callees(index, module, part, depth + 1)) or (None,)
     name = dotted(node)
     if name is None:
-        return imported_in_place(node)
+        return (imported_in_place(node),)
     first, _, rest = name.partition(".")
     holder = local_scope(module, node, first)
     if holder is not None:
-        return _local(index, holder, first, rest)
-    found = index.resolve(module, name)
+        return _local(index, holder, first, rest, depth)
+    return _of_module(index, module, first, rest, depth)
+
+
+def _of_module(index: Index, module: Module, name: str, rest: str, depth: int) -> tuple[Callee, ...]:
+    """What a name of a module, or an attribute of it, may call."""
+    found = index.resolve(module, f"{name}.{rest}" if rest else name)
     if isinstance(found, External):
-        return found.qualname
-    return _defined(index, found) if isinstance(found, Definition) else None
+        return (found.qualname,)
+    if isinstance(found, Definition):
+        return _bound_by(index, found.module, found.name, found.node, "", depth)
+    bindings = module.bindings
+    alternatives = [_bound_by(index, module, name, each, rest, depth) for each in bindings.definitions.get(name, ())]
+    alternatives += [_imported(index, module, each, rest, depth) for each in bindings.imports.get(name, ())]
+    if not alternatives:
+        alternatives = [_imported(index, module, each, f"{name}.{rest}".rstrip("."), depth) for each in bindings.stars]
+    return tuple(each for found in alternatives for each in found) or (None,)
+
+
+def _imported(index: Index, module: Module, target: Import, rest: str, depth: int) -> tuple[Callee, ...]:
+    """What an import, or an attribute of what it binds, may call."""
+    full = f"{target.target}.{rest}" if rest else target.target
+    found = index.resolve_absolute(module, full, relative=target.relative)
+    if isinstance(found, External):
+        return (found.qualname,)
+    if isinstance(found, Definition):
+        return _bound_by(index, found.module, found.name, found.node, "", depth)
+    *parts, last = full.split(".")
+    for at in range(len(parts), 0, -1):
+        origin = index.resolve_absolute(module, ".".join(parts[:at]), relative=target.relative)
+        if isinstance(origin, Package) and origin.module is not None and depth <= _MAX_STEPS:
+            name, *inner = [*parts[at:], last]
+            return _of_module(index, origin.module, name, ".".join(inner), depth + 1)
+    return (None,)
+
+
+def _bound_by(index: Index, module: Module, name: str, node: ast.AST, rest: str, depth: int) -> tuple[Callee, ...]:
+    """What a name, or an attribute of it, may call where a statement binds it."""
+    match node:
+        case ast.FunctionDef() if not rest:
+            return (Body(module, node),)
+        case ast.Assign(targets=[ast.Name()], value=value) | ast.AnnAssign(value=ast.expr() as value):
+            if isinstance(value, ast.Constant) and value.value is None:
+                return ()
+            if isinstance(value, ast.Name) and value.id == name:
+                return (None,)
+            found = callees(index, module, value, depth + 1)
+            return tuple((f"{each}.{rest}" if isinstance(each, str) else None) if rest else each for each in found)
+        case _:
+            return (None,)
 
 
 def local_scope(module: Module, node: ast.AST, name: str) -> Scope | None:
@@ -80,33 +147,22 @@ def imported_in_place(node: ast.expr) -> str | None:
             return None
 
 
-def _defined(index: Index, found: Definition) -> Callee:
-    if isinstance(found.node, ast.FunctionDef):
-        return Body(found.module, found.node)
-    if isinstance(found.node, ast.Assign) and len(found.node.targets) == 1:
-        return callee(index, found.module, found.node.value)
-    return None
+def _local(index: Index, holder: Scope, name: str, rest: str, depth: int) -> tuple[Callee, ...]:
+    """What a name that a function around binds, or an attribute of it, may call."""
+    if name in holder.params:
+        return (None,)
+    found: list[Callee] = []
+    for node in bindings_of(holder, name):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found += _imported(index, holder.module, holder.module.imported(node)[name], rest, depth)
+        else:
+            found += _bound_by(index, holder.module, name, node, rest, depth)
+    return tuple(found) or (None,)
 
 
-def _local(index: Index, holder: Scope, name: str, rest: str) -> Callee:
-    """A name that a function around binds, by one statement."""
-    binding = [node for node in _bindings(holder.node) if _binds(node, name)]
-    if len(binding) != 1 or name in holder.params:
-        return None
-    match binding[0]:
-        case ast.FunctionDef() as node if not rest:
-            return Body(holder.module, node)
-        case ast.Assign(value=value) if not rest and not isinstance(value, ast.Name):
-            return callee(index, holder.module, value)
-        case ast.Import() | ast.ImportFrom() as node:
-            target = holder.module.imported(node)[name]
-            full = f"{target.target}.{rest}" if rest else target.target
-            found = index.resolve_absolute(holder.module, full, relative=target.relative)
-            if isinstance(found, External):
-                return found.qualname
-            return _defined(index, found) if isinstance(found, Definition) else None
-        case _:
-            return None
+def bindings_of(holder: Scope, name: str) -> list[ast.AST]:
+    """Return the nodes that bind a name in a function, parameters left out."""
+    return [node for node in _bindings(holder.node) if _binds(node, name)]
 
 
 @lru_cache(maxsize=256)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from scanify.analysis.index import Index, Module
 from scanify.analysis.lower.scope import parent_of
+from scanify.analysis.lower.text import dotted
 from scanify.analysis.watchers.names import callee, imported_in_place
 from scanify.analysis.watchers.rules import rule_of_optimizer
 from scanify.analysis.watchers.tables import (
@@ -18,7 +19,7 @@ from scanify.analysis.watchers.tables import (
 )
 from scanify.analysis.watchers.watcher import Watcher
 
-_PATH = re.compile(r"optax(?:[.:][a-z]\w*)+")
+_PATH = re.compile(r"optax(?:[.:][a-z]\w*)*")
 _OF_MODULES = frozenset({"__dict__", "__getattribute__", "__version__", "__name__", "__file__"})
 
 
@@ -64,9 +65,20 @@ def optimizers_named(index: Index, module: Module, root: ast.Name | ast.Call, al
 def optimizers_in_text(module: Module, node: ast.Constant) -> Iterator[Watcher]:
     """An optimizer whose path is a text that something imports, as in files of settings: "optax.contrib:dpsgd"."""
     path = node.value.replace(":", ".") if isinstance(node.value, str) and _PATH.fullmatch(node.value) else ""
-    reads = optimizer_reads(path) if path else None
+    if not path or _names_a_release(module, node):
+        return
+    reads = _any_of(path, None) if path in OPTAX_PACKAGES else optimizer_reads(path)
     if reads is not None:
         yield Watcher(module.place(node), reads, rule=rule_of_optimizer(reads))
+
+
+def _names_a_release(module: Module, node: ast.Constant) -> bool:
+    """True for `version("optax")`, `import_module("optax").adam`, and a text in a list, which imports nothing."""
+    above = parent_of(module, node)
+    if not isinstance(above, ast.Call):
+        return not isinstance(above, ast.Assign | ast.keyword | ast.AnnAssign | ast.Dict | ast.Return)
+    name = (dotted(above.func) or "").rpartition(".")[2]
+    return name in ("version", "find_spec", "importorskip", "print") or imported_in_place(above) is not None
 
 
 def _any_of(package: str, above: ast.AST | None) -> str | None:

@@ -1,7 +1,7 @@
 """The rule of what code reads of the leaves of trees: each has a page that says what to write instead."""
 
 RANK, NORM, SHAPE, PATH, KEY = "SCN310", "SCN311", "SCN312", "SCN313", "SCN314"
-MODULES, LIST, FIELDS, BYTES, PROGRAM = "SCN315", "SCN317", "SCN318", "SCN319", "SCN320"
+MODULES, REPLACED, LIST, FIELDS, BYTES, PROGRAM = "SCN315", "SCN316", "SCN317", "SCN318", "SCN319", "SCN320"
 
 _RULES = {
     "the rank of each leaf": RANK,

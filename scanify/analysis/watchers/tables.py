@@ -17,6 +17,26 @@ PATHS = frozenset(
 )
 RAVELS = frozenset({"jax.flatten_util.ravel_pytree"})
 FILTERS = frozenset({"equinox.filter", "equinox.partition"})
+GROUPS = (MAPS, LEAVES, FLATTENS, UNFLATTENS, REDUCES, ALLS, STRUCTURES, RAVELS, FILTERS)
+"""Functions of one group are one function under several names."""
+TREE_MODULES = frozenset(
+    {"jax.tree", "jax.tree_util", "jax.flatten_util", "jax._src.tree_util", "jax._src.flatten_util"}
+)
+TREE_AT = "equinox.tree_at"
+# Of the modules of trees these read no leaf: keys of paths, registrations, and what only makes trees.
+MAKES_TREES = UNFLATTENS | frozenset(
+    f"jax.{module}.{name}"
+    for module, names in (
+        ("tree", "all broadcast transpose static"),
+        (
+            "tree_util",
+            """DictKey FlattenedIndexKey GetAttrKey KeyEntry KeyPath Partial PyTreeDef SequenceKey keystr
+            register_dataclass register_pytree_node register_pytree_node_class register_pytree_with_keys
+            register_pytree_with_keys_class register_static tree_all tree_broadcast tree_transpose treedef_tuple""",
+        ),
+    )
+    for name in names.split()
+)
 GRADIENTS = frozenset("jax.grad jax.value_and_grad equinox.filter_grad equinox.filter_value_and_grad".split())
 VMAPS = frozenset({"equinox.filter_vmap", "equinox.filter_pmap"})
 # What gives the bytes of a tree, and what takes them back.

@@ -16,7 +16,7 @@ from scanify.analysis.watchers.trees.uses import COUNT, Uses
 from scanify.analysis.watchers.watcher import Watcher
 
 COUNTS = frozenset({"num_leaves", "num_nodes"})
-_PARTS = frozenset({"children", "node_data"})
+PARTS = frozenset({"children", "node_data"})
 _TEXTS = frozenset({"builtins.str", "builtins.repr", "builtins.format", "builtins.hash"})
 _TELLS = frozenset("print debug info warning warn error critical exception log".split())
 _TEXT = "the structure of a tree as a text"
@@ -28,7 +28,7 @@ def of_treedef(uses: Uses, node: ast.expr, depth: int = 0) -> str | None:
     parent = parent_of(uses.module, node)
     match parent:
         case ast.Attribute(attr=name):
-            return COUNT if name in COUNTS else "one leaf after another" if name in _PARTS else None
+            return COUNT if name in COUNTS else "one leaf after another" if name in PARTS else None
         case ast.FormattedValue():
             return None if _is_only_told(uses, parent) else _TEXT
         case ast.Call(func=function) if node in parent.args:
@@ -48,7 +48,12 @@ def of_bound_treedef(uses: Uses, name: ast.Name) -> str | None:
 
 
 def counts(index: Index, module: Module, node: ast.AST) -> Iterator[Watcher]:
-    """`spec(model).num_leaves`: a treedef that is not made where it is asked, which may be one of a model."""
+    """`spec(model).num_leaves`, `treedef.children()`: a treedef made elsewhere, perhaps of a model."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in PARTS:
+        own = any(node.func.attr in each.methods for each in index.modules_with(node.func.attr))
+        if not (node.args or node.keywords or own):
+            yield Watcher(module.place(node), "the children of each part of a tree")
+        return
     if not isinstance(node, ast.Attribute) or node.attr not in COUNTS:
         return
     owner = node.value.value if isinstance(node.value, ast.Subscript) else node.value
