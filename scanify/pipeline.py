@@ -20,11 +20,13 @@ from scanify.analysis.plan import (
 )
 from scanify.analysis.remarks.words import may_have_remarks
 from scanify.configuration.config import OF_FRAMEWORKS
-from scanify.source.discover import Selection, discover, left_out, walk
+from scanify.source.discover import Selection, discover, is_foreign
 from scanify.source.file import Source
+from scanify.source.members import project_files
 from scanify.source.notebook.text import is_notebook
+from scanify.source.reached import reached
 from scanify.source.read import decode, encode, read
-from scanify.source.root import is_marked, normal, project_root
+from scanify.source.root import normal, project_root
 
 if TYPE_CHECKING:
     from scanify.analysis.index.parse import Problem
@@ -67,7 +69,7 @@ class Project:
         found = [read(normal(file)) for file in discover(given, selection)]
         sources = [each for each in found if isinstance(each, Source)]
         skipped = [each for each in found if isinstance(each, Skipped)]
-        return cls(sources, skipped, selection.root, project_files(selection))
+        return cls(sources, skipped, selection.root, project_files(selection, given))
 
     @classmethod
     def of_text(cls, data: bytes, path: Path, *, root: Path, selection: Selection | None = None) -> "Project":
@@ -76,26 +78,27 @@ class Project:
         Without a `selection` nothing is known but this text and what it imports.
         """
         source = decode(normal(path), data)
-        others = project_files(selection) if selection is not None else tuple
+        others = project_files(selection, [path]) if selection is not None else tuple
         if isinstance(source, Source):
             return cls([source], [], root, others)
         return cls([], [source], root, others)
 
     def read(self, path: Path) -> Source | None:
-        """The file at `path`, where it lies below `root` and outside of the folders that are passed over."""
+        """The file at `path`, where it lies below `root` and in no folder of installed packages."""
         real = path.resolve()
         if real not in self._read:
-            inside = path.is_relative_to(self.root) and not any(map(left_out, path.relative_to(self.root).parts))
+            inside = path.is_relative_to(self.root) and not any(map(is_foreign, path.relative_to(self.root).parts))
             source = read(path) if inside and path.is_file() else None
             self._read[real] = source if isinstance(source, Source) else None
         return self._read[real]
 
     @cached_property
     def others(self) -> tuple[Source, ...]:
-        """The files of the project that were not named. They are read when they are asked for."""
+        """The files of the project that were not named, with all that imports reach. They are read on demand."""
         named = {source.path for source in self.sources}
         found = (self.read(path) for path in self._others() if path not in named)
-        return tuple(source for source in found if source is not None and source.path not in named)
+        listed = [source for source in found if source is not None and source.path not in named]
+        return (*listed, *reached([*self.sources, *listed], self.root, self.read))
 
     def every(self) -> tuple[Source, ...]:
         """The files of the project, those that were named first."""
@@ -197,15 +200,6 @@ class Project:
     def not_named(self, plan: Plan) -> tuple[Path, ...]:
         """The files that a plan changes and that were not named, so that they must stay as they are."""
         return tuple(sorted(files_of(plan) - {source.path for source in self.sources}))
-
-
-def project_files(selection: Selection) -> Callable[[], list[Path]]:
-    """Lists a project's files: those that `exclude` leaves out are not reported and not changed, and yet known.
-
-    A folder that nothing marks as a project may hold others, as a home folder does: what they hold is theirs.
-    """
-    apart = not is_marked(str(selection.root))
-    return lambda: [normal(path) for path in walk(selection.root, replace(selection, exclude=()), apart=apart)]
 
 
 @dataclass(frozen=True)

@@ -96,17 +96,49 @@ class TestRoot:
 
 
 class TestKnown:
-    @pytest.mark.parametrize("mark", ["pyproject.toml", "other.toml"])
-    def test_what_projects_below_hold_is_theirs_where_nothing_marks_the_folder(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str
+    def test_a_file_that_nothing_marks_as_part_of_a_project_is_known_with_its_package_and_imports(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # A home folder, say: what lies in it is read as one project, but not the projects in it.
         monkeypatch.chdir(tmp_path)
-        write(tmp_path, block=BLOCK, model=MODEL, other__tool=GROWS)
-        (tmp_path / "other" / mark).write_text("")
-        assert stacks("model.py") == ["InitStack" if mark == "pyproject.toml" else "CallStack"]
-        (tmp_path / "setup.cfg").write_text("")
+        write(tmp_path, block=BLOCK, model=MODEL, other__tool=GROWS, neighbour=GROWS)
+        project = Project.load([Path("model.py")])
+        assert [source.path.name for source in project.every()] == ["model.py", "block.py"]
+        assert stacks("model.py") == ["InitStack"]
+        write(tmp_path, neighbour="import model\n\n\n" + GROWS)
         assert stacks("model.py") == ["CallStack"]
+        write(
+            tmp_path, pkg__init="", pkg__block=BLOCK, pkg__deep__model=MODEL.replace("block import", "pkg.block import")
+        )
+        write(tmp_path, pkg__deep__init="", apart=GROWS, pkg__use="", neighbour="")
+        every = Project.load([tmp_path / "pkg" / "deep" / "model.py"]).every()
+        assert {source.path.name for source in every} == {"__init__.py", "model.py", "block.py", "use.py"}
+        assert {source.path.is_relative_to(tmp_path / "pkg") for source in every} == {True}
+
+    def test_files_that_an_import_reaches_are_known_wherever_they_are(self, project: Path) -> None:
+        (project / ".git").mkdir()
+        (project / ".gitignore").write_text("scratch/\n")
+        for holder in ("scratch", "build", "old"):
+            write(project, block=BLOCK, model=f"import {holder}.tool\n" + MODEL, **{f"{holder}__tool": GROWS})
+            assert stacks("model.py", exclude=("old",)) == ["CallStack"]
+            write(project, model="try:\n    from util import tool\nexcept ImportError:\n    tool = None\n" + MODEL)
+            write(project, util=f"from {holder} import tool\n")
+            assert stacks("model.py", exclude=("old",)) == ["CallStack"]
+            write(project, util="")
+            assert stacks("model.py", exclude=("old",)) == ["CallStack" if holder == "old" else "InitStack"]
+        assert {path.name for path in walk(project, Selection(project, ("old",)))} == {
+            "block.py",
+            "model.py",
+            "util.py",
+        }
+
+    @pytest.mark.parametrize("name", ["tool.pyw", "bin/tool", "tool"])
+    def test_scripts_are_known_whatever_they_are_called(self, project: Path, name: str) -> None:
+        write(project, block=BLOCK, model=MODEL)
+        (project / "bin").mkdir()
+        (project / "bin" / "other").write_text("#!/bin/sh\necho model.layers\n")
+        (project / name).write_text("#!/usr/bin/env python3\n" + GROWS)
+        assert stacks("model.py") == ["CallStack"]
+        assert name in [str(path.relative_to(project)) for path in walk(project, Selection(project))]
 
     @pytest.mark.parametrize("other", [GROWS, WALKS, "x = 1\n"])
     def test_a_file_has_the_rows_that_it_has_in_the_folder(

@@ -20,7 +20,6 @@ from scanify.pipeline import (
     for_target,
     form_of,
     heeded,
-    project_files,
     rewrite_sources,
     within_framework,
 )
@@ -29,6 +28,7 @@ from scanify.server.jobs import Answer, Job, Quick, Rewrite, Rewritten, Whole
 from scanify.server.reparse import reparsed
 from scanify.source.discover import Selection, left_out
 from scanify.source.file import Source
+from scanify.source.members import project_files
 from scanify.source.read import read
 
 
@@ -125,7 +125,8 @@ def _whole(job: Whole) -> Answer:
     sources = [each.source for each in job.opened if chosen_file(each.path, config)]
     if not sources:
         return Answer({})
-    project = Project(sources, (), config.root, project_files(Selection(config.root, config.exclude)))
+    listed = project_files(Selection(config.root, config.exclude), [source.path for source in sources])
+    project = Project(sources, (), config.root, listed)
     made = For(_stack(config), form_of(project.every, config.target, config.target_version), _policy(config))
     analysis = project.analyse(stack=made.stack, remarks=True, target=made.target)
     analysis = heeded(project, for_target(project, analysis, made.target, made.stack, made.policy))
@@ -153,9 +154,9 @@ def _rewrite(job: Rewrite) -> Rewritten:
     config = load_config([job.root])
     opened = {each.path: each.source for each in job.opened if chosen_file(each.path, config)}
     selection = Selection(config.root, config.exclude)
-    found = (read(path) for path in project_files(selection)() if path not in opened)
+    found = (read(path) for path in project_files(selection, opened)() if path not in opened)
     sources = [*opened.values(), *(each for each in found if isinstance(each, Source))]
-    project = Project(sources, (), config.root, project_files(selection))
+    project = Project(sources, (), config.root, project_files(selection, opened))
     texts = {source.path: source.text for source in sources}
 
     def asked(loop: Plan | Refusal) -> bool:

@@ -9,9 +9,9 @@ from pathlib import Path
 from scanify.errors import ScanifyError
 from scanify.source.ignore import Ignore, ignore_above
 from scanify.source.notebook.text import SUFFIX
-from scanify.source.root import is_marked, normal
+from scanify.source.root import normal
 
-SUFFIXES = (".py", SUFFIX)
+SUFFIXES = (".py", ".pyw", SUFFIX)
 
 # Folders that hold no source of the project's own, or copies of it. Hidden folders are left out as well.
 LEFT_OUT = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages", "venv", "virtualenv"})
@@ -44,9 +44,9 @@ class Selection:
 def discover(paths: Iterable[Path], selection: Selection) -> tuple[Path, ...]:
     """The Python files and notebooks that `paths` stand for, each once, in order of the paths and then by name.
 
-    A file that is named is taken, whatever it is called, unless it is excluded. A folder is walked for `*.py` and
-    `*.ipynb`; hidden folders, those of `LEFT_OUT`, virtual environments and what is excluded or ignored are not looked
-    into.
+    A file that is named is taken, whatever it is called, unless it is excluded. A folder is searched for `*.py`,
+    `*.pyw`, `*.ipynb` and files without a suffix whose first line runs Python; hidden folders, those of `LEFT_OUT`,
+    virtual environments and what is excluded or ignored are not looked into.
 
     Raises ScanifyError where a path does not exist.
     """
@@ -66,6 +66,11 @@ def left_out(name: str) -> bool:
     return name in LEFT_OUT or (name.startswith(".") and name not in (".", ".."))
 
 
+def is_foreign(name: str) -> bool:
+    """True for a folder whose modules no import of the project means: hidden ones, and those of installed packages."""
+    return left_out(name) and name not in ("build", "dist")
+
+
 def _named(path: Path, selection: Selection) -> Iterator[Path]:
     if not path.is_file():
         raise ScanifyError(f"{path}: expected a file or a folder, got something else")
@@ -73,9 +78,8 @@ def _named(path: Path, selection: Selection) -> Iterator[Path]:
         yield path
 
 
-def walk(top: Path, selection: Selection, *, apart: bool = False) -> list[Path]:
-    """The Python files and notebooks below a folder, in order of their paths; with `apart` without those of projects
-    that begin below it."""
+def walk(top: Path, selection: Selection) -> list[Path]:
+    """The Python files and notebooks below a folder, in order of their paths."""
     absolute = normal(top)
     if absolute != normal(selection.root) and selection.excluded_by(absolute) is not None:
         return []
@@ -85,21 +89,24 @@ def walk(top: Path, selection: Selection, *, apart: bool = False) -> list[Path]:
     waiting = [("", ignore_above(absolute) if selection.gitignore else Ignore())]
     while waiting:
         inside, rules = waiting.pop()
-        for entry in _entries(full + inside):
+        for entry in entries(full + inside):
             name, below = entry.name, f"{inside}{os.sep}{entry.name}"
             folder = _is_folder(entry)
             if folder and (left_out(name) or entry.is_symlink()):
                 continue
-            if not folder and not (name.endswith(SUFFIXES) and _is_file(entry)):
+            script = not folder and "." not in name
+            if not folder and not ((script or name.endswith(SUFFIXES)) and is_file(entry)):
                 continue
             path = full + below
             if any(_matches(path, name, pattern, root) for pattern in selection.exclude):
                 continue
             if rules.rules and rules.leaves_out(Path(path).as_posix(), folder=folder):
                 continue
+            if script and not _runs_python(path):
+                continue
             if not folder:
                 files.append(below)
-            elif not os.path.exists(os.path.join(path, "pyvenv.cfg")) and not (apart and is_marked(path)):  # noqa: PTH110, PTH118
+            elif not os.path.exists(os.path.join(path, "pyvenv.cfg")):  # noqa: PTH110, PTH118
                 waiting.append((below, rules.within(Path(path)) if selection.gitignore else rules))
     return sorted(Path(spelled + below) for below in files)
 
@@ -111,14 +118,26 @@ def _is_folder(entry: "os.DirEntry[str]") -> bool:
         return False
 
 
-def _is_file(entry: "os.DirEntry[str]") -> bool:
+def is_file(entry: "os.DirEntry[str]") -> bool:
+    """True for a file, and for a link to one."""
     try:
         return entry.is_file()
     except OSError:
         return False
 
 
-def _entries(folder: str) -> "list[os.DirEntry[str]]":
+def _runs_python(path: str) -> bool:
+    """True if the first line of a file says that Python runs it: `#!/usr/bin/env python3`."""
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            first = file.readline(256)
+    except OSError:
+        return False
+    return first.startswith(b"#!") and b"python" in first
+
+
+def entries(folder: str) -> "list[os.DirEntry[str]]":
+    """Return what a folder holds; nothing if it cannot be listed."""
     try:
         with os.scandir(folder) as entries:
             return list(entries)

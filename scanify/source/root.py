@@ -4,11 +4,11 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-_MARKS = ("pyproject.toml", ".git", "setup.cfg")
+_MARKS = ("pyproject.toml", ".git", "setup.cfg", "setup.py")
 
 
 def project_root(paths: Iterable[Path]) -> Path:
-    """The nearest folder at or above all `paths` with a pyproject.toml, a .git or a setup.cfg.
+    """The nearest folder at or above all `paths` with a pyproject.toml, a .git, a setup.cfg or a setup.py.
 
     Without any, the folder that holds them all, or the one above the package that they are parts of.
     """
