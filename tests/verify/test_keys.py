@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+import scanify
 from scanify.jaxpr.table import Table
 from scanify.verify.proof.key_uses import find_key_uses
 from scanify.verify.verdict import Status
@@ -222,6 +223,71 @@ def test_keys_of_another_implementation_are_made_otherwise():
     with jax.threefry_partitionable(False):
         found = find_key_uses(Table(), jax.make_jaxpr(function)(jax.random.key(0)))
     assert sorted(each.draws for each in found.uses.values() if each.draws) == [1, 1]
+
+
+def by_index(key, at):
+    keys = jax.random.split(key, 4)
+    return draw(keys[0]) + draw(keys[at])
+
+
+def by_two_indices(key, at):
+    keys = jax.random.split(key, 4)
+    return draw(keys[at]) + draw(keys[at * at])
+
+
+def folded_in_by_number(key, at):
+    return draw(jax.random.fold_in(key, at)) + draw(jax.random.split(key, 3)[2])
+
+
+def gathered(key, at):
+    keys = jax.random.split(key, 4)
+    return draw(jnp.take(keys, at, axis=0)) + draw(keys[0])
+
+
+def chosen(key, at):
+    one, other = jax.random.split(key)
+    return draw(jnp.where(at > 0, one, other)) + draw(one)
+
+
+def seeded(key, at):
+    return draw(jax.random.key(at)) + draw(jax.random.key(0)) + draw(key)
+
+
+def in_a_scan_by_number(key, at):
+    keys = jax.random.split(key, 4)
+    return jax.lax.scan(lambda x, i: (x + draw(keys[(i + at) % 4]), None), jnp.zeros(2), jnp.arange(3))[0]
+
+
+def step_first(key, at):
+    one, other = jax.random.split(jax.random.fold_in(key, at))
+    return draw(one) + draw(other)
+
+
+def one_of_many(key, at):
+    return draw(jax.random.split(key, 4)[at])
+
+
+DOUBTFUL = [by_index, by_two_indices, folded_in_by_number, gathered, chosen, seeded, in_a_scan_by_number]
+
+
+@pytest.mark.parametrize("make", [jax.random.key, jax.random.PRNGKey], ids=["typed", "raw"])
+@pytest.mark.parametrize("program", [*DOUBTFUL, step_first, one_of_many], ids=lambda each: each.__name__)
+def test_a_key_that_is_taken_by_a_value_may_be_any(program, make):
+    found = find_key_uses(Table(), jax.make_jaxpr(program)(make(0), jnp.int32(1)))
+    assert max(uses.times for uses in found.uses.values()) == 1
+    assert (found.doubtful is not None) == (program in DOUBTFUL)
+
+
+@pytest.mark.parametrize("program", [by_index, folded_in_by_number], ids=lambda each: each.__name__)
+def test_what_is_not_shown_of_such_keys_is_said(program):
+    found = dict(scanify.prove_equal(program, program, jax.random.key(0), jnp.int32(1)).checks)["use of random keys"]
+    assert found.status is Status.TESTED
+    assert (
+        "both versions use the same keys, each as often; that none is used more than once is not shown" in found.reason
+    )
+    assert "may be another key, as the values are" in found.reason
+    same = dict(scanify.prove_equal(step_first, step_first, jax.random.key(0), jnp.int32(1)).checks)
+    assert same["use of random keys"].status is Status.PROVED
 
 
 @pytest.mark.whole

@@ -1,5 +1,6 @@
 """Values far from those of the case: what only they tell, and where they tell nothing."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -61,12 +62,61 @@ def test_what_both_are_equal_at_is_told():
     )
 
 
-def test_where_the_original_is_not_finite_nothing_is_said():
-    def overflowing(w, x):
-        return jnp.exp(w * x)
+def overflowing(w, x):
+    return jnp.exp(w * x)
 
+
+def test_an_infinity_that_becomes_a_number_fails():
     outcome = compare_outputs(comparison(overflowing, lambda w, x: jnp.where(x > 100, 0.0, overflowing(w, x))))
-    assert outcome.agree and "times as large" not in outcome.text
+    assert not outcome.agree and "inf in the original, 0.0 in the rewritten version" in outcome.text
+
+
+def test_where_both_overflow_in_the_same_places_they_agree():
+    assert compare_outputs(comparison(overflowing, lambda w, x: jnp.exp(x * w) * 1.0)).agree
+
+
+def mean(least):
+    return lambda w, n: jnp.where(jnp.arange(6) < n, w, 0.0).sum() / jnp.maximum((jnp.arange(6) < n).sum(), least)
+
+
+def log_of_sum(least):
+    return lambda w, x: jnp.log(jnp.sum(x * x) + least) * w
+
+
+def unit(least):
+    return lambda w, x: jnp.where(jnp.sum(x) > -1e9, w * x / jnp.sqrt(jnp.sum(x * x) + least), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "least", "x"), [(mean, 1, jnp.int32(3)), (log_of_sum, 1e-38, None), (unit, 1e-60, None)]
+)
+def test_a_nan_or_an_infinity_of_the_original_alone_fails(make, least, x):
+    outcome = compare_outputs(comparison(make(0), make(least), x=x))
+    assert not outcome.agree and "in the original" in outcome.text
+    assert compare_outputs(comparison(make(0), make(0), x=x)).agree
+
+
+def checked(what, limit):
+    return lambda w, x: eqx.error_if(jnp.tanh(w * x), jnp.any(jnp.abs(w * x) > limit), what)
+
+
+def checked_state(what, limit):
+    return lambda w, x: eqx.error_if(x, jnp.any(jnp.abs(x) > limit), what) * jnp.argmax(w)
+
+
+@pytest.mark.parametrize("make", [checked, checked_state])
+def test_what_raises_in_one_version_alone_fails(make):
+    for one, other in ((100.0, 1e9), (1e9, 100.0)):
+        outcome = compare_outputs(comparison(make("saturated", one), make("saturated", other)))
+        assert not outcome.agree and "raised" in outcome.text and "with inputs 1000 times" in outcome.text
+    assert compare_outputs(comparison(make("saturated", 100.0), make("too much", 100.0))).agree
+
+
+def test_a_point_at_which_the_original_alone_raises_fails():
+    outcome = compare_outputs(comparison(checked("never", -1.0), lambda w, x: jnp.tanh(w * x)))
+    assert not outcome.agree and "the rewritten version raised nothing" in outcome.text
+    outcome = compare_outputs(comparison(checked("never", -1.0), checked("ever", -1.0)))
+    assert outcome.agree and not outcome.ran
 
 
 def test_rounding_that_is_magnified_is_no_difference():
@@ -86,7 +136,7 @@ def test_a_model_that_magnifies_everything_says_nothing_there():
         return x + w
 
     outcome = compare_outputs(comparison(chaotic, lambda w, x: chaotic(w, x * (1 + 1e-15))))
-    assert outcome.agree and "times as large" not in outcome.text
+    assert outcome.agree and "inputs 1000 times as large" not in outcome.text
 
 
 def test_what_the_rewritten_version_raises_far_away_fails():

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import pytest
@@ -40,3 +41,20 @@ def test_what_is_tested_says_so() -> None:
     assert verdict.status is Status.TESTED and verdict.reason.endswith(
         "of 1 condition only what these values take is compared"
     )
+
+
+def guarded(what: str, limit: float) -> Any:
+    return lambda w, x: eqx.error_if(w * x, jnp.any(x > limit), what)
+
+
+def inside(w: Any, x: Any) -> Any:
+    return jax.lax.scan(lambda c, _: (guarded("too large", 1e30)(w, c), None), x, None, length=2)[0]
+
+
+@pytest.mark.parametrize("before", [guarded("too large", 1e30), inside], ids=["a check", "a check in a scan"])
+def test_a_check_that_is_lost_is_not_tested_by_values_that_pass_it(before: Any) -> None:
+    verdict = outputs(before, lambda w, x: w * x if before is not inside else w * (w * x), W, X)
+    assert verdict.status is Status.NOT_RUN
+    assert "the original checks 'too large' when it runs, and the rewritten version does not" in verdict.reason
+    assert outputs(guarded("too large", 1e30), guarded("too large", 1e31), W, X).status is Status.TESTED
+    assert outputs(before, before, W, X).status is Status.PROVED

@@ -10,7 +10,7 @@ from jax.extend.core import ClosedJaxpr
 
 from scanify.jaxpr.reading.neutral import digest
 from scanify.verify.certificate.write import Certificate, Proved
-from scanify.verify.compare.ways import ways_not_taken
+from scanify.verify.compare.ways import lost_checks, ways_not_taken
 from scanify.verify.compare.witness import RAISED, Witness
 from scanify.verify.measure.steps import Steps
 from scanify.verify.programs.pair import Pair
@@ -114,14 +114,14 @@ def judge(
         return Verdict(Status.NOT_RUN, f"not proved, and not tested as {untested}: {why}", proof.difference)
     with subject.steps.step("test"):
         outcome = test(dataclasses.replace(subject.comparison, policy=policy_of(policy)))
-    return _tested(outcome, proof, why, ways_not_taken(before, after))
+    return _tested(outcome, proof, why, ways_not_taken(before, after), lost_checks(before, after))
 
 
-def _tested(outcome: Outcome, proof: Proof, why: str, ways: str) -> Verdict:
+def _tested(outcome: Outcome, proof: Proof, why: str, ways: str, lost: str) -> Verdict:
     if not outcome.agree:
         return Verdict(Status.FAILED, f"{outcome.text}; {why}", proof.difference)
     if not outcome.ran:
         return Verdict(Status.NOT_RUN, f"not proved, and not tested: {outcome.text}; {why}", proof.difference)
-    if not proof.effects_equal:
-        return Verdict(Status.NOT_RUN, f"the values agree ({outcome.text}), but {why}", proof.difference)
+    if not proof.effects_equal or lost:
+        return Verdict(Status.NOT_RUN, f"the values agree ({outcome.text}), but {lost or why}", proof.difference)
     return Verdict(Status.TESTED, f"not proved ({why}); {outcome.text}{ways}", proof.difference)

@@ -11,7 +11,7 @@ from scanify.jaxpr.table import Table
 from scanify.verify.compare.judge import Once, Subject
 from scanify.verify.programs.reading import or_none
 from scanify.verify.programs.trace import Traced
-from scanify.verify.proof.key_uses import Key, KeyUses, Made, Uses, find_key_uses, uses_keys
+from scanify.verify.proof.key_uses import Key, KeyUses, Uses, find_key_uses, uses_keys
 from scanify.verify.proof.wording import Programs, Words
 from scanify.verify.proof.words import show_operation
 from scanify.verify.verdict import Difference, Operation, Status, Verdict
@@ -20,17 +20,17 @@ _NONE = Uses()
 
 
 def keys(subject: Subject, traced: Traced) -> Once:
-    """PROVED where each key that the rewritten version uses is one that the original uses as often, by the same uses.
+    """PROVED if each key that the rewritten version uses is one that the original uses as often, by the same uses.
 
     The keys are compared as expressions of the inputs. A key that both versions use twice is a note: the rewrite did
-    not cause it.
+    not cause it. TESTED if a key of the rewritten version may be another one that it uses, for some inputs.
     """
     programs = subject.original.forward, traced.forward
     if not any(uses_keys(program.jaxpr) for program in programs):
         return Once(None, "no random key is used")
-    table, made = Table(), Made()
+    table = Table()
     with subject.steps.step("keys"):
-        found = or_none(lambda: [find_key_uses(table, program, made) for program in programs])
+        found = or_none(lambda: [find_key_uses(table, program) for program in programs])
     if found is None:
         return Once(None, "the use of random keys is not known: the traced programs could not be read")
     before, after = found
@@ -42,10 +42,22 @@ def keys(subject: Subject, traced: Traced) -> Once:
     if before.hidden != after.hidden:
         return Once(None, "the use of random keys inside of loops of unknown length is not known")
     new = [key for key, uses in after.uses.items() if not _within(uses, before.uses.get(key, _NONE))]
-    if not new:
-        return Once(Verdict(Status.PROVED), note)
-    what = f"the rewritten version uses a key that the original does not use in the same way, {show.key(new[0])}"
-    return Once(Verdict(Status.TESTED, f"{what}; it uses none twice that the original does not"), note)
+    if new:
+        key = show.key(after.uses[new[0]])
+        what = f"the rewritten version uses a key that the original does not use in the same way, {key}"
+        return Once(Verdict(Status.TESTED, f"{what}; it uses none twice that the original does not"), note)
+    return Once(_doubt(show, after) or Verdict(Status.PROVED), note)
+
+
+def _doubt(show: _Show, after: KeyUses) -> Verdict | None:
+    """TESTED if whether two keys of the rewritten version are one depends on its inputs."""
+    key = after.doubtful
+    if key is None:
+        return None
+    uses = after.uses[key]
+    which = f"{show.key(uses)} may be another key, as the values are ({show.operations(uses)})"
+    same = "both versions use the same keys, each as often"
+    return Verdict(Status.TESTED, f"{same}; that none is used more than once is not shown: {which}")
 
 
 def _times(program: KeyUses, key: Key) -> int:
@@ -61,7 +73,8 @@ def _reused(show: _Show, before: KeyUses, worse: Mapping[Key, Uses]) -> Verdict:
     original = _times(before, key)
     than = f"{original} times" if original > 1 else "once" if original else "not at all"
     more = f"; {len(worse)} keys are reused" if len(worse) > 1 else ""
-    what = f"the random key {show.key(key)} is used {uses.times} times in the rewritten version, in the original {than}"
+    often = f"{uses.times} times in the rewritten version, in the original {than}"
+    what = f"the random key {show.key(uses)} is used {often}"
     reason = f"{what}: {show.operations(uses)}{more}"
     return Verdict(Status.FAILED, reason, Difference(what, None, show.operation(uses, -1)))
 
@@ -73,8 +86,8 @@ class _Show:
         found = subject.both.found
         self.words = Words(Programs(table, {}, {}, found.names, found.layers, subject.files))
 
-    def key(self, key: Key) -> str:
-        return self.words.what(key[0])
+    def key(self, uses: Uses) -> str:
+        return self.words.what(uses.node)
 
     def operation(self, uses: Uses, at: int) -> Operation:
         return self.words.at(uses.places[at])
@@ -90,7 +103,7 @@ class _Show:
     def reuse_in_both(self, reused: Mapping[Key, Uses]) -> str:
         if not reused:
             return ""
-        key, uses = next(iter(reused.items()))
+        uses = next(iter(reused.values()))
         more = f", and {len(reused) - 1} more keys are" if len(reused) > 1 else ""
         where = f"{uses.times} times in both versions ({self.operations(uses)})"
-        return f"the random key {self.key(key)} is used {where}{more}"
+        return f"the random key {self.key(uses)} is used {where}{more}"

@@ -1,10 +1,13 @@
-"""The ways that a program may take: what values show of it, they show of those that they take."""
+"""What values do not show of a program: the ways that they do not take, and the checks that they do not fail."""
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 from jax.extend.core import ClosedJaxpr, jaxprs_in_params
+
+from scanify.jaxpr.reading.equinox_errors import messages
 
 
 def ways_not_taken(*programs: ClosedJaxpr) -> str:
@@ -34,3 +37,22 @@ def _counted(jaxpr: Any) -> tuple[int, int]:
             more = _counted(inner)
             conditions, loops = conditions + more[0], loops + more[1]
     return conditions, loops
+
+
+def lost_checks(before: ClosedJaxpr, after: ClosedJaxpr) -> str:
+    """What `equinox.error_if` raises in the original alone, in words; "" if the rewritten version may raise all of it.
+
+    A value that fails such a check need not be among those that are tried.
+    """
+    lost = list(_checks(before.jaxpr) - _checks(after.jaxpr))
+    more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+    return f"the original checks {min(lost)!r}{more} when it runs, and the rewritten version does not" if lost else ""
+
+
+def _checks(jaxpr: Any) -> set[str]:
+    found: set[str] = set()
+    for equation in jaxpr.eqns:
+        function = getattr(equation.params.get("callback"), "callback_func", None)
+        found |= set(messages(function) or ()) if isinstance(function, FunctionType) else set()
+        found = found.union(*map(_checks, jaxprs_in_params(equation.params)))
+    return found

@@ -6,9 +6,6 @@ cannot tell the rows of an array of keys apart that are taken by an index. Here 
 raw keys are seen as well, `keys[0]` is one key however it was taken, and scans are followed iteration by iteration.
 
 The same split made again is one use: it gives the same keys, and their uses count by themselves.
-
-Row i of a split is the key that folding in i gives, where jax makes the bits of threefry keys for each element apart
-(`jax_threefry_partitionable`, the default): both are one key here.
 """
 
 from __future__ import annotations
@@ -19,13 +16,12 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-import jax
-
 from scanify.jaxpr.number import Numbering
 from scanify.jaxpr.reading.calls import children, opened
 from scanify.jaxpr.rules.move import row
 from scanify.jaxpr.table import Place, Table
 from scanify.verify.programs.reading import read
+from scanify.verify.proof.key_paths import Path, path_of
 
 # Primitives that draw from a key, with the number of operands, the first ones, that together are the key. Those that
 # take typed keys take arrays of them, too.
@@ -35,13 +31,17 @@ SPLIT = "random_split"
 # An array of more keys than this is one key here.
 ROWS = 4096
 
-Key = tuple[int, ...]
+# How a key was made, or the nodes of one that is not understood.
+Key = Path | tuple[int, ...]
 
 
 @dataclass(eq=False)
 class Uses:
-    """What uses one key: how it is split, and each time it is drawn from. `places` are all of these, in order."""
+    """What uses one key: how it is split, and each time it is drawn from. `places` are all of these, in order, and
+    `node` is the key.
+    """
 
+    node: int = 0
     splits: set[Hashable] = field(default_factory=set)
     draws: int = 0
     places: list[Place] = field(default_factory=list)
@@ -58,27 +58,20 @@ class KeyUses:
     uses: dict[Key, Uses]
     hidden: dict[Hashable, int]
 
-
-@dataclass(eq=False)
-class Made:
-    """The keys that were made of others, by the key and the number that each was made of; shared by the programs that
-    are compared.
-    """
-
-    nodes: dict[tuple[int, int], int] = field(default_factory=dict)
-    same: dict[int, int] = field(default_factory=dict)
-    # The keys that raw ones are the data of.
-    typed: dict[int, int] = field(default_factory=dict)
-
-    def note(self, key: int, number: int, node: int) -> None:
-        """`node` is what a key and a number make."""
-        key = self.same.get(key, key)
-        self.same.setdefault(node, self.nodes.setdefault((key, number), node))
+    @property
+    def doubtful(self) -> Key | None:
+        """A key that is used, and is another key that is used for some inputs, as `keys[i]` may be `keys[0]`."""
+        odd = [key for key in self.uses if not (isinstance(key, Path) and key.known)]
+        return next((key for key in odd for other in self.uses if other != key and _may_be(key, other)), None)
 
 
-def find_key_uses(table: Table, program: Any, made: Made | None = None) -> KeyUses:
-    """The key uses of a `ClosedJaxpr`; those of two programs in one table, that share `made`, can be compared."""
-    reader = _Reader(table, Made() if made is None else made)
+def _may_be(key: Key, other: Key) -> bool:
+    return not (isinstance(key, Path) and isinstance(other, Path)) or key.may_be(other)
+
+
+def find_key_uses(table: Table, program: Any) -> KeyUses:
+    """The key uses of a `ClosedJaxpr`; those of two programs in one table can be compared."""
+    reader = _Reader(table)
     read(reader, program)
     return KeyUses(reader.uses, reader.hidden)
 
@@ -101,9 +94,8 @@ def uses_keys(jaxpr: Any, seen: set[int] | None = None) -> bool:
 class _Reader(Numbering):
     """Counts the uses of keys while it numbers."""
 
-    def __init__(self, table: Table, made: Made) -> None:
+    def __init__(self, table: Table) -> None:
         super().__init__(table)
-        self.made = made
         self.uses: dict[Key, Uses] = {}
         self.hidden: dict[Hashable, int] = {}
         self.counting = True
@@ -114,32 +106,9 @@ class _Reader(Numbering):
             return self._branches(equation, inputs)
         if self.counting and (name in DRAWS or name == SPLIT):
             operands = inputs[: DRAWS.get(name, 1)]
-            for key in self._rows(operands[0]) if name.startswith("random_") else [tuple(operands)]:
-                self._use(key, equation)
-        outputs = super().equation(equation, inputs)
-        if name in (SPLIT, "random_fold_in"):
-            self._note_made(equation, inputs, outputs[0])
-        elif name == "random_unwrap" and prod(self.table.shape[inputs[0]]) <= ROWS:
-            for (raw,), (typed,) in zip(self._rows(outputs[0], 1), self._rows(inputs[0]), strict=True):
-                self.made.typed[raw] = typed
-        elif name == "random_wrap" and inputs[0] in self.made.typed:
-            wrapped = self.made.typed[inputs[0]]
-            self.made.same.setdefault(outputs[0], self.made.same.get(wrapped, wrapped))
-        return outputs
-
-    def _note_made(self, equation: Any, inputs: list[int], output: int) -> None:
-        """Keep what keys are made of, where folding in a number gives the row of a split."""
-        apart = getattr(getattr(equation, "ctx", None), "threefry_partitionable", jax.config.jax_threefry_partitionable)
-        impl = getattr(equation.outvars[0].aval.dtype, "_impl", None)
-        if not apart or getattr(impl, "tag", None) != "fry" or self.table.shape[inputs[0]] != ():
-            return
-        if equation.primitive.name == SPLIT:
-            for number, (row_node,) in enumerate(self._rows(output)) if prod(self.table.shape[output]) <= ROWS else ():
-                self.made.note(inputs[0], number, row_node)
-            return
-        folded = self.table.value(inputs[1])
-        if folded is not None and folded.size == 1 and int(folded) >= 0:
-            self.made.note(inputs[0], int(folded), output)
+            for nodes in self._rows(operands[0]) if name.startswith("random_") else [tuple(operands)]:
+                self._use(nodes, equation)
+        return super().equation(equation, inputs)
 
     def apply(self, equation: Any, key: Hashable, inputs: Any) -> list[int]:
         self._hide(equation, (equation.primitive.name, key, tuple(inputs)))
@@ -161,9 +130,9 @@ class _Reader(Numbering):
         if self.counting and any(uses_keys(child) for child in children(equation)):
             self.hidden[what] = self.hidden.get(what, 0) + 1
 
-    def _use(self, key: Key, equation: Any) -> None:
-        key = tuple(self.made.same.get(node, node) for node in key)
-        found = self.uses.setdefault(key, Uses())
+    def _use(self, nodes: tuple[int, ...], equation: Any) -> None:
+        path = path_of(self.table, nodes[0]) if len(nodes) == 1 else None
+        found = self.uses.setdefault(nodes if path is None else path, Uses(nodes[0]))
         if equation.primitive.name == SPLIT:
             split = tuple(equation.params["shape"])
             if split in found.splits:
@@ -173,9 +142,9 @@ class _Reader(Numbering):
             found.draws += 1
         found.places.append(Place(equation, self.calls, self.iterations))
 
-    def _rows(self, operand: int, inner: int = 0) -> Iterator[Key]:
-        """The keys of an array of typed keys, one by one; each may have axes of its own, the `inner` last ones."""
-        shape = self.table.shape[operand][: len(self.table.shape[operand]) - inner]
+    def _rows(self, operand: int) -> Iterator[tuple[int]]:
+        """The keys of an array of typed keys, one by one."""
+        shape = self.table.shape[operand]
         if prod(shape) > ROWS:
             yield (operand,)
             return
@@ -199,7 +168,7 @@ class _Reader(Numbering):
             self.counting = True
         for key in dict.fromkeys(itertools.chain.from_iterable(after)):
             most = max((branch[key] for branch in after if key in branch), key=lambda uses: uses.times)
-            found = self.uses.setdefault(key, Uses())
+            found = self.uses.setdefault(key, Uses(most.node))
             found.splits |= most.splits
             found.draws += most.draws
             found.places += most.places

@@ -25,7 +25,7 @@ from scanify.verify.values import checks
 from scanify.verify.values.arrays import is_inexact, struct
 from scanify.verify.values.checks import Check
 from scanify.verify.values.figures import EQUAL, Distance, distance
-from scanify.verify.values.points import Point, far, near, not_finite, shaken
+from scanify.verify.values.points import Point, far, near, shaken
 
 FLOAT64 = 1e-12  # of the size of an array
 NATIVE_EPS = 128  # times the machine epsilon, where there is no float64 truth
@@ -124,7 +124,7 @@ def _one(case: Comparison, point: Point, check: Check) -> Outcome:
         return Outcome(False, f"float64, tolerance {limit:.2g}, beside much larger values: {hidden}")
     if not any(map(is_inexact, wide.before)):
         return _discrete(runner, wide, text)
-    elsewhere = _elsewhere(runner, point, wide, limit) if check.far else Outcome(True, "")
+    elsewhere = _elsewhere(runner, point, limit) if check.far else Outcome(True, "")
     if not elsewhere.agree:
         return elsewhere
     if not check.native:
@@ -137,34 +137,35 @@ def _one(case: Comparison, point: Point, check: Check) -> Outcome:
     return Outcome(worse is None, text + (f"; {worse}" if worse else ""))
 
 
-def _elsewhere(runner: _Runner, point: Point, here: _Pair, limit: float) -> Outcome:
-    """Whether both agree far from the values of the case, too, where the original is as finite as it is near them.
+def _elsewhere(runner: _Runner, point: Point, limit: float) -> Outcome:
+    """Whether both agree far from the values of the case, too: also in what they raise, and where they are NaN.
 
     What is large magnifies rounding: there the tolerance is no less than a multiple of what rounding of the leaves does
-    to the original, and where that is much, nothing is said.
+    to the original, and if that is much, only NaN and infinities are compared, as long as rounding moves none of them.
     """
     told = []
     for other in runner.case.once("far", lambda: far(point.leaves, runner.case.inputs)):
         found = runner.both(other)
-        if found.unsupported or not_finite(found.before) > not_finite(here.before):
+        if found.wrong:
+            return Outcome(False, f"with {other.about}: {found.wrong}")
+        if found.unsupported:
             continue
-        bound = max(limit, SHAKEN * runner.rounding(other, found, limit))
-        if not bound <= max(LOOSEST, limit):
-            continue
-        if found.error or not found.apart.relative <= bound:
-            return Outcome(
-                False, f"with {other.about}: {found.error or f'float64, tolerance {bound:.2g}: {found.apart}'}"
-            )
-        told.append(other.about)
+        noise = runner.rounding(other, found, limit)
+        bound = max(limit, SHAKEN * noise)
+        odd = np.isinf(found.apart.relative) and not np.isinf(noise)
+        loose = not bound <= max(LOOSEST, limit)
+        if odd or not (loose or found.apart.relative <= bound):
+            return Outcome(False, f"with {other.about}: float64, tolerance {bound:.2g}: {found.apart}")
+        told += [] if loose or not tells(found.before) else [other.about]
     return Outcome(True, f"; with {' and with '.join(told)}, too" if told else "")
 
 
 def _native_only(runner: _Runner, native: _Pair, point: Point, limit: float | None, why: str) -> Outcome:
     """The outcome where float64 cannot serve: both versions in their own dtypes, or neither."""
+    if native.wrong:
+        return Outcome(False, native.wrong)
     if native.unsupported:
         return Outcome(True, f"nothing was compared, as the original raised {native.unsupported}", ran=False)
-    if native.error:
-        return Outcome(False, native.error)
     if not tells(native.before):
         return Outcome(True, "nothing finite came out, so that nothing is shown", ran=False)
     alone = _native_alone(native, limit)
@@ -173,7 +174,7 @@ def _native_only(runner: _Runner, native: _Pair, point: Point, limit: float | No
         return Outcome(
             False, f"its own dtypes {hidden and 'beside much larger values: '}{hidden or alone.text} ({why})"
         )
-    elsewhere = _elsewhere(runner, point, native, limit or _native_limit(native)) if runner.check.far else alone
+    elsewhere = _elsewhere(runner, point, limit or _native_limit(native)) if runner.check.far else alone
     text = f"its own dtypes {alone.text} ({why})"
     return (
         Outcome(True, text + elsewhere.text)
@@ -203,15 +204,15 @@ def _discrete(runner: _Runner, here: _Pair, text: str) -> Outcome:
     for seed in range(1, 1 + POINTS):
         leaves = near(case.leaves, lambda xs: xs, seed)[0].leaves
         found = runner.both(Point(leaves, f"other values {seed}"))
+        if found.wrong or not found.apart.bitwise:
+            return Outcome(False, f"with other values: {found.wrong or found.apart}")
         if found.unsupported:
             continue
-        if found.error or not found.apart.bitwise:
-            return Outcome(False, f"with other values: {found.error or found.apart}")
         varies = varies or not distance(runner.check.names, here.before, found.before).bitwise
     for other in case.once("far", lambda: far(case.leaves, case.inputs)):
         found = runner.both(other)
-        if not found.unsupported and (found.error or not found.apart.bitwise):
-            return Outcome(False, f"with {other.about}: {found.error or found.apart}")
+        if found.wrong or not found.apart.bitwise:
+            return Outcome(False, f"with {other.about}: {found.wrong or found.apart}")
     if not varies:
         return Outcome(True, f"{told}, which is the same whatever the values are, so that nothing is shown", ran=False)
     return Outcome(True, told)
@@ -226,6 +227,13 @@ class _Pair:
     apart: Distance = EQUAL
     unsupported: str = ""
     error: str = ""
+
+    @property
+    def wrong(self) -> str:
+        """What one version raises and the other does not, in words; "" if both do or none."""
+        if bool(self.unsupported) == bool(self.error):
+            return ""
+        return self.error or f"the original raised {self.unsupported}, and the rewritten version raised nothing"
 
     @property
     def ran(self) -> bool:
@@ -245,14 +253,14 @@ class _Runner:
         with self.width():
             given = self.given(point.leaves)
             before, unsupported = self.case.once(self.key(point), lambda: self.original(given))
-            if unsupported:
-                return _Pair([], [], unsupported=unsupported)
             try:
                 with under(self.case.policy, self.case.after):
                     self.rewritten = self.rewritten or self.made(self.case.after, given)
                     after = self.rewritten(given)
             except Exception as error:
-                return _Pair(before, [], error=f"the rewritten version raised {raised(error)}")
+                return _Pair(before, [], EQUAL, unsupported, f"the rewritten version raised {raised(error)}")
+            if unsupported:
+                return _Pair([], after, unsupported=unsupported)
             if len(before) != len(after):
                 return _Pair(
                     before, after, error=f"{len(before)} arrays in the original, {len(after)} in the rewritten"

@@ -15,7 +15,7 @@ import numpy as np
 
 from scanify.verify.values.arrays import is_inexact, is_key
 
-# How many times as large floats are taken to be: inputs, and parameters where the call has no float among its inputs.
+# How many times as large floats are taken to be.
 INPUTS, PARAMETERS = 1000.0, 8.0
 # An integer beyond most counts of steps and positions, and how many flags are turned round one by one.
 LARGE, FLAGS = 1024, 4
@@ -52,20 +52,20 @@ def near(leaves: Sequence[Any], call: Callable[[Sequence[Any]], Sequence[Any]], 
 
 def far(leaves: Sequence[Any], inputs: Sequence[int]) -> tuple[Point, ...]:
     """Other integers within the range that each array of the call's arguments (`inputs`) has, and beyond it; larger
-    floats, and inputs of zeros, as padding is, where two that are compared may be equal (the gradient of `max(x, 0)` at
-    0 is that of a tie, that of `relu` is not); truth values the other way round.
+    inputs and larger parameters, which reach other thresholds; inputs of zeros, as padding is, where two that are
+    compared may be equal (the gradient of `max(x, 0)` at 0 is that of a tie, that of `relu` is not); truth values the
+    other way round.
 
     Where all integers of an array are the same, as a position is, some are the next one.
     """
     rng = np.random.default_rng(2)
     drawn = {i: _draw(rng, leaves[i]) for i in inputs if _is_integer(leaves[i])}
-    scaled = [i for i in inputs if is_inexact(leaves[i])]
-    factor, words = INPUTS, f"inputs {INPUTS:.0f} times as large"
-    if not scaled:
-        scaled = [i for i, x in enumerate(leaves) if is_inexact(x)]
-        factor, words = PARAMETERS, f"parameters {PARAMETERS:.0f} times as large"
-    larger = {i: _computed(leaves[i], lambda x: x * factor) for i in scaled}
-    found = [("other integers", drawn), (words, larger)]
+    floats = [i for i, x in enumerate(leaves) if is_inexact(x)]
+    found = [("other integers", drawn)]
+    for what, factor, given in (("inputs", INPUTS, True), ("parameters", PARAMETERS, False)):
+        scaled = [i for i in floats if (i in inputs) == given]
+        larger = {i: _computed(leaves[i], lambda x, factor=factor: x * factor) for i in scaled}  # type: ignore[misc]
+        found.append((f"{what} {factor:.0f} times as large", larger))
     found.append(("inputs of zeros", {i: leaves[i] * 0 for i in inputs if is_inexact(leaves[i])}))
     flags = [i for i in inputs if jnp.issubdtype(leaves[i].dtype, jnp.bool_)]
     found += [("truth values the other way round", {i: _not(leaves[i])}) for i in flags[:FLAGS]]
