@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from scanify.analysis.kept_lists import with_lists
 from scanify.analysis.plan import (
     BEYOND_THE_TARGET,
     Analysis,
@@ -208,7 +209,8 @@ class Outcome:
     `beyond` those that were not because they change other files than those named, with these files.
 
     `before` and `texts` hold every file read, as it is and as it would be; `changes` the bytes `(before, after)` of
-    those that change. `policies` are those of stacks that were there already.
+    those that change. `policies` are those of stacks that were there already. `beyond_cases` are those of `held` whose
+    loops a case runs, and of which no case shows everything.
     """
 
     analysis: Analysis
@@ -219,6 +221,7 @@ class Outcome:
     texts: Mapping[Path, str] = field(default_factory=dict)
     changes: Mapping[Path, tuple[bytes, bytes]] = field(default_factory=dict)
     policies: "tuple[NewPolicy, ...]" = ()
+    beyond_cases: tuple[Plan, ...] = ()
 
     @property
     def refused(self) -> tuple[Refusal, ...]:
@@ -233,15 +236,19 @@ def rewrite_sources(
     accept: Callable[[Plan], bool] = lambda plan: plan.safe,
     target: str = "scanify",
     wanted: Callable[[Plan | Refusal], bool] = lambda loop: True,
+    keep_lists: bool = False,
 ) -> Outcome:
     """Analyse the project and apply the plans that `accept` says yes to: without it, the safe ones.
 
     `remat` is a policy by its name on the command line, None for that of the runtime. `target` is what the loops
-    become, by its name. Of loops that are not `wanted` nothing is said, and they stay. Raises CheckFailed where an edit
-    breaks one of the checks that every edit must pass.
+    become, by its name. Loops that are not `wanted` stay, and nothing is said of them. With `keep_lists` a list that
+    other code may need stays a list where it can. Raises CheckFailed if an edit breaks a check of all edits.
     """
     policy = _expression(remat)
     analysis = for_target(project, project.analyse(stack=stack, target=target), target, stack, remat)
+    if keep_lists and any(isinstance(loop, Plan) and loop.needs_list for loop in analysis.loops):
+        in_call = for_target(project, project.analyse(stack="call", target=target), target, "call", remat)
+        analysis = replace(analysis, loops=with_lists(analysis.loops, in_call.loops))
     plans = [loop for loop in analysis.loops if isinstance(loop, Plan)]
     beyond = tuple((plan, files) for plan in plans if wanted(plan) and (files := project.not_named(plan)))
     within = [plan for plan in plans if not project.not_named(plan)]

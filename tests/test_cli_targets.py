@@ -92,7 +92,7 @@ def test_policies_are_not_compared_where_the_text_has_one(tool: Tool, options: t
 def test_a_version_by_hand_has_no_target(tool: Tool) -> None:
     done = tool("verify", "--before", "model.py", "--after", "model.py", "--target", "lax", "--case", "cases.py:small")
     assert done.code == Exit.USAGE
-    assert "--stack, --target and --target-version are how scanify rewrites a file" in done.err
+    assert "--stack, --accept, --target and --target-version are how scanify rewrites a file" in done.err
 
 
 def test_what_the_target_cannot_express_is_said_with_another_that_can(tool: Tool) -> None:

@@ -181,6 +181,7 @@ def _decided(index: Index, site: _Site) -> Plan | Refusal:
             _BUILT.format(cls=site.cls),
             *([_SCANNED] if any(_uses(index, site.field, ("scan", "scan_via"))) else []),
         ),
+        elsewhere=(_TREE.format(field=site.field),),
         rule=RULE,
     )
 

@@ -4,12 +4,14 @@ A plan guesses nothing: an axis comes from where a value comes from in the sourc
 a shape. Emitters read plans; they do not look at the source again, except for the texts that spans point to.
 """
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
 from scanify.analysis.facts import Place, Replacement, Span
 from scanify.analysis.linen_layers import LinenLayers, RenamedLayers
+from scanify.analysis.obligations import ELSEWHERE, UNSAFE
 
 # The rule of a loop that a target cannot express, which is refused after the analysis.
 BEYOND_THE_TARGET = "SCN217"
@@ -262,8 +264,8 @@ class Plan:
     `carry`, `xs`, `broadcast` and `ys` are names in the source; `collections` says how the ys are added up, each to one
     of those names. `taken` are the names that a new local name must not be (the function's and the module's).
     `obligations` are what the source alone could not show: while there are any, the fix is unsafe. `notes` are facts
-    that the user should know and that do not make the fix unsafe. `watchers` are those of the obligations that a case
-    does not show: other code of the project that looks at the tree of parameters.
+    that the user should know and that do not make the fix unsafe. `elsewhere` are the obligations about other code that
+    reads the tree of parameters or uses the list: no case shows them, because none runs that code.
     `mapped` and `folded` are of loops that are expressions, or only append: then `body` is where they stand.
     `linen` is what becomes of the layers where they are modules of Flax Linen.
     `numbers` is an expression for the numbers of the layers that are applied, where those are not all in their order;
@@ -284,7 +286,7 @@ class Plan:
     call: LayerCall | None = None
     taken: frozenset[str] = frozenset()
     obligations: tuple[str, ...] = ()
-    watchers: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     rule: str = "SCN101"
     holds: Holds = Holds.ARRAY_STACKED
@@ -322,6 +324,20 @@ class Plan:
     def safe(self) -> bool:
         """Whether what could still go wrong would be a loud error at trace time."""
         return not self.obligations
+
+    @property
+    def needs_list(self) -> bool:
+        """Whether other code may need the list that would be built stacked."""
+        return bool(self.elsewhere) and isinstance(self.stack, InitStack)
+
+    def beyond_cases(self, accepted: Set[str] = frozenset()) -> tuple[str, ...]:
+        """The obligations that no case shows, without the kinds that the user accepts."""
+        return () if ELSEWHERE in accepted else self.elsewhere
+
+    def left(self, accepted: Set[str]) -> tuple[str, ...]:
+        """The obligations without the kinds that the user accepts."""
+        taken = set(self.obligations if UNSAFE in accepted else self.beyond_cases()) - set(self.beyond_cases(accepted))
+        return tuple(each for each in self.obligations if each not in taken)
 
 
 @dataclass(frozen=True)
@@ -381,10 +397,3 @@ class Analysis:
     def failed(self) -> bool:
         """Whether a file is skipped that should not have to be."""
         return any(each.fails for each in self.skipped)
-
-
-def may_be_watched(one: Plan | Refusal) -> bool:
-    """Whether code that looks at leaves matters to a decision: it changes them, or keeps a list for a use of it."""
-    if isinstance(one, Refusal):
-        return False
-    return isinstance(one.stack, InitStack) or (one.stack.at is not None and not one.stack.rule)

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import click
 
+from scanify.analysis.obligations import ACCEPTABLE, ELSEWHERE, UNSAFE
 from scanify.configuration.config import AUTO, REMATS, STACKS, SYNONYMS, TARGETS, Config, load_config
 from scanify.errors import ScanifyError
 from scanify.pipeline import Project, Stack, form_of
@@ -72,6 +73,16 @@ budget_option: Decorator = click.option(
     "of an optimizer.",
 )
 
+accept_option: Decorator = click.option(
+    "--accept",
+    "accepted",
+    multiple=True,
+    type=click.Choice(ACCEPTABLE),
+    callback=lambda context, option, values: frozenset(values),
+    help="Take unverified what no case shows. elsewhere: other code that reads the tree of parameters or uses the "
+    "list; without this, such a list stays when a case verifies its loop, and is stacked in each call.",
+)
+
 advise_option: Decorator = click.option(
     "--advise",
     is_flag=True,
@@ -90,6 +101,20 @@ _no_exclude = click.option(
     "--no-exclude", is_flag=True, help="Take files that `exclude` of the configuration leaves out."
 )
 _no_gitignore = click.option("--no-gitignore", is_flag=True, help="Take files that git ignores.")
+
+
+def unsafe_options(what: str) -> Decorator:
+    """`--unsafe`, which is for `what`, and `--accept`: the command gets both as `accepted`."""
+    unsafe = click.option("--unsafe", is_flag=True, help=what)
+
+    def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def of_both(*args: Any, unsafe: bool, accepted: frozenset[str], **kwargs: Any) -> Any:
+            return command(*args, accepted=frozenset((UNSAFE, *ACCEPTABLE)) if unsafe else accepted, **kwargs)
+
+        return unsafe(accept_option(of_both))
+
+    return decorated
 
 
 @dataclass(frozen=True)
@@ -128,7 +153,8 @@ def in_colour() -> bool:
 
 @dataclass(frozen=True)
 class Given:
-    """What a command was given: the files, the configuration that holds for them, how to stack; and standard input."""
+    """What a command was given: the files, the configuration that holds for them, how to stack, standard input, and the
+    kinds of obligations that the user accepts unverified."""
 
     project: Project
     config: Config
@@ -136,6 +162,12 @@ class Given:
     stdin: bytes | None = None
     target: str = TARGETS[0]
     remat: str | None = None
+    accepted: frozenset[str] = frozenset()
+
+    @property
+    def keeps_lists(self) -> bool:
+        """Whether a loop that a case verifies leaves a list alone that other code may need."""
+        return self.stack != "init" and ELSEWHERE not in self.accepted
 
     @property
     def changes_policies(self) -> bool:
@@ -158,6 +190,7 @@ def load_project(
     no_exclude: bool = False,
     no_gitignore: bool = False,
     wanted: Wanted | None = None,
+    accepted: frozenset[str] = frozenset(),
     quiet: bool = False,
     writes: bool = False,
 ) -> Given:
@@ -184,7 +217,7 @@ def load_project(
         project = Project.load(files, selection=selection)
     if not project.sources and not project.skipped and not quiet:
         tell(f"scanify: {_nothing(files, selection)}", err=True)
-    return Given(project, config, _stack(stack, config), target=_form(project, config, wanted))
+    return Given(project, config, _stack(stack, config), target=_form(project, config, wanted), accepted=accepted)
 
 
 def _form(project: Project, config: Config, wanted: Wanted | None) -> str:

@@ -23,6 +23,7 @@ from scanify.commands.common import (
     stack_option,
     stdin_option,
     target_options,
+    unsafe_options,
 )
 from scanify.commands.verifying.advice import advice_on
 from scanify.commands.verifying.auto import budget_bytes, choose_and_rewrite, demand_case
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
 @target_options
 @showing_options
 @click.option("--exit-non-zero-on-change", is_flag=True, help="Exit with 1 if a file was changed, as hooks do.")
-@click.option("--unsafe", is_flag=True, help="Apply unsafe fixes too, unverified.")
+@unsafe_options("Apply unsafe fixes too, unverified.")
 @click.option(
     "--case",
     "cases",
@@ -90,7 +91,7 @@ def command(
     check: bool,
     quiet: bool,
     exit_non_zero_on_change: bool,
-    unsafe: bool,
+    accepted: frozenset[str],
     cases: tuple[str, ...],
     no_verify: bool,
     measure: bool,
@@ -107,9 +108,10 @@ def command(
     """Rewrite the loops over layers in PATHS as scans over stacked layers.
 
     PATHS are files and folders; `-` rewrites standard input to standard output. Safe fixes are applied; unsafe ones
-    with --unsafe, or when a case has just verified them. Exits with 0 when that is done, whether or not anything
-    changed; with 1 if a file could not be read, or with --check or --diff if anything would change; with 3 if
-    verification failed or no policy fits into the memory budget: then nothing is written.
+    with --unsafe, or when a case has just verified them; a list that other code may need stays then (see --accept).
+    Exits with 0 when that is done, whether or not anything changed; with 1 if a file could not be read, if a loop was
+    held back that a case runs, or with --check or --diff if anything would change; with 3 if verification failed or no
+    policy fits into the memory budget: then nothing is written.
     """
     demand_no_contradiction(cases, no_verify=no_verify)
     showing = Showing(diff, check, quiet)
@@ -125,14 +127,14 @@ def command(
     run = run_before_writing(
         cases, given, (time_limit, memory_limit), no_verify, abstract=abstract, cache=not no_cache, execute=execute
     )
-    policy, given = remat or given.config.remat, replace(given, remat=remat)
+    policy, given = remat or given.config.remat, replace(given, remat=remat, accepted=accepted)
     budget = budget_bytes(memory_budget, policy, given.config)
     timed = replace(demand_case(run, "--advise advises"), cache=None) if advise else None
     if policy == AUTO:
         demand_policy_at_run_time(given, "remat auto compares policies")
-        outcome, verified = _by_choice(given, demand_case(run, "remat auto chooses"), budget, unsafe=unsafe)
+        outcome, verified = _by_choice(given, demand_case(run, "remat auto chooses"), budget)
     else:
-        outcome, verified = _by_name(given, policy, run, unsafe=unsafe, measure=measure, paced=not advise)
+        outcome, verified = _by_name(given, policy, run, measure=measure, paced=not advise)
     _say_unverified(outcome, run, explicit=bool(cases))
     if timed is not None and verified is not None and not verified.failed:
         verified = verified.advised(partial(verify_outcome, outcome, given.project, timed, requested=None))
@@ -181,10 +183,10 @@ def _say_unverified(outcome: Outcome, run: CaseRun | None, *, explicit: bool) ->
 
 
 def _by_name(
-    given: Given, policy: str | None, run: CaseRun | None, *, unsafe: bool, measure: bool, paced: bool
+    given: Given, policy: str | None, run: CaseRun | None, *, measure: bool, paced: bool
 ) -> tuple[Outcome, _Verified | None]:
     """The rewrite under the policy that was named, verified where there are cases and changes."""
-    outcome = _rewritten(given, policy, run, unsafe=unsafe)
+    outcome = _rewritten(given, policy, run)
     if run is None or not verifiable(outcome):
         return outcome, None
     shown = against_loops(outcome, given)
@@ -196,9 +198,9 @@ def _by_name(
     return outcome, _Verified((verified,), failed="" if verified.good else _FAILED)
 
 
-def _by_choice(given: Given, run: CaseRun, budget: int | None, *, unsafe: bool) -> tuple[Outcome, _Verified | None]:
+def _by_choice(given: Given, run: CaseRun, budget: int | None) -> tuple[Outcome, _Verified | None]:
     """The rewrite under the policy that the cases show to be the cheapest that fits."""
-    outcome = measurable(_rewritten(given, None, run, unsafe=unsafe), given)
+    outcome = measurable(_rewritten(given, None, run), given)
     if not outcome.changes:
         return outcome, None
     if not verifiable(outcome):
@@ -211,7 +213,7 @@ def _by_choice(given: Given, run: CaseRun, budget: int | None, *, unsafe: bool) 
     return chosen.outcome, _Verified((chosen.measured,), (chosen.choice.why,))
 
 
-def _rewritten(given: Given, policy: str | None, run: CaseRun | None, *, unsafe: bool) -> Outcome:
+def _rewritten(given: Given, policy: str | None, run: CaseRun | None) -> Outcome:
     """The rewrite in memory: safe fixes, and unsafe ones where they are asked for or a case is about to verify them."""
 
     def outcome(accept: Callable[[Plan], bool]) -> Outcome:
@@ -223,20 +225,22 @@ def _rewritten(given: Given, policy: str | None, run: CaseRun | None, *, unsafe:
                 accept=accept,
                 target=given.target,
                 wanted=given.config.wants,
+                keep_lists=run is not None and given.keeps_lists,
             )
 
-    def accepted() -> Outcome:
-        if unsafe:
-            return outcome(lambda plan: True)
-        safe = outcome(lambda plan: plan.safe)
+    def rewritten() -> Outcome:
+        safe = outcome(lambda plan: not plan.left(given.accepted))
         if run is None or not safe.held:
             return safe
         reached = reached_loops(safe.held, given.project, run)
-        return outcome(lambda plan: plan.safe or plan.place in reached) if reached else safe
+        beyond = tuple(each for each in safe.held if each.place in reached and each.beyond_cases(given.accepted))
+        shown = reached - {each.place for each in beyond}
+        found = outcome(lambda plan: not plan.left(given.accepted) or plan.place in shown) if shown else safe
+        return replace(found, beyond_cases=beyond)
 
     if policy is None or not given.changes_policies:
-        return accepted()
-    return with_policy(accepted(), given.project, policy)
+        return rewritten()
+    return with_policy(rewritten(), given.project, policy)
 
 
 def _finish(outcome: Outcome, given: Given, verified: _Verified | None, showing: Showing, *, tried: bool) -> int:
@@ -259,8 +263,9 @@ def _finish(outcome: Outcome, given: Given, verified: _Verified | None, showing:
         return Exit.VERIFICATION
     if write:
         put(outcome.changes, given)
-    showing.sum_up(summary, failed=bool(outcome.analysis.failed))
-    return Exit.FINDINGS if outcome.analysis.failed else Exit.OK
+    incomplete = outcome.analysis.failed or bool(outcome.beyond_cases)
+    showing.sum_up(summary, failed=incomplete)
+    return Exit.FINDINGS if incomplete else Exit.OK
 
 
 def _print(verified: _Verified) -> None:

@@ -1,5 +1,6 @@
 """`scanify unroll`: turn scans over stacked layers back into lists and loops."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,9 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from scanify.analysis.index.parse import Problem, parse
+from scanify.analysis.obligations import ELSEWHERE, UNSAFE
 from scanify.analysis.plan import Analysis, Skipped
 from scanify.analysis.unparsed import unparsed
-from scanify.commands.common import Given, load_project, paths_argument, selection_options, stdin_option
+from scanify.commands.common import Given, load_project, paths_argument, selection_options, stdin_option, unsafe_options
 from scanify.commands.verifying.cases import CaseRun, no_cache_option, reached_loops, run_options, verify_outcome
 from scanify.commands.verifying.changing import (
     Showing,
@@ -22,6 +24,7 @@ from scanify.commands.verifying.changing import (
 )
 from scanify.errors import Exit
 from scanify.pipeline import Outcome
+from scanify.report.sentences import BEYOND_CASES, DISCHARGE, UNREACHED
 from scanify.report.terminal import tell
 from scanify.unrolling.project import Unrolling, unroll_project
 
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 @click.command("unroll", short_help="Turn scans over stacks back into lists and loops.")
 @paths_argument
 @showing_options
-@click.option("--unsafe", is_flag=True, help="Also write loops that nothing shows to be the scans.")
+@unsafe_options("Also write loops that nothing shows to be the scans.")
 @click.option(
     "--case",
     "cases",
@@ -50,7 +53,7 @@ def command(
     diff: bool,
     check: bool,
     quiet: bool,
-    unsafe: bool,
+    accepted: frozenset[str],
     cases: tuple[str, ...],
     no_verify: bool,
     abstract: bool,
@@ -66,35 +69,35 @@ def command(
 
     Files that `scanify rewrite` has changed get the text back that they had, byte for byte, with what was changed
     since. Other loops are read off the source: they are safe where a rewrite of them gives the scans back; others are
-    written with --unsafe, or when a case has just verified them. Remat policies belong to stacks and are gone with
-    them. Exits as `scanify rewrite` does.
+    written with --unsafe, or when a case has just verified them, unless other code may need the stack (see --accept).
+    Remat policies belong to stacks and are gone with them. Exits as `scanify rewrite` does.
     """
     demand_no_contradiction(cases, no_verify=no_verify)
     given = load_project(paths, None, stdin_filename, no_exclude=no_exclude, no_gitignore=no_gitignore)
     run = run_before_writing(
         cases, given, (time_limit, memory_limit), no_verify, abstract=abstract, cache=not no_cache, execute=execute
     )
-    found = unroll_project(given.project, unsafe=unsafe)
-    if run is not None:
+    found = unroll_project(given.project, unsafe=UNSAFE in accepted)
+    beyond = found.elsewhere if found.held and ELSEWHERE not in accepted else ()
+    if found.held and not beyond:
         found = _reached(given, found, run)
     changed = bool(found.changes(given.project))
     verified = _verified(given, found, run) if run is not None and changed else None
     showing = Showing(diff, check, quiet)
-    code = _finish(given, found, verified, showing)
+    code = _finish(given, found, verified, showing, beyond if run is not None else ())
     return Exit.FINDINGS if code == Exit.OK and showing.only and changed else code
 
 
-def _reached(given: Given, found: Unrolling, run: CaseRun) -> Unrolling:
-    """The same with what was held back, where cases are about to run all of its loops."""
-    if not found.held or not found.loops:
-        return found if not found.held else _taken(found)
+def _reached(given: Given, found: Unrolling, run: CaseRun | None) -> Unrolling:
+    """The same with what was held back, if cases are about to run all of its loops, or nothing is left to be shown."""
+    taken = replace(found, texts=found.held, held={})
+    if set(found.obligations) <= set(found.elsewhere):
+        return taken
+    if run is None or not found.loops:
+        return found if run is None else taken
     loops = given.project.with_texts(found.held)
     reached = reached_loops(found.loops, loops, run)
-    return _taken(found) if all(plan.place in reached for plan in found.loops) else found
-
-
-def _taken(found: Unrolling) -> Unrolling:
-    return replace(found, texts=found.held, held={})
+    return taken if all(plan.place in reached for plan in found.loops) else found
 
 
 def _verified(given: Given, found: Unrolling, run: CaseRun) -> "Verification":
@@ -106,8 +109,13 @@ def _verified(given: Given, found: Unrolling, run: CaseRun) -> "Verification":
     return verify_outcome(outcome, loops, run, requested=None, measure=False, policies=(None,))
 
 
-def _finish(given: Given, found: Unrolling, verified: "Verification | None", showing: Showing) -> int:
-    """Show or write the result, then sum up on standard error; answer the exit code."""
+def _finish(
+    given: Given, found: Unrolling, verified: "Verification | None", showing: Showing, beyond: Sequence[str]
+) -> int:
+    """Show or write the result, then sum up on standard error; answer the exit code.
+
+    `beyond` are the obligations that no case shows, for which everything was held back.
+    """
     from scanify.report.unroll_text import render
 
     folder, changes = Path.cwd(), found.changes(given.project)
@@ -128,10 +136,12 @@ def _finish(given: Given, found: Unrolling, verified: "Verification | None", sho
     if write:
         put(changes, given)
     skipped = _skipped(given)
-    summary = render(found, folder, skipped, changed=len(changes), written=write, verified=verified is not None)
-    unread = any(each.fails for each in skipped)
-    showing.sum_up(summary, failed=unread)
-    return Exit.FINDINGS if unread else Exit.OK
+    shown = verified is not None
+    advice = BEYOND_CASES if beyond else UNREACHED if shown else DISCHARGE
+    summary = render(found, folder, skipped, changed=len(changes), written=write, verified=shown, advice=advice)
+    incomplete = any(each.fails for each in skipped) or bool(beyond)
+    showing.sum_up(summary, failed=incomplete)
+    return Exit.FINDINGS if incomplete else Exit.OK
 
 
 def _skipped(given: Given) -> list[Skipped]:

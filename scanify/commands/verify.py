@@ -12,6 +12,7 @@ from scanify.commands.common import (
     STDIN,
     Given,
     Wanted,
+    accept_option,
     advise_option,
     demand_policy_at_run_time,
     load_project,
@@ -26,6 +27,7 @@ from scanify.commands.verifying.cases import (
     choose_run,
     demand_importable,
     no_cache_option,
+    rewrite_for_cases,
     run_options,
     verify_by_hand,
     verify_outcome,
@@ -35,7 +37,7 @@ from scanify.commands.verifying.on_mesh import with_mesh
 from scanify.commands.verifying.proposed import proposed_run
 from scanify.configuration.config import REMATS, SYNONYMS, Config, load_config
 from scanify.errors import Exit, ScanifyError
-from scanify.pipeline import Outcome, rewrite_sources
+from scanify.pipeline import Outcome
 from scanify.report.diff import render as render_diff
 from scanify.report.sentences import shown
 from scanify.report.terminal import tell
@@ -87,6 +89,7 @@ FORMATS = ("text", "json", "markdown", "junit", "html")
     "it has an effect on the stacks of scanify.nn alone.",
 )
 @stack_option
+@accept_option
 @target_options
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write the report to this file.")
@@ -123,6 +126,7 @@ def command(
     against: str | None,
     remats: tuple[str, ...],
     stack: str | None,
+    accepted: frozenset[str],
     wanted: Wanted,
     form: str,
     output: str | None,
@@ -140,19 +144,19 @@ def command(
     """Compare two versions of a model on each case: outputs, gradients, initial parameters. Nothing is written.
 
     \b
-    scanify verify FILE                        FILE, and FILE as scanify rewrites it, unsafe fixes included
+    scanify verify FILE                        FILE, and FILE as `scanify rewrite` would write it with the case
     scanify verify --before A.py --after B.py  two files
     scanify verify --against REVISION [FILE]   the files in a git revision, and as they are now
     scanify verify --replay CERTIFICATE        what another run has proved, checked again without the model
 
-    Exits with 3 if anything differs.
+    Exits with 3 if anything differs, with 1 if a loop was left out as other code may need its list (see --accept).
     """
     if replay is not None:
         if any(each is not None for each in (file, before, after, against, certificate)) or cases:
             raise ScanifyError("--replay checks a certificate and runs nothing: give it alone")
         return replay_file(replay)
-    _check_mode(file, before, after, against, named=stack is not None or wanted.said)
-    given = load_project((file,), stack, wanted=wanted) if file is not None and against is None else None
+    _check_mode(file, before, after, against, named=stack is not None or wanted.said or bool(accepted))
+    given = load_project((file,), stack, wanted=wanted, accepted=accepted) if file and against is None else None
     named = [Path(each) for each in (file, before, after) if each is not None]
     config = load_config(named) if given is None else given.config
     run = choose_run(cases, config, time_limit, memory_limit, abstract=abstract, cache=not no_cache, execute=execute)
@@ -173,7 +177,7 @@ def command(
             result = _by_hand(changes, keep(run), policies, measure=measure, advise=advise, mesh=axes)
         _report(result, form, output)
         keep.save(result)
-    return Exit.OK if result.good else Exit.VERIFICATION
+    return Exit.VERIFICATION if not result.good else Exit.FINDINGS if result.held_back else Exit.OK
 
 
 def _changes(
@@ -199,8 +203,8 @@ def _check_mode(file: str | None, before: str | None, after: str | None, against
         raise ScanifyError(f"--before and --after name the two files to compare; leave out {file}")
     if any(modes) and named:
         raise ScanifyError(
-            "--stack, --target and --target-version are how scanify rewrites a file; they have no meaning for a "
-            "version written by hand"
+            "--stack, --accept, --target and --target-version are how scanify rewrites a file; they have no meaning "
+            "for a version written by hand"
         )
     if file == STDIN:
         raise ScanifyError("standard input cannot be verified; name a file")
@@ -239,13 +243,13 @@ def _rewritten(
 def _rewrite(given: Given, policies: tuple[str, ...]) -> Outcome:
     if len(policies) > 1:
         demand_policy_at_run_time(given, "several policies are compared")
-    return rewrite_sources(
+    return rewrite_for_cases(
         given.project,
         stack=given.stack,
         remat=_requested(policies),
-        accept=lambda plan: True,
         target=given.target,
         wanted=given.config.wants,
+        accepted=given.accepted,
     )
 
 
@@ -287,6 +291,7 @@ def _demand_changes(outcome: Outcome, given: Given) -> None:
         return
     folder = Path.cwd()
     reasons = [f"{loop.place.named}: {loop.rule} {loop.reason}" for loop in outcome.refused]
+    reasons += [f"{plan.place.named}: {plan.elsewhere[0]}; see --accept" for plan in outcome.beyond_cases]
     reasons += [f"{shown(each.path, folder)} was skipped: {each.reason}" for each in outcome.analysis.skipped]
     why = "; ".join(reasons) or "it has no loop over layers, or was rewritten already"
     paths = [*(each.path for each in given.project.sources), *(each.path for each in given.project.skipped)]

@@ -57,22 +57,23 @@ class Comparison:
         self, case: CaseSpec, target: Path, policies: tuple[str | None, ...], remat: str | None
     ) -> list[CaseResult]:
         """What the case says of the file as it is rewritten with a policy, compared under these."""
-        from scanify.pipeline import Project, form_of, rewrite_sources
+        from scanify.commands.verifying.cases import rewrite_for_cases
+        from scanify.pipeline import Project, form_of
         from scanify.verify.cache.cache import Cache
         from scanify.verify.run import verify
 
         config = self.config
         project = Project.load([target], selection=Selection(config.root, config.exclude))
-        outcome = rewrite_sources(
+        outcome = rewrite_for_cases(
             project,
             stack=config.stack,  # type: ignore[arg-type]
             remat=remat,
-            accept=lambda plan: True,
             target=form_of(project.every, config.target, config.target_version),
             wanted=config.wants,
         )
         if not outcome.changes:
             reasons = [f"line {loop.place.span.line}: {loop.rule} {loop.reason}" for loop in outcome.refused]
+            reasons += [f"line {loop.place.span.line}: {loop.elsewhere[0]}" for loop in outcome.beyond_cases]
             name = target.relative_to(config.root) if target.is_relative_to(config.root) else target
             raise Nothing(f"no loop of {name} can be rewritten: {'; '.join(reasons) or 'it has none'}")
         done = verify(

@@ -8,15 +8,24 @@ from typing import TYPE_CHECKING
 from scanify.analysis.linen_layers import RenamedLayers
 from scanify.analysis.plan import CallStack, Named, Plan
 from scanify.pipeline import Outcome, files_of
-from scanify.report.sentences import listed, plural, refused, shorten, shown, where
+from scanify.report.sentences import (
+    BEYOND_CASES,
+    DISCHARGE,
+    UNREACHED,
+    listed,
+    plural,
+    refused,
+    shorten,
+    shown,
+    unshown,
+    where,
+)
 from scanify.source.notebook.text import is_notebook
 
 if TYPE_CHECKING:
     from scanify.emit.policies import NewPolicy  # which imports libcst
 
-_DISCHARGE = "verify it with --case FILE:FUNCTION, or take it unverified with --unsafe"
 _NOTEBOOK = "no case can import a notebook; take it unverified with --unsafe"
-_UNREACHED = "no case reaches this loop; give one that does, or take it unverified with --unsafe"
 
 
 def render(outcome: Outcome, folder: Path, *, written: bool, verified: bool = False) -> str:
@@ -28,7 +37,7 @@ def render(outcome: Outcome, folder: Path, *, written: bool, verified: bool = Fa
     for plan in outcome.held:
         lines.append(f"{_where(plan, folder)} the loop over {plan.container} can be rewritten, but the fix is unsafe")
         lines += [f"    unsafe: {shorten(each, folder)}" for each in plan.obligations]
-        lines.append(f"    help: {_advice(plan, verified=verified)}")
+        lines.append(f"    help: {_advice(plan, outcome, verified=verified)}")
     for plan, files in outcome.beyond:
         others = listed(shown(path, folder) for path in files)
         lines.append(f"{_where(plan, folder)} the loop over {plan.container} can be rewritten together with {others}")
@@ -38,7 +47,7 @@ def render(outcome: Outcome, folder: Path, *, written: bool, verified: bool = Fa
         lines += [f"    help: {shorten(refusal.remedy, folder)}"] if refusal.remedy else []
     for skipped in outcome.analysis.skipped:
         lines.append(f"{shown(skipped.path, folder)}: skipped: {shorten(skipped.reason, folder)}")
-    lines.append(_counts(outcome, written))
+    lines.append(_counts(outcome, folder, written=written))
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -50,10 +59,12 @@ def _policy(each: NewPolicy, folder: Path, *, written: bool) -> str:
     return f"{place}: the stack {'has' if written else 'would have'} the policy {each.new}, not {each.old or 'True'}"
 
 
-def _advice(plan: Plan, *, verified: bool) -> str:
+def _advice(plan: Plan, outcome: Outcome, *, verified: bool) -> str:
     if any(map(is_notebook, files_of(plan))):
         return _NOTEBOOK
-    return _UNREACHED if verified else _DISCHARGE
+    if plan in outcome.beyond_cases or set(plan.obligations) <= set(plan.beyond_cases()):
+        return BEYOND_CASES
+    return UNREACHED if verified else DISCHARGE
 
 
 def _applied(plan: Plan, folder: Path, verb: str, *, verified: bool) -> list[str]:
@@ -70,7 +81,7 @@ def _applied(plan: Plan, folder: Path, verb: str, *, verified: bool) -> list[str
     if isinstance(plan.stack, CallStack) and plan.stack.reason and plan.stack.at is None:
         lines.append(f"    note: {shorten(plan.stack.reason, folder)}")
     verified = verified and not any(map(is_notebook, files_of(plan)))  # no case imports a notebook
-    obligations = plan.watchers if verified else plan.obligations
+    obligations = plan.beyond_cases() if verified else plan.obligations
     lines += [f"    {'not shown by a case' if verified else 'unsafe'}: {shorten(each, folder)}" for each in obligations]
     notes = [*plan.notes, *([_renamed(plan.linen.renamed)] if plan.linen is not None else [])]
     return lines + [f"    note: {shorten(each, folder)}" for each in notes]
@@ -92,7 +103,7 @@ def _where(plan: Plan, folder: Path) -> str:
     return f"{where(plan.place, folder)}: {plan.rule}"
 
 
-def _counts(outcome: Outcome, written: bool) -> str:
+def _counts(outcome: Outcome, folder: Path, *, written: bool) -> str:
     loops, files = plural(len(outcome.applied), "loop"), plural(len(outcome.changes), "file")
     if outcome.applied:
         text = f"{loops} rewritten in {files}" if written else f"{loops} would be rewritten in {files}"
@@ -101,6 +112,7 @@ def _counts(outcome: Outcome, written: bool) -> str:
     else:
         text = f"Nothing to rewrite in {plural(outcome.analysis.files, 'file')}"
     text += f"; {plural(len(outcome.held), 'loop')} held back" if outcome.held else ""
+    text += f" ({unshown(outcome.beyond_cases, folder)}; see --accept)" if outcome.beyond_cases else ""
     text += f"; {plural(len(outcome.beyond), 'loop')} waiting for other files" if outcome.beyond else ""
     text += f"; {plural(len(outcome.refused), 'loop')} left alone" if outcome.refused else ""
     text += f"; {plural(len(outcome.analysis.skipped), 'file')} skipped" if outcome.analysis.skipped else ""

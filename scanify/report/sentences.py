@@ -14,6 +14,9 @@ _FORMS = {
     Kind.MAP: "can be a map over stacked layers",
     Kind.GROUP: "can be a fold over groups of equal layers",
 }
+DISCHARGE = "verify it with --case FILE:FUNCTION, or take it unverified with --unsafe"
+UNREACHED = "no case reaches this loop; give one that does, or take it unverified with --unsafe"
+BEYOND_CASES = "no case runs that code: `--accept elsewhere` takes it unverified"
 _SUM = "can be a sum over stacked layers"
 
 
@@ -32,6 +35,13 @@ def shorten(text: str, folder: Path) -> str:
     if folder == folder.parent:  # the root: every absolute path lies below it
         return text
     return re.sub(rf"(?<![\w.{re.escape(os.sep)}-]){re.escape(str(folder) + os.sep)}", "", text)
+
+
+def unshown(plans: Iterable[Plan], folder: Path) -> str:
+    """The first obligation of some plans that no case shows, in brief, and the number of the others; "" without any."""
+    said = list(dict.fromkeys(text for plan in plans for text in plan.beyond_cases()))
+    more = f" and {len(said) - 1} more" if len(said) > 1 else ""
+    return f"{shorten(said[0], folder).partition(': ')[0]}{more}" if said else ""
 
 
 def plural(count: int, noun: str) -> str:

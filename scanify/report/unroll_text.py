@@ -8,18 +8,24 @@ from scanify.emit.unroll.unroll_texts import Turned
 from scanify.report.sentences import listed, plural, shorten, shown
 from scanify.unrolling.project import Unrolling
 
-_DISCHARGE = "verify it with --case FILE:FUNCTION, or take it unverified with --unsafe"
 _LAYOUT = (
     "    note: where a list is built again, each layer has its own parameters, so checkpoints of the stack do not "
     "load: `scanify convert OLD NEW --unstack PATTERN` makes new ones"
 )
-_UNREACHED = "no case reaches this loop; give one that does, or take it unverified with --unsafe"
 
 
 def render(
-    found: Unrolling, folder: Path, skipped: Sequence[Skipped], *, changed: int, written: bool, verified: bool
+    found: Unrolling,
+    folder: Path,
+    skipped: Sequence[Skipped],
+    *,
+    changed: int,
+    written: bool,
+    verified: bool,
+    advice: str,
 ) -> str:
-    """The summary, with paths relative to `folder`. `written`: whether the files have been changed."""
+    """The summary, with paths relative to `folder`. `written`: whether the files have been changed. `advice` says what
+    to do about scans that were held back."""
     verb = "" if written else "would be "
     lines = [f"{shown(path, folder)}: {verb}what it was before it was rewritten" for path in found.restored]
     held = bool(found.held)
@@ -29,7 +35,7 @@ def render(
     if held or not verified:
         lines += [f"    unsafe: {shorten(each, folder)}" for each in found.obligations]
     if held:
-        lines.append(f"    help: {_UNREACHED if verified else _DISCHARGE}")
+        lines.append(f"    help: {advice}")
     else:
         lines += _policies(found, folder)
         if changed:

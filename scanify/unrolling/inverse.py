@@ -6,7 +6,7 @@ of a function over one layer, and imports.
 """
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -29,8 +29,15 @@ def gives_back(
 ) -> tuple[Plan, ...] | None:
     """The plans that turn the unrolled texts of a project into the wanted ones; None where they give others."""
     loops = project.with_texts(unrolled)
-    for accept in (lambda plan: True, lambda plan: plan.safe):
-        outcome = rewrite_sources(loops, stack=cast(Stack | None, stack), remat=remat, accept=accept, target=target)
+    for safe, keep_lists in ((False, False), (False, True), (True, False)):
+        outcome = rewrite_sources(
+            loops,
+            stack=cast(Stack | None, stack),
+            remat=remat,
+            accept=lambda plan: plan.safe or not safe,  # noqa: B023
+            target=target,
+            keep_lists=keep_lists,
+        )
         if all(same_program(outcome.texts.get(path, unrolled[path]), text) for path, text in wanted.items()):
             return outcome.applied
     return None
@@ -99,3 +106,8 @@ def _is_import(node: ast.stmt) -> bool:
 def obligations_of(plans: Sequence[Plan]) -> list[str]:
     """What the source does not show of the loops that were written."""
     return list(dict.fromkeys(each for plan in plans for each in plan.obligations))
+
+
+def elsewhere_of(plans: Iterable[Plan]) -> tuple[str, ...]:
+    """The obligations about other code that may need the stack, which becomes a list."""
+    return tuple(dict.fromkeys(each for plan in plans if plan.needs_list for each in plan.elsewhere))

@@ -8,7 +8,7 @@ from scanify.analysis.plan import Plan
 from scanify.emit.unroll.unroll_texts import Turned, Unrolled, unroll_texts
 from scanify.pipeline import Project
 from scanify.source.read import encode
-from scanify.unrolling.inverse import gives_back, obligations_of
+from scanify.unrolling.inverse import elsewhere_of, gives_back, obligations_of
 from scanify.unrolling.kept import Rewrite, kept
 from scanify.unrolling.merged import merged
 
@@ -20,7 +20,8 @@ class Unrolling:
     `restored` are the files that are what they were before a rewrite, `turned` the scans of others that become loops,
     which are unsafe while there are `obligations`. `left` stay, and `beyond` wait for files that were not named.
     `texts` are the new texts of the files that change, `held` those that are not written because they are unsafe, and
-    `loops` the plans that would turn the new texts back into scans. `policies` are those that stacks had.
+    `loops` the plans that would turn the new texts back into scans. `policies` are those that stacks had. `elsewhere`
+    are those of the obligations that no case shows: other code may need a stack that becomes a list.
     """
 
     texts: Mapping[Path, str] = field(default_factory=dict)
@@ -30,6 +31,7 @@ class Unrolling:
     left: tuple[Turned, ...] = ()
     beyond: tuple[Path, ...] = ()
     obligations: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
     policies: tuple[tuple[Path, int, str], ...] = ()
     loops: tuple[Plan, ...] = ()
 
@@ -50,7 +52,7 @@ def unroll_project(project: Project, *, unsafe: bool = False) -> Unrolling:
     beyond = tuple(sorted({*beyond, *found.beyond}))
     if not found.texts:
         return Unrolling(texts, {}, restored, (), found.left, beyond)
-    obligations, plans = _not_shown(left, found)
+    obligations, elsewhere, plans = _not_shown(left, found)
     result = Unrolling(
         {**texts, **found.texts},
         restored=restored,
@@ -58,6 +60,7 @@ def unroll_project(project: Project, *, unsafe: bool = False) -> Unrolling:
         left=found.left,
         beyond=beyond,
         obligations=obligations,
+        elsewhere=elsewhere,
         policies=found.policies,
         loops=plans,
     )
@@ -124,10 +127,14 @@ def _before(project: Project, rewrite: Rewrite, now: Mapping[Path, str | None]) 
     return found if gives_back(project, found, wanted, **options) is not None else None  # type: ignore[arg-type]
 
 
-def _not_shown(project: Project, found: Unrolled) -> tuple[tuple[str, ...], tuple[Plan, ...]]:
-    """What is not known of the loops that are read off the source, and the plans that give their scans back."""
+def _not_shown(project: Project, found: Unrolled) -> tuple[tuple[str, ...], tuple[str, ...], tuple[Plan, ...]]:
+    """The obligations of loops that are read off the source, those of them about other code, and the plans that give
+    their scans back."""
     wanted = {path: project.source(path).text for path in found.texts}
     plans = gives_back(project, found.texts, wanted)
-    if plans is None:
-        return ("a rewrite of the loops gives other scans than these, so that nothing shows that they are equal",), ()
-    return tuple(obligations_of(plans)), plans
+    if plans is not None:
+        return tuple(obligations_of(plans)), elsewhere_of(plans), plans
+    loops = project.with_texts(found.texts).analyse().loops
+    elsewhere = elsewhere_of(loop for loop in loops if isinstance(loop, Plan))
+    unlike = "a rewrite of the loops gives other scans than these, so that nothing shows that they are equal"
+    return (unlike, *elsewhere), elsewhere, ()

@@ -204,12 +204,16 @@ class Verification:
     """All cases of one run, the versions they ran on, and the change that was verified, as a unified diff.
 
     `advice` is () where nothing that was measured speaks against scanning, and None where none was asked for.
+    `not_shown` says which other code may need a list that was built stacked, and `held_back` which loops were therefore
+    not rewritten; both are "" or words that end the last line of a report.
     """
 
     cases: tuple[CaseResult, ...]
     versions: tuple[tuple[str, str], ...] = ()
     diff: str = ""
     advice: tuple[Advice, ...] | None = None
+    not_shown: str = ""
+    held_back: str = ""
 
     @property
     def good(self) -> bool:

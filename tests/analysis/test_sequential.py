@@ -235,7 +235,7 @@ def test_a_search_for_layers_is_left_to_a_run():
     index = Index(Path(), [source], lambda path: None)
     (found,) = with_watchers(decide(source.text), index)
     assert isinstance(found, Plan) and not found.safe
-    assert any("each `Block` in a tree" in one for one in found.watchers)
+    assert any("each `Block` in a tree" in one for one in found.elsewhere)
 
 
 SERVED = {

@@ -127,7 +127,7 @@ def _plan(
 ) -> Plan:
     loop, module = seen.loop, seen.loop.module
     assert seen.layer is not None
-    watchers = tuple(_watched(classes, layers, names))
+    elsewhere = tuple(_watched(classes, layers, names))
     return Plan(
         place=loop.place,
         kind=_kind(shape),
@@ -141,8 +141,8 @@ def _plan(
         ys=tuple(each.name for each in shape.collections),
         call=shape.call,
         taken=classes.index.words(module.path),
-        obligations=(_other_keys(names), _pure(loop, layers), *shape.obligations, *watchers),
-        watchers=watchers,
+        obligations=(_other_keys(names), _pure(loop, layers), *shape.obligations, *elsewhere),
+        elsewhere=elsewhere,
         notes=shape.notes,
         rule="SCN105" if shape.collections else "SCN101",
         collections=shape.collections,

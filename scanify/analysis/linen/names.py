@@ -70,9 +70,11 @@ def _free(owner: Definition, wanted: str, layers: BuiltLayers) -> str:
 def named_elsewhere(index: Index, names: RenamedLayers, layers: BuiltLayers) -> Iterator[tuple[str, Place]]:
     """The texts of the project that are names of the layers, beside the one that names them."""
     known = re.compile(re.escape(names.loop).replace(r"\{\}", r"\d+") + r"\Z")
-    stem = names.loop.partition("{}")[0]
+    written = max(names.loop.split("{}"), key=len)  # `layer_` of `layer_0`, which is no word of its own
     own = set(map(id, nodes_in(layers.name))) if layers.name is not None else set()
-    for module in index.modules_with(stem) if len(stem) > 1 else ():
+    texts = {path: source.text for path in index.paths if (source := index.source(path)) is not None}
+    modules = (index.module_at(path) for path, text in texts.items() if len(written) > 1 and written in text)
+    for module in filter(None, modules):
         for node in nodes_in(module.tree):
             if id(node) in own or not isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp):
                 continue

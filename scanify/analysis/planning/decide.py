@@ -152,6 +152,8 @@ def _plan(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> Pla
         and len(layers.walk.bases) == 1
     )
     alike = fact.alike and equal_layers
+    shared = of_shared_objects(fact) if framework(run.classes, layers) is Framework.NNX else ()
+    elsewhere = tuple(_elsewhere(run, fact, stack))
     return Plan(
         place=loop.place,
         kind=fact.kind,
@@ -165,7 +167,8 @@ def _plan(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> Pla
         ys=(loop.appends_to,) if loop.appends_to else tuple(each.name for each in shape.collections),
         call=_with_owner(run, fact, stack),
         taken=run.index.words(module.path),
-        obligations=_obligations(run, fact, stack),
+        obligations=tuple(dict.fromkeys((*_of_list(run, fact), *fact.obligations, *shared, *elsewhere))),
+        elsewhere=elsewhere,
         notes=tuple(dict.fromkeys((*shape.notes, *fact.body.notes, *_told(stack)))),
         rule=_rule(fact, alike),
         holds=Holds.ARRAY_STACKED if alike else Holds.BLOCK_SEQ,
@@ -219,7 +222,7 @@ def _folded(loop: Loop) -> Folded | None:
     return Folded(loop.code(update.value), loop.module.code(loop.start))
 
 
-def _of_list(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> Sequence[str]:
+def _of_list(run: Interpreter, fact: LoopFact) -> Sequence[str]:
     """What is taken of layers that the source does not show: a list of unknown origin may hold anything at all."""
     layers = fact.layers
     what = fact.loop.code(layers.walk.base)
@@ -236,23 +239,20 @@ def _of_list(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> 
         return (f"there is at least one layer in `{what}`",)
     if layers.hidden:
         return (f"what `{what}` holds beside the layers that are shown is applied without side effects",)
-    replaced = assigned_elsewhere(run, layers)
-    place = (changed_at(run, layers) or (replaced and replaced[1])) if isinstance(stack, CallStack) else None
-    if place is not None:
-        return (f"the layers that {place} may put into the list are applied without side effects",)
     return ()
 
 
-def _obligations(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> tuple[str, ...]:
-    of_list = (*_of_list(run, fact, stack), *_unfollowed(run, fact, stack))
-    shared = of_shared_objects(fact) if framework(run.classes, fact.layers) is Framework.NNX else ()
-    return tuple(dict.fromkeys((*of_list, *fact.obligations, *shared)))
-
-
-def _unfollowed(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> Iterator[str]:
-    """Functions that name the list and are too long to be run to their end: there they may need a list."""
-    name = fact.layers.attribute
-    if name is None or not isinstance(stack, InitStack):
+def _elsewhere(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -> Iterator[str]:
+    """Obligations about other code that uses the list: code that may put layers into it, and functions that name the
+    list and are too long to be run to their end, so that they may need a list."""
+    layers, name = fact.layers, fact.layers.attribute
+    if isinstance(stack, CallStack):
+        replaced = assigned_elsewhere(run, layers)
+        place = changed_at(run, layers) or (replaced and replaced[1])
+        if place is not None and not layers.trees and not _of_list(run, fact):
+            yield f"the layers that {place} may put into the list are applied without side effects"
+        return
+    if name is None:
         return
     for node in run.unfollowed:
         if any(name in (getattr(each, "attr", None), getattr(each, "value", None)) for each in nodes_in(node)):

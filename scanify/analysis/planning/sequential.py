@@ -107,6 +107,8 @@ def _plan(run: Interpreter, fact: LoopFact, annotations: tuple[Annotation, ...])
     given = node.args[0] if node.args else node.keywords[0].value
     own = len(layers.classes) == 1 and not isinstance(layers.classes[0].cls, Library)
     alike = own and layers.exact and layers.unlike is None and fact.alike
+    hidden = ["applying a layer has no side effects"] if layers.hidden else []
+    elsewhere = tuple(dict.fromkeys(_elsewhere(run, fact)))
     return Plan(
         place=loop.place,
         kind=Kind.GROUP if layers.grouped or fact.kind is Kind.GROUP else Kind.FOLD,
@@ -115,7 +117,8 @@ def _plan(run: Interpreter, fact: LoopFact, annotations: tuple[Annotation, ...])
         carry=(),
         body=Body(next((use.place.span for use in _applied(fact)), loop.place.span), "", "", inline=True),
         stack=InitStack((Called(module.place(node.func), module.place(given)),), annotations),
-        obligations=tuple(dict.fromkeys(_obligations(run, fact))),
+        obligations=tuple(dict.fromkeys((*hidden, *elsewhere, *fact.obligations))),
+        elsewhere=elsewhere,
         rule="SCN103",
         holds=Holds.ARRAY_STACKED if alike else Holds.BLOCK_SEQ,
     )
@@ -133,14 +136,12 @@ def _asked_for(run: Interpreter) -> Iterator[Place]:
                 yield module.place(call)
 
 
-def _obligations(run: Interpreter, fact: LoopFact) -> Iterator[str]:
-    if fact.layers.hidden:
-        yield "applying a layer has no side effects"
+def _elsewhere(run: Interpreter, fact: LoopFact) -> Iterator[str]:
+    """Obligations about other code that may use this `Sequential`, or ask for its class."""
     for reason, place in _bad_uses(_uses(fact), guessed=True):
         yield f"{place} uses another `Sequential`: {reason}"
     for place in _asked_for(run):
         yield f"`isinstance(..., Sequential)` at {place} is not asked of this one, which becomes another class"
-    yield from fact.obligations
 
 
 def _annotations(run: Interpreter, fact: LoopFact) -> tuple[Annotation, ...] | None:

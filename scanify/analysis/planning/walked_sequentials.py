@@ -72,4 +72,5 @@ def _stacked_there(plan: Plan, made: Sequence[Plan]) -> Plan:
     sites = tuple(dict.fromkeys(site for stack in stacks for site in stack.sites))
     annotations = tuple(dict.fromkeys(one for stack in stacks for one in stack.annotations))
     obligations = tuple(dict.fromkeys([*plan.obligations, *(one for each in made for one in each.obligations)]))
-    return replace(plan, stack=InitStack(sites, annotations), obligations=obligations)
+    elsewhere = tuple(dict.fromkeys([*plan.elsewhere, *(one for each in made for one in each.elsewhere)]))
+    return replace(plan, stack=InitStack(sites, annotations), obligations=obligations, elsewhere=elsewhere)

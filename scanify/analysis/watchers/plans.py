@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 from scanify.analysis.index import Definition, External, Index
-from scanify.analysis.plan import Called, CallStack, Holds, InitStack, Named, Plan, Refusal, may_be_watched
+from scanify.analysis.plan import Called, CallStack, Holds, InitStack, Named, Plan, Refusal
 from scanify.analysis.watchers.find import watchers
 from scanify.analysis.watchers.held import may_hold, named_by
 from scanify.analysis.watchers.programs import program_readers
@@ -27,9 +27,40 @@ def with_watchers(loops: Sequence[Plan | Refusal], index: Index) -> tuple[Plan |
     """
     if not any(isinstance(one, Plan) for one in loops):
         return tuple(loops)
-    found = watchers(index) if any(map(may_be_watched, loops)) else ()
+    found = watchers(index) if any(map(_may_be_watched, loops)) else ()
     readers = program_readers(index)
-    return tuple(_read(_watched(_kept(one, found), found, index), readers) for one in loops)
+    return _of_shared_lists([_read(_watched(_kept(one, found), found, index), readers) for one in loops])
+
+
+def _may_be_watched(one: Plan | Refusal) -> bool:
+    """Whether code that looks at leaves matters to a decision: it changes them, or keeps a list for a use of it."""
+    if isinstance(one, Refusal):
+        return False
+    return isinstance(one.stack, InitStack) or (one.stack.at is not None and not one.stack.rule)
+
+
+def _of_shared_lists(loops: Sequence[Plan | Refusal]) -> tuple[Plan | Refusal, ...]:
+    """The decisions, where all loops over one list have the obligations about other code that one of them has.
+
+    One loop may walk the list under a name of its own, by which a reader of the field is not recognised.
+    """
+    said: dict[object, dict[str, None]] = {}
+    for each in loops:
+        for site in _sites(each):
+            said.setdefault(site, {}).update(dict.fromkeys(each.elsewhere if isinstance(each, Plan) else ()))
+    return tuple(_obliged(each, [text for site in _sites(each) for text in said[site]]) for each in loops)
+
+
+def _sites(one: Plan | Refusal) -> Sequence[object]:
+    return one.stack.sites if isinstance(one, Plan) and isinstance(one.stack, InitStack) else ()
+
+
+def _obliged(one: Plan | Refusal, said: Iterable[str]) -> Plan | Refusal:
+    """A plan with further obligations about other code."""
+    if isinstance(one, Refusal) or not said:
+        return one
+    obligations = tuple(dict.fromkeys((*one.obligations, *said)))
+    return replace(one, obligations=obligations, elsewhere=tuple(dict.fromkeys((*one.elsewhere, *said))))
 
 
 def _read(one: Plan | Refusal, readers: Sequence[Watcher]) -> Plan | Refusal:
@@ -40,7 +71,7 @@ def _read(one: Plan | Refusal, readers: Sequence[Watcher]) -> Plan | Refusal:
         [f"{each.place} reads {each.reads} ({each.rule}), in which a scan counts once" for each in readers],
         "places read programs",
     )
-    return replace(one, obligations=(*one.obligations, *said), watchers=(*one.watchers, *said))
+    return _obliged(one, said)
 
 
 def _first(said: Sequence[str], others: str) -> tuple[str, ...]:
@@ -90,8 +121,7 @@ def _watched(one: Plan | Refusal, found: Iterable[Watcher], index: Index) -> Pla
     one = replace(one, notes=(*one.notes, checkpoints(one)))
     if not seen:
         return one
-    said = _first([*map(_said, seen)], "places look at leaves")
-    return replace(one, obligations=(*one.obligations, *said), watchers=said)
+    return _obliged(one, _first([*map(_said, seen)], "places look at leaves"))
 
 
 def _sees(watcher: Watcher, named: Callable[[], Sequence[Definition | External | None]], name: str) -> bool:

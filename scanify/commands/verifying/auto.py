@@ -73,6 +73,7 @@ def choose_and_rewrite(outcome: Outcome, given: Given, run: CaseRun, budget: int
         stack=given.stack,
         remat=choice.policy,
         accept=lambda plan: plan.place in places,
+        keep_lists=given.keeps_lists,
         wanted=given.config.wants,
     )
     if given.changes_policies:

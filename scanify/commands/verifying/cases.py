@@ -1,7 +1,7 @@
 """Cases on the command line and in the configuration, and verifying a rewrite on them."""
 
 import os
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Collection, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scanify.analysis.facts import Place
-from scanify.analysis.plan import Plan
+from scanify.analysis.obligations import ELSEWHERE
+from scanify.analysis.plan import Plan, Refusal
 from scanify.configuration.config import REMATS, Config
 from scanify.errors import CaseFailed, ScanifyError
-from scanify.pipeline import Outcome, Project, files_of
-from scanify.report.sentences import shown
+from scanify.pipeline import Outcome, Project, Stack, files_of, rewrite_sources
+from scanify.report.sentences import plural, shown, unshown
 from scanify.source.notebook.text import is_notebook
 from scanify.source.read import encode
 
@@ -144,6 +145,33 @@ def demand_importable(path: Path) -> None:
         )
 
 
+def rewrite_for_cases(
+    project: Project,
+    *,
+    stack: Stack | None,
+    remat: str | None,
+    target: str,
+    wanted: Callable[[Plan | Refusal], bool],
+    accepted: Collection[str] = (),
+) -> Outcome:
+    """The rewrite of a project that cases can verify, unsafe fixes included, if they reach every loop.
+
+    Obligations about other code are met by lists that stay lists. Loops for which that is impossible are held back,
+    unless `accepted` has "elsewhere".
+    """
+    takes_all = ELSEWHERE in accepted
+    outcome = rewrite_sources(
+        project,
+        stack=stack,
+        remat=remat,
+        accept=lambda plan: takes_all or not plan.elsewhere,
+        target=target,
+        wanted=wanted,
+        keep_lists=stack != "init" and not takes_all,
+    )
+    return replace(outcome, beyond_cases=tuple(plan for plan in outcome.held if plan.elsewhere))
+
+
 def reached_loops(plans: Sequence[Plan], project: Project, run: CaseRun) -> frozenset[Place]:
     """The places of the loops whose bodies the cases run. What a case does not reach, it cannot verify.
 
@@ -198,7 +226,7 @@ def verify_outcome(
     from scanify.verify.run import verify
 
     with progress(Console(stderr=True)) as notify:
-        return verify(
+        done = verify(
             verifiable(outcome),
             run.cases,
             policies=tuple(dict.fromkeys([*policies, *([requested] if requested else [])])),
@@ -215,6 +243,12 @@ def verify_outcome(
             mesh=mesh,
             paced=_paced(run) if paced else "",
         )
+    accepted, held = (unshown(plans, Path.cwd()) for plans in (outcome.applied, outcome.beyond_cases))
+    return replace(
+        done,
+        not_shown=f"not shown by a case: {accepted}" if accepted else "",
+        held_back=f"{plural(len(outcome.beyond_cases), 'loop')} held back: {held} (see --accept)" if held else "",
+    )
 
 
 def verify_by_hand(

@@ -26,6 +26,8 @@ def verification_json(verification: Verification) -> dict[str, Any]:
     return {
         "version": VERSION,
         "good": verification.good,
+        "not_shown": verification.not_shown,
+        "held_back": verification.held_back,
         "versions": dict(verification.versions),
         "cases": [_case(case) for case in verification.cases],
         "diff": verification.diff,

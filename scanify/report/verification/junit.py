@@ -30,12 +30,19 @@ def verification_junit(verification: Verification) -> str:
     """
     root = Element("testsuites", name="scanify verify")
     for case in verification.cases:
-        root.append(_suite(case, (*verification.versions, *_advice(case, verification))))
+        root.append(_suite(case, (*verification.versions, *_unshown(verification), *_advice(case, verification))))
     for count in ("tests", "failures", "errors", "skipped"):
         root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
     root.set("time", _time(sum(_seconds(case) for case in verification.cases)))
     indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
+
+
+def _unshown(verification: Verification) -> Iterator[tuple[str, str]]:
+    """Properties with what no case shows of the rewrite."""
+    for name in ("not_shown", "held_back"):
+        if getattr(verification, name):
+            yield name, getattr(verification, name)
 
 
 def _advice(case: CaseResult, verification: Verification) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,7 @@ _NAMES = 5
 def summary(verification: Verification) -> tuple[str, str]:
     """One of PROVED, VERIFIED (some of it by tests), FAILED and NOT VERIFIED, and what there is to say with it."""
     cases = verification.cases
+    unshown = "".join(f"; {each}" for each in (verification.not_shown, verification.held_back) if each)
     bad = [case for case in cases if not case.good]
     if not cases:
         return "NOT VERIFIED", "there was no case"
@@ -24,8 +25,8 @@ def summary(verification: Verification) -> tuple[str, str]:
     if tested:
         every = sum(len(verdicts(case)) for case in cases)
         counted = f"{every - tested} of {every} verdicts proved, {tested} tested numerically"
-        return "VERIFIED", f"{scope}: {counted}{_provided(cases)}"
-    return "PROVED", f"{scope}: equal for all inputs of these shapes and dtypes{_provided(cases)}"
+        return "VERIFIED", f"{scope}: {counted}{_provided(cases)}{unshown}"
+    return "PROVED", f"{scope}: equal for all inputs of these shapes and dtypes{_provided(cases)}{unshown}"
 
 
 def _provided(cases: Sequence[CaseResult]) -> str:

@@ -233,8 +233,8 @@ def test_no_rewrite_is_safe(tmp_path: Path) -> None:
 def test_code_that_has_a_layers_name_is_told(tmp_path: Path) -> None:
     text = compact() + '\n\ndef first(params):\n    return params["layer_0"]["mix"]\n'
     plan = plan_of(text, tmp_path)
-    assert any('`"layer_0"`' in each for each in plan.watchers)
-    assert not plan_of(compact() + '\n\ndef first(params):\n    return params["embed_0"]\n', tmp_path).watchers
+    assert any('`"layer_0"`' in each for each in plan.elsewhere)
+    assert not plan_of(compact() + '\n\ndef first(params):\n    return params["embed_0"]\n', tmp_path).elsewhere
 
 
 REFUSED = {

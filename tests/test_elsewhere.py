@@ -1,0 +1,331 @@
+"""Obligations about other code: no case shows them, because no case runs that code."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scanify.analysis.plan import CallStack, InitStack, Plan
+from scanify.cli import run
+from scanify.commands.verifying.cases import rewrite_for_cases
+from scanify.errors import Exit
+from scanify.pipeline import Project
+from scanify.verify.verdict import CaseResult, PolicyResult, Status, Verdict, Verification
+
+MODEL = """\
+import equinox as eqx
+import jax
+
+
+class Block(eqx.Module):
+    norm: eqx.nn.LayerNorm
+    linear: eqx.nn.Linear
+
+    def __init__(self, key):
+        self.norm = eqx.nn.LayerNorm(4)
+        self.linear = eqx.nn.Linear(4, 4, key=key)
+
+    def __call__(self, x):
+        return x + self.linear(self.norm(x))
+
+
+class Model(eqx.Module):
+    layers: list[Block]
+
+    def __init__(self, key):
+        self.layers = [Block(k) for k in jax.random.split(key, 4)]
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
+TRAIN = """\
+import jax
+import optax
+
+
+def decays(params):
+    return jax.tree.map(lambda p: p.ndim > 1, params)
+
+
+def reinitialised(model, key):
+    def fresh(leaf):
+        if leaf.ndim < 2:
+            return leaf
+        rows, columns = leaf.shape
+        return jax.random.normal(key, (rows, columns)) / columns**0.5
+
+    return jax.tree.map(fresh, model)
+
+
+optimizer = optax.adamw(1e-2, weight_decay=0.1, mask=decays)
+"""
+MASK = "import jax\n\n\ndef decays(params):\n    return jax.tree.map(lambda p: p.ndim > 1, params)\n"
+SEQUENTIAL = (
+    MODEL.replace("layers: list[Block]", "layers: eqx.nn.Sequential")
+    .replace(
+        "[Block(k) for k in jax.random.split(key, 4)]",
+        "eqx.nn.Sequential([Block(k) for k in jax.random.split(key, 4)])",
+    )
+    .replace(
+        "        for layer in self.layers:\n            x = layer(x)\n        return x\n",
+        "        return self.layers(x)\n",
+    )
+)
+SEQUENTIAL = SEQUENTIAL.replace(
+    "def __call__(self, x):\n        return x + ", "def __call__(self, x, *, key=None):\n        return x + "
+)
+CASES = "import jax\nimport jax.numpy as jnp\n\n\ndef forward(module):\n    return module.Model(jax.random.key(0)), (jnp.ones(4),)\n"
+WROTE = "the list is built stacked"
+
+
+class Stand:
+    """Stands in for `scanify.verify.run.verify`: every case reaches every line, and every verdict is PROVED."""
+
+    verdict = Verdict(Status.PROVED)
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, changes: Mapping[Path, tuple[bytes, bytes]], cases: Any, **options: Any) -> Verification:
+        lines = tuple((str(path), line) for path in changes for line in range(1, 100))
+        if "reached" in options.get("comparer", ""):
+            return Verification((CaseResult("f", reached=lines),))
+        self.calls += 1
+        results = tuple(PolicyResult(policy or "none", self.verdict, self.verdict) for policy in options["policies"])
+        return Verification((CaseResult("f", self.verdict, results),))
+
+
+@pytest.fixture
+def stand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stand:
+    stand = Stand()
+    monkeypatch.setattr("scanify.verify.run.verify", stand)
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, MODEL, MASK)
+    return stand
+
+
+def written(folder: Path, model: str, train: str) -> None:
+    (folder / "pyproject.toml").write_text("")
+    (folder / "model.py").write_text(model)
+    (folder / "train.py").write_text(train)
+    (folder / "cases.py").write_text(CASES)
+
+
+def last_line(capsys: pytest.CaptureFixture[str]) -> str:
+    return capsys.readouterr().err.rstrip("\n").rpartition("\n")[2]
+
+
+def test_a_decay_mask_and_an_initialiser_see_after_a_proof_what_they_saw_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import jax
+
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, MODEL, TRAIN)
+    assert run(["rewrite", ".", "--case", "cases.py:forward"]) == Exit.OK
+    err = capsys.readouterr().err
+    assert "PROVED" in err and "train.py:6 reads the rank of each leaf" in err and "--accept elsewhere" in err
+    found: dict[str, Any] = {}
+    for name in ("model.py", "train.py"):
+        exec((tmp_path / name).read_text(), found)
+    model = found["Model"](jax.random.key(0))
+    assert "ArrayStacked.of(self.layers)" in (tmp_path / "model.py").read_text()
+    assert isinstance(model.layers, list) and not found["decays"](model).layers[0].norm.weight
+    assert found["reinitialised"](model, jax.random.key(1)).layers[3].linear.weight.shape == (4, 4)
+
+
+def test_what_is_accepted_is_built_stacked_and_the_last_lines_say_what_is_not_shown(
+    stand: Stand, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["rewrite", ".", "--case", "cases.py:forward", "--accept", "elsewhere"]) == Exit.OK
+    err = capsys.readouterr().err
+    assert WROTE in err and "self.layers.fold(x)" in (tmp_path / "model.py").read_text()
+    assert "not shown by a case: train.py:5 reads the rank of each leaf (SCN310)\n" in " ".join(err.split(" ")).replace(
+        "\nleaf", " leaf"
+    )
+
+
+@pytest.mark.parametrize("options", [["--unsafe"], ["--accept", "elsewhere", "--no-verify"]])
+def test_what_is_accepted_needs_no_case(stand: Stand, tmp_path: Path, options: list[str]) -> None:
+    assert run(["rewrite", ".", *options]) == Exit.OK and stand.calls == 0
+    assert "self.layers.fold(x)" in (tmp_path / "model.py").read_text()
+
+
+def test_to_accept_other_code_is_not_to_accept_more(stand: Stand, tmp_path: Path) -> None:
+    unsafe = MODEL.replace("x = layer(x)", "x = act(layer(x))").replace(
+        "self, x):\n        for", "self, x, act):\n        for"
+    )
+    written(tmp_path, unsafe, MASK)
+    assert run(["rewrite", ".", "--accept", "elsewhere"]) == Exit.OK
+    assert (tmp_path / "model.py").read_text() == unsafe
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "why"),
+    [
+        pytest.param(MODEL, ["--stack", "init"], "train.py:5 reads the rank of each leaf (SCN310)", id="asked for"),
+        pytest.param(SEQUENTIAL, [], "train.py:5 reads the rank of each leaf (SCN310)", id="a Sequential"),
+    ],
+)
+def test_a_list_that_cannot_stay_holds_its_loop_back(
+    stand: Stand, tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str, options: list[str], why: str
+) -> None:
+    written(tmp_path, model, MASK)
+    assert run(["rewrite", ".", "--case", "cases.py:forward", *options]) == Exit.FINDINGS
+    assert (tmp_path / "model.py").read_text() == model and stand.calls == 0
+    assert last_line(capsys) == f"Nothing to rewrite in 3 files; 1 loop held back ({why}; see --accept)."
+    assert run(["rewrite", ".", "--case", "cases.py:forward", *options, "--accept", "elsewhere"]) == Exit.OK
+    assert (tmp_path / "model.py").read_text() != model
+
+
+def test_the_others_are_written_where_one_is_held_back(
+    stand: Stand, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = SEQUENTIAL.partition("class Model")[2].replace("(eqx.Module)", "class Other(eqx.Module)", 1)
+    written(
+        tmp_path,
+        MODEL.replace("self, x):\n        return x +", "self, x, *, key=None):\n        return x +") + "\n\n" + other,
+        MASK,
+    )
+    assert run(["rewrite", ".", "--case", "cases.py:forward"]) == Exit.FINDINGS
+    text = (tmp_path / "model.py").read_text()
+    assert "ArrayStacked.of(self.layers).fold(x)" in text and "self.layers = eqx.nn.Sequential(" in text
+    err = capsys.readouterr().err
+    assert "1 loop held back" in err.partition("PROVED  ")[2].partition("model.py:")[0].replace("\n", " ")
+    assert "1 loop rewritten in 1 file; 1 loop held back (train.py:5 reads" in err
+
+
+READERS = {
+    "one key for each leaf": "import jax\n\n\ndef noisy(key, params):\n    leaves, tree = jax.tree.flatten(params)\n    keys = jax.random.split(key, len(leaves))\n    return jax.tree.unflatten(tree, [p + jax.random.normal(k, p.shape) for p, k in zip(leaves, keys)])\n",
+    "modules that are looked for": "import equinox as eqx\nimport jax\n\n\ndef weights(model):\n    def is_linear(x):\n        return isinstance(x, eqx.nn.Linear)\n\n    return [x.weight for x in jax.tree.leaves(model, is_leaf=is_linear) if is_linear(x)]\n\n\ndef fresh(model, key):\n    return eqx.tree_at(weights, model, [jax.random.normal(key, w.shape) for w in weights(model)])\n",
+    "an optimiser that takes norms": "import optax\n\n\ndef optimizer(rate):\n    return optax.chain(optax.adaptive_grad_clip(0.01), optax.sgd(rate))\n",
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_every_reader_of_the_tree_keeps_the_list(reader: str, tmp_path: Path) -> None:
+    written(tmp_path, MODEL, READERS[reader])
+    (plan,) = for_cases(tmp_path).applied
+    assert isinstance(plan.stack, CallStack) and any("train.py" in note for note in plan.notes)
+
+
+def for_cases(folder: Path, **options: Any):  # type: ignore[no-untyped-def]
+    chosen = {"stack": None, "remat": None, "target": "scanify", "wanted": lambda loop: True, **options}
+    return rewrite_for_cases(Project.load([folder]), **chosen)
+
+
+SHARED = (
+    MODEL
+    + """\
+
+    def states(self, x):
+        found = []
+        for layer in self.layers:
+            x = layer(x)
+            found.append(x)
+        return found
+
+    def backwards(self, x):
+        blocks = self.layers
+        for block in blocks:
+            x = block(x) * 2
+        return x
+"""
+)
+
+
+@pytest.mark.parametrize("accepted", [frozenset(), frozenset(["elsewhere"])])
+def test_all_loops_over_one_list_leave_it_alone_or_none_does(accepted: frozenset[str], tmp_path: Path) -> None:
+    written(tmp_path, SHARED, MASK)
+    applied = for_cases(tmp_path, accepted=accepted).applied
+    assert len(applied) == 3 and {type(plan.stack) for plan in applied} == {InitStack if accepted else CallStack}
+
+
+def test_a_loop_that_walks_the_list_by_another_name_has_the_obligations_of_the_others(tmp_path: Path) -> None:
+    written(tmp_path, SHARED, "def first(model):\n    return vars(model)['layers'][0]\n")
+    plans = [each for each in Project.load([tmp_path]).analyse().loops if isinstance(each, Plan)]
+    assert len(plans) == 3 and len({plan.elsewhere for plan in plans}) == 1 and not any(plan.safe for plan in plans)
+
+
+def test_code_that_reads_programs_is_not_helped_by_a_list(tmp_path: Path) -> None:
+    written(
+        tmp_path, MODEL, "import jax\n\n\ndef flops(f, x):\n    return jax.jit(f).lower(x).compile().cost_analysis()\n"
+    )
+    outcome = for_cases(tmp_path)
+    assert not outcome.applied and len(outcome.beyond_cases) == 1
+    assert len(for_cases(tmp_path, accepted=frozenset(["elsewhere"])).applied) == 1
+
+
+def test_code_that_may_put_layers_into_the_list_is_other_code(tmp_path: Path) -> None:
+    grown = "def grown(model, block):\n    model.layers.append(block)\n    return model\n"
+    written(tmp_path, MODEL, grown)
+    outcome = for_cases(tmp_path)
+    assert not outcome.applied and "train.py:2 may put into the list" in outcome.beyond_cases[0].elsewhere[0]
+
+
+def test_the_names_of_linen_modules_in_other_code(tmp_path: Path) -> None:
+    model = (
+        "import flax.linen as nn\n\n\nclass Model(nn.Module):\n    @nn.compact\n    def __call__(self, x):\n"
+        "        for i in range(4):\n            x = nn.Dense(4, name=f'layer_{i}')(x)\n        return x\n"
+    )
+    written(tmp_path, model, "def first(params):\n    return params['layer_0']\n")
+    outcome = for_cases(tmp_path, target="linen")
+    assert not outcome.applied and "layer_0" in outcome.beyond_cases[0].elsewhere[0]
+
+
+def test_verify_compares_what_a_rewrite_would_write(
+    stand: Stand, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["verify", "model.py", "--case", "cases.py:forward", "--format", "json"]
+    assert run(command) == Exit.OK
+    said = json.loads(capsys.readouterr().out)
+    assert "ArrayStacked.of(self.layers).fold(x)" in said["diff"] and not said["held_back"] and not said["not_shown"]
+    assert run([*command, "--accept", "elsewhere"]) == Exit.OK
+    said = json.loads(capsys.readouterr().out)
+    assert "self.layers.fold(x)" in said["diff"]
+    assert said["not_shown"] == "not shown by a case: train.py:5 reads the rank of each leaf (SCN310)"
+
+
+@pytest.mark.parametrize("form", ["text", "json", "markdown", "junit", "html"])
+def test_every_report_says_what_was_held_back(
+    stand: Stand, tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    two = MODEL + "\n\n" + SEQUENTIAL.partition("class Model")[2].replace("(eqx.Module)", "class Other(eqx.Module)", 1)
+    written(tmp_path, two.replace("self, x):\n        return x +", "self, x, *, key=None):\n        return x +"), MASK)
+    assert run(["verify", "model.py", "--case", "cases.py:forward", "--format", form]) == Exit.FINDINGS
+    said = " ".join(capsys.readouterr().out.split())
+    assert "1 loop held back: train.py:5 reads the rank of each leaf (SCN310) (see --accept)" in said
+
+
+def test_verify_of_nothing_but_what_is_held_back_is_no_success(
+    stand: Stand, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["verify", "model.py", "--case", "cases.py:forward", "--stack", "init"]
+    assert run(command) == Exit.USAGE and stand.calls == 0
+    assert "train.py:5 reads the rank of each leaf" in capsys.readouterr().err
+    assert run([*command, "--accept", "elsewhere"]) == Exit.OK and stand.calls == 1
+
+
+def test_a_stack_that_other_code_may_need_does_not_become_a_list_by_a_case(
+    stand: Stand, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI", "1")  # nothing is kept of the rewrite
+    assert run(["rewrite", "model.py", "--unsafe"]) == Exit.OK
+    scan = (tmp_path / "model.py").read_text()
+    assert run(["unroll", "model.py", "--case", "cases.py:forward"]) == Exit.FINDINGS
+    assert (tmp_path / "model.py").read_text() == scan
+    assert "help: no case runs that code: `--accept elsewhere` takes it unverified" in capsys.readouterr().err
+    assert run(["unroll", "model.py", "--case", "cases.py:forward", "--accept", "elsewhere"]) == Exit.OK
+    assert (tmp_path / "model.py").read_text() == MODEL
+
+
+def test_a_scan_in_the_call_is_unrolled_as_it_leaves_the_list_alone(
+    stand: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI", "1")
+    assert run(["rewrite", "model.py", "--case", "cases.py:forward"]) == Exit.OK
+    assert run(["unroll", "model.py"]) == Exit.OK and (tmp_path / "model.py").read_text() == MODEL
