@@ -1,6 +1,7 @@
 """A checkpoint in one layout written anew in the other: piece by piece, to the end or not at all."""
 
 import contextlib
+import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Sequence
@@ -8,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scanify.checkpoints.formats.open_file import EQUINOX, ORBAX, WRITE, format_of, open_file
-from scanify.checkpoints.names import Prefix, stack_names, unstack_names
+from scanify.checkpoints.formats.open_file import EQUINOX, OPEN, ORBAX, WRITE, format_of, open_file
+from scanify.checkpoints.names import Prefix, demand_axis, joined, layers_under, stacks_under, taken_apart
 from scanify.checkpoints.saved_array import SavedArray
 from scanify.errors import ScanifyError
 
@@ -23,10 +24,23 @@ class Counts:
     nbytes: int
 
 
-def convert_names(old: Path, new: Path, steps: Sequence[tuple[bool, Prefix]], *, nested: bool = False) -> Counts:
+@dataclass(frozen=True)
+class _Plan:
+    """The arrays of the new file, pairs of the old one that must be equal, and what makes of the arrays of the new file
+    those of the old one again."""
+
+    arrays: list[SavedArray]
+    equal: list[tuple[SavedArray, SavedArray]]
+    back: Callable[[Sequence[SavedArray]], Sequence[SavedArray]]
+
+
+def convert_names(
+    old: Path, new: Path, steps: Sequence[tuple[bool, Prefix]], *, axis: int | None = None, nested: bool = False
+) -> Counts:
     """Convert a file whose arrays have names. `steps` are taken in turn: a prefix, and whether it is to be stacked.
 
-    `nested`: stacks have two axes in front, chunks and layers of a chunk, as those of `flax.linen.remat_scan`.
+    `axis`: the axis of the stacks that has the layers; None for the first, if nothing can stand in front of it.
+    `nested`: stacks have two axes there, chunks and layers of a chunk, as those of `flax.linen.remat_scan`.
 
     Raises ScanifyError where the file does not fit, with the names; then nothing is written.
     """
@@ -36,11 +50,22 @@ def convert_names(old: Path, new: Path, steps: Sequence[tuple[bool, Prefix]], *,
             "rewritten model with --like FILE:FUNCTION"
         )
 
-    def plan(opened: Any) -> tuple[list[SavedArray], list[tuple[SavedArray, SavedArray]]]:
-        arrays = list(opened.arrays)
+    def plan(opened: Any) -> _Plan:
+        arrays, done = list(opened.arrays), []
         for stacks, prefix in steps:
-            arrays = (stack_names if stacks else unstack_names)(arrays, prefix, nested=nested)
-        return arrays, []
+            groups = (layers_under if stacks else stacks_under)(arrays, prefix, axis or 0, nested=nested)
+            if axis is None:
+                demand_axis(arrays, groups, prefix, stacks=stacks)
+            arrays = (joined if stacks else taken_apart)(arrays, groups)
+            done.append((stacks, groups))
+
+        def back(arrays: Sequence[SavedArray]) -> list[SavedArray]:
+            for stacks, groups in reversed(done):
+                arrays = (taken_apart if stacks else joined)(arrays, groups)
+            order = {array.name: at for at, array in enumerate(opened.arrays)}
+            return sorted(arrays, key=lambda array: order.get(array.name, len(order)))
+
+        return _Plan(arrays, [], back)
 
     return _convert(old, new, plan)
 
@@ -59,48 +84,75 @@ def convert_leaves(old: Path, new: Path, like: Callable[[], Any], *, to_list: bo
 
     tree = like()
 
-    def plan(opened: Any) -> tuple[list[SavedArray], list[tuple[SavedArray, SavedArray]]]:
+    def plan(opened: Any) -> _Plan:
         from scanify.checkpoints.trees import stack_leaves, unstack_leaves
 
-        done = (unstack_leaves if to_list else stack_leaves)(opened.arrays, tree)
-        return done.arrays, done.equal
+        forward, backward = (unstack_leaves, stack_leaves) if to_list else (stack_leaves, unstack_leaves)
+        done = forward(opened.arrays, tree)
+        return _Plan(done.arrays, done.equal, lambda arrays: backward(arrays, tree).arrays)
 
     return _convert(old, new, plan)
 
 
-def _convert(old: Path, new: Path, plan: Callable[[Any], Any]) -> Counts:
+def _convert(old: Path, new: Path, plan: Callable[[Any], _Plan]) -> Counts:
     known = format_of(old)
     try:
         with open_file(old) as opened:
-            arrays, equal = plan(opened)
-            opened.demand_equal(equal)
+            todo = plan(opened)
+            opened.demand_equal(todo.equal)
+
+            def check(place: Path) -> None:
+                with OPEN[known](place) as made:
+                    _demand_same(opened, made, todo.back(made.arrays))
+
             put = _write_folder if known == ORBAX else _write
             try:
-                put(new, lambda place: WRITE[known](place, opened, arrays, opened.about))
+                put(new, lambda place: WRITE[known](place, opened, todo.arrays, opened.about), check)
             except OSError as error:
                 raise ScanifyError(f"{new} cannot be written: {error.strerror or error}") from None
-            return Counts(len(opened.arrays), len(arrays), sum(array.nbytes for array in arrays))
+            return Counts(len(opened.arrays), len(todo.arrays), sum(array.nbytes for array in todo.arrays))
     except ScanifyError as error:
         at = "" if str(error).startswith(str(old)) else f"{old}: "
         raise ScanifyError(f"{at}{error}; nothing was written") from None
 
 
-def _write_folder(new: Path, write: Callable[[Any], None]) -> None:
-    """Write a folder beside `new` and put it in its place when it is finished."""
+def _demand_same(old: Any, new: Any, back: Sequence[SavedArray]) -> None:
+    """Raise ScanifyError unless the arrays of the new file, converted back, are those of the old one, bit for bit."""
+    if len(back) != len(old.arrays):
+        raise ScanifyError(f"expected {len(old.arrays)} arrays when the new file is converted back, got {len(back)}")
+    for array, again in zip(old.arrays, back, strict=True):
+        if (array.dtype, array.shape) != (again.dtype, again.shape) or _digest(old, array) != _digest(new, again):
+            raise ScanifyError(
+                f"{array.name!r} ({array.kind}) is not what it was when the new file is converted back: it is "
+                f"{again.name!r} ({again.kind}) there. This is a bug of scanify, or the file was not written as asked"
+            )
+
+
+def _digest(opened: Any, array: SavedArray) -> bytes:
+    found = hashlib.blake2b()
+    for data in opened.bytes_in(array):
+        found.update(data)
+    return found.digest()
+
+
+def _write_folder(new: Path, write: Callable[[Any], None], check: Callable[[Path], None]) -> None:
+    """Write a folder beside `new`, check it, and put it in its place."""
     with tempfile.TemporaryDirectory(prefix=f".{new.name}.", suffix=".scanify", dir=new.parent) as space:
         made = Path(space, new.name)
         write(made)
+        check(made)
         made.replace(new)
 
 
-def _write(new: Path, write: Callable[[Any], None]) -> None:
-    """Write a file beside `new` and put it in its place when it is finished."""
+def _write(new: Path, write: Callable[[Any], None], check: Callable[[Path], None]) -> None:
+    """Write a file beside `new`, check it, and put it in its place."""
     handle, name = tempfile.mkstemp(prefix=f".{new.name}.", suffix=".scanify", dir=new.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
+        check(Path(name))
         mask = os.umask(0)
         os.umask(mask)
         Path(name).chmod(0o666 & ~mask)

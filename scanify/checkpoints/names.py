@@ -7,9 +7,10 @@ Nothing but names, shapes and dtypes is looked at. Where a part of what is expec
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from math import prod
 
-from scanify.checkpoints.saved_array import EMPTY, SavedArray, chunks_of, layer_of, stack
+from scanify.checkpoints.saved_array import EMPTY, SavedArray, apart, chunks_of, stack
 from scanify.errors import ScanifyError
 
 _SHOWN = 5  # names in a message
@@ -94,44 +95,112 @@ def _boundary(text: str) -> str:
     return r"(?<!\w)" if re.match(r"\w", text) else ""
 
 
-def stack_names(arrays: Sequence[SavedArray], prefix: Prefix, *, nested: bool = False) -> list[SavedArray]:
-    """The arrays with those under `prefix` stacked: one for each array of a layer, in the place of the first layer's.
+@dataclass(frozen=True)
+class Group:
+    """An array of a stack, and those of its layers in their order, which lie along `axes` of these sizes; by name."""
 
-    Where stacks are `nested`, they have two axes in front, chunks and layers of a chunk.
+    whole: str
+    layers: tuple[str, ...]
+    axes: tuple[int, ...]
+    counts: tuple[int, ...]
 
-    Raises ScanifyError where no name begins so, where a layer or an array of one is missing, where names under the
-    prefix belong to no layer, where layers differ in shape or dtype, and where two arrays would have one name.
+
+def stack_names(
+    arrays: Sequence[SavedArray], prefix: Prefix, axis: int = 0, *, nested: bool = False
+) -> list[SavedArray]:
+    """The arrays with those under `prefix` stacked along an axis: one for each array of a layer, in the place of the
+    first layer's. Raises what `layers_under` and `joined` raise."""
+    return joined(arrays, layers_under(arrays, prefix, axis, nested=nested))
+
+
+def unstack_names(
+    arrays: Sequence[SavedArray], prefix: Prefix, axis: int = 0, *, nested: bool = False
+) -> list[SavedArray]:
+    """The arrays with each of those under `prefix` taken apart along an axis, the inverse of `stack_names`. Raises what
+    `stacks_under` and `taken_apart` raise."""
+    return taken_apart(arrays, stacks_under(arrays, prefix, axis, nested=nested))
+
+
+def layers_under(arrays: Sequence[SavedArray], prefix: Prefix, axis: int = 0, *, nested: bool = False) -> list[Group]:
+    """The groups of the arrays of layers under `prefix`, which are to be stacked along an axis.
+
+    Where stacks are `nested`, they have two axes there, chunks and layers of a chunk.
+
+    Raises ScanifyError where no name begins so, where a layer or an array of one is missing, and where names under the
+    prefix belong to no layer.
     """
-    lists = _lists(arrays, prefix)
-    made: dict[str, SavedArray] = {}
-    for found in lists:
-        made |= found.stacked(prefix, nested=nested)
-    taken = {each.name for found in lists for each in found.arrays()}
-    return _checked([made.get(one.name, one) for one in arrays if _stays(one.name, taken, made)])
+    return [group for found in _lists(arrays, prefix) for group in found.groups(prefix, axis, nested=nested)]
 
 
-def unstack_names(arrays: Sequence[SavedArray], prefix: Prefix, *, nested: bool = False) -> list[SavedArray]:
-    """The arrays with each of those under `prefix` taken apart along its first axis, the inverse of `stack_names`.
+def stacks_under(arrays: Sequence[SavedArray], prefix: Prefix, axis: int = 0, *, nested: bool = False) -> list[Group]:
+    """The groups of the arrays under `prefix`, which are to be taken apart along an axis.
 
-    Raises ScanifyError where no name begins so, where they do not all have the same number of layers along their first
-    axis, where they are numbered already, and where two arrays would have one name.
+    Raises ScanifyError where no name begins so, where they do not all have the same number of layers along the axis,
+    and where they are numbered already.
     """
-    groups: dict[str, list[tuple[SavedArray, str, str]]] = {}
+    found: dict[str, list[tuple[SavedArray, str, str]]] = {}
     for array in arrays:
         split = prefix.split(array.name)
         if split is not None:
-            flat = _without_chunks(array) if nested else array
-            groups.setdefault(split[1], []).append((flat, split[0], split[2]))
-    if not groups:
+            found.setdefault(split[1], []).append((array, split[0], split[2]))
+    if not found:
         raise _none_begins(arrays, prefix)
-    apart: dict[str, list[SavedArray]] = {}
-    for base, members in groups.items():
+    groups = []
+    for base, members in found.items():
         numbered = () if _OPEN.search(prefix.becomes) else [rest for _, _, rest in members]
-        count = _count(base, [array for array, _, _ in members], numbered)
+        axes, counts = _count(base, [array for array, _, _ in members], numbered, axis, nested=nested)
         for array, before, rest in members:
-            names = [prefix.layer_named(before, index, rest) for index in range(count)]
-            apart[array.name] = [layer_of(array, index, name) for index, name in enumerate(names)]
-    return _checked([each for array in arrays for each in apart.get(array.name, [array])])
+            names = [prefix.layer_named(before, index, rest) for index in range(prod(counts))]
+            groups.append(Group(array.name, tuple(names), axes, counts))
+    return groups
+
+
+def joined(arrays: Sequence[SavedArray], groups: Sequence[Group]) -> list[SavedArray]:
+    """The arrays with those of each group stacked, in the place of the first layer's.
+
+    Raises ScanifyError where layers differ in shape or dtype, and where two arrays would have one name.
+    """
+    named = {array.name: array for array in arrays}
+    made = {
+        each.layers[0]: stack(each.whole, [named[name] for name in each.layers], each.counts, each.axes)
+        for each in groups
+    }
+    taken = {name for group in groups for name in group.layers}
+    return _checked([made.get(each.name, each) for each in arrays if each.name in made or each.name not in taken])
+
+
+def taken_apart(arrays: Sequence[SavedArray], groups: Sequence[Group]) -> list[SavedArray]:
+    """The arrays with that of each group taken apart: the inverse of `joined`.
+
+    Raises ScanifyError where two arrays would have one name.
+    """
+    known = {group.whole: group for group in groups}
+    return _checked(
+        [
+            each
+            for array in arrays
+            for each in (
+                apart(array, known[array.name].layers, known[array.name].axes) if array.name in known else [array]
+            )
+        ]
+    )
+
+
+def demand_axis(arrays: Sequence[SavedArray], groups: Sequence[Group], prefix: Prefix, *, stacks: bool) -> None:
+    """Raise ScanifyError where the layer axis may be another than the first: where all arrays of a layer begin with an
+    axis of one size, which may be that of the members of an ensemble."""
+    named = {array.name: array for array in arrays}
+    used = [named[name] for group in groups for name in (group.layers if stacks else [group.whole])]
+    used = [array for array in used if array.dtype != EMPTY]
+    behind = 0 if stacks else len(groups[0].axes)
+    begins = {array.shape[behind] if len(array.shape) > behind else None for array in used}
+    if len(begins) == 1 and None not in begins and not any(array.known for array in used):
+        raise ScanifyError(
+            f"every array of a layer under {str(prefix)!r} begins with an axis of {begins.pop()}, which may be that of "
+            "the members of an ensemble (a constructor mapped by `equinox.filter_vmap`), behind which a stack has its "
+            "layers; names do not tell. Give the axis of the layers in the stack: --axis 0 if there is no ensemble, "
+            "--axis 1 if there is"
+        )
 
 
 @dataclass
@@ -142,11 +211,7 @@ class _List:
     before: str
     layers: dict[str, dict[int, SavedArray]]
 
-    def arrays(self) -> Iterable[SavedArray]:
-        return (array for column in self.layers.values() for array in column.values())
-
-    def stacked(self, prefix: Prefix, *, nested: bool) -> dict[str, SavedArray]:
-        """The stacked arrays, each by the name of the first layer's."""
+    def groups(self, prefix: Prefix, axis: int, *, nested: bool) -> list[Group]:
         numbers = {number for column in self.layers.values() for number in column}
         count = max(numbers) + 1
         if min(numbers) < 0:
@@ -166,11 +231,17 @@ class _List:
                 f"expected each of the {count} layers under {self.base!r} to have the same arrays; "
                 f"{len(missing)} are missing: {_some(map(repr, missing))}"
             )
-        made = {}
-        for rest, column in self.layers.items():
-            layers = [column[number] for number in range(count)]
-            made[layers[0].name] = stack(f"{self.before}{prefix.becomes}{rest}", layers, nested=nested)
-        return made
+        counts = chunks_of(count) if nested else (count,)
+        axes = tuple(range(axis, axis + len(counts)))
+        return [
+            Group(
+                f"{self.before}{prefix.becomes}{rest}",
+                tuple(column[number].name for number in range(count)),
+                axes,
+                counts,
+            )
+            for rest, column in self.layers.items()
+        ]
 
 
 def _lists(arrays: Sequence[SavedArray], prefix: Prefix) -> list[_List]:
@@ -203,19 +274,10 @@ def _lists(arrays: Sequence[SavedArray], prefix: Prefix) -> list[_List]:
     return list(found.values())
 
 
-def _without_chunks(array: SavedArray) -> SavedArray:
-    """A nested stack as one with all layers along its first axis."""
-    if array.dtype == EMPTY:
-        return array
-    if len(array.shape) < 2 or array.shape[:2] != chunks_of(max(array.shape[0] * array.shape[1], 1)):
-        raise ScanifyError(
-            f"expected nested stacks, with chunks along their first axis and layers of a chunk, about as many, along "
-            f"their second; {array.name!r} is {array.kind}"
-        )
-    return replace(array, shape=(array.shape[0] * array.shape[1], *array.shape[2:]))
-
-
-def _count(base: str, arrays: Sequence[SavedArray], rests: Sequence[str]) -> int:
+def _count(
+    base: str, arrays: Sequence[SavedArray], rests: Sequence[str], axis: int, *, nested: bool
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The axes of the layers, and their sizes."""
     numbered = [array.name for array, rest in zip(arrays, rests, strict=False) if _INDEX.match(rest)]
     if numbered:
         raise ScanifyError(
@@ -228,15 +290,22 @@ def _count(base: str, arrays: Sequence[SavedArray], rests: Sequence[str]) -> int
             f"expected arrays under {base!r}, got None alone, of which the number of layers is not known"
         )
     first = arrays[0]
-    for array in arrays:
-        if not array.shape or not first.shape or array.shape[0] != first.shape[0]:
+    axes = (axis, axis + 1) if nested else (axis,)
+    counts = [array.shape[axis : axis + len(axes)] for array in arrays]
+    for array, count in zip(arrays, counts, strict=True):
+        if nested and count != chunks_of(max(prod(count), 1)):
             raise ScanifyError(
-                f"expected the arrays under {base!r} to have the same number of layers along their first axis; "
+                f"expected nested stacks, with chunks along axis {axis} and layers of a chunk, about as many, along "
+                f"axis {axis + 1}; {array.name!r} is {array.kind}"
+            )
+        if len(count) < len(axes) or count != counts[0]:
+            raise ScanifyError(
+                f"expected the arrays under {base!r} to have the same number of layers along axis {axis}; "
                 f"{first.name!r} is {first.kind} and {array.name!r} is {array.kind}"
             )
-    if first.shape[0] == 0:
-        raise ScanifyError(f"expected at least one layer along the first axis of {first.name!r}, which is {first.kind}")
-    return first.shape[0]
+    if not prod(counts[0]):
+        raise ScanifyError(f"expected at least one layer along axis {axis} of {first.name!r}, which is {first.kind}")
+    return axes, counts[0]
 
 
 def _index_text(index: int, head: str, rest: str) -> str:
@@ -244,10 +313,6 @@ def _index_text(index: int, head: str, rest: str) -> str:
     if head[0] in ".[":
         return f"[{index}]"
     return f"/{index}" if "/" in (rest[:1], *head) else f".{index}"
-
-
-def _stays(name: str, taken: set[str], made: dict[str, SavedArray]) -> bool:
-    return name in made or name not in taken
 
 
 def _checked(arrays: list[SavedArray]) -> list[SavedArray]:

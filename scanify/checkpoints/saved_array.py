@@ -1,11 +1,14 @@
 """A saved array as the stretches of bytes that it is made of, and stacks and layers of such.
 
-In C order the bytes of a stack are those of its layers, one after another. So a stack is made of layers, and a layer is
-taken out of a stack, without looking at a single number: whatever the dtype is, nothing is rounded.
+In C order the bytes of a stack are those of its layers, one after another, or by turns if the layers lie along a later
+axis. So a stack is made of layers, and a layer is taken out of a stack, without looking at a single number: whatever
+the dtype is, nothing is rounded.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
 from typing import Any
 
 from scanify.errors import ScanifyError
@@ -24,12 +27,16 @@ class Stretch:
 
 @dataclass(frozen=True)
 class SavedArray:
-    """An array by its name, with its dtype in the words of its file, and the stretches that hold its bytes."""
+    """An array by its name, with its dtype in the words of its file, and the stretches that hold its bytes.
+
+    `known`: it was stacked or taken apart along an axis that is known to be that of layers.
+    """
 
     name: str
     dtype: Any
     shape: tuple[int, ...]
     stretches: tuple[Stretch, ...]
+    known: bool = False
 
     @property
     def nbytes(self) -> int:
@@ -50,10 +57,12 @@ def chunks_of(count: int) -> tuple[int, int]:
     return count // size, size
 
 
-def stack(name: str, layers: Sequence[SavedArray], *, nested: bool = False) -> SavedArray:
-    """The layers as one array with a new first axis, or with two where it is `nested`: chunks, and layers of a chunk.
+def stack(
+    name: str, layers: Sequence[SavedArray], counts: Sequence[int] | None = None, axes: Sequence[int] = (0,)
+) -> SavedArray:
+    """The layers as one array, along new axes of it: one, or several of these sizes, of which the last runs fastest.
 
-    Raises ScanifyError where two of them differ in shape or dtype.
+    Raises ScanifyError where two of them differ in shape or dtype, or are not whole bytes where they are cut.
     """
     first = layers[0]
     for layer in layers[1:]:
@@ -64,23 +73,60 @@ def stack(name: str, layers: Sequence[SavedArray], *, nested: bool = False) -> S
             )
     if first.dtype == EMPTY:
         return first.named(name)
-    stretches = _joined([stretch for layer in layers for stretch in layer.stretches])
-    lead = chunks_of(len(layers)) if nested else (len(layers),)
-    return SavedArray(name, first.dtype, (*lead, *first.shape), stretches)
+    if max(axes) >= len(first.shape) + len(axes):
+        raise ScanifyError(f"{first.name!r} is {first.kind}: its layers cannot be stacked along axis {max(axes)}")
+    sizes = dict(zip(axes, counts or [len(layers)], strict=True))
+    rest = iter(first.shape)
+    shape = tuple(sizes[at] if at in sizes else next(rest) for at in range(len(first.shape) + len(axes)))
+    size = _block(shape, axes, sum(layer.nbytes for layer in layers), first)
+    found = [
+        stretch for row, at in _blocks(shape, axes) for stretch in _cut(layers[row].stretches, at * size, size) if size
+    ]
+    return SavedArray(name, first.dtype, shape, _joined(found), known=True)
 
 
-def layer_of(array: SavedArray, index: int, name: str) -> SavedArray:
-    """Entry `index` along the first axis. Raises ScanifyError where it does not begin and end at a whole byte."""
+def apart(array: SavedArray, names: Sequence[str], axes: Sequence[int] = (0,)) -> list[SavedArray]:
+    """The entries along these axes, the inverse of `stack`.
+
+    Raises ScanifyError where they do not begin and end at whole bytes.
+    """
     if array.dtype == EMPTY:
-        return array.named(name)
-    count, inner = array.shape[0], array.shape[1:]
-    size, rest = divmod(array.nbytes, count)
+        return [array.named(name) for name in names]
+    size = _block(array.shape, axes, array.nbytes, array)
+    found: list[list[Stretch]] = [[] for _ in names]
+    for block, (row, _) in enumerate(_blocks(array.shape, axes) if size else ()):
+        found[row] += _cut(array.stretches, block * size, size)
+    shape = tuple(length for axis, length in enumerate(array.shape) if axis not in axes)
+    return [
+        SavedArray(name, array.dtype, shape, _joined(each), known=True) for name, each in zip(names, found, strict=True)
+    ]
+
+
+def _block(shape: tuple[int, ...], axes: Sequence[int], nbytes: int, array: SavedArray) -> int:
+    """How many bytes stand one after another both in an array and in its layers."""
+    count = prod(shape[: max(axes) + 1])
+    size, rest = divmod(nbytes, count) if count else (0, 0)
     if rest:
         raise ScanifyError(
-            f"{array.name!r} is {array.kind}: its {array.nbytes} bytes are not {count} layers of whole bytes, so they "
+            f"{array.name!r} is {array.kind}: its {array.nbytes} bytes are not {count} parts of whole bytes, so they "
             "cannot be taken apart"
         )
-    return SavedArray(name, array.dtype, inner, _cut(array.stretches, index * size, size))
+    return size
+
+
+def _blocks(shape: tuple[int, ...], axes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """For the blocks of an array, in its order, the number of the layer and that of the block in the layer."""
+    lead = shape[: max(axes) + 1]
+    others = [axis for axis in range(len(lead)) if axis not in axes]
+    for at in product(*map(range, lead)):
+        yield _number(at, lead, axes), _number(at, lead, others)
+
+
+def _number(at: Sequence[int], shape: Sequence[int], axes: Sequence[int]) -> int:
+    number = 0
+    for axis in axes:
+        number = number * shape[axis] + at[axis]
+    return number
 
 
 def _cut(stretches: Sequence[Stretch], start: int, size: int) -> tuple[Stretch, ...]:
@@ -91,6 +137,8 @@ def _cut(stretches: Sequence[Stretch], start: int, size: int) -> tuple[Stretch, 
         if low < high:
             found.append(Stretch(stretch.source, stretch.start + low - at, high - low))
         at += stretch.size
+        if at >= start + size:
+            break
     return tuple(found)
 
 

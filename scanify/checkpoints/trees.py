@@ -4,14 +4,14 @@ What stands where is told by the rewritten model alone: each of its stacks is a 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
 
 from scanify.checkpoints.formats.npy import numpy_dtype
-from scanify.checkpoints.saved_array import SavedArray, layer_of, stack
+from scanify.checkpoints.saved_array import SavedArray, apart, stack
 from scanify.errors import ScanifyError
 from scanify.nn.list_form import Part, list_form
 
@@ -52,8 +52,9 @@ def stack_leaves(arrays: Sequence[SavedArray], like: Any) -> Converted:
                 "so no list of layers has it"
             )
         counts = tuple(count for _, count in part.rows)
-        made = stack(names[leaf], [given[leaf][row] for row in range(part.parts)]) if counts else given[leaf][0]
-        found.append(replace(made, name=names[leaf], shape=(*counts, *part.shape)))
+        layers = [given[leaf][row] for row in range(part.parts)]
+        made = stack(names[leaf], layers, counts, part.axes) if counts else layers[0]
+        found.append(made.named(names[leaf]))
     return Converted(found, equal)
 
 
@@ -64,11 +65,8 @@ def unstack_leaves(arrays: Sequence[SavedArray], like: Any) -> Converted:
     _check(arrays, whole, [(part.name, part.shape, part.dtype) for part in parts], "stacked", "list")
     order = sorted({part.leaf for part in parts})
     given = {leaf: array.named(names[leaf]) for leaf, array in zip(order, arrays, strict=True)}
-    found = []
-    for part in parts:
-        array = given[part.leaf]
-        flat = replace(array, shape=(part.parts, *part.shape))
-        found.append(layer_of(flat, part.row, part.name) if part.rows else array.named(part.name))
+    layers = {part.leaf: apart(given[part.leaf], [""] * part.parts, part.axes) for part in parts if part.rows}
+    found = [(layers[part.leaf][part.row] if part.rows else given[part.leaf]).named(part.name) for part in parts]
     return Converted(found, [])
 
 
@@ -77,7 +75,7 @@ _Outline = tuple[str, tuple[int, ...], Any]
 
 def _forms(like: Any) -> tuple[list[Part], list[str]]:
     try:
-        parts, names = list_form(like)
+        parts, names = list_form(like, known=True)
     except ValueError as error:
         raise ScanifyError(str(error)) from None
     if [part.leaf for part in parts] == list(range(len(parts))) and not any(part.rows for part in parts):
@@ -98,8 +96,7 @@ def _whole(parts: Sequence[Part], names: Sequence[str]) -> list[_Outline]:
     """The leaves of the stacked form."""
     outlines = {part.leaf: part for part in parts}
     return [
-        (names[leaf], (*(count for _, count in part.rows), *part.shape), part.dtype)
-        for leaf, part in sorted(outlines.items())
+        (names[leaf], tuple(getattr(part.value, "shape", ())), part.dtype) for leaf, part in sorted(outlines.items())
     ]
 
 

@@ -36,6 +36,12 @@ if TYPE_CHECKING:
     help="The way back: take the arrays under PREFIX apart along their first axis, as `*layers=*layer_{}`.",
 )
 @click.option(
+    "--axis",
+    type=click.IntRange(min=0),
+    help="With --stack or --unstack: the axis of the stacked arrays along which the layers lie, 0 unless axes stand in "
+    "front of it, as that of the members of an ensemble. It is needed where names and shapes leave it open.",
+)
+@click.option(
     "--nested",
     is_flag=True,
     help="With --stack or --unstack: stacks have two axes of layers, chunks and layers of a chunk, as `--target linen "
@@ -59,6 +65,7 @@ def command(
     new: str,
     stack: tuple[str, ...],
     unstack: tuple[str, ...],
+    axis: int | None,
     nested: bool,
     like: str | None,
     model: str | None,
@@ -70,23 +77,32 @@ def command(
     Formats are safetensors, NumPy archives (.npz), folders of orbax, and what equinox.tree_serialise_leaves and
     flax.serialization.to_bytes (.msgpack) write.
     Arrays are copied byte for byte, a few at a time, whatever their dtype. Where a part is missing or does not fit,
-    nothing is written. All of a training state is converted where it is in the file: `--stack '*layers'` finds the
-    moments of an optimiser too.
+    nothing is written. The new file is read and converted back before it has its name. All of a training state is
+    converted where it is in the file: `--stack '*layers'` finds the moments of an optimiser too.
     """
-    _check(old, new, named=bool(stack or unstack), nested=nested, like=like, model=model, to=to, force=force)
+    _check(
+        old,
+        new,
+        named=bool(stack or unstack),
+        axes=nested or axis is not None,
+        like=like,
+        model=model,
+        to=to,
+        force=force,
+    )
     from scanify.checkpoints.convert import convert_leaves, convert_names
     from scanify.checkpoints.names import Prefix
 
     if like is None:
         steps = [(True, Prefix.parse(text)) for text in stack] + [(False, Prefix.parse(text)) for text in unstack]
-        return _finish(new, convert_names(Path(old), Path(new), steps, nested=nested))
+        return _finish(new, convert_names(Path(old), Path(new), steps, axis=axis, nested=nested))
     from scanify.commands.verifying.like import tree_like
 
     return _finish(new, convert_leaves(Path(old), Path(new), partial(tree_like, like, model), to_list=to == "list"))
 
 
 def _check(
-    old: str, new: str, *, named: bool, nested: bool, like: str | None, model: str | None, to: str | None, force: bool
+    old: str, new: str, *, named: bool, axes: bool, like: str | None, model: str | None, to: str | None, force: bool
 ) -> None:
     if named == (like is not None):
         got = "both" if named else "neither"
@@ -96,8 +112,8 @@ def _check(
         )
     if like is None and (model is not None or to is not None):
         raise ScanifyError(f"{'--model' if model is not None else '--to'} goes with --like")
-    if nested and not named:
-        raise ScanifyError("--nested goes with --stack or --unstack; --like says itself how many axes there are")
+    if axes and not named:
+        raise ScanifyError("--axis and --nested go with --stack or --unstack; --like says itself which axes there are")
     needed = ["numpy"] if like is None else ["jax", "equinox", "numpy"]
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:

@@ -35,6 +35,7 @@ from scanify.nn.stacking import (
 from scanify.nn.trees.as_jax import as_jax
 from scanify.nn.trees.boxed import unboxed
 from scanify.nn.trees.key_order import KeyOrder
+from scanify.nn.trees.layer_axis import Shapes, layer_axes, layers_first, moved, shapes_of
 from scanify.nn.trees.leaves import has_aval, is_array, is_numpy
 from scanify.nn.trees.own_numbers import OwnNumbers, own
 from scanify.nn.trees.rows import rows
@@ -71,7 +72,9 @@ class ArrayStacked(LayerSequence[M]):
     **Fields:**
 
     - `stacked`: one layer, each array leaf of shape `(num_layers, ...)`. A Python number that has a gradient (a field
-        `scale: float`) is there once for each layer, as an `OwnNumbers`, so that each can be trained by itself.
+        `scale: float`) is there once for each layer, as an `OwnNumbers`, so that each can be trained by itself. In an
+        ensemble, a model whose constructor is mapped by `equinox.filter_vmap`, the arrays are of shape
+        `(members, num_layers, ...)`, and layers have arrays of shape `(members, ...)`, as those of a list have.
     - `num_layers`: how many there are.
     - `gradient_checkpointing`: the remat policy: True ("full"), False, "nested", "dots", "offload", "save_all" or a
         `ScanCheckpointPolicy`.
@@ -81,11 +84,20 @@ class ArrayStacked(LayerSequence[M]):
     num_layers: int = eqx.field(static=True)
     gradient_checkpointing: RematPolicy = eqx.field(static=True, default=True)
     level: int = eqx.field(static=True, default=0, repr=False)
+    shapes: Shapes = eqx.field(static=True, default=(), repr=False)
 
     def __init__(
-        self, stacked: M, num_layers: int, gradient_checkpointing: RematPolicy = True, level: int | None = None
+        self,
+        stacked: M,
+        num_layers: int,
+        gradient_checkpointing: RematPolicy = True,
+        level: int | None = None,
+        shapes: Shapes | None = None,
     ) -> None:
-        """`level` is found out where it is not given: it tells stacks apart that hold one another."""
+        """Hold a module whose arrays have the layers along axis 0, as `shapes` records unless it is given.
+
+        `level` tells stacks apart that hold one another; it is found out if it is None.
+        """
         ScanCheckpointPolicy.of(gradient_checkpointing)
         if isinstance(num_layers, bool) or not isinstance(num_layers, int) or num_layers < 1:
             raise ValueError(f"expected `num_layers` to be a number of layers, at least one, got {num_layers!r}")
@@ -93,6 +105,7 @@ class ArrayStacked(LayerSequence[M]):
             stacked, level = with_own_numbers(stacked, num_layers)
         self.stacked, self.num_layers, self.level = stacked, num_layers, level
         self.gradient_checkpointing = gradient_checkpointing
+        self.shapes = shapes_of(stacked, is_leaf=own(level)) if shapes is None else shapes
 
     @staticmethod
     def of(layers: Iterable[B], *, gradient_checkpointing: RematPolicy = True) -> "ArrayStacked[B]":
@@ -199,9 +212,20 @@ class ArrayStacked(LayerSequence[M]):
 
     def _parameters(self) -> tuple[Any, Callable[[Any], M]]:
         """The stacked arrays, and what makes a layer of one layer's arrays."""
-        check_leading_axis(self.stacked, self.num_layers, self.level)
-        parameters, static = eqx.partition(as_one_layer(self.stacked, self.level), is_stacked)
+        parameters, static = eqx.partition(as_one_layer(type(self)._layers_first(self), self.level), is_stacked)
         return parameters, lambda arrays: eqx.combine(arrays, static)
+
+    def _layers_first(self) -> M:
+        """`stacked` with the layers along axis 0 of each array, behind which axes that were added to all of it stand.
+
+        **Raises** ValueError where the layer axis of an array is not known, or has another size than `num_layers`.
+        """
+        stacked: M = layers_first(self.stacked, self.shapes, self.num_layers, own(self.level))
+        check_leading_axis(stacked, self.num_layers, self.level)
+        return stacked
+
+    def _axes(self) -> list[int | None]:
+        return layer_axes(self.stacked, self.shapes, own(self.level))
 
     def _remat(self) -> ScanCheckpointPolicy:
         return effective_policy(self.gradient_checkpointing)
@@ -222,30 +246,34 @@ class ArrayStacked(LayerSequence[M]):
         A traced index works too: it is clamped to the ends, as everywhere in jax.
         """
         if isinstance(index, jax.core.Tracer):
-            check_leading_axis(self.stacked, self.num_layers, self.level)
-            return take_traced(self.stacked, index, self.level)
+            return take_traced(type(self)._layers_first(self), index, self.level)
         return super().get_layer(index)
 
     def _take(self, positions: Sequence[int]) -> list[M]:
-        check_leading_axis(self.stacked, self.num_layers, self.level)
-        return take_layers(self.stacked, positions, self.level)
+        return take_layers(type(self)._layers_first(self), positions, self.level)
 
     def _chosen(self, positions: Sequence[int]) -> LayerSequence[M]:
         if not positions:
             none: LayerSequence[M] = _of_none(self.gradient_checkpointing)
             return none
-        check_leading_axis(self.stacked, self.num_layers, self.level)
+        type(self)._layers_first(self)  # which looks whether all layers are there
         at, mine = np.array(positions), own(self.level)
 
-        def choose(node: Any) -> Any:
+        def choose(node: Any, axis: int | None) -> Any:
             if mine(node):
                 return node.taken(positions)
-            if isinstance(node, jax.ShapeDtypeStruct) and is_stacked(node):
-                return stack_leaves([row_struct(node)] * len(positions))
-            return rows_of(node, at) if is_stacked(node) else node
+            if axis is None:
+                return node
+            whole = moved(node, axis, 0)
+            if isinstance(node, jax.ShapeDtypeStruct):
+                return moved(stack_leaves([row_struct(whole)] * len(positions)), 0, axis)
+            return moved(rows_of(whole, at), 0, axis)
 
-        chosen: M = jax.tree.map(choose, self.stacked, is_leaf=mine)
-        return ArrayStacked(chosen, len(positions), self.gradient_checkpointing, self.level)
+        nodes, treedef = jax.tree.flatten(self.stacked, is_leaf=mine)
+        axes = type(self)._axes(self)
+        chosen = treedef.unflatten(map(choose, nodes, axes))
+        shapes = shapes_of(chosen, axes, mine)
+        return ArrayStacked(chosen, len(positions), self.gradient_checkpointing, self.level, shapes)
 
     def with_layers(self, layers: Sequence[M]) -> "ArrayStacked[M]":
         """This stack with the leaves of `layers`, one for each position, which differ in no more than arrays.
@@ -255,23 +283,24 @@ class ArrayStacked(LayerSequence[M]):
         if len(layers) != self.num_layers:
             raise ValueError(f"expected {self.num_layers} layers, got {len(layers)}")
         columns = [jax.tree.leaves(layer) for layer in differ_in_arrays(layers)]
-        nodes, treedef = jax.tree.flatten(self.stacked, is_leaf=own(self.level))
-        mine = [own(self.level)(node) for node in nodes]
-        if any(len(column) != len(mine) for column in columns):
-            raise ValueError(f"expected layers with {len(mine)} leaves, as those of the stack, got {len(columns[0])}")
-        filled = []
-        for trained, *column in zip(mine, *columns, strict=True):
-            if trained:
-                filled.append(OwnNumbers(column, self.level))
-            else:
-                filled.append(stack_leaves(column) if has_aval(column[0]) else column[0])
-        return ArrayStacked(treedef.unflatten(filled), self.num_layers, self.gradient_checkpointing, self.level)
-
-    def stacked_of(self, index: int) -> M:
-        """`stacked` with the Python numbers of one layer, its arrays stacked as they are."""
         mine = own(self.level)
-        layer: M = jax.tree.map(lambda node: node[index] if mine(node) else node, self.stacked, is_leaf=mine)
-        return layer
+        nodes, treedef = jax.tree.flatten(self.stacked, is_leaf=mine)
+        if any(len(column) != len(nodes) for column in columns):
+            raise ValueError(f"expected layers with {len(nodes)} leaves, as those of the stack, got {len(columns[0])}")
+        axes = type(self)._axes(self)
+        added = next((axis for axis in axes if axis is not None), 0)
+        filled: list[Any] = []
+        for at, (node, *column) in enumerate(zip(nodes, *columns, strict=True)):
+            if mine(node):
+                filled.append(OwnNumbers(column, self.level))
+            elif has_aval(column[0]):
+                axes[at] = added if axes[at] is None else axes[at]
+                filled.append(moved(stack_leaves(column), 0, axes[at] or 0))
+            else:
+                filled.append(column[0])
+        stacked = treedef.unflatten(filled)
+        shapes = shapes_of(stacked, axes, mine)
+        return ArrayStacked(stacked, self.num_layers, self.gradient_checkpointing, self.level, shapes)
 
     def with_layer(self, index: Any, layer: M) -> "ArrayStacked[M]":
         """This stack with another layer in place of that at `index`, from which it may differ in arrays only.
@@ -284,7 +313,7 @@ class ArrayStacked(LayerSequence[M]):
 
     def _outlines(self) -> Iterable[M]:
         shapes: M = jax.tree.map(lambda leaf: struct(leaf) if has_aval(leaf) else leaf, self.stacked)
-        return take_layers(shapes, [0], self.level)
+        return take_layers(layers_first(shapes, self.shapes, self.num_layers, own(self.level)), [0], self.level)
 
     def __repr__(self) -> str:
         layer = eqx.tree_pformat(*self._outlines(), struct_as_array=True)

@@ -20,6 +20,7 @@ from scanify.nn.programs.layer_programs import Kinds
 from scanify.nn.scans.checkpoint import RematPolicy, ScanCheckpointPolicy, effective_policy
 from scanify.nn.scans.loop import Unroll
 from scanify.nn.trees.boxed import unboxed
+from scanify.nn.trees.layer_axis import Shapes, layer_axes, layers_first, moved, shapes_of
 
 B = TypeVar("B")
 
@@ -65,6 +66,7 @@ class BlockSeq(LayerSequence[L]):
     order: tuple[int, ...] = eqx.field(static=True)
     gradient_checkpointing: RematPolicy = eqx.field(static=True, default=True)
     level: int = eqx.field(static=True, default=0, repr=False)
+    shapes: Shapes = eqx.field(static=True, default=(), repr=False)
 
     def __check_init__(self) -> None:
         ScanCheckpointPolicy.of(self.gradient_checkpointing)
@@ -82,7 +84,8 @@ class BlockSeq(LayerSequence[L]):
         built = list(layers)
         del layers  # a list that the caller made for this call is gone, and so are its layers once they are stacked
         kept = store(built)
-        return BlockSeq(kept.stacks, kept.rests, kept.places, kept.order, gradient_checkpointing, kept.level)
+        shapes = shapes_of(kept.stacks)
+        return BlockSeq(kept.stacks, kept.rests, kept.places, kept.order, gradient_checkpointing, kept.level, shapes)
 
     def describe(self) -> str:
         """What is found where fields and leaves alone are compared: `48 layers: 8 x (5 x Local + Global)`.
@@ -124,24 +127,29 @@ class BlockSeq(LayerSequence[L]):
         return effective_policy(self.gradient_checkpointing)
 
     def _refs(self) -> list[L]:
-        check_stacks(self.stacks, self.places)
-        return type(self).with_arrays(self, Ref)
+        stacks = type(self)._layers_first(self)
+        check_stacks(stacks, self.places)
+        return type(self).with_arrays(self, Ref, stacks)
+
+    def _layers_first(self) -> tuple[Any, ...]:
+        """`stacks` with the layers along axis 0 of each array. Raises ValueError where their axis is not known."""
+        stacks: tuple[Any, ...] = layers_first(self.stacks, self.shapes)
+        return stacks
 
     def _trace(
         self, call: Call, init: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any
     ) -> TracedCall:
-        check_stacks(self.stacks, self.places)
-        return trace_call(call, init, args, kwargs, layers=type(self).with_arrays(self, Ref), **options)
+        return trace_call(call, init, args, kwargs, layers=type(self)._refs(self), **options)
 
-    def with_arrays(self, make: Callable[..., Any]) -> list[Any]:
-        """The layer at each position, with `make(stacked array, row)` in place of its arrays.
+    def with_arrays(self, make: Callable[..., Any], stacks: Sequence[Any]) -> list[Any]:
+        """The layer at each position, with `make(stacked array, row)` in place of its arrays, which are in `stacks`.
 
         `row` is None for arrays that are not stacked, as those of a `StateIndex`.
         """
-        stacks = [jax.tree.leaves(stack) for stack in self.stacks]
+        found = list(map(jax.tree.leaves, stacks))
         built = []
         for rest, place in zip(self.rests, self.places, strict=True):
-            arrays = zip(stacks[place.stack], place.rows, strict=True)
+            arrays = zip(found[place.stack], place.rows, strict=True)
             mine = [make(array, row) for array, row in arrays]
             built.append(fill(rest, mine, self.level, lambda leaf: make(leaf, None)))
         return [built[which] for which in self.order]
@@ -149,7 +157,8 @@ class BlockSeq(LayerSequence[L]):
     # -- a sequence of layers ---------------------------------------------------------------------------------------
 
     def _outlines(self) -> list[L]:
-        return type(self).with_arrays(self, lambda array, row: Ref(array, row).struct())
+        stacks = type(self)._layers_first(self)
+        return type(self).with_arrays(self, lambda array, row: Ref(array, row).struct(), stacks)
 
     def __len__(self) -> int:
         return len(self.order)
@@ -157,7 +166,7 @@ class BlockSeq(LayerSequence[L]):
     def _take(self, positions: Sequence[int]) -> list[L]:
         taken = [self.order[position] for position in positions]
         once = list(dict.fromkeys(taken))
-        filled = entries(self.stacks, self.places, once)
+        filled = entries(type(self)._layers_first(self), self.places, once)
         built = {which: fill(self.rests[which], own, self.level) for which, own in zip(once, filled, strict=True)}
         return [built[which] for which in taken]
 
@@ -166,10 +175,16 @@ class BlockSeq(LayerSequence[L]):
         return dataclasses.replace(self, order=order)
 
     def with_layer(self, index: Any, layer: Any) -> "BlockSeq[Any]":
-        """This sequence with another layer, of any kind, in place of that at `index`."""
+        """This sequence with another layer, of any kind, in place of that at `index`.
+
+        In an ensemble the arrays of the layer have the axes of the members in front, as all layers have.
+        """
         layers: list[Any] = list(self._take(range(len(self))))
         layers[position_of(self, index)] = layer
-        return BlockSeq.of(layers, gradient_checkpointing=self.gradient_checkpointing)
+        made = BlockSeq.of(layers, gradient_checkpointing=self.gradient_checkpointing)
+        added = set(layer_axes(self.stacks, self.shapes))
+        axes = [*added] * len(jax.tree.leaves(made.stacks))
+        return type(made)._with_stacks(made, made.stacks, axes) if len(added) == 1 else made
 
     def with_layers(self, layers: Sequence[L]) -> "BlockSeq[L]":
         """This sequence with the arrays of `layers`, which have the structure and shapes of those at each position.
@@ -177,7 +192,14 @@ class BlockSeq(LayerSequence[L]):
         **Raises** ValueError where layers that are one layer here, or that share an array here, are given other arrays.
         """
         kept = restack(Store(self.stacks, self.rests, self.places, self.order, self.level), layers)
-        return dataclasses.replace(self, stacks=kept.stacks, rests=kept.rests)
+        made = dataclasses.replace(self, rests=kept.rests)
+        return type(made)._with_stacks(made, kept.stacks, layer_axes(self.stacks, self.shapes))
+
+    def _with_stacks(self, stacks: Any, axes: Sequence[int | None]) -> "BlockSeq[L]":
+        """This sequence with stacks whose layers are moved from axis 0 to these axes."""
+        leaves, treedef = jax.tree.flatten(stacks)
+        stacks = treedef.unflatten([moved(leaf, 0, axis or 0) for leaf, axis in zip(leaves, axes, strict=True)])
+        return dataclasses.replace(self, stacks=stacks, shapes=shapes_of(stacks, axes))
 
     def __repr__(self) -> str:
         return f"BlockSeq({self.describe()}, gradient_checkpointing={self.gradient_checkpointing!r})"

@@ -1,6 +1,6 @@
 """Which leaves a model would have, and in which order, with a list of layers in place of each stack."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,7 +9,8 @@ import numpy as np
 
 from scanify.nn.array_stacked import ArrayStacked
 from scanify.nn.block_seq import BlockSeq
-from scanify.nn.layer_store import Place, fill
+from scanify.nn.layer_store import fill
+from scanify.nn.trees.layer_axis import Shapes, layer_axes, shapes_of
 from scanify.nn.trees.leaves import aval_text, has_aval, is_number
 from scanify.nn.trees.own_numbers import OwnNumbers, own
 
@@ -18,20 +19,28 @@ from scanify.nn.trees.own_numbers import OwnNumbers, own
 class Part:
     """A leaf of the list form: leaf number `leaf` of the tree, or an entry of it.
 
-    `rows`: for each stack around it the row that it is in and how many there are, the outermost first. Several leaves
-    of the list form are the same part where the layers of a stack share what stands there, as a field `heads: int`.
-    `value` is the leaf of the tree, with shapes and dtypes in place of arrays; `name` its place in the list form.
+    `rows`: for each stack around it the row that it is in and how many there are, the outermost first; `axes` are the
+    axes of the leaf along which they lie. Several leaves of the list form are the same part where the layers of a stack
+    share what stands there, as a field `heads: int`. `value` is the leaf of the tree, with shapes and dtypes in place
+    of arrays; `name` its place in the list form. `layers` is the axis of the part along which the next stack has its
+    layers, None if they share it.
     """
 
     leaf: int
     value: Any
     rows: tuple[tuple[int, int], ...] = ()
+    axes: tuple[int, ...] = ()
     name: str = ""
+    layers: int | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
-        whole: tuple[int, ...] = tuple(getattr(self.value, "shape", ()))
-        return whole[len(self.rows) :]
+        whole = getattr(self.value, "shape", ())
+        return tuple(whole[axis] for axis in self._left)
+
+    @property
+    def _left(self) -> list[int]:
+        return [axis for axis in range(len(getattr(self.value, "shape", ()))) if axis not in self.axes]
 
     @property
     def dtype(self) -> Any:
@@ -55,30 +64,33 @@ class Part:
         return int(np.prod([count for _, count in self.rows], dtype=int))
 
     def entry(self, row: int, count: int) -> "Part":
-        """What one layer has of it. Raises ValueError where the layers do not lie along its first axis."""
-        if not self.shape:
+        """What one layer has of it. Raises ValueError where there are not so many layers."""
+        if self.layers is None:
             return self
-        if self.shape[0] != count:
+        if self.shape[self.layers] != count:
             raise ValueError(
-                f"expected every array of a stack to have its {count} layers along axis 0; one is "
+                f"expected every array of a stack to have its {count} layers along axis {self.layers}; one is "
                 f"{aval_text(self.value)}. What an optimiser keeps for a whole stack has no form for its layers"
             )
-        return replace(self, rows=(*self.rows, (row, count)))
+        axes = (*self.axes, self._left[self.layers])
+        return replace(self, rows=(*self.rows, (row, count)), axes=axes, layers=None)
 
 
-def list_form(tree: Any) -> tuple[list[Part], list[str]]:
+def list_form(tree: Any, *, known: bool = False) -> tuple[list[Part], list[str]]:
     """The arrays and Python numbers that `tree` would have with a list in place of each stack, in the order of a
     pytree; and the names of its own leaves, which the parts number.
 
     **Arguments:**
 
     - `tree`: any pytree that holds stacks: a model, an optimiser's state, both; arrays or `jax.ShapeDtypeStruct`s.
+    - `known`: refuse a stack none of whose arrays has the shape in which it was built, whose layers have an axis that
+        nothing but its rank tells.
 
-    **Raises** ValueError where an array of an `ArrayStacked` does not have the layers along axis 0.
+    **Raises** ValueError where the axis of the layers is not known, or has not as many entries as there are layers.
     """
     leaves, treedef = jax.tree_util.tree_flatten_with_path(tree)
     parts = [Part(at, outline(leaf)) if _is_saved(leaf) else leaf for at, (_, leaf) in enumerate(leaves)]
-    named = jax.tree_util.tree_flatten_with_path(_listed(treedef.unflatten(parts)))[0]
+    named = jax.tree_util.tree_flatten_with_path(_listed(treedef.unflatten(parts), known))[0]
     found = [replace(part, name=jax.tree_util.keystr(path)) for path, part in named if isinstance(part, Part)]
     return found, [jax.tree_util.keystr(path) for path, _ in leaves]
 
@@ -87,40 +99,54 @@ def listed(tree: Any) -> Any:
     """`tree` with a `Listed` in place of each stack, and a `Part` in place of each array and Python number."""
     leaves, treedef = jax.tree.flatten(tree)
     parts = [Part(at, outline(leaf)) if _is_saved(leaf) else leaf for at, leaf in enumerate(leaves)]
-    return _listed(treedef.unflatten(parts))
+    return _listed(treedef.unflatten(parts), False)
 
 
 @dataclass(frozen=True)
 class Kind:
     """What an `ArrayStacked` has beside its leaves. `form` is the structure of its one module, each `OwnNumbers` being
-    a leaf, and `own` says which leaves are such. Of trees that are masked it is another, but the kind is the same."""
+    a leaf, and `nodes` are the leaves of that. Of trees that are masked they are others, but the kind is the same."""
 
     policy: Any
     level: int
+    shapes: Shapes = field(compare=False)
     form: Any = field(compare=False)
-    own: tuple[bool, ...] = field(compare=False)
+    nodes: tuple[Any, ...] = field(compare=False)
 
-    @staticmethod
-    def of(stack: ArrayStacked[Any]) -> "Kind":
-        nodes, form = jax.tree.flatten(stack.stacked, is_leaf=own(stack.level))
-        return Kind(stack.gradient_checkpointing, stack.level, form, tuple(map(own(stack.level), nodes)))
-
-    def stack(self, layers: Sequence[Any], join: Callable[[Sequence[Any]], Any]) -> ArrayStacked[Any]:
-        """Layers that are alike as one stack again; `join` makes one leaf of those of all layers."""
+    def stack(self, layers: Sequence[Any], join: Callable[[Sequence[Any], int], Any]) -> ArrayStacked[Any]:
+        """Layers that are alike as one stack again; `join` makes one leaf, which has a `shape`, of those of all layers,
+        along an axis: that of the leaf of this stack whose shape they have, or axis 0."""
+        mine = own(self.level)
         try:
             columns = list(zip(*map(self.form.flatten_up_to, layers), strict=True))
+            form, nodes = self.form, self.nodes
         except ValueError:  # an optimiser keeps something else for a layer than one tree of its structure
-            return ArrayStacked(_joined(layers, join), len(layers), self.policy, self.level)
-        nodes = [
-            OwnNumbers(column, self.level) if number else _joined(column, join)
-            for column, number in zip(columns, self.own, strict=True)
-        ]
-        return ArrayStacked(self.form.unflatten(nodes), len(layers), self.policy, self.level)
+            columns = list(zip(*map(jax.tree.leaves, layers), strict=True))
+            form, nodes = jax.tree.structure(layers[0]), (None,) * len(columns)
+        axes: list[int | None] = []
+
+        def joined(node: Any, column: Sequence[Any]) -> Any:
+            if mine(node):
+                axes.append(None)
+                return OwnNumbers(column, self.level)
+            leaves, treedef = zip(*map(jax.tree.flatten, column), strict=True)
+            found = []
+            for each in zip(*leaves, strict=True):
+                axes.append(_axis_like(node, each[0].shape))
+                found.append(join(each, axes[-1] or 0))
+            return treedef[0].unflatten(found)
+
+        stacked = form.unflatten([joined(node, column) for node, column in zip(nodes, columns, strict=True)])
+        other = {
+            at: size for at, size in shapes_of(stacked, axes, mine, lambda leaf: getattr(leaf, "shape", None)) if size
+        }
+        return ArrayStacked(stacked, len(layers), self.policy, self.level, tuple((dict(self.shapes) | other).items()))
 
 
-def _joined(trees: Sequence[Any], join: Callable[[Sequence[Any]], Any]) -> Any:
-    leaves = zip(*map(jax.tree.leaves, trees), strict=True)
-    return jax.tree.structure(trees[0]).unflatten([join(column) for column in leaves])
+def _axis_like(node: Any, shape: tuple[int, ...]) -> int:
+    """The axis of the layers in a leaf of a stack whose layers have this shape, 0 if they have another."""
+    same = isinstance(node, Part) and node.layers is not None and node.entry(0, node.shape[node.layers]).shape == shape
+    return node.layers if same else 0
 
 
 @jax.tree_util.register_pytree_with_keys_class
@@ -151,24 +177,33 @@ class Listed(Sequence[Any]):
         return repr(list(self._layers))
 
 
-def _listed(tree: Any) -> Any:
+def _listed(tree: Any, known: bool) -> Any:
     def one(node: Any) -> Any:
-        if not _is_stack(node):
+        if isinstance(node, BlockSeq):
+            return Listed([_listed(layer, known) for layer in _of_sequence(node, known)])
+        if not isinstance(node, ArrayStacked):
             return node
-        kind = Kind.of(node) if isinstance(node, ArrayStacked) else None
-        return Listed(list(map(_listed, _layers(node))), kind)
+        mine = own(node.level)
+        nodes, form = _with_axes(node.stacked, node.shapes, mine, known)
+        layers = (form.unflatten([_entry(leaf, at, node) for leaf in nodes]) for at in range(node.num_layers))
+        kind = Kind(node.gradient_checkpointing, node.level, node.shapes, form, tuple(nodes))
+        return Listed([_listed(layer, known) for layer in layers], kind)
 
     return jax.tree.map(one, tree, is_leaf=_is_stack)
 
 
-def _layers(stack: Any) -> Iterator[Any]:
-    if isinstance(stack, BlockSeq):
-        built = [_of_sequence(stack, rest, place) for rest, place in zip(stack.rests, stack.places, strict=True)]
-        yield from (built[which] for which in stack.order)
-        return
-    nodes, treedef = jax.tree.flatten(stack.stacked, is_leaf=own(stack.level))
-    for index in range(stack.num_layers):
-        yield treedef.unflatten([_entry(node, index, stack) for node in nodes])
+def _with_axes(tree: Any, shapes: Shapes, is_leaf: Any, known: bool) -> tuple[list[Any], Any]:
+    """The leaves of what a stack holds, each `Part` with the axis of its layers, and their structure."""
+    leaves, treedef = jax.tree.flatten(tree, is_leaf=is_leaf)
+    axes = layer_axes(tree, shapes, is_leaf, _shape, known=known)
+    marked = [
+        replace(leaf, layers=axis) if isinstance(leaf, Part) else leaf for leaf, axis in zip(leaves, axes, strict=True)
+    ]
+    return marked, treedef
+
+
+def _shape(leaf: Any) -> tuple[int, ...] | None:
+    return leaf.shape if isinstance(leaf, Part) else None
 
 
 def _entry(node: Any, index: int, stack: ArrayStacked[Any]) -> Any:
@@ -177,14 +212,19 @@ def _entry(node: Any, index: int, stack: ArrayStacked[Any]) -> Any:
     return node.entry(index, stack.num_layers) if isinstance(node, Part) else node
 
 
-def _of_sequence(stack: BlockSeq[Any], rest: Any, place: Place) -> Any:
-    """A layer of a `BlockSeq`. Filtered or masked, it may have anything in place of an array."""
+def _of_sequence(stack: BlockSeq[Any], known: bool) -> list[Any]:
+    """The layers of a `BlockSeq`. Filtered or masked, they may have anything in place of an array."""
 
     def of_row(entry: Any, row: int, count: int) -> Any:
         return jax.tree.map(lambda part: part.entry(row, count) if isinstance(part, Part) else part, entry)
 
-    entries, sizes = stack.stacks[place.stack].entries(), stack.places.sizes[place.stack]
-    return fill(rest, list(map(of_row, entries, place.rows, sizes)), stack.level)
+    leaves, treedef = _with_axes(stack.stacks, stack.shapes, None, known)
+    entries = [each.entries() for each in treedef.unflatten(leaves)]
+    built = [
+        fill(rest, list(map(of_row, entries[at.stack], at.rows, stack.places.sizes[at.stack])), stack.level)
+        for rest, at in zip(stack.rests, stack.places, strict=True)
+    ]
+    return [built[which] for which in stack.order]
 
 
 def _is_stack(node: Any) -> bool:

@@ -13,7 +13,6 @@ from scanify.nn.trees.leaves import aval_text, has_aval, is_array, is_numpy, pat
 from scanify.nn.trees.own_numbers import OwnNumbers, is_trained, own
 from scanify.nn.trees.rows import refuse_wrapped, rows
 from scanify.nn.trees.stack_leaves import stack_columns
-from scanify.nn.trees.structs import row_struct
 
 M = TypeVar("M", bound=eqx.Module)
 
@@ -140,11 +139,6 @@ def check_leading_axis(stacked: Any, num_layers: int, level: int) -> None:
                 "(`layer.weight` of shape (4, 8) is stored as (num_layers, 4, 8)), or a whole layer by "
                 "`stack.with_layer(index, layer)`"
             )
-
-
-def without_layers(leaf: Any) -> Any:
-    """Shape and dtype of a leaf in one layer of the stack."""
-    return row_struct(leaf) if is_stacked(leaf) else leaf
 
 
 def take_layers(stacked: M, positions: Sequence[int], level: int) -> list[M]:

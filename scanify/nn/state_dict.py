@@ -13,8 +13,9 @@ import numpy as np
 
 from scanify.nn.array_stacked import ArrayStacked
 from scanify.nn.block_seq import BlockSeq
-from scanify.nn.stacking import check_leading_axis
+from scanify.nn.trees.layer_axis import layer_axes
 from scanify.nn.trees.leaves import aval, aval_text, has_aval, is_numpy
+from scanify.nn.trees.own_numbers import own
 
 T = TypeVar("T")
 
@@ -82,6 +83,7 @@ def _named(tree: Any, prefix: str, stacked: bool, within: bool = False) -> Itera
         if isinstance(leaf, BlockSeq):
             if within:
                 raise ValueError(f"a BlockSeq in a stack has no stacked form: {name}; use stacked=False")
+            _check(leaf)
             for index, layer in enumerate(leaf.unstacked()):
                 yield from _named(layer, _joined(name, str(index)), stacked)
         elif isinstance(leaf, ArrayStacked):
@@ -118,8 +120,12 @@ def _is_stack(value: Any) -> bool:
     return isinstance(value, ArrayStacked | BlockSeq)
 
 
-def _check(stack: ArrayStacked[Any]) -> None:
-    check_leading_axis(stack.stacked, stack.num_layers, stack.level)
+def _check(stack: ArrayStacked[Any] | BlockSeq[Any]) -> None:
+    if isinstance(stack, BlockSeq):
+        layer_axes(stack.stacks, stack.shapes, known=True)
+        return
+    layer_axes(stack.stacked, stack.shapes, own(stack.level), known=True)
+    type(stack)._layers_first(stack)
     for path, leaf in jax.tree_util.tree_flatten_with_path(stack.stacked)[0]:
         if has_aval(leaf) and leaf.ndim == 0:
             raise ValueError(

@@ -25,17 +25,30 @@ _SEVERAL: Any = "several"  # layers, or none
 
 @dataclass(frozen=True)
 class Row:
-    """An input of a program: an array, or a row of one; `rows` has a number for each stack around it."""
+    """An input of a program: an array, or a row of one; `rows` has a number for each stack around it, and `axes` the
+    axis along which that has its layers."""
 
     array: Any
     rows: tuple[int, ...]
+    axes: tuple[int, ...]
 
     def struct(self) -> jax.ShapeDtypeStruct:
         weak = bool(getattr(self.array, "weak_type", False))
-        return jax.ShapeDtypeStruct(self.array.shape[len(self.rows) :], self.array.dtype, weak_type=weak)
+        left = [size for axis, size in enumerate(self.array.shape) if axis not in self.axes]
+        return jax.ShapeDtypeStruct(left, self.array.dtype, weak_type=weak)
 
     def value(self) -> Any:
-        return self.array[self.rows] if self.rows else self.array
+        return self.array[self._at(self.rows)] if self.rows else self.array
+
+    def column(self) -> Any:
+        """What all rows of the outermost stack have at this place, layers first."""
+        within = self.array[self._at((slice(None), *self.rows[1:]))] if len(self.rows) > 1 else self.array
+        axis = self.axes[0] - sum(other < self.axes[0] for other in self.axes[1:])
+        return jnp.moveaxis(within, axis, 0) if axis else within
+
+    def _at(self, rows: tuple[Any, ...]) -> tuple[Any, ...]:
+        at = dict(zip(self.axes, rows, strict=True))
+        return tuple(at.get(axis, slice(None)) for axis in range(max(self.axes) + 1))
 
 
 @dataclass(frozen=True)
@@ -143,7 +156,7 @@ def _stacked(column: Sequence[Any], rows: dict[Any, Row], value: Any) -> Any:
         same = [row is not None and row.array is first.array and row.rows[1:] == first.rows[1:] for row in read]
         if all(same):
             numbers = [row.rows[0] for row in read if row is not None]
-            whole = first.array[(slice(None), *first.rows[1:])] if len(first.rows) > 1 else first.array
+            whole = first.column()
             return whole if numbers == list(range(whole.shape[0])) else whole[np.array(numbers)]
     return jnp.stack([value(var) for var in column])
 

@@ -1,7 +1,7 @@
 """A function of trees with lists of layers, applied to trees with stacks; what is alike is computed at once."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -24,7 +24,7 @@ def on_lists(fn: Callable[[Any], Any], tree: Any, like: Any = None) -> Any:
     nodes, treedef = jax.tree.flatten(listed(tree))
     values = [leaves[node.leaf] if isinstance(node, Part) else node for node in nodes]
     rows = [
-        Row(value, tuple(row for row, _ in node.rows)) if isinstance(node, Part) else None
+        Row(value, tuple(row for row, _ in node.rows), node.axes) if isinstance(node, Part) else None
         for value, node in zip(values, nodes, strict=True)
     ]
     traced = [is_array(value) for value in values]
@@ -40,19 +40,30 @@ def on_lists(fn: Callable[[Any], Any], tree: Any, like: Any = None) -> Any:
     inputs = [row for row, array in zip(rows, traced, strict=True) if row is not None and array]
     closed = without_calls(jax.make_jaxpr(flat)(*(row.struct() for row in inputs)))
     structure, others = given
-    numbers = iter(range(len(closed.out_avals)))
-    numbered = structure.unflatten([_Out((next(numbers),)) if leaf is None else leaf for leaf in others])
+    outs = iter([_Out((at,), aval.shape, aval.dtype) for at, aval in enumerate(closed.out_avals)])
+    numbered = structure.unflatten([next(outs) if leaf is None else leaf for leaf in others])
     results = by_layer(closed, inputs, _owners(numbered, len(closed.out_avals)))
-    stacked = _gathered(numbered, closed.out_avals) if like is None else _as(like, numbered)
+    stacked = _gathered(numbered) if like is None else _as(like, numbered)
     return jax.tree.map(lambda leaf: leaf.of(results) if isinstance(leaf, _Out) else leaf, stacked)
 
 
 @dataclass(frozen=True)
 class _Out:
-    """One result of a program, by its number; or several, in the order of layers, stacked along axes of these sizes."""
+    """One result of a program, by its number; or several, in the order of layers, stacked along these axes, of these
+    sizes. Their `shape` is that of all of it."""
 
     numbers: tuple[int, ...]
+    shape: tuple[int, ...]
+    dtype: Any
     counts: tuple[int, ...] = ()
+    axes: tuple[int, ...] = ()
+
+    @staticmethod
+    def stacked(outs: "Sequence[_Out]", axis: int) -> "_Out":
+        first = outs[0]
+        shape = (*first.shape[:axis], len(outs), *first.shape[axis:])
+        axes = (axis, *(other + (other >= axis) for other in first.axes))
+        return _Out(_numbers(outs), shape, first.dtype, (len(outs), *first.counts), axes)
 
     def of(self, results: Results) -> Any:
         if not self.counts:
@@ -60,7 +71,9 @@ class _Out:
         within = prod(self.counts[1:])
         columns = [results.column(self.numbers[at::within]) for at in range(within)]
         array = columns[0] if within == 1 else jnp.stack(columns, axis=1)
-        return array.reshape(*self.counts, *array.shape[1 if within == 1 else 2 :])
+        array = array.reshape(*self.counts, *array.shape[1 if within == 1 else 2 :])
+        front = tuple(range(len(self.axes)))
+        return array if self.axes == front else jnp.moveaxis(array, front, self.axes)
 
 
 def _owners(tree: Any, count: int) -> list[Owner | None]:
@@ -74,7 +87,7 @@ def _owners(tree: Any, count: int) -> list[Owner | None]:
     return found
 
 
-def _gathered(tree: Any, avals: Sequence[Any]) -> Any:
+def _gathered(tree: Any) -> Any:
     """The tree with an `ArrayStacked` for each list of one whose layers are alike, the inner ones first."""
 
     def gather(node: Any) -> Any:
@@ -83,9 +96,9 @@ def _gathered(tree: Any, avals: Sequence[Any]) -> Any:
         layers = [jax.tree.map(gather, layer, is_leaf=_is_listed) for layer in node]
         columns = list(zip(*map(jax.tree.leaves, layers), strict=False))
         alike = len({jax.tree.structure(layer) for layer in layers}) == 1
-        if node.stack is None or not alike or not all(_one_kind(column, avals) for column in columns):
+        if node.stack is None or not alike or not all(map(_one_kind, columns)):
             return Listed(layers, node.stack)
-        return node.stack.stack(layers, lambda outs: _Out(_numbers(outs), (len(outs), *outs[0].counts)))
+        return node.stack.stack(layers, _Out.stacked)
 
     return jax.tree.map(gather, tree, is_leaf=_is_listed)
 
@@ -94,11 +107,10 @@ def _numbers(outs: Sequence[_Out]) -> tuple[int, ...]:
     return tuple(number for out in outs for number in out.numbers)
 
 
-def _one_kind(column: Sequence[Any], avals: Sequence[Any]) -> bool:
-    if not all(isinstance(leaf, _Out) for leaf in column):
-        return False
-    kinds = {(leaf.counts, avals[leaf.numbers[0]].shape, avals[leaf.numbers[0]].dtype) for leaf in column}
-    return len(kinds) == 1
+def _one_kind(column: Sequence[Any]) -> bool:
+    return all(isinstance(leaf, _Out) for leaf in column) and (
+        len({(leaf.counts, leaf.axes, leaf.shape, leaf.dtype) for leaf in column}) == 1
+    )
 
 
 def _as(like: Any, numbered: Any) -> Any:
@@ -111,11 +123,11 @@ def _as(like: Any, numbered: Any) -> Any:
         )
     leaves, treedef = jax.tree.flatten(like)
     rows: dict[int, dict[int, Any]] = {}
-    counts: dict[int, tuple[int, ...]] = {}
+    stacked: dict[int, Part] = {}
     for part, out in zip(jax.tree.leaves(form), jax.tree.leaves(numbered), strict=True):
         if not isinstance(part, Part):
             continue
-        counts[part.leaf] = tuple(count for _, count in part.rows)
+        stacked[part.leaf] = part
         if part.row in rows.setdefault(part.leaf, {}):
             raise ValueError(
                 "expected layers that have their own arrays; some of a BlockSeq share one, which an optimiser of lists "
@@ -124,7 +136,9 @@ def _as(like: Any, numbered: Any) -> Any:
         rows[part.leaf][part.row] = out
     for leaf, found in rows.items():
         outs = [found[row] for row in sorted(found)]
-        leaves[leaf] = _Out(_numbers(outs), counts[leaf]) if counts[leaf] else outs[0]
+        part = stacked[leaf]
+        counts = tuple(count for _, count in part.rows)
+        leaves[leaf] = replace(outs[0], numbers=_numbers(outs), counts=counts, axes=part.axes) if counts else outs[0]
     return treedef.unflatten(leaves)
 
 

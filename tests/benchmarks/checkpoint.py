@@ -59,7 +59,7 @@ def main() -> None:
         old, new = Path(folder, "old.safetensors"), Path(folder, "new.safetensors")
         size = sparse(old, asked.gigabytes)
         begun = time.perf_counter()
-        command = [sys.executable, "-m", "scanify", "convert", str(old), str(new), "--stack", "layers"]
+        command = [sys.executable, "-m", "scanify", "convert", str(old), str(new), "--stack", "layers", "--axis", "0"]
         subprocess.run(command, check=True)
         seconds = time.perf_counter() - begun
         check(new)

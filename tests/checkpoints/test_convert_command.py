@@ -109,7 +109,7 @@ class TestFilesWithNames:
             f"{at}.{layer}.w" for at in ("model.layers", "opt.0.mu.layers", "opt.0.nu.layers") for layer in range(3)
         ]
         np.savez(tool.folder / "old.npz", **{name: np.full(2, at) for at, name in enumerate(names)}, count=np.array(7))
-        assert tool("convert", "old.npz", "new.npz", "--stack", "*layers").code == 0
+        assert tool("convert", "old.npz", "new.npz", "--stack", "*layers", "--axis", "0").code == 0
         with np.load(tool.folder / "new.npz") as file:
             assert set(file) == {"model.layers.w", "opt.0.mu.layers.w", "opt.0.nu.layers.w", "count"}
             assert file["opt.0.mu.layers.w"][:, 0].tolist() == [3, 4, 5]
@@ -117,7 +117,7 @@ class TestFilesWithNames:
     def test_a_compressed_archive_stays_one(self, tool: Tool) -> None:
         arrays = {f"l.{at}.w": np.full(5000, at) for at in range(3)}
         np.savez_compressed(tool.folder / "old.npz", **arrays)
-        assert tool("convert", "old.npz", "new.npz", "--stack", "l").code == 0
+        assert tool("convert", "old.npz", "new.npz", "--stack", "l", "--axis", "0").code == 0
         assert (tool.folder / "new.npz").stat().st_size < 5000
         with np.load(tool.folder / "new.npz") as file:
             assert np.array_equal(file["l.w"], np.stack(list(arrays.values())))
@@ -125,7 +125,7 @@ class TestFilesWithNames:
     def test_an_array_in_fortran_order(self, tool: Tool) -> None:
         array = np.asfortranarray(np.arange(24.0).reshape(2, 3, 4))
         np.savez(tool.folder / "old.npz", **{"l.w": array, "m.0": array, "m.1": array})
-        assert tool("convert", "old.npz", "new.npz", "--unstack", "l", "--stack", "m").code == 0
+        assert tool("convert", "old.npz", "new.npz", "--unstack", "l", "--stack", "m", "--axis", "0").code == 0
         with np.load(tool.folder / "new.npz") as file:
             assert np.array_equal(np.stack([file["l.0.w"], file["l.1.w"]]), array)
             assert np.array_equal(file["m"], np.stack([array, array]))
@@ -211,7 +211,7 @@ class TestUsage:
         with (tool.folder / "old").open("wb") as file:
             np.savez(file, **{"l.0": np.ones(2), "l.1": np.ones(2)})
         tool.write("new", "")
-        assert tool("convert", "old", "new", "--stack", "l", "--force").code == 0
+        assert tool("convert", "old", "new", "--stack", "l", "--axis", "0", "--force").code == 0
         with np.load(tool.folder / "new") as file:
             assert np.array_equal(file["l"], np.ones((2, 2)))
 

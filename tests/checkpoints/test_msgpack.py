@@ -18,8 +18,8 @@ SCAN = (
     b"\x82\xa6params\x82\xa6layers\x81\xa1w\xc7\x0f\x01\x93\x92\x02\x02\xa4int8\xc4\x04\x01\x02\x03\x04\xa4head\xc7\r"
     b"\x01\x93\x90\xa6uint16\xc4\x02\x07\x00\xa4step\x05"
 )
-STACK = ("--stack", "*layer_{}=*layers")
-UNSTACK = ("--unstack", "*layers=*layer_{}")
+STACK = ("--stack", "*layer_{}=*layers", "--axis", "0")
+UNSTACK = ("--unstack", "*layers=*layer_{}", "--axis", "0")
 
 
 def converted(tool: Tool, data: bytes, *arguments: str, name: str = "old.msgpack") -> bytes:

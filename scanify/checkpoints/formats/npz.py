@@ -18,6 +18,8 @@ _END = ".npy"
 class NpzFile(Opened):
     """A NumPy archive, open for reading. `about` is how its members are compressed."""
 
+    in_turn = True
+
     def __init__(self, path: Path) -> None:
         self._path = path
         try:

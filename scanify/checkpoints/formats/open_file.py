@@ -14,7 +14,7 @@ from scanify.errors import ScanifyError
 
 EQUINOX, FLAX, NPZ, ORBAX, SAFETENSORS = "Equinox", "flax", "npz", "orbax", "safetensors"
 _SUFFIXES = {".safetensors": SAFETENSORS, ".npz": NPZ, ".eqx": EQUINOX, ".msgpack": FLAX}
-_OPEN: dict[str, Any] = {
+OPEN: dict[str, Any] = {
     EQUINOX: EquinoxFile.of,
     FLAX: MsgpackFile,
     NPZ: NpzFile,
@@ -58,7 +58,7 @@ def format_of(path: Path) -> str:
 
 def open_file(path: Path) -> Any:
     """A checkpoint, open for reading."""
-    return _OPEN[format_of(path)](path)
+    return OPEN[format_of(path)](path)
 
 
 def _what_it_is(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,6 +20,7 @@ class Opened(ABC):
 
     arrays: Sequence[SavedArray]
     about: Any
+    in_turn = False  # whether to go from one array to another and back costs reading both anew
 
     @abstractmethod
     def bytes_of(self, stretch: Stretch) -> Iterator[bytes]:
@@ -33,8 +35,19 @@ class Opened(ABC):
 
     def bytes_in(self, array: SavedArray) -> Iterator[bytes]:
         """The bytes of an array, in order."""
-        for stretch in array.stretches:
-            yield from self.bytes_of(stretch)
+        sources = [stretch.source for stretch in array.stretches]
+        changes = sum(one != other for one, other in pairwise(sources))
+        if not self.in_turn or changes < len(set(sources)):
+            for stretch in array.stretches:
+                yield from self.bytes_of(stretch)
+            return
+        found = np.empty(array.nbytes, np.uint8)
+        starts = accumulate((stretch.size for stretch in array.stretches), initial=0)
+        for stretch, at in sorted(zip(array.stretches, starts, strict=False), key=lambda pair: pair[0].source):
+            for data in self.bytes_of(stretch):
+                found[at : at + len(data)] = np.frombuffer(data, np.uint8)
+                at += len(data)
+        yield found.tobytes()
 
     def read(self, array: SavedArray, expected: Any = None) -> "np.ndarray[Any, Any]":
         """An array as one of NumPy. Bytes that are as wide as the `expected` dtype are of that one."""

@@ -31,6 +31,8 @@ class OrbaxFolder(Opened):
     """A folder of orbax, open for reading. `about` says which nodes of the tree are sequences, and which leaves are
     Python numbers."""
 
+    in_turn = True
+
     def __init__(self, path: Path) -> None:
         if importlib.util.find_spec("orbax") is None or importlib.util.find_spec("orbax.checkpoint") is None:
             raise ScanifyError(

@@ -91,7 +91,7 @@ class Alone:
         shared = [_spelled(aval) for aval in avals]
         for name, recipes in zip(NAMES, (found.before, found.recipes), strict=True):
             if recipes is not None:
-                made = [[list(recipe.sources), list(recipe.lead)] for recipe in recipes]
+                made = [list(map(list, (recipe.sources, recipe.lead, recipe.axes))) for recipe in recipes]
                 self._send(name, {"recipes": made, "avals": shared})
 
     def saw(self, version: str, job: Job, digest: str) -> None:
@@ -200,7 +200,7 @@ class _Answerer:
     def answers(self, request: dict[str, Any]) -> Iterator[dict[str, str]]:
         try:
             if "recipes" in request:
-                recipes = [Recipe(tuple(sources), tuple(lead)) for sources, lead in request["recipes"]]
+                recipes = [Recipe(*map(tuple, parts)) for parts in request["recipes"]]
                 self.avals = [_aval(spelled) for spelled in request["avals"]]
                 self.program = version(self.built, recipes)
                 return

@@ -7,27 +7,21 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import Any
 
 import jax
 
-from scanify.nn import ArrayStacked, BlockSeq
-from scanify.verify.leaves.correspond import Correspondence, Mismatch, Recipe, Slot, slotted, walked
+from scanify.verify.leaves.correspond import (
+    Correspondence,
+    Mismatch,
+    Recipe,
+    Slot,
+    is_stack,
+    layers_of,
+    slotted,
+    walked,
+)
 from scanify.verify.leaves.infer import infer
-
-
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """Stands for one entry, `at` along its first axes, of the array leaf number `index` of a pytree."""
-
-    index: int
-    at: tuple[int, ...]
-    aval: jax.ShapeDtypeStruct
-
-    def entry(self, row: int) -> _Part:
-        shape = self.aval.shape[1:]
-        return _Part(self.index, (*self.at, row), jax.ShapeDtypeStruct(shape, self.aval.dtype))
 
 
 def apart(before: Any, after: Any) -> Correspondence | None:
@@ -57,43 +51,29 @@ def _taken_apart(tree: Any) -> tuple[Any, tuple[Recipe, ...]] | None:
     """The pytree of `Slot`s with lists in place of its stacks, and how its own leaves are made of theirs."""
     leaves, treedef = jax.tree.flatten(_listed(tree))
     places: dict[int, dict[tuple[int, ...], int]] = defaultdict(dict)
+    axes: dict[int, tuple[int, ...]] = {}
     count = 0
     for i, leaf in enumerate(leaves):
-        if isinstance(leaf, Slot | _Part):
-            at = leaf.at if isinstance(leaf, _Part) else ()
-            if at in places[leaf.index]:  # layers share an array: it has no leaf for each of them
+        if isinstance(leaf, Slot):
+            found = places[leaf.index]
+            if leaf.at in found:  # layers share an array: it has no leaf for each of them
                 return None
-            places[leaf.index][at] = count
-            leaves[i] = Slot(count, leaf.aval)
+            found[leaf.at] = count
+            axes[leaf.index] = leaf.axes
+            leaves[i] = Slot(count, jax.ShapeDtypeStruct(leaf.shape, leaf.aval.dtype))
             count += 1
     if all(at == () for found in places.values() for at in found):
         return None
     recipes = []
-    for _, found in sorted(places.items()):
+    for index, found in sorted(places.items()):
         lead = tuple(len({at[axis] for at in found}) for axis in range(len(next(iter(found)))))
         if math.prod(lead) != len(found):
             return None
-        recipes.append(Recipe(tuple(found[at] for at in sorted(found)), lead))
+        recipes.append(Recipe(tuple(found[at] for at in sorted(found)), lead, axes[index]))
     return jax.tree.unflatten(treedef, leaves), tuple(recipes)
 
 
 def _listed(tree: Any) -> Any:
-    return jax.tree.map(_layers, tree, is_leaf=_is_stack)
-
-
-def _is_stack(node: Any) -> bool:
-    return isinstance(node, ArrayStacked | BlockSeq)
-
-
-def _layers(node: Any) -> Any:
-    if isinstance(node, BlockSeq):
-        return [_listed(layer) for layer in node.with_arrays(_entry)]
-    if isinstance(node, ArrayStacked):
-        return [_listed(jax.tree.map(lambda leaf, i=i: _entry(leaf, i), node.stacked_of(i))) for i in range(len(node))]
-    return node
-
-
-def _entry(leaf: Any, row: int | None) -> Any:
-    if row is None or not isinstance(leaf, Slot | _Part):
-        return leaf
-    return (leaf if isinstance(leaf, _Part) else _Part(leaf.index, (), leaf.aval)).entry(row)
+    return jax.tree.map(
+        lambda node: list(map(_listed, layers_of(node))) if is_stack(node) else node, tree, is_leaf=is_stack
+    )

@@ -9,14 +9,18 @@ them that are kept together. So both versions become functions of the same leave
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
 import jax
+import numpy as np
 
 from scanify.nn import ArrayStacked, BlockSeq
+from scanify.nn.trees.layer_axis import layer_axes
+from scanify.nn.trees.own_numbers import own
 from scanify.verify.objects.statics import qualified, static_difference
 from scanify.verify.values.arrays import is_traced, show_aval, show_value, struct
 
@@ -27,12 +31,24 @@ _NAMED = 6
 class Recipe:
     """One array leaf of the rewritten version, from array leaves of the original, counted in flattening order.
 
-    `lead` is the shape of the axes that stacking put in front: () means that the leaf is `sources[0]` itself, (N,) the
-    stack of N sources, (M, N) a stack of stacks with the sources in row-major order.
+    `lead` is the shape of the axes that stacking added: () means that the leaf is `sources[0]` itself, (N,) the stack
+    of N sources, (M, N) a stack of stacks with the sources in row-major order. `axes` are these axes of the leaf; ()
+    means that they are in front, as they are outside of ensembles.
     """
 
     sources: tuple[int, ...]
     lead: tuple[int, ...] = ()
+    axes: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.axes == tuple(range(len(self.lead))):
+            object.__setattr__(self, "axes", ())
+
+    def with_lead(self, entry: Sequence[Any], lead: Sequence[Any]) -> tuple[Any, ...]:
+        """What belongs to each axis of the leaf, from what belongs to those of a source and to those of `lead`."""
+        added = dict(zip(self.axes or range(len(lead)), lead, strict=True))
+        rest = iter(entry)
+        return tuple(added[at] if at in added else next(rest) for at in range(len(entry) + len(lead)))
 
 
 @dataclass(frozen=True)
@@ -81,19 +97,47 @@ class Correspondence:
 
 @dataclass(frozen=True, eq=False)
 class Slot:
-    """Stands for the array leaf number `index` of a pytree."""
+    """Stands for the array leaf number `index` of a pytree, or for its entry `at` along these `axes` of it."""
 
     index: int
     aval: jax.ShapeDtypeStruct
+    axes: tuple[int, ...] = ()
+    at: tuple[int, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.aval.shape[axis] for axis in self._left)
+
+    @property
+    def _left(self) -> list[int]:
+        return [axis for axis in range(len(self.aval.shape)) if axis not in self.axes]
+
+    def along(self, axis: int) -> Slot:
+        """What stands for the entries along an axis of this, as soon as it has a number `at`."""
+        return dataclasses.replace(self, axes=(*self.axes, self._left[axis]))
+
+    def entry(self, row: int) -> Slot:
+        return dataclasses.replace(self, at=(*self.at, row))
 
 
-@dataclass(frozen=True, eq=False)
-class Row:
-    """Stands for one row, `aval.shape[0]` of which make up the array leaf number `index` of a pytree."""
+def layers_of(stack: ArrayStacked[Any] | BlockSeq[Any]) -> list[Any]:
+    """The layers of a stack that holds a `Slot` for each array. Raises ValueError if their axis is not known."""
+    mine = own(stack.level)
+    tree = stack.stacks if isinstance(stack, BlockSeq) else stack.stacked
+    nodes, treedef = jax.tree.flatten(tree, is_leaf=mine)
+    axes = layer_axes(tree, stack.shapes, mine, lambda leaf: leaf.shape if isinstance(leaf, Slot) else None, known=True)
+    nodes = [node if axis is None else node.along(axis) for node, axis in zip(nodes, axes, strict=True)]
+    if isinstance(stack, BlockSeq):
+        return stack.with_arrays(lambda slot, row: slot if row is None else slot.entry(row), treedef.unflatten(nodes))
 
-    index: int
-    row: int
-    aval: jax.ShapeDtypeStruct
+    def entry(node: Any, axis: int | None, row: int) -> Any:
+        return node[row] if mine(node) else node if axis is None else node.entry(row)
+
+    return [treedef.unflatten(map(entry, nodes, axes, itertools.repeat(row))) for row in range(len(stack))]
+
+
+def is_stack(node: Any) -> bool:
+    return isinstance(node, ArrayStacked | BlockSeq)
 
 
 def _by_part(matched: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -136,7 +180,7 @@ def walked(first: Any, second: Any) -> Correspondence | Mismatch:
         walk.visit(first, second, _Here())
     except _Parted as parted:
         return parted.mismatch
-    recipes = (Recipe(tuple(walk.sources[i]), walk.leads[i]) for i in range(len(walk.sources)))
+    recipes = (Recipe(tuple(walk.sources[i]), *walk.leads[i]) for i in range(len(walk.sources)))
     count = range(len(walk.names))
     return Correspondence(
         tuple(walk.names[i] for i in count),
@@ -149,11 +193,10 @@ def walked(first: Any, second: Any) -> Correspondence | Mismatch:
 
 @dataclass(frozen=True)
 class _Here:
-    """Where the walk is: key path, index of the layer, and the lengths of the stacks around."""
+    """Where the walk is: key path, and index of the layer."""
 
     path: str = ""
     layer: int | None = None
-    lead: tuple[int, ...] = ()
 
     def at(self, key: Any) -> _Here:
         return dataclasses.replace(self, path=f"{self.path}{key}")
@@ -174,17 +217,13 @@ class _Walk:
         self.names: dict[int, str] = {}
         self.layers: dict[int, int | None] = {}
         self.sources: dict[int, list[int]] = {}
-        self.leads: dict[int, tuple[int, ...]] = {}
+        self.leads: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}
         self.statics: list[Mismatch] = []
         self.stacks: list[int] = []
 
     def visit(self, before: Any, after: Any, here: _Here) -> None:
-        if isinstance(after, ArrayStacked) and not isinstance(before, ArrayStacked):
+        if is_stack(after) and type(before) is not type(after):
             self._stack(before, after, here)
-        elif isinstance(after, BlockSeq) and not isinstance(before, BlockSeq):
-            self._sequence(before, after, here)
-        elif isinstance(before, Slot) and isinstance(after, Row):
-            self._row(before, after, here)
         elif isinstance(before, Slot) or isinstance(after, Slot):
             self._array(before, after, here)
         elif isinstance(before, eqx.Module) and isinstance(after, eqx.Module):
@@ -196,55 +235,39 @@ class _Walk:
         if not (isinstance(before, Slot) and isinstance(after, Slot)):
             found = [show_aval(v.aval) if isinstance(v, Slot) else _kind(v) for v in (before, after)]
             raise _Parted(here, f"{found[0]} in the original, {found[1]} in the rewritten version")
-        wanted = (*here.lead, *before.aval.shape)
-        if (wanted, before.aval.dtype) != (tuple(after.aval.shape), after.aval.dtype):
-            expected = f"{before.aval.dtype}{list(wanted)}"
-            stacked = f" (stacked {'x'.join(map(str, here.lead))})" if here.lead else ""
-            raise _Parted(here, f"expected {expected}{stacked}, the rewritten version has {show_aval(after.aval)}")
-        self.names[before.index] = here.path.lstrip(".")
-        self.layers[before.index] = here.layer
-        self.sources.setdefault(after.index, []).append(before.index)
-        self.leads[after.index] = here.lead
-
-    def _stack(self, before: Any, after: Any, here: _Here) -> None:
-        layers = _elements(before)
-        if layers is None:
-            raise _Parted(here, f"{_kind(before)} in the original, a stack of layers in the rewritten version")
-        if len(layers) != after.num_layers:
-            text = f"{len(layers)} layers in the original, a stack of {after.num_layers} in the rewritten version"
-            raise _Parted(here, text)
-        self.stacks.append(len(layers))
-        for i, layer in enumerate(layers):
-            index = i if here.layer is None else here.layer
-            inner = _Here(f"{here.path}[{i}]", index, (*here.lead, len(layers)))
-            self.visit(layer, after.stacked_of(i), inner)
-
-    def _sequence(self, before: Any, after: BlockSeq[Any], here: _Here) -> None:
-        """Layers of several kinds: each array of a stack has the rows of those layers that hold it, in their order."""
-        layers = _elements(before)
-        if layers is None or here.lead:
-            raise _Parted(here, f"{_kind(before)} in the original, a sequence of layers in the rewritten version")
-        if len(layers) != len(after):
-            text = f"{len(layers)} layers in the original, a sequence of {len(after)} in the rewritten version"
-            raise _Parted(here, text)
-        rows = after.with_arrays(lambda slot, row: slot if row is None else Row(slot.index, row, slot.aval))
-        for i, (layer, other) in enumerate(zip(layers, rows, strict=True)):
-            index = i if here.layer is None else here.layer
-            self.visit(layer, other, _Here(f"{here.path}[{i}]", index))
-
-    def _row(self, before: Slot, after: Row, here: _Here) -> None:
-        wanted = (before.aval.shape, before.aval.dtype)
-        if wanted != (tuple(after.aval.shape[1:]), after.aval.dtype):
-            found = f"row {after.row} of {show_aval(after.aval)}"
-            raise _Parted(here, f"expected {show_aval(before.aval)}, the rewritten version has {found}")
+        lead = tuple(after.aval.shape[axis] for axis in after.axes)
+        if (before.shape, before.aval.dtype) != (after.shape, after.aval.dtype):
+            wanted = Recipe((), lead, after.axes).with_lead(before.shape, lead)
+            stacked = f" (stacked {'x'.join(map(str, lead))})" if lead else ""
+            expected = f"{before.aval.dtype}{list(wanted)}{stacked}"
+            raise _Parted(here, f"expected {expected}, the rewritten version has {show_aval(after.aval)}")
         sources = self.sources.setdefault(after.index, [])
-        if after.row != len(sources):
+        if lead and np.ravel_multi_index(after.at, lead) != len(sources):
             text = "an array of its own in the original, one that layers share in the rewritten version"
             raise _Parted(here, text)
         sources.append(before.index)
         self.names[before.index] = here.path.lstrip(".")
         self.layers[before.index] = here.layer
-        self.leads[after.index] = (after.aval.shape[0],)
+        self.leads[after.index] = lead, after.axes
+
+    def _stack(self, before: Any, after: ArrayStacked[Any] | BlockSeq[Any], here: _Here) -> None:
+        """Layers of a list in a stack: each array of it has the arrays of those layers that hold it, in their order."""
+        kind = "stack" if isinstance(after, ArrayStacked) else "sequence"
+        layers = _elements(before)
+        if layers is None:
+            raise _Parted(here, f"{_kind(before)} in the original, a {kind} of layers in the rewritten version")
+        if len(layers) != len(after):
+            text = f"{len(layers)} layers in the original, a {kind} of {len(after)} in the rewritten version"
+            raise _Parted(here, text)
+        if isinstance(after, ArrayStacked):
+            self.stacks.append(len(layers))
+        try:
+            others = layers_of(after)
+        except ValueError as error:
+            raise _Parted(here, str(error)) from None
+        for i, (layer, other) in enumerate(zip(layers, others, strict=True)):
+            index = i if here.layer is None else here.layer
+            self.visit(layer, other, _Here(f"{here.path}[{i}]", index))
 
     def _module(self, before: eqx.Module, after: eqx.Module, here: _Here) -> None:
         _same_type(before, after, here)

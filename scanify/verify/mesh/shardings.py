@@ -97,7 +97,8 @@ def lifted(
         lead: list[Any] = [None for _ in recipe.lead]
         if lead and pipeline is not None:
             lead[0] = _stage(pipeline, recipe, first, names[recipe.sources[0]], mesh)
-        made.append(NamedSharding(mesh, PartitionSpec(*lead, *first)))
+        own = [*first, *[None] * (max(recipe.axes, default=0) + 1 - len(lead) - len(first))]
+        made.append(NamedSharding(mesh, PartitionSpec(*recipe.with_lead(own, lead))))
     return made
 
 

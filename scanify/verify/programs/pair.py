@@ -94,7 +94,9 @@ def _matched(before: Built, after: Built) -> Correspondence | Mismatch:
 def _joined(model: Correspondence, rest: Correspondence) -> Correspondence:
     """The leaves of the model and those of the call's arguments, which come after them."""
     count = len(model.names)
-    moved = [Recipe(tuple(count + source for source in each.sources), each.lead) for each in rest.recipes]
+    moved = [
+        dataclasses.replace(each, sources=tuple(count + source for source in each.sources)) for each in rest.recipes
+    ]
     own = None if model.before is None else (*model.before, *(Recipe((count + i,)) for i in range(len(rest.names))))
     return dataclasses.replace(
         model,

@@ -53,14 +53,14 @@ class Version:
 
     def own(self, leaves: Sequence[Any]) -> list[Any]:
         """This version's array leaves from those of the original."""
-        return [_assemble([leaves[i] for i in recipe.sources], recipe.lead) for recipe in self.recipes]
+        return [_assemble([leaves[i] for i in recipe.sources], recipe) for recipe in self.recipes]
 
     def split(self, own: Sequence[Any | None]) -> list[Any | None]:
         """The inverse of `own`: values for the leaves of the original; None for a leaf whose stack has None."""
         found: dict[int, Any] = {}
         for recipe, value in zip(self.recipes, own, strict=True):
             for at, source in enumerate(recipe.sources):
-                found[source] = None if value is None else _take(value, recipe.lead, at)
+                found[source] = None if value is None else _take(value, recipe, at)
         return [found[i] for i in range(len(found))]
 
     def tree(self, own: Sequence[Any]) -> Any:
@@ -102,21 +102,31 @@ def version(built: Built, recipes: Sequence[Recipe] | None = None) -> Version:
     return Version(treedef, others, tuple(recipes), shared, optimizer=built.optimizer)
 
 
-def _assemble(parts: Sequence[Any], lead: tuple[int, ...]) -> Any:
+def _assemble(parts: Sequence[Any], recipe: Recipe) -> Any:
+    whole = _stacked(parts, recipe.lead)
+    return jnp.moveaxis(whole, range(len(recipe.axes)), recipe.axes) if recipe.axes else whole
+
+
+def _stacked(parts: Sequence[Any], lead: tuple[int, ...]) -> Any:
     if not lead:
         return parts[0]
     size = len(parts) // lead[0]
-    return jnp.stack([_assemble(parts[i * size : (i + 1) * size], lead[1:]) for i in range(lead[0])])
+    return jnp.stack([_stacked(parts[i * size : (i + 1) * size], lead[1:]) for i in range(lead[0])])
 
 
-def _take(value: Any, lead: tuple[int, ...], at: int) -> Any:
-    if isinstance(value, jax.ShapeDtypeStruct):
-        return jax.ShapeDtypeStruct(value.shape[len(lead) :], value.dtype, weak_type=value.weak_type)
+def _take(value: Any, recipe: Recipe, at: int) -> Any:
     if isinstance(value, bool):  # said of the whole leaf
         return value
+    axes = recipe.axes or tuple(range(len(recipe.lead)))
+    if isinstance(value, jax.ShapeDtypeStruct):
+        shape = [size for axis, size in enumerate(value.shape) if axis not in axes]
+        return jax.ShapeDtypeStruct(shape, value.dtype, weak_type=value.weak_type)
     if isinstance(value, np.ndarray):
-        return value[np.unravel_index(at, lead)] if lead else value
-    for i in np.unravel_index(at, lead) if lead else ():
+        value = np.moveaxis(value, axes, range(len(axes)))
+        return value[np.unravel_index(at, recipe.lead)] if axes else value
+    if recipe.axes:
+        value = jnp.moveaxis(value, axes, range(len(axes)))
+    for i in np.unravel_index(at, recipe.lead) if axes else ():
         value = jax.lax.index_in_dim(value, int(i), keepdims=False)
     return value
 
