@@ -1,0 +1,143 @@
+"""The axis of each array of a stack along which the layers lie.
+
+A stack keeps the shapes that its arrays had when it was built, with the layers along axis 0. `jax.vmap` of its
+constructor, `jax.lax.map` or a stack around it add axes in front of these. So the layer axis of an array is the number
+of axes that were added, whatever their sizes.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from scanify.nn.trees.leaves import has_aval, is_numpy
+
+# Key paths of a stack, each with the shape of its array without added axes; None for what is no array.
+Shapes = tuple[tuple[str, tuple[int, ...] | None], ...]
+
+_MISSING: Any = object()
+
+
+def shape_of(leaf: Any) -> tuple[int, ...] | None:
+    """The shape of an array; None for what is no array."""
+    return tuple(leaf.shape) if has_aval(leaf) else None
+
+
+def shapes_of(
+    tree: Any,
+    axes: Iterable[int | None] | None = None,
+    is_leaf: Any = None,
+    shape: Callable[[Any], tuple[int, ...] | None] = shape_of,
+) -> Shapes:
+    """The record of a stack whose arrays have the layers along these axes, or along axis 0."""
+    found = jax.tree_util.tree_flatten_with_path(tree, is_leaf=is_leaf)[0]
+    axes = [0] * len(found) if axes is None else list(axes)
+    shapes = [None if axis is None else shape(leaf) for (_, leaf), axis in zip(found, axes, strict=True)]
+    return tuple(
+        (jax.tree_util.keystr(path), size[axis:] if size else None)
+        for (path, _), size, axis in zip(found, shapes, axes, strict=True)
+    )
+
+
+def layer_axes(
+    tree: Any,
+    shapes: Shapes,
+    is_leaf: Any = None,
+    shape: Callable[[Any], tuple[int, ...] | None] = shape_of,
+    *,
+    known: bool = False,
+) -> list[int | None]:
+    """For each leaf the axis of the layers; None for what has no axis of layers, as a number that they share.
+
+    An array of another shape than in the record, as after `equinox.tree_at`, has the axis of those that have theirs.
+    If none has, its rank decides, or it is an error where the axis must be `known`.
+
+    Raises:
+        ValueError: the axis cannot be told from the record.
+    """
+    found = jax.tree_util.tree_flatten_with_path(tree, is_leaf=is_leaf)[0]
+    record = dict(shapes)
+    now = [(path, shape(leaf)) for path, leaf in found]
+    exact = [_exact(path, size, record) for path, size in now]
+    usual = {axis for axis in exact if axis is not None and axis is not _MISSING}
+    only = usual.copy().pop() if len(usual) == 1 else None
+    axes = []
+    for (path, size), axis in zip(now, exact, strict=True):
+        if axis is _MISSING and size is not None:
+            built = record.get(jax.tree_util.keystr(path))
+            axis = only
+            if axis is None and not known and not usual:
+                axis = 0 if built is None else len(size) - len(built)
+            if axis is None or not 0 <= axis < len(size):
+                raise ValueError(_unknown(path, size, built))
+        axes.append(axis)
+    return axes
+
+
+def _exact(path: tuple[Any, ...], size: tuple[int, ...] | None, record: dict[str, Any]) -> Any:
+    """The axis of an array that has the recorded shape behind added axes; None without layers; else `_MISSING`."""
+    if not size:
+        return None
+    for end in range(len(path), -1, -1):  # an optimiser may keep a pair in place of an array
+        built = record.get(jax.tree_util.keystr(path[:end]), _MISSING)
+        if built is None:
+            return None
+        if built is not _MISSING:
+            added = len(size) - len(built)
+            return added if added >= 0 and size[added:] == built else _MISSING
+    return _MISSING
+
+
+def _unknown(path: tuple[Any, ...], size: Sequence[int], built: Sequence[int] | None) -> str:
+    was = "was not there when the stack was built" if built is None else f"was built as {list(built)}"
+    return (
+        "expected arrays of a stack to have the shapes in which they were built, with the layers along axis 0, or more "
+        f"axes in front; {jax.tree_util.keystr(path)} has shape {list(size)} and {was}, so its axis of layers is not "
+        "known. Build a stack whose arrays were replaced anew, `ArrayStacked(stack.stacked, stack.num_layers)`. What "
+        "an optimiser keeps for a whole stack has no form for its layers: wrap it in `scanify.optim.per_layer`"
+    )
+
+
+def layers_first(tree: Any, shapes: Shapes, count: int | None = None, is_leaf: Any = None) -> Any:
+    """The tree with the layers along axis 0 of each array. An array that all layers share is repeated `count` times.
+
+    Raises:
+        ValueError: the axis of an array cannot be told from the record.
+    """
+    axes = layer_axes(tree, shapes, is_leaf)
+    leaves, treedef = jax.tree.flatten(tree, is_leaf=is_leaf)
+    return treedef.unflatten([_first(leaf, axis, count) for leaf, axis in zip(leaves, axes, strict=True)])
+
+
+def _first(leaf: Any, axis: int | None, count: int | None) -> Any:
+    if axis is not None:
+        return moved(leaf, axis, 0)
+    if count is None or not shape_of(leaf):
+        return leaf
+    if isinstance(leaf, jax.ShapeDtypeStruct):
+        return jax.ShapeDtypeStruct((count, *leaf.shape), leaf.dtype, weak_type=leaf.weak_type)
+    return (np if is_numpy(leaf) else jnp).broadcast_to(leaf, (count, *leaf.shape))
+
+
+def moved(array: Any, axis: int, to: int) -> Any:
+    """The array with one axis in another place, in the form and the sharding that it has."""
+    if axis == to:
+        return array
+    if isinstance(array, jax.ShapeDtypeStruct):
+        order = list(range(len(array.shape)))
+        order.insert(to, order.pop(axis))
+        return jax.ShapeDtypeStruct(
+            [array.shape[at] for at in order], array.dtype, weak_type=array.weak_type, sharding=_moved(array, order)
+        )
+    return np.moveaxis(array, axis, to) if is_numpy(array) else jnp.moveaxis(array, axis, to)
+
+
+def _moved(array: Any, order: Sequence[int]) -> Any:
+    sharding = array.sharding
+    if not isinstance(sharding, jax.sharding.NamedSharding):
+        return sharding
+    parts = [*sharding.spec, *[None] * (len(order) - len(sharding.spec))]
+    spec = jax.sharding.PartitionSpec(*(parts[at] for at in order))
+    return jax.sharding.NamedSharding(sharding.mesh, spec, memory_kind=sharding.memory_kind)
