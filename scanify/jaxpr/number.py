@@ -14,6 +14,7 @@ from scanify.jaxpr.primitives import IDENTITIES, IRRELEVANT, STATEFUL
 from scanify.jaxpr.reading.calls import callee, opened
 from scanify.jaxpr.reading.canonical import Canonical, NotUnderstood
 from scanify.jaxpr.reading.primitives import is_own
+from scanify.jaxpr.reading.user_rules import Enclosing
 from scanify.jaxpr.rules.control import CONTROL
 from scanify.jaxpr.rules.index import INDEXED
 from scanify.jaxpr.rules.move import MOVES
@@ -65,9 +66,10 @@ class Numbering:
         self.costs: dict[int, int] = {}
         self.unrolled = 0
         self.scans: set[Hashable] = set()
+        self.enclosing = Enclosing()
         self._canonical = Canonical(self.jaxpr_key, table.kept_alive, table.alike)
-        self._keys: dict[tuple[int, bool], tuple[Hashable, bool]] = {}
-        self._parameters: dict[int, tuple[Any, Hashable, bool]] = {}
+        self._keys: dict[tuple[int, tuple[bool, bool]], tuple[Hashable, bool]] = {}
+        self._parameters: dict[tuple[int, bool], tuple[Any, Hashable, bool]] = {}
 
     def run(self, jaxpr: Any, consts: Sequence[Any], inputs: Sequence[int]) -> list[int]:
         """The nodes of the outputs of an open jaxpr, given its constants' values and its inputs' nodes."""
@@ -91,6 +93,10 @@ class Numbering:
 
     def equation(self, equation: Any, inputs: list[int]) -> list[int]:
         """The nodes of the outputs of one equation."""
+        with self.enclosing(equation):
+            return self._outputs(equation, inputs)
+
+    def _outputs(self, equation: Any, inputs: list[int]) -> list[int]:
         name = equation.primitive.name
         if is_own(equation.primitive) and name in IDENTITIES and len(inputs) == len(equation.outvars):
             return inputs
@@ -140,7 +146,8 @@ class Numbering:
         Raises:
             NotUnderstood: no rule knows the type of one of them.
         """
-        known = self._parameters.get(id(equation))
+        how = id(equation), bool(self.cotangents) and self.enclosing.in_written_rule(around=True)
+        known = self._parameters.get(how)
         if known is not None:
             self.table.zeros_left_out += known[2]
             return known[1]
@@ -155,7 +162,7 @@ class Numbering:
             key = (("primitive", id(equation.primitive)), *key)
         if self.table.fresh_count == made:  # what is not understood is another thing each time
             # With the equation, so that its id stays its own.
-            self._parameters[id(equation)] = (equation, key, self.table.zeros_left_out > since)
+            self._parameters[how] = (equation, key, self.table.zeros_left_out > since)
         return key
 
     def apply(self, equation: Any, key: Hashable, inputs: Sequence[int]) -> list[int]:
@@ -204,7 +211,8 @@ class Numbering:
         the outputs are the same expressions of the inputs. Effects inside are ordered from a token of their own.
         """
         inner, consts = opened(jaxpr)
-        cached = self._keys.get((id(inner), self.whole is None))
+        how = self.whole is None, bool(self.cotangents) and self.enclosing.in_written_rule()
+        cached = self._keys.get((id(inner), how))
         if cached is not None:
             self.table.zeros_left_out += cached[1]
             return cached[0]
@@ -223,7 +231,7 @@ class Numbering:
             self.token, table.place = token, place
         if table.fresh_count == made:
             table.kept_alive.append(inner)  # its id is only good for as long as it lives
-            self._keys[id(inner), self.whole is None] = key, table.zeros_left_out > since
+            self._keys[id(inner), how] = key, table.zeros_left_out > since
         return key
 
 

@@ -132,7 +132,10 @@ def _gather(run: Run, operands: list[int]) -> list[int] | None:
 
 
 def _scatter(run: Run, operands: list[int]) -> list[int] | None:
-    """Windows that are set; and those that are added to zeros, as the cotangent of a row is."""
+    """Windows that are set; and those that are added to zeros, as the cotangent of a row is.
+
+    Where windows meet, a sum that somebody wrote has an order, and the certificate does not say who wrote it.
+    """
     number, indices, update = operands
     params, values, adds = run.equation.params, run.values, run.equation.name == "scatter-add"
     if adds and values.is_zero(number) and values.is_zero(update):
@@ -146,7 +149,7 @@ def _scatter(run: Run, operands: list[int]) -> list[int] | None:
     part = tuple(1 if axis in gone else next(inner) for axis in range(len(shape)))
     axes = ints(said["scatter_dims_to_operand_dims"])
     corners = _corners(run, indices, axes, list(zip(own, theirs, strict=True)), shape, part)
-    if corners is None or not (_are_zeros(run, number, update, corners, part) if adds else _apart(corners, part)):
+    if corners is None or not _apart(corners, part) or (adds and not _are_zeros(run, number, update, corners, part)):
         return None
     run.left_out += adds
     batch = [axis for axis in range(len(given)) if axis not in kept]

@@ -251,4 +251,4 @@ def test_a_module_loaded_twice_holds_equal_values(two, value):
 )  # fmt: skip
 def test_values_that_differ_are_told_apart(two, one, other):
     before, after = (m.Block(jnp.ones(1), None, extra=f(m)) for m, f in ((two.before, one), (two.after, other)))
-    assert [s.path for s in match(before, after).statics] == ["extra"]
+    assert [s.path.startswith("extra") for s in match(before, after).statics] == [True]

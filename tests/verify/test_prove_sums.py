@@ -233,3 +233,59 @@ def test_a_wrong_operand_spread_proves_what_differs(monkeypatch: pytest.MonkeyPa
     assert not prove(*pair).proved
     monkeypatch.setattr(rules_value, "_spread", _first_element)
     assert prove(*pair).proved
+
+
+def _ruled_by(rule: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    act = jax.custom_vjp(jnp.sin)
+    act.defvjp(lambda x: (jnp.sin(x), x), lambda x, g: (rule(x, g),))
+    return act
+
+
+def _terms(x: Any, g: Any, order: list[int]) -> Any:
+    terms = [1e30 * g, -1e30 * g, g * jnp.cos(x)]
+    return jnp.stack([terms[at] for at in order])
+
+
+# What somebody writes to add up three cotangents, of which the order can be seen.
+WRITTEN: dict[str, Callable[[Any, Any, list[int]], Any]] = {
+    "a sum": lambda x, g, order: jnp.sum(_terms(x, g, order), axis=0),
+    "a product": lambda x, g, order: jnp.ones(3) @ _terms(x, g, order),
+    "a scatter": lambda x, g, order: jnp.zeros_like(x).at[jnp.zeros(3, int)].add(_terms(x, g, order)[:, 0]),
+    "a sum in a jitted function": lambda x, g, order: jax.jit(lambda y: jnp.sum(y, axis=0))(_terms(x, g, order)),
+    "a sum in a scan": lambda x, g, order: lax.scan(
+        lambda c, _: (c, jnp.sum(_terms(x, g, order), axis=0)), 0.0, None, length=2
+    )[1][0],
+    "a sum in a rule of a rule": lambda x, g, order: jax.vjp(
+        _ruled_by(lambda y, h: jnp.sum(_terms(y, h, order), axis=0)), x
+    )[1](g)[0],
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_backward_rule_that_somebody_wrote_keeps_the_order_of_its_sums(name: str) -> None:
+    written = WRITTEN[name]
+
+    def traced(order: list[int]) -> Any:
+        act = _ruled_by(lambda x, g: written(x, g, order))
+        return jax.make_jaxpr(lambda x, g: jax.vjp(lambda x: act(jnp.tanh(x)), x)[1](g))(jnp.ones(4), jnp.ones(4))
+
+    first, again, other = (traced(order) for order in ([0, 1, 2], [0, 1, 2], [0, 2, 1]))
+    assert prove(first, again, cotangents=1).proved
+    assert not prove(first, other, cotangents=1).proved
+
+
+def test_what_jax_transposes_is_added_up_in_any_order() -> None:
+    """Around a rule that somebody wrote, too."""
+    act = _ruled_by(lambda x, g: g * jnp.cos(x))
+    rows = [X[at] for at in range(LAYERS)]
+
+    def looped(x: Any, ws: Any) -> Any:
+        return [act(x * w) for w in ws]
+
+    def mapped(x: Any, ws: Any) -> Any:
+        return list(jax.vmap(lambda w: act(x * w))(jnp.stack(ws)))
+
+    programs = [
+        jax.make_jaxpr(lambda x, ws, g, f=f: jax.vjp(f, x, ws)[1](g)[0])(X[0], rows, rows) for f in (looped, mapped)
+    ]
+    assert prove(*programs, cotangents=LAYERS).proved

@@ -7,7 +7,7 @@ import io
 import itertools
 import os
 import random
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +20,7 @@ import pytest
 import scanify
 from scanify.errors import ScanifyError
 from scanify.verify.compare.written import Watch, Written
-from scanify.verify.objects.statics import static_difference
+from scanify.verify.objects.same import difference
 from scanify.verify.verdict import Status
 
 X = jnp.arange(3.0)
@@ -92,6 +92,15 @@ WRITES: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "an array of a Module": (linear, lambda given: object.__setattr__(given, "bias", given.bias * 2)),
     "an array of objects": (objects, lambda given: given.__setitem__(2, [3])),
     "a list in an array of objects": (objects, lambda given: given[0].append(3)),
+    "the factory of a defaultdict": (
+        lambda: defaultdict(None, a=1),
+        lambda given: setattr(given, "default_factory", list),
+    ),
+    "the shape of an array": (lambda: np.arange(4.0), lambda given: given.resize((2, 2), refcheck=False)),
+    "the shape of an array of objects": (objects, lambda given: given.resize((3, 1), refcheck=False)),
+    "the size of an array": (lambda: np.arange(4.0), lambda given: given.resize(2, refcheck=False)),
+    "whether an array may be written to": (lambda: np.arange(4.0), lambda given: given.setflags(write=False)),
+    "the name of a function": (adder, lambda given: setattr(given, "__name__", "other")),
     "a list behind a zip": (lambda: (held := [], zip(held, strict=True)), lambda given: given[0].append(3)),
 }
 
@@ -217,5 +226,5 @@ def _with_attribute(made: Any) -> Any:
 @pytest.mark.parametrize("name", PAIRS)
 def test_objects_are_compared_by_all_that_they_hold(name):
     first, second = PAIRS[name]
-    assert static_difference(first(), first()) is None
-    assert static_difference(first(), second()) is not None
+    assert difference(first(), first()) is None
+    assert difference(first(), second()) is not None

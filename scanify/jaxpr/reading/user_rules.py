@@ -4,6 +4,8 @@ Such a rule may ask what is differentiated or batched, and give something else f
 rule of jax's own does not, and neither does an operation without a rule.
 """
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ from scanify.jaxpr.reading.calls import children, opened
 from scanify.jaxpr.reading.primitives import is_own
 
 _JAX = f"{Path(jax.__file__).parent}/"
+# Where jax calls functions of which somebody wrote the transpose, or the whole derivative in reverse.
+_WRITTEN_TRANSPOSES = frozenset({"custom_derivatives.py", "custom_transpose.py", "solves.py", "hijax.py"})
 # The parameter that holds a rule, by the primitive.
 _RULES = {"custom_jvp_call": "jvp_jaxpr_fun", "custom_vjp_call": "fwd_jaxpr_thunk", "custom_vjp_call_jaxpr": "fwd"}
 
@@ -25,6 +29,44 @@ def has_derivative_rules(program: Any) -> bool:
 def has_batching_rules(program: Any) -> bool:
     """Whether somebody wrote what a function in a `ClosedJaxpr` is under vmap."""
     return _any(program, lambda equation: equation.primitive.name.startswith("custom_vmap"))
+
+
+class Enclosing:
+    """The equation that is being read and those around it, outermost first."""
+
+    def __init__(self) -> None:
+        self._equations: list[Any] = []
+        self._known: dict[int, tuple[Any, bool]] = {}
+
+    @contextlib.contextmanager
+    def __call__(self, equation: Any) -> Iterator[None]:
+        """Inside, `equation` is being read."""
+        self._equations.append(equation)
+        try:
+            yield
+        finally:
+            self._equations.pop()
+
+    def in_written_rule(self, *, around: bool = False) -> bool:
+        """True if somebody wrote the transpose that computes this equation, or, `around`, one that holds it."""
+        return any(map(self._is_written, self._equations[:-1] if around else self._equations))
+
+    def _is_written(self, equation: Any) -> bool:
+        if id(equation) not in self._known:
+            self._known[id(equation)] = equation, _is_of_written_rule(equation)
+        return self._known[id(equation)][1]
+
+
+def _is_of_written_rule(equation: Any) -> bool:
+    """True if jax ran the equation in a backward rule. It has the traceback of the call that the rule belongs to."""
+    traceback = equation.source_info.traceback
+    for frame in () if traceback is None else traceback.frames:
+        if not frame.file_name.startswith(_JAX):
+            return False
+        name = Path(frame.file_name).name
+        if name in _WRITTEN_TRANSPOSES and not (name == "custom_derivatives.py" and "jvp" in frame.function_name):
+            return True
+    return False
 
 
 def _any(program: Any, asked: Any) -> bool:

@@ -27,9 +27,11 @@ def add_any(table: Table, values: Sequence[int]) -> int:
 
     The one identity here that rounding can see (and the sign of a zero: 0.0 + -0.0 is 0.0). jax specifies no order
     for the accumulation of cotangents (`add_any` in `jax._src.ad_util`), and a scan accumulates them in a carry that
-    starts from zeros where a loop adds them up directly. It holds for the primitive `add_any` only, which no user
-    code can write, and for what is computed from cotangents of outputs: a call that computes gradients itself, as of
-    an energy, returns what their sum rounds to (`plain_sum`). `add` is never reordered.
+    starts from zeros where a loop adds them up directly. It holds for the primitive `add_any`, which no user code can
+    write, and for sums that jax's own transposition makes; a backward rule that somebody wrote keeps its order
+    (`scanify.jaxpr.reading.user_rules.Enclosing`). It holds for what is computed from cotangents of outputs: a call
+    that computes gradients itself, as of an energy, returns what their sum rounds to (`plain_sum`). `add` is never
+    reordered.
     """
     shape, dtype = table.shape[values[0]], table.dtype[values[0]]
     terms: list[int] = []

@@ -125,7 +125,8 @@ def _scatter(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[i
     part = tuple(1 if axis in gone else next(inner) for axis in range(len(shape)))
     batching = zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims, strict=True)
     boxes = _windows(table, indices, numbers.scatter_dims_to_operand_dims, list(batching), shape, part)
-    if boxes is None or (not adds and not _apart(boxes)):
+    ordered = not adds or numbering.enclosing.in_written_rule()
+    if boxes is None or (ordered and not _apart(boxes)):
         return None
     if adds and not (
         numbering.cotangents

@@ -27,8 +27,11 @@ def _key(numbering: "Numbering", equation: Any, *without: str) -> Hashable:
 
 
 def _adds_up(numbering: "Numbering", values: Sequence[int]) -> bool:
-    """Whether a sum counts as one of cotangents, which has no order (`combine.add_any`)."""
-    derived = numbering.cotangents and not numbering.exact
+    """Whether a sum counts as one of cotangents, which has no order (`combine.add_any`).
+
+    In a backward rule that somebody wrote, sums have the order that is written.
+    """
+    derived = numbering.cotangents and not numbering.exact and not numbering.enclosing.in_written_rule()
     return bool(derived) and any(is_derivative(numbering, value) for value in values)
 
 

@@ -20,7 +20,7 @@ from scanify.replay.read import Rejected, Tables, read_tables
 from scanify.replay.run import Where
 from scanify.replay.written import Written, claimed
 from scanify.verify.certificate.neutral import Neutral
-from scanify.verify.objects.meaning import same_code_and_names
+from scanify.verify.objects.same import same_code_and_names
 
 # A scan of more equations in all its iterations is kept whole.
 UNROLLED = 200_000

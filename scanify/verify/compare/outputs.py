@@ -5,7 +5,6 @@ from __future__ import annotations
 from scanify.verify.compare.judge import Subject, judge
 from scanify.verify.compare.written import differently_written
 from scanify.verify.leaves.correspond import Correspondence, Mismatch, correspond
-from scanify.verify.objects.meaning import different_meaning
 from scanify.verify.programs.trace import Policy, Traced
 from scanify.verify.values.numeric import compare_outputs
 from scanify.verify.verdict import Status, Verdict
@@ -16,12 +15,9 @@ def outputs(subject: Subject, traced: Traced, policy: Policy) -> Verdict:
     wrong = different_outputs(subject.original, traced)
     if wrong is not None:
         return Verdict(Status.FAILED, wrong)
-    what = different_meaning(subject.original.outputs.tree, traced.outputs.tree)
-    if what is not None:
-        text = (
-            f"{what} is returned, whose code is not seen to be the same; what it computes when called is not compared"
-        )
-        return Verdict(Status.NOT_RUN, text)
+    unseen = different_objects(subject.original, traced, certain=False)
+    if unseen is not None:
+        return Verdict(Status.NOT_RUN, f"{unseen}; what is computed with it later is not compared")
     return judge(subject, subject.original.forward, traced.forward, compare_outputs, policy=policy, what="outputs")
 
 
@@ -30,11 +26,12 @@ def different_outputs(before: Traced, after: Traced) -> str | None:
     wrote = differently_written(before.outputs.tree, after.outputs.tree)
     if wrote is not None:
         return wrote
-    found: Correspondence | Mismatch = correspond(before.outputs.tree, after.outputs.tree)
+    found = _corresponding(before, after)
     if isinstance(found, Mismatch):
         return f"output{_sub(found.path)}: {found.text}"
-    if found.statics:
-        return f"output{_sub(found.statics[0].path)}: {found.statics[0].text}"
+    objects = different_objects(before, after, certain=True)
+    if objects is not None:
+        return objects
     for i, (name, recipe) in enumerate(zip(before.outputs.names, found.recipes, strict=True)):
         if recipe.lead or recipe.sources != (i,):
             return f"{name}: an array of its own in the original, part of a stack in the rewritten version"
@@ -43,6 +40,17 @@ def different_outputs(before: Traced, after: Traced) -> str | None:
             words = ["weakly typed" if w else "not weakly typed" for w in weak]
             return f"{name}: {words[0]} in the original, {words[1]} in the rewritten version"
     return None
+
+
+def different_objects(before: Traced, after: Traced, *, certain: bool) -> str | None:
+    """How a returned object that is no array differs (`certain`), or why it is not seen to be the same."""
+    found = _corresponding(before, after)
+    statics = () if isinstance(found, Mismatch) else found.statics
+    return next((f"output{_sub(each.path)}: {each.text}" for each in statics if each.certain is certain), None)
+
+
+def _corresponding(before: Traced, after: Traced) -> Correspondence | Mismatch:
+    return correspond(before.outputs.tree, after.outputs.tree, classes=True)
 
 
 def _sub(path: str) -> str:

@@ -55,13 +55,23 @@ def same_parameters(
                 f"the case must call both versions with the same arguments, but {found.names[i]} was {equal[i][1]}; "
                 "make it from a fixed seed"
             )
-    if found.statics:
-        more = f" (and {len(found.statics) - 1} more)" if len(found.statics) > 1 else ""
-        return Verdict(Status.FAILED, f"{found.statics[0]}{more}")
+    unlike = _unlike_statics(found)
+    if unlike is not None and unlike.status is Status.FAILED:
+        return unlike
     if wrong:
         more = f"; {len(wrong)} of {len(equal)} leaves differ" if len(wrong) > 1 else ""
         return Verdict(Status.FAILED, f"{found.names[wrong[0]]} is {equal[wrong[0]][1]}{more}")
-    return Verdict(Status.PROVED)
+    return unlike or Verdict(Status.PROVED)
+
+
+def _unlike_statics(found: Correspondence) -> Verdict | None:
+    """The verdict on what the models hold besides arrays: FAILED if it differs, NOT RUN if it is not understood."""
+    for certain, status in ((True, Status.FAILED), (False, Status.NOT_RUN)):
+        these = [each for each in found.statics if each.certain is certain]
+        if these:
+            more = f" (and {len(these) - 1} more)" if len(these) > 1 else ""
+            return Verdict(status, f"{these[0]}{more}")
+    return None
 
 
 def with_other_keys(
@@ -201,8 +211,9 @@ def _abstract(
     proof = proof_of(original, rebuilt, files=files)
     wrong = [i for i, same in enumerate(proof.equal) if not same]
     given = [i for i in wrong if i in set(inputs)]
-    if found.statics:
-        return Verdict(Status.FAILED, str(found.statics[0]))
+    unlike = _unlike_statics(found)
+    if unlike is not None:
+        return unlike
     if proof.proved and all(proof.avals_equal):
         if certificate is not None:
             certificate.add(Proved("initial parameters", original, rebuilt, 0, 0))

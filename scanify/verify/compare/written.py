@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from scanify.verify.objects.mutable import Contents, containers, contents, put_back
+from scanify.verify.objects.parts import Opaque
+from scanify.verify.objects.places import not_understood, shared
 from scanify.verify.objects.process_state import ProcessState
 
 
 class Written(NamedTuple):
-    """What a call returned, and what it wrote: the contents of each container that it changed, by its place."""
+    """What a call returned, and what it wrote: the contents of each container that it changed, by its place.
+
+    `shared` are the places in what it returned and wrote where an object stands that has another place, too.
+    """
 
     result: Any
     written: dict[str, Any]
+    shared: dict[str, str]
 
 
 class Watch:
@@ -25,6 +29,7 @@ class Watch:
 
     def __init__(self, model: Any, args: Any, kwargs: Any) -> None:
         self._seen = containers({"model": model, "args": args, "kwargs": kwargs})
+        self._opaque = not_understood({"args": args, "kwargs": kwargs})
         self._process = ProcessState()
 
     def result(self, returned: Any) -> Any:
@@ -34,7 +39,10 @@ class Watch:
             now = _changed(container, old)
             if now is not None:
                 found.setdefault(place, now)
-        return Written(returned, found) if found else returned
+        found |= {place: Opaque(f"{text}, which the call may write to,") for place, text in self._opaque.items()}
+        places = {id(container): place for place, container, _ in self._seen}
+        both = shared({"output": returned, **found}, places)
+        return Written(returned, found, both) if found or both else returned
 
     def undo(self) -> None:
         """Put back what was there before."""
@@ -46,14 +54,24 @@ class Watch:
 
 def differently_written(before: Any, after: Any) -> str | None:
     """How what two calls wrote to differs, in words; None where it does not. What they wrote there is not compared."""
-    places = [set(result.written) if isinstance(result, Written) else set() for result in (before, after)]
+    written = [result if isinstance(result, Written) else Written(result, {}, {}) for result in (before, after)]
+    places = [set(each.written) for each in written]
     odd = sorted(places[0] ^ places[1])
     if not odd:
-        return None
+        return _differently_shared(*(each.shared for each in written))
     names = ["the original", "the rewritten version"]
     writes, other = names if odd[0] in places[0] else names[::-1]
     given = ", which it is given" if odd[0].startswith(("model", "args", "kwargs")) else ""
     return f"{writes} writes to {odd[0]}{given}, and {other} does not"
+
+
+def _differently_shared(before: dict[str, str], after: dict[str, str]) -> str | None:
+    odd = sorted(before.items() ^ after.items())
+    if not odd:
+        return None
+    names = ["the original", "the rewritten version"]
+    one, other = names if odd[0] in before.items() else names[::-1]
+    return f"in {one} {odd[0][0]} is the same object as {odd[0][1]}, and in {other} it is not"
 
 
 def _changed(container: Any, old: Contents) -> Any:
@@ -75,7 +93,7 @@ def _changed(container: Any, old: Contents) -> Any:
         return None if same else now
     if now == old:
         return None
-    return container.copy() if isinstance(container, np.ndarray | bytearray) else now
+    return container.copy() if isinstance(container, bytearray) else now
 
 
 def _as_tree(kept: dict[Any, Any]) -> Any:

@@ -21,7 +21,8 @@ import numpy as np
 from scanify.nn import ArrayStacked, BlockSeq
 from scanify.nn.trees.layer_axis import layer_axes
 from scanify.nn.trees.own_numbers import own
-from scanify.verify.objects.statics import qualified, static_difference
+from scanify.verify.objects.same import difference
+from scanify.verify.objects.statics import qualified
 from scanify.verify.values.arrays import is_traced, show_aval, show_value, struct
 
 _NAMED = 6
@@ -53,10 +54,14 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """Two values at the same place that are not the same: `path` in the original, and how they differ in words."""
+    """Two values at the same place that are not the same: `path` in the original, and how they differ in words.
+
+    `certain` is false if they are only not seen to be the same.
+    """
 
     path: str
     text: str
+    certain: bool = True
 
     def __str__(self) -> str:
         return f"{self.path or 'the model'}: {self.text}"
@@ -168,14 +173,17 @@ def slotted(tree: Any) -> Any:
     return jax.tree.unflatten(treedef, leaves)
 
 
-def correspond(before: Any, after: Any) -> Correspondence | Mismatch:
-    """Walk two pytrees of arrays (or `jax.ShapeDtypeStruct`) together; a Mismatch where their structures part."""
-    return walked(slotted(before), slotted(after))
+def correspond(before: Any, after: Any, *, classes: bool = False) -> Correspondence | Mismatch:
+    """Walk two pytrees of arrays (or `jax.ShapeDtypeStruct`) together; a Mismatch where their structures part.
+
+    With `classes` the classes of their nodes are compared whole, too.
+    """
+    return walked(slotted(before), slotted(after), classes=classes)
 
 
-def walked(first: Any, second: Any) -> Correspondence | Mismatch:
+def walked(first: Any, second: Any, *, classes: bool = False) -> Correspondence | Mismatch:
     """The same for pytrees with a `Slot` for each array."""
-    walk = _Walk()
+    walk = _Walk(classes=classes)
     try:
         walk.visit(first, second, _Here())
     except _Parted as parted:
@@ -193,13 +201,19 @@ def walked(first: Any, second: Any) -> Correspondence | Mismatch:
 
 @dataclass(frozen=True)
 class _Here:
-    """Where the walk is: key path, and index of the layer."""
+    """Where the walk is: key path, and index of the layer.
+
+    `called`: the value here is what the case calls, or a library's wrapper of it holds it.
+    """
 
     path: str = ""
     layer: int | None = None
+    called: bool = False
 
-    def at(self, key: Any) -> _Here:
-        return dataclasses.replace(self, path=f"{self.path}{key}")
+    def at(self, key: Any, node: Any) -> _Here:
+        wraps = callable(node) and type(node).__module__.partition(".")[0] in ("equinox", "jax", "functools")
+        called = self.called and wraps if self.path else key == jax.tree_util.SequenceKey(0)
+        return dataclasses.replace(self, path=f"{self.path}{key}", called=called)
 
 
 class _Parted(Exception):
@@ -213,7 +227,8 @@ class _Parted(Exception):
 class _Walk:
     """Collects what corresponds while both pytrees are walked."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, classes: bool) -> None:
+        self.classes = classes
         self.names: dict[int, str] = {}
         self.layers: dict[int, int | None] = {}
         self.sources: dict[int, list[int]] = {}
@@ -270,7 +285,7 @@ class _Walk:
             self.visit(layer, other, _Here(f"{here.path}[{i}]", index))
 
     def _module(self, before: eqx.Module, after: eqx.Module, here: _Here) -> None:
-        _same_type(before, after, here)
+        self._types(before, after, here)
         if isinstance(after, ArrayStacked):
             self.stacks.append(after.num_layers)
         fields = [{f.name: f for f in dataclasses.fields(m) if hasattr(m, f.name)} for m in (before, after)]
@@ -281,16 +296,16 @@ class _Walk:
         for name, field in fields[0].items():
             values = getattr(before, name), getattr(after, name)
             if field.metadata.get("static", False):
-                self._static(*values, here.at(f".{name}"))
+                self._static(*values, here.at(f".{name}", before))
             else:
-                self.visit(*values, here.at(f".{name}"))
+                self.visit(*values, here.at(f".{name}", before))
 
     def _node(self, before: Any, after: Any, here: _Here) -> None:
         nodes = [one_level(v) for v in (before, after)]
         if nodes[0] is None and nodes[1] is None:
             self._static(before, after, here)
             return
-        _same_type(before, after, here)
+        self._types(before, after, here)
         children, aux = zip(*(node for node in nodes if node is not None), strict=True)
         keys = [[str(key) for key, _ in found] for found in children]
         if keys[0] != keys[1]:
@@ -299,13 +314,19 @@ class _Walk:
             self._static(aux[0], aux[1], here)
         layered = here.layer is None and _is_layers(before)
         for i, ((key, first), (_, second)) in enumerate(zip(*children, strict=True)):
-            inner = here.at(key)
+            inner = here.at(key, before)
             self.visit(first, second, dataclasses.replace(inner, layer=i) if layered else inner)
 
+    def _types(self, before: Any, after: Any, here: _Here) -> None:
+        _same_type(before, after, here)
+        if self.classes:
+            self._static(type(before), type(after), here)
+
     def _static(self, before: Any, after: Any, here: _Here) -> None:
-        text = static_difference(before, after)
-        if text is not None:
-            self.statics.append(Mismatch(here.path.lstrip("."), text))
+        called = here.called and not self.classes
+        found = difference(before, after, sentinels=not self.classes, called=called)
+        if found is not None:
+            self.statics.append(Mismatch(f"{here.path}{found.path}".lstrip("."), found.text, found.certain))
 
 
 def _same_type(before: Any, after: Any, here: _Here) -> None:

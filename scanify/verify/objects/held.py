@@ -7,8 +7,6 @@ jax, which whoever calls the model can read.
 
 from __future__ import annotations
 
-import functools
-import types
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +15,8 @@ import jax
 
 from scanify.verify.leaves.correspond import one_level
 from scanify.verify.objects.mutable import attributes
-from scanify.verify.objects.statics import Code, cell_contents
+from scanify.verify.objects.parts import parts
+from scanify.verify.objects.statics import Code
 from scanify.verify.values.arrays import is_traced
 
 
@@ -40,24 +39,26 @@ class Held:
 
 def opened(tree: Any) -> Any:
     """The same pytree, where leaves that hold arrays, and nodes that hold more than their pytree, are `Held`."""
-    return _mapped(tree, ())
+    return _mapped(tree, {})
 
 
-def _mapped(tree: Any, around: tuple[int, ...]) -> Any:
-    return jax.tree.map(lambda leaf: _opened(leaf, around), tree, is_leaf=lambda node: bool(_beside(node)))
+def _mapped(tree: Any, seen: dict[int, Any]) -> Any:
+    return jax.tree.map(lambda leaf: _opened(leaf, seen), tree, is_leaf=lambda node: bool(_beside(node)))
 
 
-def _opened(value: Any, around: tuple[int, ...]) -> Any:
-    if is_traced(value) or id(value) in around:
+def _opened(value: Any, seen: dict[int, Any]) -> Any:
+    """`seen` are objects that are being opened, and those that hold no arrays."""
+    if is_traced(value) or id(value) in seen:
         return value
     beside = _beside(value)
     parts = beside or _parts(value)
     if not parts:
         return value
-    inner = (*around, id(value))
-    found = {name: _mapped(part, inner) for name, part in parts.items()}
+    seen[id(value)] = value
+    found = {name: _mapped(part, seen) for name, part in parts.items()}
     if not beside and not any(map(is_traced, jax.tree.leaves(found))):
         return value
+    del seen[id(value)]
     return Held(type(value).__qualname__, found)
 
 
@@ -83,16 +84,8 @@ def _elements(value: Any, depth: int = 4) -> Iterator[Any]:
 
 
 def _parts(value: Any) -> dict[str, Any]:
-    if isinstance(value, functools.partial):
-        return {"func": value.func, "args": value.args, "keywords": value.keywords}
-    if isinstance(value, types.MethodType):
-        return {"__func__": value.__func__, "__self__": value.__self__}
-    if isinstance(value, types.FunctionType):
-        names = value.__code__.co_freevars
-        cells = {n: cell_contents(cell) for n, cell in zip(names, value.__closure__ or (), strict=True)}
-        given = {"__defaults__": value.__defaults__, "__kwdefaults__": value.__kwdefaults__}
-        return {"code": Code(value), **cells, **given} if cells or any(given.values()) else {}
-    if isinstance(value, type | types.ModuleType):
+    found = None if isinstance(value, type | Code) else parts(value)
+    if found is None or not found.inner:
         return {}
-    found = attributes(value)
-    return {"class": type(value), **found} if found else {}
+    inner = {name.lstrip("."): held for name, held in found.inner.items()}
+    return {"class": type(value), "plain": found.plain, **inner}

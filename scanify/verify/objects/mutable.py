@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import dis
 import functools
+import math
+import pickle
 import sys
 import types
+import warnings
 import weakref
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -63,7 +66,9 @@ _LEAVES = (str, bytes, int, float, complex, type(None), jax.Array, types.ModuleT
 # Their objects keep what they like, as the programs that they have traced.
 _OWN_BUSINESS = frozenset({"jax", "jaxlib", "equinox", "numpy", "scanify", "functools", "typing", "abc", "inspect"})
 # Names for what an object holds beside its attributes.
-_CLASS, _STATE, _OF_FUNCTIONS = "__class__", "its state", ("__code__", "__defaults__", "__kwdefaults__")
+_CLASS, _STATE, _FACTORY = "__class__", "its state", "its default_factory"
+_FORM = "its form"
+_OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__", "__doc__")
 _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: only classes of a class statement can be exchanged for one another
 _BIND = ("STORE_GLOBAL", "DELETE_GLOBAL")
 _BIND_GLOBALS = tuple(dis.opmap[name] for name in _BIND)
@@ -77,7 +82,7 @@ def contents(value: Any) -> Contents | None:
     if isinstance(value, list | deque):
         return list(value)
     if isinstance(value, dict):
-        return dict(value)
+        return {**value, _FACTORY: value.default_factory} if isinstance(value, defaultdict) else dict(value)
     if isinstance(value, set):
         return set(value)
     if isinstance(value, bytearray):
@@ -87,7 +92,9 @@ def contents(value: Any) -> Contents | None:
     if isinstance(value, Rebound):
         return value.held()
     if isinstance(value, np.ndarray):
-        return value.ravel().tolist() if value.dtype.hasobject else value.tobytes()
+        form = pickle.dumps((value.shape, value.dtype, value.flags.writeable))
+        held = dict(enumerate(value.ravel().tolist())) if value.dtype.hasobject else {"elements": value.tobytes()}
+        return {_FORM: form, **held}
     if isinstance(value, (*_LEAVES, types.MethodType)):
         return None
     if isinstance(value, type):
@@ -141,12 +148,9 @@ def _is_remembered(kind: type, name: str) -> bool:
 
 def put_back(value: Any, old: Contents) -> None:
     """Make `value` hold what it held before."""
-    if isinstance(value, np.ndarray) and isinstance(old, list):
-        for at, held in zip(np.ndindex(value.shape), old, strict=True):
-            value[at] = held
-    elif isinstance(value, np.ndarray):
-        assert isinstance(old, bytes)
-        value[...] = np.frombuffer(old, value.dtype).reshape(value.shape)
+    if isinstance(value, np.ndarray):
+        assert isinstance(old, dict)
+        _put_elements(value, old)
     elif isinstance(value, memoryview):
         assert isinstance(old, bytes)
         value.cast("B")[:] = old
@@ -160,6 +164,8 @@ def put_back(value: Any, old: Contents) -> None:
     elif isinstance(value, deque | dict | set):
         value.clear()
         getattr(value, "extend" if isinstance(value, deque) else "update")(old)
+        if isinstance(value, defaultdict):
+            value.default_factory = value.pop(_FACTORY)
     else:
         assert isinstance(old, dict)
         now = contents(value)
@@ -169,6 +175,23 @@ def put_back(value: Any, old: Contents) -> None:
         for name, held in old.items():
             if name not in now or now[name] is not held:
                 _set(value, name, held)
+
+
+def _put_elements(array: Any, old: dict[Any, Any]) -> None:
+    shape, dtype, writeable = pickle.loads(old[_FORM])
+    if (array.shape, array.dtype) != (shape, dtype):
+        with warnings.catch_warnings(action="ignore"):  # NumPy 2.5 warns of it, and there is no other way in place
+            if array.nbytes != math.prod(shape) * dtype.itemsize:
+                array.resize(math.prod(shape) * dtype.itemsize // array.itemsize, refcheck=False)
+            array.dtype, array.shape = dtype, shape
+    if array.flags.writeable != writeable:
+        array.flags.writeable = True
+    if array.flags.writeable and dtype.hasobject:
+        for at, place in enumerate(np.ndindex(shape)):
+            array[place] = old[at]
+    elif array.flags.writeable:
+        array[...] = np.frombuffer(old["elements"], dtype).reshape(shape)
+    array.flags.writeable = writeable
 
 
 def containers(parts: dict[str, Any]) -> list[tuple[str, Any, Contents]]:
@@ -193,7 +216,7 @@ def _inside(value: Any, held: Contents | None) -> Iterator[tuple[str, Any]]:
     if isinstance(value, _COLLECTIONS) and isinstance(kept := getattr(value, "__dict__", None), dict):
         yield " (attributes)", Rebound(kept)
     if isinstance(value, np.ndarray | bytearray | memoryview):
-        yield from ((f"[{at}]", child) for at, child in enumerate(held if isinstance(held, list) else ()))
+        yield from ((f"[{at}]", child) for at, child in (held.items() if isinstance(held, dict) else ()))
         return
     if isinstance(value, functools.partial):
         yield ".func", value.func

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dis
+import functools
 import sys
 import types
-from collections.abc import Iterator
 
 from scanify.verify.objects.modules import codes, is_users
 
@@ -15,26 +15,40 @@ _PLACES = frozenset({"__globals__", "__builtins__", "f_globals", "f_locals", "f_
 _OF_PROCESS = frozenset({"get_objects", "get_referrers", "get_referents", "__subclasses__"})
 _EVERYTHING = _ALL_NAMES | _PLACES | _OF_PROCESS
 _WITH_OWNER = frozenset({("sys", "modules"), ("inspect", "stack"), ("importlib", "util")})
-# What takes an attribute by a text: of an object that is compared as a whole, or of a module, of which it is not known.
-_BY_TEXT = frozenset({"getattr", "attrgetter", "methodcaller", "hasattr", "__dict__", "__getattribute__"})
+_LOADS, _ATTRIBUTES = frozenset({"LOAD_GLOBAL", "LOAD_NAME"}), frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+_BINDS = frozenset({"STORE_GLOBAL", "DELETE_GLOBAL"})
+_BETWEEN = frozenset({"EXTENDED_ARG", "CACHE"})
 
 
-def names(code: types.CodeType) -> Iterator[str]:
-    """The global names and the attributes that code and the functions in it name."""
+@functools.lru_cache(4096)
+def chains(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
+    """The global names in code and in the functions in it, each with the attributes that are taken from it at once.
+
+    `settings.train.rate` gives `("settings", "train", "rate")`, `f(settings)` gives `("settings",)`.
+    """
+    found: dict[tuple[str, ...], None] = {}
     for each in codes(code):
-        yield from each.co_names
+        chain: tuple[str, ...] = ()
+        for instruction in dis.get_instructions(each):
+            name = str(instruction.argval)
+            if instruction.opname in _BETWEEN:
+                continue
+            if chain and instruction.opname in _ATTRIBUTES:
+                chain = (*chain, name)
+                continue
+            if chain:
+                found[chain] = None
+            chain = (name,) if instruction.opname in _LOADS else ()
+            if instruction.opname in _BINDS:
+                found[(name,)] = None
+    return tuple(found)
 
 
 def reads_unnamed(code: types.CodeType) -> bool:
     """Whether code may read anything of the process, or a module of the user's that it imports itself."""
-    named = set(names(code))
+    named = {name for each in codes(code) for name in each.co_names}
     owned = any(owner in named and name in named for owner, name in _WITH_OWNER)
     return owned or not named.isdisjoint(_EVERYTHING) or any(map(_imports_users, codes(code)))
-
-
-def takes_by_text(named: frozenset[str]) -> bool:
-    """Whether code with these names may take an attribute that it does not name."""
-    return not named.isdisjoint(_BY_TEXT)
 
 
 def _imports_users(code: types.CodeType) -> bool:

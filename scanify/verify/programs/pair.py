@@ -52,13 +52,13 @@ def pair(before: Built, after: Built) -> Pair | Mismatch:
         return parted
     for part in found.statics:
         if not part.path.startswith("[0]"):
-            raise _unlike(Mismatch(named(part.path, parameters), part.text))
+            raise _unlike(dataclasses.replace(part, path=named(part.path, parameters)))
     inputs = tuple(i for i, name in enumerate(found.names) if not name.startswith("[0]"))
     found = dataclasses.replace(
         found,
         names=tuple(named(name, parameters) for name in found.names),
         layers=tuple(None if i in inputs else layer for i, layer in enumerate(found.layers)),
-        statics=tuple(Mismatch(named(part.path, parameters), part.text) for part in found.statics),
+        statics=tuple(dataclasses.replace(part, path=named(part.path, parameters)) for part in found.statics),
     )
     first = version(before, found.before)
     leaves = tuple(first.split(before.arrays))
@@ -135,7 +135,8 @@ def _other_library(both: Pair, before: Built, after: Built) -> list[Mismatch]:
 
 
 def _unlike(part: Mismatch) -> ScanifyError:
-    return ScanifyError(f"the case must call both versions with the same arguments, but they differ at {part}")
+    how = "they differ at" if part.certain else "these are not seen to be the same:"
+    return ScanifyError(f"the case must call both versions with the same arguments, but {how} {part}")
 
 
 def positional(model: Any) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from scanify.jaxpr.number import Numbering
 from scanify.jaxpr.reading.canonical import Alike
 from scanify.jaxpr.table import Table
-from scanify.verify.objects.meaning import same_code_and_names
+from scanify.verify.objects.same import same_code_and_names
 
 
 @dataclass(frozen=True)
