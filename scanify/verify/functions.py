@@ -138,7 +138,9 @@ def _checked(subject: Subject, traced: Traced, up_to: int) -> tuple[list[tuple[s
     ]
     if up_to >= 1:
         asked.append(("gradients", lambda: _gradients(subject, traced, values)))
-        asked.append(("forward derivatives", lambda: tangents(subject, differ, derivatives)))
+        asked.append(
+            ("forward derivatives", lambda: tangents(subject, differ, traced.forward if derivatives else None))
+        )
     if up_to >= 2:
         asked.append(("second derivatives", lambda: second_derivatives(subject, differ)))
     for what, ask in asked:

@@ -22,8 +22,25 @@ _RULES = {"custom_jvp_call": "jvp_jaxpr_fun", "custom_vjp_call": "fwd_jaxpr_thun
 
 
 def has_derivative_rules(program: Any) -> bool:
-    """Whether somebody wrote the derivative of a function in a `ClosedJaxpr`."""
-    return _any(program, lambda equation: equation.primitive.name in _RULES and not _is_jaxs(equation))
+    """True if somebody wrote the derivative of a function in a `ClosedJaxpr`."""
+    return _any(program, is_rule)
+
+
+def is_rule(equation: Any) -> bool:
+    """True for a call of a function whose derivative somebody wrote."""
+    if not is_own(equation.primitive):
+        return True
+    return equation.primitive.name in _RULES and not _is_jaxs(equation)
+
+
+def reads_zeros(part: Any) -> bool:
+    """True if a rule in a `ClosedJaxpr`, or of an equation, may read what is differentiated and what is not.
+
+    A rule that jax gives zeros for all of that cannot.
+    """
+    if hasattr(part, "primitive"):
+        return is_rule(part) and bool(part.params.get("symbolic_zeros", True))
+    return _any(part, reads_zeros)
 
 
 def has_batching_rules(program: Any) -> bool:

@@ -96,7 +96,7 @@ class Alone:
 
     def saw(self, version: str, job: Job, digest: str) -> None:
         """Ask for the digest of a program of a version; what it answers is looked at in the end."""
-        request = {"job": [job.kind, job.policy, list(job.leaves), job.size]}
+        request = {"job": to_json(job)}
         self._ask(version, _WHAT[job.kind], digest, request)
 
     def difference(self) -> str | None:
@@ -217,8 +217,7 @@ class _Answerer:
             self.program, self.avals = version(self.built), [struct(leaf) for leaf in self.built.arrays]
         return built_digest(self.built)
 
-    def _traced(self, job: list[Any]) -> str:
+    def _traced(self, job: Any) -> str:
         if self.program is None:
             raise ScanifyError("expected the recipes of the leaves first")
-        kind, policy, leaves, size = job
-        return traced_digest(self.program, self.avals, Job(kind, policy, tuple(leaves), size))
+        return traced_digest(self.program, self.avals, from_json(Job, job))

@@ -63,6 +63,8 @@ def _decode_optional(kind: Any, value: Any) -> Any:
     others = [option for option in get_args(kind) if option is not type(None)]
     if value is None and len(others) < len(get_args(kind)):
         return None
+    if type(value) in others and type(value) in (bool, int, float, str):
+        return value
     if len(others) != 1:
         raise TypeError(f"no JSON form for the union {kind}")
     return _decode(others[0], value)

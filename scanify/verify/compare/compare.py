@@ -286,7 +286,7 @@ class _Case:
         programs = (subject.original.forward, written.forward)
         derivatives, batching = (any(map(asks, programs)) for asks in (has_derivative_rules, has_batching_rules))
         return (
-            tangents(subject, untested, derivatives),
+            tangents(subject, untested, written.forward if derivatives else None),
             batched(subject, untested, batching),
             keys(subject, written),
             updates(subject, untested),

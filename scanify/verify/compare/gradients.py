@@ -1,29 +1,28 @@
 """Are the gradients the same, and does every layer that received one still receive it?
 
-Where a program holds a function whose derivative somebody wrote, more than the gradients is compared: the outputs as
+If a program holds a function whose derivative somebody wrote, more than the gradients is compared: the outputs as
 they are computed on the way, which such a rule may give otherwise; the gradients of the parameters alone and of the
-inputs alone, as training takes them; and second derivatives.
+inputs alone, as training takes them, and along all that the rule can tell apart (`directions`); and second derivatives.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 
 from jax.extend.core import ClosedJaxpr
 
 from scanify.jaxpr.reading.user_rules import has_derivative_rules
+from scanify.verify.compare.directions import Direction, directions, parts
 from scanify.verify.compare.judge import Once, Subject, judge
 from scanify.verify.compare.lost_gradients import lost_gradients
-from scanify.verify.compare.weakest import first_unless_failed, weakest
+from scanify.verify.compare.weakest import along, first_unless_failed
 from scanify.verify.programs.policy import policy_of
 from scanify.verify.programs.programs import Job
 from scanify.verify.programs.trace import Policy, Traced, differentiated
 from scanify.verify.values.derivatives import compare_gradients, compare_second
 from scanify.verify.verdict import Status, Verdict
-
-# Of more inputs than this not each is differentiated alone.
-_EACH = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,18 +70,45 @@ def _all(subject: Subject, traced: Traced, policy: Policy, untested: str) -> Gra
     if not verdict.good or not ruled:
         return Gradients(verdict)
     found = [("", verdict)]
-    for words, only in parts(subject):
-        both = _both(subject, Job("gradient", leaves=only), policy)
-        test = functools.partial(compare_gradients, only=only)
-        if both is not None:
-            judged = both if isinstance(both, Verdict) else rule(*both, test, what=f"gradients {words}")
-            found.append((f"{words}: ", judged))
-    verdict = weakest(found)
+    found += _along_all(subject, parts(subject), policy, untested)
+    found += subject.comparison.once("along", lambda: _told_apart(subject, traced, untested))
+    verdict = along("of all leaves", found)
     again = _second(subject, policy, untested) if verdict.good else None
     if again is None:
         return Gradients(verdict)
     verdict, note = first_unless_failed([("", verdict), ("second derivatives: ", again)])
     return Gradients(verdict, notes=(note,) if note else ())
+
+
+def _told_apart(subject: Subject, traced: Traced, untested: str) -> list[tuple[str, Verdict]]:
+    """The verdicts along what derivative rules tell apart, once for all policies."""
+    found, left_out = directions(subject, traced.forward)
+    shown = _along_all(subject, found, None, untested)
+    if left_out:
+        text = f"proved along {len(found)} sets of leaves and outputs; derivative rules that read zeros tell more apart"
+        shown.append(("", Verdict(Status.TESTED, text)))
+    return shown
+
+
+def _along_all(
+    subject: Subject, found: Sequence[Direction], policy: Policy, untested: str
+) -> list[tuple[str, Verdict]]:
+    """The verdict in each direction in which the original has gradients."""
+    judged = [(f"{each.words}: ", _along(subject, each, policy, untested)) for each in found]
+    return [(words, verdict) for words, verdict in judged if verdict is not None]
+
+
+def _along(subject: Subject, direction: Direction, policy: Policy, untested: str) -> Verdict | None:
+    """The verdict on the gradients in a direction; None if the original has none."""
+    both = _both(subject, Job("gradient", leaves=direction.leaves, used=direction.used), policy)
+    if both is None or isinstance(both, Verdict):
+        return both
+    used = subject.comparison.inexact if direction.used is None else direction.used
+    cotangents = [f"cotangent of {subject.comparison.outputs[i]}" for i in used]
+    test = functools.partial(compare_gradients, only=direction.leaves, used=direction.used)
+    what, count = f"gradients {direction.words}", len(cotangents)
+    asked = functools.partial(judge, subject, *both, test, more=cotangents, cotangents=count, what=what)
+    return asked(policy=policy, untested=untested)
 
 
 def second_derivatives(subject: Subject, untested: str) -> Once:
@@ -102,21 +128,6 @@ def _second(subject: Subject, policy: Policy, untested: str) -> Verdict | None:
     more = [*cotangents, *(f"tangent of {name}" for name in (*moved, *cotangents))]
     what, asked = "second derivatives", functools.partial(judge, subject, *both, compare_second)
     return asked(more=more, policy=policy, untested=untested, cotangents=len(more), what=what)
-
-
-def parts(subject: Subject) -> list[tuple[str, tuple[int, ...]]]:
-    """The parameters alone and the inputs alone, as leaves that are differentiated; none where one of them has none.
-
-    Where nothing is a parameter, each input alone.
-    """
-    inputs = set(subject.both.inputs)
-    at = differentiated(subject.both.avals)
-    given = tuple(i for i in at if i in inputs)
-    held = tuple(i for i in at if i not in inputs)
-    if len(inputs) == len(subject.both.avals):
-        names = subject.both.found.names
-        return [(f"of {names[i]} alone", (i,)) for i in given] if 1 < len(given) <= _EACH else []
-    return [("of the parameters alone", held), ("of the inputs alone", given)] if given and held else []
 
 
 def _both(subject: Subject, job: Job, policy: Policy) -> tuple[ClosedJaxpr, ClosedJaxpr] | Verdict | None:

@@ -11,9 +11,9 @@ from typing import Any
 from jax.extend.core import ClosedJaxpr
 
 from scanify.jaxpr.reading.calls import children, opened
-from scanify.verify.compare.gradients import parts
+from scanify.verify.compare.directions import Direction, directions, parts
 from scanify.verify.compare.judge import Once, Subject, judge
-from scanify.verify.compare.weakest import first_unless_failed
+from scanify.verify.compare.weakest import along
 from scanify.verify.programs.programs import Job
 from scanify.verify.programs.trace import differentiated
 from scanify.verify.values.derivatives import compare_tangents
@@ -23,18 +23,22 @@ from scanify.verify.verdict import Status, Verdict
 REVERSE_ONLY = "custom_lin"
 
 
-def tangents(subject: Subject, untested: str, rules: bool = False) -> Once:
+def tangents(subject: Subject, untested: str, ruled: ClosedJaxpr | None = None) -> Once:
     """The verdict on the tangents of all outputs that have one, with respect to all inexact leaves.
 
-    With `rules`, as where somebody wrote a derivative, to the parameters alone and to the inputs alone as well.
-    `untested` says why they should not be tested where there is no proof, "" where they should.
+    With `ruled`, the call of the rewritten version if somebody wrote a derivative in one of them, along all that such a
+    rule can tell apart as well. `untested` says why they should not be tested if there is no proof, "" if they should.
     """
     avals = subject.both.avals
     at = differentiated(avals)
     if not at or not subject.comparison.inexact:
         return Once(None, "no forward derivatives (jvp): no output and parameter have one")
     found: list[tuple[str, Verdict]] = []
-    for words, only in [("", at), *(parts(subject) if rules else ())]:
+    more = (
+        [] if ruled is None else [*parts(subject), *(each for each in directions(subject, ruled)[0] if not each.used)]
+    )
+    for direction in [Direction(at, None, ""), *more]:
+        words, only = direction.words, direction.leaves
         try:
             before = _usable(subject.original_program(Job("jvp", leaves=only)))
         except Exception as error:  # user code may raise anything
@@ -51,7 +55,7 @@ def tangents(subject: Subject, untested: str, rules: bool = False) -> Once:
         what = f"forward derivatives {words}".strip()
         verdict = judge(subject, before, after, test, more=names, tangents=len(names), untested=untested, what=what)
         found.append((f"{words}: " if words else "", verdict))
-    return Once(*first_unless_failed(found))
+    return Once(along("along all leaves", found))
 
 
 def _usable(traced: ClosedJaxpr) -> ClosedJaxpr:

@@ -21,3 +21,12 @@ def first_unless_failed(found: Sequence[tuple[str, Verdict]]) -> tuple[Verdict, 
         return weakest(failed), ""
     open_ = [words.rstrip(": ") for words, each in found[1:] if each.status is not Status.PROVED]
     return found[0][1], f"not proved, only tested: {', '.join(open_)}" if open_ else ""
+
+
+def along(whole: str, found: Sequence[tuple[str, Verdict]]) -> Verdict:
+    """The weakest of several verdicts, the first of which is on the `whole`; a proof names what else it is of."""
+    verdict, words = weakest(found), [words.rstrip(": ") for words, _ in found[1:]]
+    if verdict.status is not Status.PROVED or verdict.reason or not words:
+        return verdict
+    more = f" and {len(words) - 3} more" if len(words) > 4 else ""
+    return replace(verdict, reason=f"{whole}, and {', '.join(words[:3] if more else words)}{more}")

@@ -21,14 +21,16 @@ from scanify.verify.values.arrays import is_inexact
 class Job:
     """One program: its kind, the remat policy it is traced under, and which leaves it is of.
 
-    Kinds: "call" (outputs and gradients), "gradient" (of these leaves), "second" (Hessian-vector products), "jvp"
-    (along these leaves), "vmap" (over these leaves, in batches of `size`), "step" (of training, which updates these).
+    Kinds: "call" (outputs and gradients), "gradient" (of these leaves, with cotangents of the outputs `used`, or of
+    all), "second" (Hessian-vector products), "jvp" (along these leaves), "vmap" (over these leaves, in batches of
+    `size`), "step" (of training, which updates these).
     """
 
     kind: str
     policy: str | bool | None = None
     leaves: tuple[int, ...] = ()
     size: int = SIZE
+    used: tuple[int, ...] | None = None
 
 
 def call_digest(traced: Traced) -> str:
@@ -50,9 +52,12 @@ def traced_program(program: Version, avals: Sequence[jax.ShapeDtypeStruct], job:
         return _MAKES[job.kind](program, list(avals), job)
 
 
-def _cotangents(program: Version, avals: Sequence[Any]) -> list[jax.ShapeDtypeStruct]:
+def _cotangents(
+    program: Version, avals: Sequence[Any], used: Sequence[int] | None = None
+) -> list[jax.ShapeDtypeStruct]:
     shapes = jax.eval_shape(lambda leaves: flat_outputs(program.call(program.own(leaves)))[0], list(avals))
-    return [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in shapes if is_inexact(each)]
+    read = [each for i, each in enumerate(shapes) if is_inexact(each) and (used is None or i in used)]
+    return [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in read]
 
 
 def _moves(avals: Sequence[Any], at: Sequence[int]) -> list[jax.ShapeDtypeStruct]:
@@ -60,8 +65,8 @@ def _moves(avals: Sequence[Any], at: Sequence[int]) -> list[jax.ShapeDtypeStruct
 
 
 def _gradient(program: Version, avals: Sequence[Any], job: Job) -> ClosedJaxpr:
-    cotangents = _cotangents(program, avals)
-    return jax.make_jaxpr(lambda leaves, cts: gradients(program, leaves, cts, job.leaves))(avals, cotangents)
+    cotangents = _cotangents(program, avals, job.used)
+    return jax.make_jaxpr(lambda xs, cts: gradients(program, xs, cts, job.leaves, job.used))(avals, cotangents)
 
 
 def _second(program: Version, avals: Sequence[Any], job: Job) -> ClosedJaxpr:

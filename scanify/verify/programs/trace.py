@@ -223,10 +223,13 @@ def _form(aval: jax.ShapeDtypeStruct) -> tuple[tuple[int, ...], Any]:
     return aval.shape, aval.dtype
 
 
-def vjp(program: Version, own: Sequence[Any], at: Sequence[int] | None = None) -> tuple[list[Any], Any]:
+def vjp(
+    program: Version, own: Sequence[Any], at: Sequence[int] | None = None, used: Sequence[int] | None = None
+) -> tuple[list[Any], Any]:
     """The arrays of a call and the pullback: cotangents of the inexact ones -> gradients of the own leaves `at`.
 
-    Without `at`, of all that are inexact.
+    Without `at`, of all that are inexact. With `used`, cotangents of these arrays alone: those of others are symbolic
+    zeros, as where a loss does not read them.
     """
     at = differentiated(own) if at is None else at
 
@@ -235,20 +238,26 @@ def vjp(program: Version, own: Sequence[Any], at: Sequence[int] | None = None) -
         for i, leaf in zip(at, moved, strict=True):
             leaves[i] = leaf
         arrays, _ = flat_outputs(program.call(leaves))
-        return [x for x in arrays if is_inexact(x)], arrays
+        return [x for i, x in enumerate(arrays) if is_inexact(x) and (used is None or i in used)], arrays
 
     _, pull, arrays = jax.vjp(inner, *(own[i] for i in at), has_aux=True)
     return arrays, pull
 
 
 def gradients(
-    program: Version, leaves: Sequence[Any], cotangents: Sequence[Any], only: Sequence[int] | None = None
+    program: Version,
+    leaves: Sequence[Any],
+    cotangents: Sequence[Any],
+    only: Sequence[int] | None = None,
+    used: Sequence[int] | None = None,
 ) -> list[Any]:
-    """The gradients of the inexact leaves of the original, or of `only` these, and then the outputs on the way."""
+    """The gradients of the inexact leaves of the original, or of `only` these, and then the outputs on the way. The
+    cotangents are those of the inexact outputs, or of those among `used`.
+    """
     own = program.own(leaves)
     wanted = set(range(len(leaves)) if only is None else only)
     at = [i for i in differentiated(own) if program.recipes[i].sources[0] in wanted]
-    arrays, pull = vjp(program, own, at)
+    arrays, pull = vjp(program, own, at, used)
     return [*shared_gradients(program, own, at, pull(list(cotangents))), *arrays]
 
 

@@ -95,6 +95,7 @@ def _another(x: Any) -> Any:
 
 def vjp(
     only: Sequence[int] | None,
+    used: Sequence[int] | None,
     count: int | None,
     program: Version,
     leaves: _Arrays,
@@ -102,11 +103,11 @@ def vjp(
     factor: float = 1.0,
 ) -> Function:
     """The gradients of the leaves `only`, or of all, and the outputs on the way; the first `count` of these. The
-    cotangents are normal, times `factor`."""
-    cotangents = _cotangents(program, leaves, rng)
+    cotangents, those of the outputs `used` or of all, are normal, times `factor`."""
+    cotangents = _cotangents(program, leaves, rng, used)
     if factor != 1.0:
         cotangents = [(each * factor).astype(each.dtype) for each in cotangents]
-    function = jax.jit(lambda xs, cts: gradients(program, xs, cts, only)[:count])
+    function = jax.jit(lambda xs, cts: gradients(program, xs, cts, only, used)[:count])
     return lambda given: _listed(function(list(given), cotangents))
 
 
@@ -125,9 +126,11 @@ def second_of(program: Version, leaves: _Arrays, rng: np.random.Generator) -> Fu
     return lambda given: _listed(function(list(given), cotangents, tangents))
 
 
-def _cotangents(program: Version, leaves: _Arrays, rng: np.random.Generator) -> list[Any]:
+def _cotangents(
+    program: Version, leaves: _Arrays, rng: np.random.Generator, used: Sequence[int] | None = None
+) -> list[Any]:
     shapes = jax.eval_shape(lambda xs: _called(program, xs), list(leaves))
-    return [noise(rng, s) for s in shapes if is_inexact(s)]
+    return [noise(rng, s) for i, s in enumerate(shapes) if is_inexact(s) and (used is None or i in used)]
 
 
 def _listed(values: Any) -> list[Any]:

@@ -13,22 +13,26 @@ from scanify.verify.values.numeric import Comparison, Outcome, about_leaves, com
 LARGE = 1000.0
 
 
-def compare_gradients(case: Comparison, only: Sequence[int] | None = None, *, values: bool = True) -> Outcome:
-    """vjp with random cotangents; the gradients of the leaves `only`, or of all, and the outputs on the way.
+def compare_gradients(
+    case: Comparison, only: Sequence[int] | None = None, used: Sequence[int] | None = None, *, values: bool = True
+) -> Outcome:
+    """vjp with random cotangents of the outputs `used`, or of all; the gradients of the leaves `only`, or of all, and
+    the outputs on the way.
 
     Without `values` the gradients alone. With them somebody wrote a rule, which need not be linear in its cotangents as
     those of jax are (a gradient that is clipped): then larger cotangents are tried, too.
     """
     at = differentiated(case.leaves) if only is None else only
     grads = tuple(f"the gradient of {case.names[i]}" for i in at)
-    make = functools.partial(checks.vjp, only, None if values else len(grads))
+    about = about_leaves(only) + ("" if used is None else f" for {about_leaves(used)}")
+    make = functools.partial(checks.vjp, only, used, None if values else len(grads))
     names = (*grads, *(_on_the_way(case) if values else ()))
-    found = compare(case, Check("vjp", make, names, first=len(grads), about=about_leaves(only)))
+    found = compare(case, Check("vjp", make, names, first=len(grads), about=about))
     if not (values and found.agree and found.ran):
         return found
-    make = functools.partial(checks.vjp, only, len(grads), factor=LARGE)
+    make = functools.partial(checks.vjp, only, used, len(grads), factor=LARGE)
     title = f"vjp with cotangents {LARGE:.0f} times as large"
-    larger = compare(case, Check(title, make, grads, native=False, far=False, about=about_leaves(only)))
+    larger = compare(case, Check(title, make, grads, native=False, far=False, about=about))
     return Outcome(larger.agree, f"{found.text}; {larger.text}") if larger.agree else larger
 
 

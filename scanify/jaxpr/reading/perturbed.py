@@ -1,0 +1,189 @@
+"""Which inputs of a function with derivative rules depend on which leaves, and which outputs it reaches.
+
+A rule may read which of its own inputs are differentiated (`perturbed` of equinox, `symbolic_zeros` of jax), and which
+of its outputs have a cotangent. Both follow from the leaves that are differentiated and the outputs that are used, so
+the choices of these that a rule tells apart can be listed, and one of each kind be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax.numpy as jnp
+
+from scanify.jaxpr.reading.calls import callee, children, opened
+from scanify.jaxpr.reading.scan import read_scan
+from scanify.jaxpr.reading.user_rules import is_rule, reads_zeros
+
+# Of more patterns than this for one function not all are listed.
+MOST = 64
+# Their derivative is zero, so what they give is never differentiated.
+_FLAT = {"stop_gradient", "floor", "ceil", "round", "sign", "nextafter"}
+
+Pattern = tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The leaves that are differentiated and the outputs that are used, as numbers of groups."""
+
+    leaves: frozenset[int]
+    outputs: frozenset[int]
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """A call of a function whose rule reads zeros: per input the groups of leaves that it depends on, and per output
+    the outputs of the program that it reaches. Calls with one `rule` call the same one.
+    """
+
+    rule: int
+    inputs: tuple[frozenset[int], ...]
+    outputs: tuple[frozenset[int], ...]
+
+    def seen(self, choice: Choice) -> tuple[int, Pattern, Pattern]:
+        """What the rule is told under a choice."""
+        return self.rule, _pattern(self.inputs, choice.leaves), _pattern(self.outputs, choice.outputs)
+
+    def choices(self) -> tuple[list[Choice], bool]:
+        """A choice for each of the patterns that the rule may see; and whether there are more than are listed."""
+        found, more = zip(*(_closed(each) for each in (self.inputs, self.outputs)), strict=True)
+        return [Choice(leaves, outputs) for leaves in found[0] for outputs in found[1]], any(more)
+
+
+def _pattern(groups: Sequence[frozenset[int]], chosen: frozenset[int]) -> Pattern:
+    return tuple(not each.isdisjoint(chosen) for each in groups)
+
+
+def _closed(groups: Sequence[frozenset[int]]) -> tuple[list[frozenset[int]], bool]:
+    """For each pattern that some choice gives, the largest choice that does."""
+    members = frozenset().union(*groups)
+    seen = {_pattern(groups, frozenset([each])) for each in members}
+    waiting, singles = list(seen), list(seen)
+    while waiting and len(seen) <= MOST:
+        one = waiting.pop()
+        for other in singles:
+            joined = tuple(a or b for a, b in zip(one, other, strict=True))
+            if joined not in seen:
+                seen.add(joined)
+                waiting.append(joined)
+    within = {each: _pattern(groups, frozenset([each])) for each in members}
+    largest = [
+        frozenset(each for each in members if all(not a or b for a, b in zip(within[each], pattern, strict=True)))
+        for pattern in sorted(seen)
+    ]
+    return largest[:MOST], len(seen) > MOST
+
+
+def sites(program: Any, groups: Sequence[int | None]) -> list[Site]:
+    """The calls in a `ClosedJaxpr` of functions whose rules read zeros. `groups`: the group of each input that may be
+    differentiated, None for others. The outputs are numbered in their order.
+    """
+    if not reads_zeros(program):
+        return []
+    graph = _Graph()
+    jaxpr, _ = opened(program)
+    inputs = [graph.new(var) if group is not None else None for var, group in zip(jaxpr.invars, groups, strict=True)]
+    outputs = graph.walk(jaxpr, inputs)
+    starts = [(node, group) for node, group in zip(inputs, groups, strict=True) if node is not None]
+    ends = [(node, at) for at, node in enumerate(outputs) if node is not None]
+    before = _reached(graph.edges, starts)  # type: ignore[arg-type]
+    after = _reached([(to, start) for start, to in reversed(graph.edges)], ends)
+    nothing: frozenset[int] = frozenset()
+    return [
+        Site(
+            rule,
+            tuple(nothing if node is None else before.get(node, nothing) for node in given),
+            tuple(nothing if node is None else after.get(node, nothing) for node in made),
+        )
+        for rule, given, made in graph.sites
+    ]
+
+
+def _reached(edges: Sequence[tuple[int, int]], starts: Sequence[tuple[int, int]]) -> dict[int, frozenset[int]]:
+    found: dict[int, frozenset[int]] = {}
+    for node, group in starts:
+        found[node] = found.get(node, frozenset()) | {group}
+    changed = True
+    while changed:
+        changed = False
+        for start, to in edges:
+            more = found.get(start, frozenset()) | found.get(to, frozenset())
+            if len(more) > len(found.get(to, ())):
+                found[to], changed = more, True
+    return found
+
+
+@dataclass(eq=False)
+class _Graph:
+    """The values of a program that may be differentiated, as numbers, and which is computed from which."""
+
+    edges: list[tuple[int, int]] = field(default_factory=list)
+    sites: list[tuple[int, list[int | None], list[int | None]]] = field(default_factory=list)
+    count: int = 0
+
+    def new(self, var: Any) -> int | None:
+        """A number for a value; None for integers, truth values and keys, which have no derivative."""
+        dtype = getattr(var.aval, "dtype", None)
+        if dtype is None or not jnp.issubdtype(dtype, jnp.inexact):
+            return None
+        self.count += 1
+        return self.count
+
+    def join(self, starts: Sequence[int | None], ends: Sequence[int | None]) -> None:
+        self.edges += [(a, b) for a in starts if a is not None for b in ends if b is not None]
+
+    def walk(self, jaxpr: Any, inputs: Sequence[int | None]) -> list[int | None]:
+        """Add the equations of an open jaxpr; the numbers of its outputs."""
+        values: dict[Any, int | None] = dict(zip(jaxpr.invars, inputs, strict=True))
+        for equation in jaxpr.eqns:
+            given = [None if hasattr(atom, "val") else values.get(atom) for atom in equation.invars]
+            values.update(zip(equation.outvars, self.equation(equation, given), strict=True))
+        return [None if hasattr(atom, "val") else values.get(atom) for atom in jaxpr.outvars]
+
+    def equation(self, equation: Any, given: list[int | None]) -> list[int | None]:
+        name = equation.primitive.name
+        made = [self.new(var) for var in equation.outvars]
+        if is_rule(equation):
+            if reads_zeros(equation):
+                self.sites.append((id(equation), given, made))
+        elif name in _FLAT:
+            return made
+        elif (called := callee(equation)) is not None:
+            return self.walk(called[0], given)
+        elif children(equation):
+            for inner, operands, loops in _inside(equation, given):
+                self.inner(inner, operands, loops, made)
+            return made
+        self.join(given, made)
+        return made
+
+    def inner(self, jaxpr: Any, operands: list[list[int | None]], loops: range, made: list[int | None]) -> None:
+        """A jaxpr of a loop or a branch; its first outputs are its inputs at `loops` in the next iteration."""
+        entered = [self.new(var) for var in jaxpr.invars]
+        for starts, to in zip(operands, entered, strict=True):
+            self.join(starts, [to])
+        left = self.walk(jaxpr, entered)
+        for at, start in zip(loops, left, strict=False):
+            self.join([start], [entered[at]])
+        whole = len(left) == len(made)
+        for start, to in zip(left, made, strict=True) if whole else ():
+            self.join([start], [to])
+        self.join([] if whole else left, made)
+
+
+def _inside(equation: Any, given: list[int | None]) -> Iterator[tuple[Any, list[list[int | None]], range]]:
+    """The jaxprs of an equation, the operands that each of their inputs may be, and which of these are carried."""
+    params, each, none = equation.params, [[node] for node in given], range(0)
+    if equation.primitive.name == "scan" and (scan := read_scan(params)) is not None:
+        yield opened(scan.jaxpr)[0], each, range(scan.consts, scan.consts + scan.carry)
+    elif equation.primitive.name == "while":
+        body, first = opened(params["body_jaxpr"])[0], params["cond_nconsts"]
+        yield body, each[first:], range(params["body_nconsts"], len(body.invars))
+    elif equation.primitive.name == "cond":
+        yield from ((opened(branch)[0], each[1:], none) for branch in params["branches"])
+    else:  # not known here: any operand may be any of the inputs
+        for inner, _ in map(opened, children(equation)):
+            yield inner, [given] * len(inner.invars), none
