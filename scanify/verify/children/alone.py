@@ -24,11 +24,11 @@ from scanify.jaxpr.reading.neutral import digest
 from scanify.verify.cases.build import Built, build
 from scanify.verify.children.codec import from_json, to_json
 from scanify.verify.children.in_child import end_with_parent
-from scanify.verify.compare.witness import RAISED
 from scanify.verify.leaves.correspond import Correspondence, Recipe
 from scanify.verify.linen.streams import Streams
 from scanify.verify.programs.programs import Job, traced_digest
 from scanify.verify.programs.trace import version
+from scanify.verify.programs.witness import RAISED
 from scanify.verify.values.arrays import plain, struct
 
 NAMES = ("original", "rewritten")

@@ -18,7 +18,6 @@ from scanify.verify.compare.keys import keys
 from scanify.verify.compare.outputs import different_outputs, outputs
 from scanify.verify.compare.parameters import same_parameters, with_other_keys
 from scanify.verify.compare.tangents import tangents
-from scanify.verify.compare.witness import Witness
 from scanify.verify.leaves.correspond import Mismatch
 from scanify.verify.linen.align import SAME_START, aligned
 from scanify.verify.measure.in_passing import in_passing
@@ -30,6 +29,7 @@ from scanify.verify.programs.policy import policy_name as policy_name
 from scanify.verify.programs.policy import policy_of as policy_of
 from scanify.verify.programs.programs import Job, call_digest
 from scanify.verify.programs.trace import Policy, Traced, trace
+from scanify.verify.programs.witness import Witness
 from scanify.verify.proof.attempt import rewritten
 from scanify.verify.proof.layers import Layers, find_layers, missing_layers, scans_more
 from scanify.verify.training.updates import updates

@@ -11,13 +11,13 @@ from jax.extend.core import ClosedJaxpr
 from scanify.jaxpr.reading.neutral import digest
 from scanify.verify.certificate.write import Certificate, Proved
 from scanify.verify.compare.ways import lost_checks, ways_not_taken
-from scanify.verify.compare.witness import RAISED, Witness
 from scanify.verify.measure.steps import Steps
 from scanify.verify.programs.pair import Pair
 from scanify.verify.programs.policy import policy_name, policy_of
 from scanify.verify.programs.programs import Job, traced_program
 from scanify.verify.programs.readings import Readings
 from scanify.verify.programs.trace import Policy, Traced
+from scanify.verify.programs.witness import RAISED, Witness
 from scanify.verify.proof.attempt import proof_of
 from scanify.verify.proof.prove import Proof
 from scanify.verify.proof.words import raised, unproved
