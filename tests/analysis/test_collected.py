@@ -13,10 +13,16 @@ def loop(text: str, head: str = "for layer in self.layers:") -> str:
 
 
 def plan(text: str, before: str = "outs = []", head: str = "for layer in self.layers:", **given) -> Plan:
-    found = only(model(loop(text, head), before=before, **given))
+    found = only(of_pairs(text, model(loop(text, head), before=before, **given)))
     assert isinstance(found, Plan), found
     assert (found.rule, found.ys) == ("SCN105", tuple(one.name for one in found.collections))
     return found
+
+
+def of_pairs(text: str, code: str) -> str:
+    """The model, whose layers give two values where the loop takes two."""
+    pairs = text.startswith("x, ") or "\nx, c = " in text
+    return code.replace("return x + self.linear(x)", "return x + self.linear(x), x") if pairs else code
 
 
 def refused(text: str, why: str, before: str = "outs = []", head: str = "for layer in self.layers:", **given) -> None:

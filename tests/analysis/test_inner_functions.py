@@ -13,7 +13,7 @@ MADE = "def f(y, by=0.5):\n        return layer(y) * by + x\n    "
     [
         f"{MADE}x = f(x)",
         f"{MADE}x = jax.vmap(f)(x)",
-        f"{MADE}x, h = jax.lax.scan(lambda c, y: (f(c), y), x, keys)",
+        f"{MADE}y, h = jax.lax.scan(lambda c, y: (f(c), y), x, keys)\n    x = x + y",
         f"@jax.checkpoint\n    {MADE}x = f(x)",
         f"{MADE}g = eqx.filter_checkpoint(f)\n    x = g(x)",
         "def f(y):\n        if y.ndim == 1:\n            return y\n        return layer(y)\n    x = f(x)",

@@ -126,12 +126,12 @@ def test_the_class_is_not_named_where_a_factory_may_give_a_subclass():
 @pytest.mark.parametrize(
     ("body", "carry"),
     [
-        ("x, mask = layer(x, mask)", ("x", "mask")),
+        ("x, mask = layer(x, mask), mask * 2", ("x", "mask")),
         ("h = layer(x)\nx = x + h", ("x",)),
         ("keys, sub = jr.split(keys)\nx = layer(x, key=sub)", ("keys", "x")),
         ("x = x * 1\nx += layer(x)", ("x",)),
         ("if mask is not None:\n    x = layer(x, mask)\nelse:\n    x = layer(x)", ("x",)),
-        ("x = jnp.stack([layer(row) for row in x])", ("x",)),
+        ("x = x + jnp.stack([layer(row) for row in x])", ("x",)),
         ("x = jax.vmap(lambda row: layer(row, mask))(x)", ("x",)),
         ("with jax.named_scope('layer'):\n    x = layer(x)", ("x",)),
         ("for _ in range(2):\n    x = layer(x)", ("x",)),

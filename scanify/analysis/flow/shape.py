@@ -20,7 +20,6 @@ from scanify.analysis.flow.exits import Exit, Traced, exit_problems, exits_of
 from scanify.analysis.flow.heads import head_problems
 from scanify.analysis.flow.last_values import LastValues, last_values
 from scanify.analysis.flow.names import Names, flow, target_names
-from scanify.analysis.flow.resized import resized
 from scanify.analysis.flow.starts import Starts, concretized, reduce_problems, start_obligations, start_problems
 from scanify.analysis.flow.unsupported import identity_problems, unsupported
 from scanify.analysis.lower.loop import Form, Index, Loop, Problem, Walk
@@ -123,7 +122,7 @@ def shape_of(loop: Loop, layer: Walk) -> LoopShape:
     free = [name for name in names.read_first if name not in own and name not in layers]
     local = _locals_around(loop)
     problems = _problems(loop, layer, names, carry, read, gathered, exits, starts, after)
-    obligations = [*gathered.obligations, *start_obligations(loop, starts, carry), *resized(loop, read)]
+    obligations = [*gathered.obligations, *start_obligations(loop, starts, carry)]
     if last.unset:
         obligations.append(f"the loop has a layer to walk: else `{last.unset[0]}` has no value after it")
     return LoopShape(

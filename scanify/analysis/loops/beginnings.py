@@ -27,7 +27,7 @@ def start_obligations(loop: Loop, shape: LoopShape, body: Body, starts: Starts) 
         known = [option for value in values for option in options(value)]
         arrays = [each for each in known if isinstance(each, Array)]
         cast = next((each.cast for each in arrays if each.cast), "")
-        if cast.rpartition(".")[2].strip("'\"") in _NARROW:
+        if (dtype := cast.rpartition(".")[2].strip("'\"")) in _NARROW and body.casts.get(name) != dtype:
             yield f"`{name}` keeps its dtype, though it is cast to `{cast}` before the loop"
         if any(map(_is_number, known)):
             yield f"`{name}` keeps its dtype, though it starts as a Python number"

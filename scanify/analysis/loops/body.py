@@ -5,9 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.index.meaning import Definition
+from scanify.analysis.loops.carried_sizes import note_sizes, sized
 from scanify.analysis.loops.judge_effects import Body, judge, matters, order_of
-from scanify.analysis.loops.lists.layer_list import Layers, Reason, groups_of
+from scanify.analysis.loops.lists.layer_list import Layers, groups_of
 from scanify.analysis.lower.loop import Loop, Order, Walk
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.calls.arrays import WEAK, is_complex
@@ -40,17 +42,15 @@ from scanify.analysis.values.objects.likeness import is_static
 from scanify.analysis.values.run.effects import Act, Effect
 from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import CARRIED, Interpreter, holder_of
-from scanify.analysis.values.size import Size
+from scanify.analysis.values.run.probe import again
 
 _DEEP = 6  # objects and lists in others that are looked into for functions
 _MOST_LAYERS = 32  # kinds of layers that are run one by one
 
 
-def body_of(
-    run: Interpreter, loop: Loop, layers: Layers, envs: Sequence[Env], carry: Sequence[str], ys: frozenset[str]
-) -> Body:
+def body_of(run: Interpreter, loop: Loop, layers: Layers, envs: Sequence[Env], shape: LoopShape) -> Body:
     """Run one iteration, twice, so that the second sees what the first leaves behind; judge what it did."""
-    body = Body()
+    body, carry, ys = Body(), shape.carry, frozenset(each.name for each in shape.collections)
     for env in envs:
         traced = _tracers(run, element_of(run, layers))
         with run.question(), run.recording() as effects, run.for_effects(), traced, env.revived() as inner:
@@ -85,8 +85,6 @@ def body_of(
         if body.function is not None:  # it reads the names of the loop when it is called
             text = f"`{loop.code(body.function)}` gives a function for each layer; a scan gives arrays"
             body.problems.append(("SCN206", text, loop.module.place(body.function)))
-        if layers.refusal is None and any(effect.act is Act.RESIZES for effect in effects):
-            body.problems += _resized(run, loop, layers, env, carry)
         for effect in _that_matter(run, layers, effects, (number, carried)):
             unknown_layer = effect.act is Act.UNKNOWN and effect.what.partition(".")[0] in targets and not effect.inside
             into_carry = effect.act is Act.WRITE and effect.inside and effect.holder in held
@@ -96,6 +94,9 @@ def body_of(
                 )
             elif not unknown_layer or layers.known:
                 judge(run, loop, body, effect, clock, ys)
+        names = [name for name in carry if name not in shape.last]
+        if layers.refusal is None and names and loop.element is None:
+            note_sizes(body, loop, env, *_sized_iteration(run, loop, layers, env, names))
     if body.calls:
         *others, last = body.calls
         body.oblige(f"calling {', '.join(others)}{' and ' if others else ''}{last} has no side effects")
@@ -127,6 +128,23 @@ def _note_ends(run: Interpreter, body: Body, ends: Mapping[str, Value | None], b
         body.swapped |= {(name, other) for other, before in begun.items() if other != name and value is before}
 
 
+def _sized_iteration(
+    run: Interpreter, loop: Loop, layers: Layers, env: Env, carry: Sequence[str]
+) -> tuple[Mapping[str, Value], Mapping[str, Value | None]]:
+    """What carries are before and after an iteration that begins with arrays of sizes of their own."""
+    with run.question(), run.recording(), run.for_effects(), env.revived() as inner:
+        number = run.new_loop()
+        before: dict[str, Value] = {}
+        with run.region(number):
+            _begin(run, loop, layers, inner, number)
+            for name in carry:
+                start = again(run, env, loop.start) if name == loop.carry and loop.start is not None else None
+                before[name] = sized(start or inner.lookup(name) or Array(), name, number)
+                inner.bind(name, before[name])
+            execute(run, inner, loop.body, Flow())
+        return before, {name: inner.lookup(name) for name in carry}
+
+
 def _settings_changed(run: Interpreter, after: Value, before: Value) -> Iterator[str]:
     """The static fields of modules that have another value after an iteration than before it."""
     known = [option for option in options(before) if isinstance(option, Instance)]
@@ -138,24 +156,6 @@ def _settings_changed(run: Interpreter, after: Value, before: Value) -> Iterator
             same = [one.fields.get(name) for one in known if one.cls == option.cls]
             if same and not any(value is one or (isinstance(value, Const) and value == one) for one in same):
                 yield name
-
-
-def _resized(run: Interpreter, loop: Loop, layers: Layers, env: Env, carry: Sequence[str]) -> Iterator[Reason]:
-    """Carries that are arrays and are shown to have another shape after each layer: no scan can carry those."""
-    with run.question(), run.recording(), run.for_effects(), env.revived() as inner:
-        number = run.new_loop()
-        with run.region(number):
-            _begin(run, loop, layers, inner, number)
-            for name in carry:
-                if all(isinstance(option, Array | Unknown) for option in options(inner.lookup(name) or Array())):
-                    inner.bind(name, Array(marks=(Mark(number, Vary.CARRY, name),), size=Size(name)))
-            if loop.element is None:
-                execute(run, inner, loop.body, Flow())
-        ends = {name: inner.lookup(name) for name in carry}
-    for name, value in ends.items():
-        if isinstance(value, Array) and value.size is not None and value.size.of == name and value.size.changed:
-            reason = f"`{name}` has another shape after each layer, through `{value.size.what}`"
-            yield "SCN216", f"{reason}: a scan carries one shape", value.size.at
 
 
 def _function_kept(loop: Loop, env: Env, ys: frozenset[str]) -> ast.expr | None:

@@ -79,7 +79,7 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop, layers: Layers | N
     shape = _with_layers_beside(run, shape_of(loop, layers.walk), envs)
     if not shape.applies_layer:
         return None
-    body = body_of(run, loop, layers, envs, shape.carry, frozenset(each.name for each in shape.collections))
+    body = body_of(run, loop, layers, envs, shape)
     if not _applies(run, loop, layers, body) or not (body.arrays or _is_given_something(loop)):
         return None
     starts = {name: _starts(envs, name) for name in shape.carry}

@@ -24,7 +24,7 @@ class Body:
     that the element of a comprehension is shown to be an array. `complex` are the carries that a layer makes complex,
     `weak` those that it leaves without a dtype of their own, `swapped` those that take the place of another, `forms`
     the tuples, lists and dicts that it makes of carries, `settings` the static fields of carried modules that it gives
-    another value.
+    another value, `casts` the dtypes of carries after it, where it casts them.
     """
 
     problems: list[Reason] = field(default_factory=list)
@@ -41,6 +41,7 @@ class Body:
     swapped: set[tuple[str, str]] = field(default_factory=set)
     forms: dict[str, set[Form]] = field(default_factory=dict)
     settings: set[tuple[str, str]] = field(default_factory=set)
+    casts: dict[str, str] = field(default_factory=dict)
 
     def oblige(self, text: str) -> None:
         """Add an obligation, once."""
@@ -136,9 +137,6 @@ def _ask(body: Body, effect: Effect) -> None:
     """Oblige a run to show what the source does not, and note what does no harm and should be known."""
     what = f"`{effect.what}`"
     match effect.act:
-        case Act.SHAPED:
-            whose = f" in `{effect.inside}`" if effect.inside else ""
-            body.oblige(f"the carry keeps its shape, which {what}{whose} asks for")
         case Act.AGAIN:
             body.oblige(f"{what} may run once instead of once per layer")
         case Act.ORDER:

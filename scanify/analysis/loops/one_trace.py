@@ -42,8 +42,8 @@ from scanify.analysis.values.run.effects import Act, Effect
 from scanify.analysis.values.run.interpreter import Interpreter, Stored
 
 _NUMBERS = ("int", "float", "bool", "str")
-_HARMLESS = (Act.APPLY, Act.RESIZES)
-_OF_THE_LOOP = (Act.BRANCH, Act.SHAPED, Act.TEXT)  # harmless where what they ask for is the same in all layers
+_HARMLESS = (Act.APPLY,)
+_OF_THE_LOOP = (Act.BRANCH, Act.TEXT)  # harmless where what they ask for is the same in all layers
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from scanify.analysis.facts import Place
 from scanify.analysis.values.marks import Marks, Vary, merged
 from scanify.analysis.values.replace import replace
-from scanify.analysis.values.size import Extent, Size, common
+from scanify.analysis.values.size import Extent, Size, either
 
 if TYPE_CHECKING:
     from scanify.analysis.index.meaning import Definition
@@ -339,7 +339,7 @@ def join(values: Iterable[Value], most: int = _MOST) -> Value:
     kinds = {value.__class__ for value in flat}
     arrays = [value for value in flat if isinstance(value, Array)]
     if kinds == {Array} and len({one.numpy for one in arrays}) == 1:
-        shape, size = merged(one.shape for one in arrays), common(one.size for one in arrays)
+        shape, size = merged(one.shape for one in arrays), either([one.size for one in arrays])
         return Array(arrays[0].numpy, marks, shape, born=min(one.born for one in arrays), size=size)
     if kinds == {Key}:
         return Key(marks, any(isinstance(value, Key) and value.many for value in flat))

@@ -123,6 +123,9 @@ MEASURING = frozenset(
 )
 # Functions and methods of arrays that may give the very array that they are given.
 MAY_BE_SAME = frozenset("asarray array astype reshape ravel squeeze view block_until_ready device_put".split())
+DTYPES = frozenset(
+    "float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 bool_ complex64 complex128".split()
+)
 MEASURES = frozenset("shape ndim size dtype weak_type itemsize nbytes sharding aval".split())
 NUMBER_TYPES = frozenset("int float bool complex".split())
 LIST_TYPES = frozenset("list List tuple Tuple Sequence Iterable Collection MutableSequence".split())

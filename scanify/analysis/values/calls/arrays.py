@@ -3,11 +3,10 @@
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 
-from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values import tables
 from scanify.analysis.values.calls.resizing import combined
 from scanify.analysis.values.domain import Array, Const, Instance, Key, Listed, Number, Unknown, Value, options, sized
-from scanify.analysis.values.marks import Marks, Vary, merged
+from scanify.analysis.values.marks import Marks, merged
 from scanify.analysis.values.run.effects import Act
 from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import Interpreter
@@ -20,27 +19,6 @@ def of_arrays(values: Sequence[Value], marks: Marks) -> Array:
     born = min((one.born for one in arrays), default=0)
     shape, size = merged(one.shape for one in arrays), combined(arrays)
     return Array(plain, marks, shape, born=born, cast=_cast_of(values, arrays), size=size)
-
-
-_OF_AXES = frozenset("expand_dims squeeze reshape ravel flatten rearrange atleast_1d atleast_2d atleast_3d".split())
-
-
-def asks_for_shape(run: Interpreter, env: Env, node: ast.AST, test: Value, branches: Sequence[ast.AST]) -> None:
-    """Note a condition on the shape of what goes from layer to layer, where a branch makes other axes."""
-    asked = any(mark.how is Vary.CARRY_SHAPE for mark in test.marks)
-    if asked and any(_makes_axes(part) for branch in branches for part in nodes_in(branch)):
-        run.effect(Act.SHAPED, env.code(node), node, env)
-
-
-def _makes_axes(node: ast.AST) -> bool:
-    match node:
-        case ast.Call(func=ast.Attribute(attr=name)) | ast.Call(func=ast.Name(id=name)):
-            return name in _OF_AXES
-        case ast.Subscript(slice=inner):
-            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-            return any(isinstance(part, ast.Constant) and part.value is not ... for part in parts)
-        case _:
-            return False
 
 
 def written(run: Interpreter, env: Env, node: ast.AST, values: Iterable[Value]) -> None:
@@ -147,8 +125,12 @@ def dtype_asked(env: Env, node: ast.AST, last: str, positional: Sequence[Value])
         return env.code(named)
     # `arange(n)` counts: a number that is no literal is a length.
     whole = all(type(value.value) is int if isinstance(value, Const) else len(positional) == 1 for value in positional)
-    if last in _INTEGERS or (last == "arange" and positional and whole) or last in ("int32", "int64", "bfloat16"):
-        return last if last.startswith(("int", "bfloat")) else "int"
+    if (
+        last in _INTEGERS
+        or (last == "arange" and positional and whole)
+        or last in ("int32", "int64", "float16", "bfloat16")
+    ):
+        return last if last.startswith(("int", "float", "bfloat")) else "int"
     return ""
 
 

@@ -44,6 +44,7 @@ from scanify.analysis.values.run.before import made_once
 from scanify.analysis.values.run.effects import Act
 from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import GUESSED, Interpreter
+from scanify.analysis.values.size import SAME
 
 _MOST_HEIRS = 6  # overriding methods that are looked into
 _LIST_METHODS = frozenset(
@@ -106,16 +107,18 @@ def _lacks(value: Value, name: str) -> bool:
 
 
 def _of_array(owner: Value, name: str) -> Value:
+    size = owner.size if isinstance(owner, Array) else None
     if name in ("ndim", "size", "itemsize", "nbytes"):
         return Number(shape_of(owner))
     if name == "shape":
-        size = owner.size if isinstance(owner, Array) else None
         extent = size.extent if size is not None else None
         return Unknown("`.shape` of an array", marks=shape_of(owner), extent=extent)
     if name in tables.MEASURES:
-        return Number()
+        return Number(extent=size.dtype if size is not None and name == "dtype" else None)
     if name in ("real", "imag") and isinstance(owner, Array) and "complex" in owner.cast:
         return replace(owner, cast="")
+    if name in ("T", "mT") and isinstance(owner, Array) and size is not None:
+        return replace(owner, size=size.turned("", None) if name == "T" else size.moved(None, SAME, "", None))
     if name in ("T", "mT", "real", "imag", "at"):
         return owner
     if name == "__class__":

@@ -60,7 +60,8 @@ def _length(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Valu
 
             return call_method(run, env, node, option, "__len__", [])
     size = positional[0].size if positional and isinstance(positional[0], Array) else None
-    return Number(positional[0].marks if positional else (), size.extent if size is not None else None)
+    extent = size.extent if size is not None else None
+    return Number(positional[0].marks if positional else (), extent.part if extent is not None else None)
 
 
 def _sorted(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Value:

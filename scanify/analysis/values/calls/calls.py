@@ -14,6 +14,7 @@ from scanify.analysis.values.calls.functions.decorated import (
     through_decorators,
 )
 from scanify.analysis.values.calls.functions.supers import LIBRARY_INIT, library_init, super_object
+from scanify.analysis.values.calls.resizing import sizes_of
 from scanify.analysis.values.code.annotations import annotated, parameter
 from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.domain import (
@@ -46,6 +47,7 @@ from scanify.analysis.values.run.before import made_once
 from scanify.analysis.values.run.effects import Act, Effect
 from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import MAX_DEPTH, Interpreter
+from scanify.analysis.values.size import SAME
 
 Named = Mapping[str, Value]
 
@@ -130,7 +132,7 @@ def _partial(
         return library_init(run, function, positional, named)
     if function.through in tables.VMAPS:
         made = call(run, env, node, function.function, [_row(one) for one in arguments], keywords)
-        return stacked(made, arguments)
+        return stacked(env, node, made, arguments)
     made = call(run, env, node, function.function, arguments, keywords)
     # One of a list of partials, each with its own arguments: `[partial(Block, dilation=2**i) for i in range(4)]`.
     own = any(value.marks for value in (function.function, *function.positional, *dict(function.named).values()))
@@ -141,17 +143,26 @@ def _row(value: Value) -> Value:
     return Key(value.marks) if isinstance(value, Key) and value.many else value
 
 
-def stacked(value: Value, arguments: Sequence[Value]) -> Value:
+def stacked(env: Env, node: ast.AST, value: Value, arguments: Sequence[Value]) -> Value:
     """What a function gives under vmap: arrays with one more axis, and layers that are stacked already.
 
-    Of several arguments some may be given whole to each call: then an array may have one more axis than they.
+    Where some arguments may be given whole to each call, an array may have another axis than they.
     """
-    mapped = len(arguments) == 1 and getattr(arguments[0], "size", None) is not None
-    if isinstance(value, Array) and value.size is not None and not mapped:
-        return replace(value, size=None)
+    if isinstance(value, Array) and value.size is not None and not (value.size.changed and len(arguments) == 1):
+        walked = _walks_all(node) and any(each.space == SAME and not each.each for each in sizes_of(arguments))
+        return value if walked else replace(value, size=value.size.lost(env.code(node), env.place(node)))
     if isinstance(value, Instance):
         return replace(value, exact=False, origin="stacked", taken=None)
     return value
+
+
+def _walks_all(node: ast.AST) -> bool:
+    """Whether a call of a function under vmap walks the first axis of all arguments: `jax.vmap(self.mix)(x, keys)`."""
+    match node:
+        case ast.Call(func=ast.Call(args=[_], keywords=keywords)):
+            return all(isinstance(each.value, ast.Constant) and each.value.value == 0 for each in keywords)
+        case _:
+            return False
 
 
 def _instance(

@@ -87,7 +87,8 @@ class Copying:
 def tree_mapped(
     run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: Mapping[str, Value]
 ) -> Value | None:
-    """`jax.tree.map(function, tree)`: the tree anew, where the function gives an array for arrays; None elsewhere.
+    """`jax.tree.map(function, tree)`: the tree anew, where the function gives an array for arrays; None elsewhere. Of
+    an array it is what the function gives.
 
     With the leaves of equal layers it does the same, so that they stay equal.
     """
@@ -96,9 +97,11 @@ def tree_mapped(
     if len(positional) < 2 or named or not isinstance(positional[0], Function | Partial):
         return None
     tree = positional[1]
-    if not isinstance(tree, Instance | Listed | Mapped):
+    if not isinstance(tree, Array | Instance | Listed | Mapped):
         return None
     with run.recording():
+        if isinstance(tree, Array):
+            return call(run, env, node, positional[0], positional[1:], {})
         given = call(run, env, node, positional[0], [Array() for _ in positional[1:]], {})
     if not all(isinstance(option, Array) for option in options(given)):
         return None

@@ -4,6 +4,7 @@
 """
 
 import ast
+from collections.abc import Sequence
 
 from scanify.analysis.values.domain import Array, Const, Listed, Number, Unknown, Value
 from scanify.analysis.values.size import LONGER, SAME, SHORTER, Change, Extent
@@ -35,7 +36,7 @@ def made_of(left: Value, op: ast.operator, right: Value) -> Extent | None:
     return extent.moved(changes.get(type(op))) if by.value >= least else None
 
 
-def cut_by(lower: Value | None, upper: Value | None, of: str) -> bool:
+def cut_by(lower: Value | None, upper: Value | None, of: frozenset[str]) -> bool:
     """Whether a slice with these bounds leaves something out of an axis of a carry: `[: n // 2]`, `[n // 2 :]`."""
     front, back = extent_of(lower), extent_of(upper)
     if front is not None and front.of == of and front.change in (SAME, SHORTER) and upper is None:
@@ -43,16 +44,27 @@ def cut_by(lower: Value | None, upper: Value | None, of: str) -> bool:
     return back is not None and back.of == of and back.change == SHORTER
 
 
-def asked_for(array: Value | None, shape: Value | None) -> tuple[Change, Change]:
-    """How a shape that a call asks for differs from that of an array: along its axes, and as a whole."""
+def is_shape_of_carry(value: Value | None) -> frozenset[str] | None:
+    """The carries whose shape a value is: `x.shape`."""
+    extent = extent_of(value)
+    return extent.of if extent is not None and extent.whole else None
+
+
+def asked_for(array: Value | None, sizes: Sequence[Value]) -> tuple[Change, Change]:
+    """How the lengths of axes that a call asks for differ from those of an array: along its axes, and as a whole."""
     size = array.size if isinstance(array, Array) else None
-    if size is None or size.extent is None or not isinstance(shape, Listed) or not shape.cell.whole:
-        return None, None
-    extents = [extent_of(group.element) for group in shape.cell.groups]
-    if any(each is None or each.of != size.of for each in extents):
+    extents = [extent_of(each) for each in sizes]
+    if size is None or size.extent is None or any(each is None or each.of != size.of for each in extents):
         return None, None
     changes = {each.change for each in extents if each is not None}
     if {LONGER, SHORTER} <= changes or not changes:
         return None, None
     change = next((each for each in changes if each != SAME), SAME)
     return change, change
+
+
+def listed(shape: Value | None) -> Sequence[Value]:
+    """The lengths of axes in a tuple or a list; nothing where not all of them are shown."""
+    if not isinstance(shape, Listed) or not shape.cell.whole:
+        return ()
+    return [group.element for group in shape.cell.groups]

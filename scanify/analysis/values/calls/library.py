@@ -4,14 +4,15 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 
 from scanify.analysis.values import tables
-from scanify.analysis.values.calls.arrays import asked_of_shape, dtype_asked, dtype_marks, kind_of_number
+from scanify.analysis.values.calls.allocate import new_list
+from scanify.analysis.values.calls.arrays import COMPLEX, asked_of_shape, dtype_asked, dtype_marks, kind_of_number
 from scanify.analysis.values.calls.builtin_calls import BUILTINS
 from scanify.analysis.values.calls.copies import Copying, tree_mapped
 from scanify.analysis.values.calls.functions.arguments import arguments_of, may_be_called
 from scanify.analysis.values.calls.functions.descriptors import PROPERTIES
 from scanify.analysis.values.calls.given_functions import unknown_taker
 from scanify.analysis.values.calls.methods import written_to
-from scanify.analysis.values.calls.resizing import of_function, of_layer
+from scanify.analysis.values.calls.resizing import cast, of_function, of_layer
 from scanify.analysis.values.calls.rows import rows_made
 from scanify.analysis.values.calls.tree_at import shared, tree_at
 from scanify.analysis.values.domain import (
@@ -38,7 +39,7 @@ from scanify.analysis.values.domain import (
     shape_of,
     sized,
 )
-from scanify.analysis.values.heap import Does
+from scanify.analysis.values.heap import Does, Group
 from scanify.analysis.values.iterations.iteration import iterate
 from scanify.analysis.values.marks import AN_ELEMENT, Marks, Vary, as_keys, merged, raised
 from scanify.analysis.values.nnx import as_jax
@@ -103,6 +104,9 @@ def call_library(
         return Instance(function, {}, True, True, node=node, born=run.tick())
     if name in ("copy.copy", "copy.deepcopy") and positional:
         return Copying(run, name == "copy.deepcopy").of(positional[0])
+    if name in ("jax.lax.cond", "equinox.error_if") and len(positional) >= 3:
+        branches = positional[1:3] if name == "jax.lax.cond" else ()
+        return join([call(run, env, node, each, positional[3:], {}) for each in branches] or positional[:1])
     if name == "functools.reduce" and len(positional) >= 2:
         return _reduce(run, env, node, positional)
     found = _other(run, env, node, name, positional, named, marks)
@@ -202,7 +206,12 @@ def call_library_instance(
         if isinstance(field, Function | Partial):
             call(run, env, node, field, [Array()], {})
     marks = held_marks(owner, *positional)
-    return Array(marks=marks, born=run.tick(), size=of_layer(run, env, node, owner, positional))
+    made = Array(marks=marks, born=run.tick(), size=of_layer(env, node, owner, positional))
+    if last in tables.STATEFUL_TYPES and len(positional) > 1:  # `x, state = self.norm(x, state)`
+        pair = new_list(run, env, node, is_tuple=True)
+        pair.groups = [Group(each, node, env.module) for each in (made, positional[1])]
+        return Listed(pair)
+    return made
 
 
 def _reduce(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value]) -> Value:
@@ -267,10 +276,12 @@ def _other(
     given = _given(name, root, last, positional, marks, born)
     if not isinstance(given, Array):
         return given
-    size, rows = of_function(run, env, node, last, positional, dict(named)), rows_made(last, positional, named)
+    size, rows = of_function(env, node, last, positional, named), rows_made(last, positional, named)
     shape = merged([given.shape, dtype_marks(last, positional, named), _by_values(last, values, named, marks)])
-    cast = dtype_asked(env, node, last, positional) or kind_of_number(name, positional, named)
-    return replace(given, shape=shape, cast=cast, size=size, rows=rows)
+    dtype = dtype_asked(env, node, last, positional) or kind_of_number(name, positional, named)
+    made = last if last in tables.DTYPES else dtype if dtype != COMPLEX else ""
+    size = cast(env, node, size, made, positional[1:2], named)
+    return replace(given, shape=shape, cast=dtype, size=size, rows=rows)
 
 
 def _of_state(

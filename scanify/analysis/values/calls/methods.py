@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 
 from scanify.analysis.values import tables
 from scanify.analysis.values.calls.allocate import hide, store_entry
-from scanify.analysis.values.calls.arrays import asked_of_shape, dtype_marks
+from scanify.analysis.values.calls.arrays import asked_of_shape, dtype_asked, dtype_marks
 from scanify.analysis.values.calls.given_functions import ask_key
-from scanify.analysis.values.calls.resizing import of_function
+from scanify.analysis.values.calls.resizing import cast, combined, of_function
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -312,12 +312,15 @@ def _of_array(
         return _of_unknown(run, env, node, Method(array, name), positional, named)
     if name == "astype" and positional and isinstance(node, ast.Call) and node.args:
         shape = merged([array.shape, dtype_marks(name, [array, *positional], named)])
-        return Array(array.numpy, marks, shape, array.rows, array.born, env.code(node.args[0]), array.size)
+        dtype = env.code(node.args[0])
+        size = cast(env, node, combined([array]), dtype, positional, named)
+        return Array(array.numpy, marks, shape, array.rows, array.born, dtype, size)
     if (name in _ARRAY_CHANGES or name in protocols.IN_PLACE) and array.numpy:
         written_to(run, env, array, node, env.code(node))
     if name in tables.SIZED:
         asked_of_shape(run, env, node, positional, named)
-    size = of_function(run, env, node, name, [array, *positional], dict(named))
+    size = of_function(env, node, name, [array, *positional], named)
+    size = cast(env, node, size, dtype_asked(env, node, name, positional), (), named)
     born = array.born if array.numpy or name in tables.MAY_BE_SAME else run.tick()
     shape = merged([array.shape, *(value.marks for value in values), dtype_marks(name, (), named)])
     return Array(array.numpy, marks, shape, born=born, size=size)

@@ -1,23 +1,22 @@
-"""Operations that give an array of another shape: layers with strides, pools, slices, joined arrays.
+"""What shape and dtype operations give: which of them keep those of the carry, and which are shown to change them.
 
-What they do is told by numbers that stand in the source. An operation of which that is not known gives no size.
+Operations that are not listed here may give any shape. What strides, pools and slices do is told by numbers that stand
+in the source.
 """
 
 import ast
-import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.values.calls.extents import asked_for, cut_by, extent_of
-from scanify.analysis.values.domain import Array, Const, Instance, Listed, Unknown, Value
+from scanify.analysis.values import tables
+from scanify.analysis.values.calls.extents import asked_for, extent_of, is_shape_of_carry, listed
+from scanify.analysis.values.domain import Array, Const, Instance, Listed, Value, options
 from scanify.analysis.values.marks import Marks, Vary
 from scanify.analysis.values.replace import replace
-from scanify.analysis.values.run.effects import Act
 from scanify.analysis.values.run.environment import Env
-from scanify.analysis.values.run.interpreter import Interpreter
-from scanify.analysis.values.size import LONGER, NOT_LONGER, SAME, SHORTER, Change, Size, after, common
+from scanify.analysis.values.size import LONGER, NOT_LONGER, NOT_SHORTER, SAME, SHORTER, Change, Size, together
 
+Named = Mapping[str, Value]
 Moves = tuple[Change, Change]  # of the axes that convolutions walk, and of the whole shape
 
 _KEPT: Moves = (SAME, SAME)
@@ -26,34 +25,56 @@ _LOST: Moves = (None, None)
 # Functions of one array, and methods of it, whose value has its shape.
 _ELEMENTWISE = frozenset(
     "relu relu6 gelu silu swish elu celu selu sigmoid log_sigmoid hard_tanh hard_sigmoid hard_silu hard_swish "
-    "leaky_relu softplus soft_sign mish softmax log_softmax standardize tanh sin cos tan sinh cosh exp expm1 log "
-    "log1p log2 abs absolute sqrt rsqrt cbrt square negative sign clip round floor ceil nan_to_num astype "
-    "stop_gradient erf asarray array copy conj conjugate real imag flip roll sort".split()
+    "leaky_relu softplus soft_sign mish softmax log_softmax standardize tanh sin cos tan sinh cosh arctan exp expm1 "
+    "log log1p log2 abs absolute sqrt rsqrt cbrt square negative sign clip round floor ceil nan_to_num logistic "
+    "stop_gradient erf asarray array copy conj conjugate real imag flip roll sort zeros_like ones_like full_like "
+    "empty_like with_sharding_constraint checkpoint_name optimization_barrier error_if set reciprocal "
+    "logical_not isnan isfinite convert_element_type".split()
 )
-_BINARY = frozenset("add subtract multiply divide power maximum minimum where logaddexp".split())
+_BINARY = frozenset(
+    "add sub subtract mul multiply div divide power pow maximum minimum where select logaddexp mod arctan2 "
+    "logical_and logical_or equal not_equal greater greater_equal less less_equal".split()
+)
+_PRODUCTS = frozenset("dot matmul".split())
 _JOINING = frozenset("concatenate concat hstack vstack dstack append stack".split())
 _REDUCING = frozenset("mean sum max min prod median std var logsumexp".split())
-_RESHAPING = frozenset("reshape ravel flatten transpose swapaxes moveaxis".split())
-_LIKE = frozenset("LayerNorm RMSNorm GroupNorm Dropout Identity PReLU".split())
+_RESHAPING = frozenset("ravel flatten transpose swapaxes moveaxis".split())
+_TO_SHAPE = frozenset("reshape broadcast_to resize".split())  # to that of the carry, given whole
+# Layers of equinox.nn that keep the shape.
+_LIKE = frozenset("LayerNorm RMSNorm GroupNorm BatchNorm Dropout Identity PReLU".split())
 
 
-def note(run: Interpreter, env: Env, node: ast.AST) -> None:
-    """Note that an operation may give another shape, so that somebody asks what becomes of the carry's."""
-    run.effect(Act.RESIZES, "", node, env)
-
-
-def _resized(run: Interpreter, env: Env, node: ast.AST, values: Sequence[Value], moves: Moves) -> Size | None:
+def _resized(env: Env, node: ast.AST, values: Sequence[Value], moves: Moves) -> Size | None:
     """The size that an operation gives which moves that of all values that are made from the carry."""
-    if moves != _KEPT and moves != _LOST:
-        note(run, env, node)
     size = combined(values)
-    return size.moved(*moves, env.code(node), env.place(node)) if size is not None and moves != _LOST else None
+    return size.moved(*moves, env.code(node), env.place(node)) if size is not None else None
 
 
 def combined(values: Sequence[Value]) -> Size | None:
-    """The size of what an operation makes of arrays of equal shapes: those that the carry has no part in fit it."""
-    arrays = [value for value in values if isinstance(value, Array)]
-    return common(array.size for array in arrays if array.size is not None or _is_carried(array.marks))
+    """The size of what an operation makes of arrays that are broadcast; None where the carry has no part in them."""
+    return together(sizes_of(values))
+
+
+def sizes_of(values: Sequence[Value]) -> list[Size]:
+    """The sizes of the arrays that are made from the carry, also of those in tuples and lists."""
+    found: list[Size] = []
+    for value in (option for each in values for option in options(each)):
+        if isinstance(value, Array) and (value.size is not None or _is_carried(value.marks)):
+            found.append(value.size or _UNSHOWN)
+        elif isinstance(value, Listed):
+            found += [each.lost("", None) for each in sizes_of([group.element for group in value.cell.groups])]
+    return found
+
+
+_UNSHOWN = Size(frozenset(), None, None)
+
+
+def of_product(env: Env, node: ast.AST, left: Value, right: Value) -> Size | None:
+    """The size of a product of matrices: that of the carry where the other one is of parameters."""
+    code, at, sizes = env.code(node), env.place(node), sizes_of([left, right])
+    if len(sizes) == 1:
+        return sizes[0].mixed(code, at)
+    return sizes[0].lost(code, at) if sizes else None
 
 
 def _is_carried(marks: Marks) -> bool:
@@ -63,21 +84,33 @@ def _is_carried(marks: Marks) -> bool:
 # -- layers of equinox.nn --------------------------------------------------------------------------------------------
 
 
-def of_layer(run: Interpreter, env: Env, node: ast.AST, layer: Instance, positional: Sequence[Value]) -> Size | None:
+def of_layer(env: Env, node: ast.AST, layer: Instance, positional: Sequence[Value]) -> Size | None:
     """The size of what a layer of `equinox.nn` gives."""
-    return _resized(run, env, node, positional[:1], _moves_of(layer))
+    size, last = combined(positional[:1]), layer.name.rpartition(".")[2]
+    named = _MIXING.get(last)
+    if last == "MultiheadAttention" and _field(layer, 4, "output_size") is None:
+        return size
+    if size is None or (named is not None and _same_size(*(_field(layer, *each) for each in named))):
+        return size
+    code, at = env.code(node), env.place(node)
+    if named is not None:
+        return size.mixed(code, at, vector=True)
+    moves = _moves_of(layer, last)
+    made = size.moved(*moves, code, at)
+    return made.mixed(code, at) if last.startswith("Conv") and moves[1] is None else made
 
 
-def _moves_of(layer: Instance) -> Moves:
-    last = layer.name.rpartition(".")[2]
+# Layers that multiply by parameters, with the places and the names of how many features go in and come out.
+_MIXING = {
+    "Linear": ((0, "in_features"), (1, "out_features")),
+    "MLP": ((0, "in_size"), (1, "out_size")),
+    "MultiheadAttention": ((1, "query_size"), (4, "output_size")),
+}
+
+
+def _moves_of(layer: Instance, last: str) -> Moves:
     if last in _LIKE:
         return _KEPT
-    if last == "MultiheadAttention":
-        return _KEPT if _field(layer, 4, "output_size") is None else _LOST
-    if last == "MLP":
-        return _KEPT if _same_size(_field(layer, 0, "in_size"), _field(layer, 1, "out_size")) else _LOST
-    if last == "Linear":
-        return _KEPT if _same_size(_field(layer, 0, "in_features"), _field(layer, 1, "out_features")) else _LOST
     walked = last in ("Conv", "ConvTranspose", "Pool")
     if last.startswith("ConvTranspose"):
         stride = _numbers(_field(layer, 3 + walked, "stride"), 1)
@@ -101,7 +134,7 @@ def _of_convolution(layer: Instance, first: int) -> Moves:
     same = given[2] is not None and _is_same(given[2]) and stride is not None and max(stride) == 1
     space = SAME if same else _windows(kernel, stride, padding, dilation)
     alike = _same_size(_field(layer, first, "in_channels"), _field(layer, first + 1, "out_channels"))
-    return (space, space if alike else None) if space is not None else _LOST
+    return (space, space if alike else None)
 
 
 def _windows(
@@ -152,20 +185,41 @@ def _numbers(value: Value | None, default: int | None) -> tuple[int, ...] | None
 
 
 def of_function(
-    run: Interpreter, env: Env, node: ast.AST, last: str, positional: Sequence[Value], named: dict[str, Value]
+    env: Env, node: ast.AST, last: str, positional: Sequence[Value], named: Mapping[str, Value]
 ) -> Size | None:
     """The size of what a function of a library gives, or a method of the first of its arguments."""
-    if last in _ELEMENTWISE:
+    values = [*positional, *named.values()]
+    of = next((found for each in values if (found := is_shape_of_carry(each)) is not None), None)
+    if of is not None and last in _TO_SHAPE:
+        return replace(combined(positional[:1]) or Size(of), of=of, space=SAME, total=SAME, each=False, what="")
+    whole = "shape" not in named and not any(isinstance(each, Listed) for each in positional[:1])
+    if whole and (last in _ELEMENTWISE or last in tables.DTYPES):
         return combined(positional[:1])
-    if last in _BINARY:
+    if last in _BINARY and len(positional) > 1:
         return combined(positional)
+    if last in _PRODUCTS and len(positional) > 1:
+        return of_product(env, node, *positional[:2])
+    if last == "transpose" and len(values) == 1 and (size := combined(values)) is not None:
+        return size.turned(env.code(node), env.place(node))
     rule = _FUNCTIONS.get(last)
-    return rule(run, env, node, positional, named) if rule is not None else None
+    made = rule(env, node, positional, named) if rule is not None else None
+    known = combined(values) if made is None else None
+    return known.lost(env.code(node), env.place(node)) if known is not None else made
 
 
-def _joined(
-    run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
+def cast(
+    env: Env, node: ast.AST, size: Size | None, dtype: str, positional: Sequence[Value], named: Named
 ) -> Size | None:
+    """The size of an array that a call gives in a dtype, as written; "" where it keeps that of its arguments."""
+    wide = named.get("preferred_element_type")
+    if size is None:
+        return None
+    asked = named.get("dtype", wide if wide is not None else next(iter(positional), None))
+    dtype = dtype or ("another" if wide is not None else "")
+    return size.cast_to(dtype, extent_of(asked), env.code(node), env.place(node))
+
+
+def _joined(env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Size | None:
     """Several arrays in one: it is longer than the longest of them."""
     first = positional[0] if positional else None
     if isinstance(first, Listed):
@@ -176,111 +230,126 @@ def _joined(
         parts, shown = list(positional[:2]), all(isinstance(each, Array) for each in positional[:2])
     if not shown or len(parts) < 2:
         return None
-    note(run, env, node)
     sizes = [part.size for part in parts if isinstance(part, Array) and part.size is not None]
     longest = next((size for size in sizes if size.total is not None and size.total >= SAME), None)
-    return longest.moved(None, LONGER, env.code(node), env.place(node)) if longest is not None else None
+    space = NOT_SHORTER if "stack" not in _name(node) else None
+    return longest.moved(_along(positional, named, space), LONGER, env.code(node), env.place(node)) if longest else None
 
 
-def _reduced(
-    run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
-) -> Size | None:
+def _along(positional: Sequence[Value], named: Named, change: Change) -> Change:
+    """How an operation along an axis changes the others: not at all where that is the last, the features' one."""
+    axis = named.get("axis", positional[1] if len(positional) > 1 else Const(0))
+    number = axis.value if isinstance(axis, Const) else None
+    return change if number == 0 or change is None else SAME if number == -1 else None
+
+
+def _name(node: ast.AST) -> str:
+    return ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+
+
+def _by_indices(env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Size | None:
+    """`jnp.einsum("td,de->te", x, w)`: a product with parameters; each axis stays in its place or is multiplied."""
+    text = positional[0].value if positional and isinstance(positional[0], Const) else None
+    operands = [sizes_of([each]) for each in positional[1:]]
+    carried = [at for at, each in enumerate(operands) if each]
+    if len(carried) != 1 or not isinstance(text, str):
+        return None
+    given, _, made = text.replace(" ", "").partition("->")
+    mine = dict(enumerate(given.split(","))).get(carried[0], "")
+    fits = len(mine) == len(made) and all(
+        before == behind or (before not in made and behind not in mine)
+        for before, behind in zip(mine, made, strict=True)
+    )
+    (size,) = operands[carried[0]]
+    return size.mixed(env.code(node), env.place(node)) if fits else None
+
+
+def _reduced(env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Size | None:
     """An array with one axis less."""
-    return _resized(run, env, node, positional[:1], (None, SHORTER) if "keepdims" not in named else _LOST)
+    return _resized(env, node, positional[:1], (None, SHORTER) if "keepdims" not in named else _LOST)
 
 
-def _windowed(
-    run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
-) -> Size | None:
+def _windowed(env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Size | None:
     """`jax.lax.reduce_window(x, start, function, windows, strides, padding)`."""
     strides = _numbers(positional[4] if len(positional) > 4 else named.get("window_strides"), None)
     shorter = strides is not None and max(strides) > 1
-    return _resized(run, env, node, positional[:1], (SHORTER, SHORTER) if shorter else _LOST)
+    return _resized(env, node, positional[:1], (SHORTER, SHORTER) if shorter else _LOST)
 
 
-def _reshaped(
-    run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
-) -> Size | None:
-    """The same numbers along other axes."""
+def _reshaped(env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Size | None:
+    """The same numbers along other axes, which are no longer or shorter than before."""
     size = combined(positional[:1])
-    return size.moved(None, SAME, "", None) if size is not None else None
+    moves = (SAME if size is not None and size.changed else None, SAME)
+    return size.moved(*moves, env.code(node), env.place(node)) if size is not None else None
 
 
-def _expanded(
-    run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
-) -> Size | None:
-    return _resized(run, env, node, positional[:1], (None, LONGER))
+def _reshaped_to(env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Size | None:
+    """The same numbers along axes of which some are longer than the carry's: `x.reshape(-1, 2 * h, 2 * w)`."""
+    shape = named.get("shape", positional[1] if len(positional) > 1 else None)
+    lengths = listed(shape) if isinstance(shape, Listed) else positional[1:]
+    shown = [each for each in lengths if extent_of(each) is not None]
+    space, _ = asked_for(positional[0] if positional else None, shown)
+    return _resized(env, node, positional[:1], (space if space != SAME else None, SAME))
 
 
-def _padded(
-    run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
-) -> Size | None:
-    return _resized(run, env, node, positional[:1], (LONGER, LONGER))
+def _expanded(env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Size | None:
+    return _resized(env, node, positional[:1], (None, LONGER))
 
 
-def _repeated(
-    run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
-) -> Size | None:
+def _padded(env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Size | None:
+    return _resized(env, node, positional[:1], (LONGER, LONGER))
+
+
+def _repeated(env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Size | None:
     times = _numbers(positional[1] if len(positional) > 1 else named.get("repeats", named.get("reps")), None)
     longer = times is not None and max(times) > 1
-    return _resized(run, env, node, positional[:1], (None, LONGER) if longer else _LOST)
+    return _resized(env, node, positional[:1], (None, LONGER) if longer else _LOST)
 
 
 def _to_sizes(at: int, name: str) -> "Rule":
     """`jax.image.resize(x, (channels, 2 * height, 2 * width), method)`: where its sizes stand, and their name."""
 
-    def size(
-        run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
-    ) -> Size | None:
-        note(run, env, node)
-        sizes = positional[at] if len(positional) > at else named.get(name)
-        return _resized(run, env, node, positional[:1], asked_for(positional[0] if positional else None, sizes))
+    def size(env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Size | None:
+        sizes = listed(positional[at] if len(positional) > at else named.get(name))
+        return _resized(env, node, positional[:1], asked_for(positional[0] if positional else None, sizes))
 
     return size
 
 
-def _of_extent(
-    run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
-) -> Size | None:
+def _of_extent(env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Size | None:
     """`jax.lax.dynamic_slice_in_dim(x, start, size)`."""
-    note(run, env, node)
     array = positional[0] if positional else None
     extent = extent_of(positional[2] if len(positional) > 2 else named.get("slice_size"))
     of = array.size.of if isinstance(array, Array) and array.size is not None else None
     shorter = extent is not None and extent.of == of and extent.change == SHORTER
-    return _resized(run, env, node, positional[:1], (None, SHORTER) if shorter else _LOST)
+    return _resized(env, node, positional[:1], (None, SHORTER) if shorter else _LOST)
 
 
-def _split(
-    run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
-) -> Size | None:
+def _split(env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Size | None:
     """The size of each of the parts that `jnp.split(x, 2)` or `jnp.split(x, [2, 4])` gives."""
     at = positional[1] if len(positional) > 1 else named.get("indices_or_sections")
     several = isinstance(at, Listed) and bool(at.cell.groups) and all(each.count for each in at.cell.groups)
     several = several or (isinstance(at, Const) and type(at.value) is int and at.value > 1)
-    size = _resized(run, env, node, positional[:1], (None, SHORTER) if several else _LOST)
+    moves = (_along(positional[1:], named, NOT_LONGER), SHORTER)
+    size = _resized(env, node, positional[:1], moves if several else _LOST)
     return replace(size, each=True) if size is not None else None
 
 
-def _thinned(
-    run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
-) -> Size | None:
+def _thinned(env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Size | None:
     """`jnp.diff(x)`, and `jnp.delete(x, 0)`."""
-    return _resized(run, env, node, positional[:1], (None, SHORTER))
+    return _resized(env, node, positional[:1], (None, SHORTER))
 
 
-def _by_pattern(
-    run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value], named: dict[str, Value]
-) -> Size | None:
+def _by_pattern(env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Size | None:
     """`einops.reduce(x, "c (h 2) (w 2) -> c h w", "mean")`: an axis that only the left side has is gone."""
     pattern = positional[1] if len(positional) > 1 else named.get("pattern")
     text = pattern.value if isinstance(pattern, Const) and isinstance(pattern.value, str) else ""
     left, arrow, right = text.partition("->")
     words = [set(re.findall(r"[A-Za-z_]\w*|[2-9]\d*|1\d+", side)) for side in (left, right)]
-    return _resized(run, env, node, positional[:1], (None, SHORTER) if arrow and words[0] > words[1] else _LOST)
+    return _resized(env, node, positional[:1], (None, SHORTER) if arrow and words[0] > words[1] else _LOST)
 
 
-Rule = Callable[[Interpreter, Env, ast.AST, Sequence[Value], dict[str, Value]], Size | None]
+Rule = Callable[[Env, ast.AST, Sequence[Value], Named], Size | None]
 _FUNCTIONS: dict[str, Rule] = {
     **dict.fromkeys(_JOINING, _joined),
     **dict.fromkeys(_REDUCING, _reduced),
@@ -294,68 +363,14 @@ _FUNCTIONS: dict[str, Rule] = {
     "pad": _padded,
     "repeat": _repeated,
     "reduce": _by_pattern,
+    "reshape": _reshaped_to,
+    "einsum": _by_indices,
     "resize": _to_sizes(1, "shape"),
     "tile": _repeated,
 }
 
 
-def of_subscript(run: Interpreter, env: Env, node: ast.Subscript, owner: Array) -> Size | None:
-    """The size of a part of an array: shorter where numbers cut some of it off, longer with an axis that is added."""
-    if is_updated(node):
-        return None  # what is updated there is in the whole
-    if owner.size is not None and owner.size.each:
-        return owner.size if isinstance(node.slice, ast.Slice) else of_each(owner)
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    moves = [_of_part(run, env, part, owner.size) for part in parts]
-    if None in moves:
-        return None
-    if not any(moves):
-        return owner.size
-    return _resized(run, env, node, [owner], (None, functools.reduce(after, moves)))
-
-
-def is_updated(node: ast.Subscript) -> bool:
-    """Whether a subscript says what is updated: `x.at[i]`."""
-    return isinstance(node.value, ast.Attribute) and node.value.attr == "at"
-
-
 def of_each(owner: Array) -> Size | None:
     """The size of one of several arrays that a call has cut one into. A row of an array has another one."""
-    return replace(owner.size, each=False) if owner.size is not None and owner.size.each else None
-
-
-def _of_part(run: Interpreter, env: Env, part: ast.expr, size: Size | None) -> Change:
-    match part:
-        case ast.Constant(value=value) if value is ...:
-            return SAME
-        case ast.Constant(value=None) | ast.Attribute(attr="newaxis"):
-            return LONGER
-        case ast.Constant(value=int()) | ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int())):
-            return SHORTER
-        case ast.Slice(lower=None, upper=None, step=None):
-            return SAME
-        case ast.Slice(lower=lower, upper=upper, step=step):
-            if _cuts(lower, upper, step):
-                return SHORTER
-            bounds = (_bound(run, env, lower), _bound(run, env, upper)) if size is not None and size.extent else None
-            return SHORTER if size is not None and bounds and cut_by(*bounds, size.of) else NOT_LONGER
-        case _:
-            return None
-
-
-def _cuts(lower: ast.expr | None, upper: ast.expr | None, step: ast.expr | None) -> bool:
-    """Whether a slice leaves something out of an axis of any length: every other one, the first, the last."""
-    every = isinstance(step, ast.Constant) and isinstance(step.value, int) and step.value > 1
-    front = isinstance(lower, ast.Constant) and isinstance(lower.value, int) and lower.value > 0 and upper is None
-    back = isinstance(upper, ast.UnaryOp) and isinstance(upper.op, ast.USub) and isinstance(upper.operand, ast.Constant)
-    return every or front or (back and (lower is None or front))
-
-
-def _bound(run: Interpreter, env: Env, bound: ast.expr | None) -> Value | None:
-    """What a bound of a slice stands for, which has been evaluated before: a call would be run a second time."""
-    from scanify.analysis.values.code.expressions import evaluate
-
-    if bound is None:
-        return None
-    calls = any(isinstance(each, ast.Call) and ast.unparse(each.func) not in ("len", "int") for each in nodes_in(bound))
-    return evaluate(run, env, bound) if not calls else Unknown("a call")
+    size = combined([owner])
+    return size if size is None else replace(size, each=False) if size.each else size.lost("", None)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.calls.allocate import keep, new_dict, new_list, spread_dict, store_entry
-from scanify.analysis.values.calls.arrays import MASK, asks_for_shape, concrete, of_arrays, written
+from scanify.analysis.values.calls.arrays import MASK, concrete, of_arrays, written
 from scanify.analysis.values.calls.attributes import attribute
 from scanify.analysis.values.calls.module_attributes import of_module
 from scanify.analysis.values.classes import dotted
-from scanify.analysis.values.code.narrowed import narrowed
+from scanify.analysis.values.code.narrowed import narrowed, outcome
 from scanify.analysis.values.code.operators import combine
 from scanify.analysis.values.code.targets import bind_target
 from scanify.analysis.values.domain import (
@@ -167,7 +167,9 @@ def _compare(run: Interpreter, env: Env, node: ast.Compare) -> Value:
     by_object = all(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops)
     if not arrays or by_object:
         return Number(raised(marks, Vary.CHOICE))
-    return replace(of_arrays(values, marks), cast=MASK)
+    made = of_arrays(values, marks)
+    size = made.size.cast_to(MASK, None, env.code(node), env.place(node)) if made.size is not None else None
+    return replace(made, cast=MASK, size=size)
 
 
 def _marks_of_none(value: Value) -> Marks:
@@ -249,7 +251,8 @@ def _boolean(run: Interpreter, env: Env, node: ast.BoolOp) -> Value:
 def _choice(run: Interpreter, env: Env, node: ast.IfExp) -> Value:
     test = evaluate(run, env, node.test)
     tested(run, env, node.test, test)
-    asks_for_shape(run, env, node.test, test, [node.body, node.orelse])
+    if (taken := outcome(env, node.test)) is not None:
+        return evaluate(run, env, node.body if taken else node.orelse)
     sides = narrowed(run, env, node.test)
     if sides is None:
         value = join([evaluate(run, env, node.body), evaluate(run, env, node.orelse)])

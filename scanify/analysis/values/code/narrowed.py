@@ -1,13 +1,32 @@
-"""What a name may be on each side of `isinstance(name, int)`: that which is one, of all that is known of it, or not."""
+"""What conditions show of a name: which side runs where its value is known, and what it may be on each side of
+`isinstance(name, int)`."""
 
 import ast
 
-from scanify.analysis.values.domain import Const, Listed, Mapped, Number, Text, Value, join, options
+from scanify.analysis.values.domain import Const, Listed, Mapped, Number, Text, Value, is_none, join, options
 from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import Interpreter
 
 _LISTS = frozenset({"list", "tuple"})
 _KINDS = frozenset("int float str list tuple dict".split())
+
+
+def outcome(env: Env, test: ast.expr) -> bool | None:
+    """What a condition gives that asks a name for None, or is a flag whose value is known; None for all else."""
+    match test:
+        case ast.Compare(ast.Name(id=name), [ast.Is() | ast.IsNot() as op], [ast.Constant(value=None)]):
+            value = env.lookup(name)
+            known = value is not None and is_none(value) and not value.marks
+            return isinstance(op, ast.Is) if known else None
+        case ast.UnaryOp(ast.Not(), inner):
+            found = outcome(env, inner)
+            return not found if found is not None else None
+        case ast.Name(id=name):
+            value = env.names.get(name)
+            known = isinstance(value, Const) and isinstance(value.value, bool) and not value.marks
+            return bool(value.value) if known else None  # type: ignore[union-attr]
+        case _:
+            return None
 
 
 def narrowed(run: Interpreter, env: Env, test: ast.expr) -> tuple[str, Value, Value] | None:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 
 from scanify.analysis.index.module import Module
 from scanify.analysis.lower.nodes import children, names_in, nodes_below, nodes_in
-from scanify.analysis.values.calls.arrays import asks_for_shape
 from scanify.analysis.values.calls.functions.supers import own_birth
 from scanify.analysis.values.calls.methods import extend
 from scanify.analysis.values.code.annotations import annotated
@@ -19,6 +18,7 @@ from scanify.analysis.values.code.definitions import (
 from scanify.analysis.values.code.expressions import evaluate, tested
 from scanify.analysis.values.code.flow import TRY, Flow
 from scanify.analysis.values.code.managers import with_statement
+from scanify.analysis.values.code.narrowed import outcome
 from scanify.analysis.values.code.operators import METHODS, combine
 from scanify.analysis.values.code.patterns import match_statement
 from scanify.analysis.values.code.stores import as_loaded, note_stores
@@ -33,7 +33,6 @@ from scanify.analysis.values.domain import (
     Number,
     Unknown,
     Value,
-    is_none,
     join,
     marked,
     options,
@@ -207,24 +206,10 @@ def _join_fields(fields: dict[str, Value], made: Sequence[dict[str, Value]], tes
 def _if(run: Interpreter, env: Env, node: ast.If, flow: Flow) -> bool:
     test = evaluate(run, env, node.test)
     tested(run, env, node.test, test)
-    if node.orelse or not isinstance(node.body[-1], ast.Raise):
-        asks_for_shape(run, env, node.test, test, [*node.body, *node.orelse])
-    taken = _of_none(env, node)
+    taken = outcome(env, node.test)
     if taken is not None:
-        return execute(run, env, taken, flow)
+        return execute(run, env, node.body if taken else node.orelse, flow)
     return branches(run, env, [node.body, node.orelse], flow, test)
-
-
-def _of_none(env: Env, node: ast.If) -> Sequence[ast.stmt] | None:
-    """The block that runs where a name is asked for None and is None: `if caches is None`; None for all else."""
-    match node.test:
-        case ast.Compare(ast.Name(id=name), [ast.Is() | ast.IsNot() as op], [ast.Constant(value=None)]):
-            value = env.lookup(name)
-            if value is None or not is_none(value) or value.marks:
-                return None
-            return node.body if isinstance(op, ast.Is) else node.orelse
-        case _:
-            return None
 
 
 def _for(run: Interpreter, env: Env, node: ast.For | ast.AsyncFor, flow: Flow) -> bool:

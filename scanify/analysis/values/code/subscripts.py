@@ -1,12 +1,15 @@
 """Subscripts: elements and parts of lists, dicts, keys and arrays."""
 
 import ast
+import functools
 from collections.abc import Iterator, Sequence
 
+from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.values.calls.allocate import new_list
 from scanify.analysis.values.calls.arrays import bound, picked_by
+from scanify.analysis.values.calls.extents import cut_by
 from scanify.analysis.values.calls.functions.descriptors import of_metaclass
-from scanify.analysis.values.calls.resizing import is_updated, of_subscript
+from scanify.analysis.values.calls.resizing import combined
 from scanify.analysis.values.calls.rows import rows_of_part
 from scanify.analysis.values.code.expressions import call_method, evaluate
 from scanify.analysis.values.domain import (
@@ -40,6 +43,7 @@ from scanify.analysis.values.run.churned import ARRAY
 from scanify.analysis.values.run.effects import Act
 from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import Interpreter
+from scanify.analysis.values.size import LONGER, NOT_LONGER, SAME, SHORTER, Change, Size, after
 
 
 def subscript(run: Interpreter, env: Env, node: ast.Subscript) -> Value:
@@ -90,7 +94,9 @@ def _sliced(run: Interpreter, env: Env, node: ast.Subscript, owner: Value) -> Va
         run.use_of(owner, Does.SLICE, node, env)
     if isinstance(owner, Array):
         assert isinstance(node.slice, ast.Slice)
-        return replace(owner, size=of_subscript(run, env, node, owner), rows=rows_of_part(owner.rows, node.slice))
+        return replace(owner, size=_size_of_part(run, env, node, owner), rows=rows_of_part(owner.rows, node.slice))
+    if isinstance(owner, Unknown) and owner.extent is not None:
+        return replace(owner, extent=owner.extent.part)
     return owner if isinstance(owner, Text | Unknown) else Unknown("a part of a value", marks=owner.marks)
 
 
@@ -162,8 +168,8 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
         case Key():
             return Key(as_keys(index.marks) or owner.marks)
         case Array():
-            size = of_subscript(run, env, node, owner)
-            if not is_updated(node):
+            size = _size_of_part(run, env, node, owner)
+            if not _is_updated(node):
                 picked_by(run, env, node, index)
             born = owner.born if owner.numpy else run.tick()
             shape = merged([owner.shape, *_shapes_in(index)])
@@ -182,7 +188,7 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
         case Unknown(given=True, part=False) if index.marks:  # an element of what a caller lists, as in a walk
             return Unknown(owner.why, owner.at, merged([owner.marks, index.marks]), given=True)
         case _:
-            extent = owner.extent if isinstance(owner, Unknown) else None
+            extent = owner.extent.part if isinstance(owner, Unknown) and owner.extent is not None else None
             marks = merged([owner.marks, index.marks])
             return Unknown(f"`{env.code(node)}` is not shown", env.place(node), marks, extent=extent)
 
@@ -251,3 +257,61 @@ def element_at(cell: ListCell, index: Value) -> Value:
     if not groups:
         return Unknown(cell.why or "an element of an empty list", cell.why_at)
     return cell.element() if position is None else taken(cell.element(), item(cell, position))
+
+
+# -- the sizes of parts of arrays --------------------------------------------------------------------------------------
+
+
+def _size_of_part(run: Interpreter, env: Env, node: ast.Subscript, owner: Array) -> Size | None:
+    """The size of a part of an array: shorter where numbers cut some of it off, longer with an axis that is added."""
+    size = combined([owner])
+    if size is None or _is_updated(node):
+        return size  # what is updated there is in the whole
+    if size.each:
+        return size if isinstance(node.slice, ast.Slice) else replace(size, each=False)
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    moves = [_of_part(run, env, part, size) for part in parts]
+    if not any(moves) and None not in moves:
+        return size
+    total = functools.reduce(after, moves) if None not in moves else None
+    return size.moved(None, total, env.code(node), env.place(node))
+
+
+def _is_updated(node: ast.Subscript) -> bool:
+    """Whether a subscript says what is updated: `x.at[i]`."""
+    return isinstance(node.value, ast.Attribute) and node.value.attr == "at"
+
+
+def _of_part(run: Interpreter, env: Env, part: ast.expr, size: Size | None) -> Change:
+    match part:
+        case ast.Constant(value=value) if value is ...:
+            return SAME
+        case ast.Constant(value=None) | ast.Attribute(attr="newaxis"):
+            return LONGER
+        case ast.Constant(value=int()) | ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int())):
+            return SHORTER
+        case ast.Slice(lower=None, upper=None, step=None):
+            return SAME
+        case ast.Slice(lower=lower, upper=upper, step=step):
+            if _cuts(lower, upper, step):
+                return SHORTER
+            bounds = (_length(run, env, lower), _length(run, env, upper)) if size is not None and size.extent else None
+            return SHORTER if size is not None and bounds and cut_by(*bounds, size.of) else NOT_LONGER
+        case _:
+            return None
+
+
+def _cuts(lower: ast.expr | None, upper: ast.expr | None, step: ast.expr | None) -> bool:
+    """Whether a slice leaves something out of an axis of any length: every other one, the first, the last."""
+    every = isinstance(step, ast.Constant) and isinstance(step.value, int) and step.value > 1
+    front = isinstance(lower, ast.Constant) and isinstance(lower.value, int) and lower.value > 0 and upper is None
+    back = isinstance(upper, ast.UnaryOp) and isinstance(upper.op, ast.USub) and isinstance(upper.operand, ast.Constant)
+    return every or front or (back and (lower is None or front))
+
+
+def _length(run: Interpreter, env: Env, bound: ast.expr | None) -> Value | None:
+    """What a bound of a slice stands for, which has been evaluated before: a call would be run a second time."""
+    if bound is None:
+        return None
+    calls = any(isinstance(each, ast.Call) and ast.unparse(each.func) not in ("len", "int") for each in nodes_in(bound))
+    return evaluate(run, env, bound) if not calls else Unknown("a call")

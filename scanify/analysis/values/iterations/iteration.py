@@ -144,7 +144,8 @@ def iterate(run: Interpreter, env: Env, value: Value, loop: int, node: ast.AST, 
             return Unknown(f"an element of a `{value.name}`", marks=(Mark(loop, Vary.OTHER, via),)), None
         case Unknown():
             marks = (*value.marks, Mark(loop, Vary.OTHER, via))
-            return Unknown(value.why, value.at, marks, given=value.given, extent=value.extent), None
+            extent = value.extent.part if value.extent is not None else None
+            return Unknown(value.why, value.at, marks, given=value.given, extent=extent), None
         case _:
             walked = [option for option in options(value) if option is not value and not _cannot_be_walked(option)]
             pairs = [iterate(run, env, option, loop, node, via) for option in walked]

@@ -25,9 +25,8 @@ class Act(Enum):
     APPLY is a call of a module, or of a method of it, which `what` names the class of. BRANCH is a condition on a
     Python value that differs between the iterations of the loops in `marks`. OWN changes what a call that is not shown
     gave to the function that changes it. IN_PLACE is `x += y` for an `x` of the caller, which an array of numpy would
-    be changed by. AGAIN does what is done already when it is done once more. SHAPED is a condition on the shape of what
-    goes from layer to layer. TEXT makes a string of what is a tracer in a scan, or where it has `marks` of what may be
-    one in a scan over those loops. RESIZES may give an array of another shape. ASKS asks jax whether an operand is
+    be changed by. AGAIN does what is done already when it is done once more. TEXT makes a string of what is a tracer in
+    a scan, or where it has `marks` of what may be one in a scan over those loops. ASKS asks jax whether an operand is
     batched or differentiated. REMEMBERS keeps an array that it gave, for whoever calls it next. ORDER walks a dict
     whose keys may not be in the order that jax sorts them in.
     """
@@ -49,8 +48,6 @@ class Act(Enum):
     OWN = "own"
     IN_PLACE = "in place"
     AGAIN = "again"
-    SHAPED = "shaped"
-    RESIZES = "resizes"
     ASKS = "asks"
     REMEMBERS = "remembers"
     ORDER = "order"
