@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from scanify.analysis.facts import Place
 from scanify.analysis.kept_lists import with_lists
 from scanify.analysis.plan import (
     BEYOND_THE_TARGET,
@@ -210,7 +211,8 @@ class Outcome:
 
     `before` and `texts` hold every file read, as it is and as it would be; `changes` the bytes `(before, after)` of
     those that change. `policies` are those of stacks that were there already. `beyond_cases` are those of `held` whose
-    loops a case runs, and of which no case shows everything.
+    loops a case runs, and of which no case shows everything. `short` says of plans among
+    the held why the cases run too few iterations of their loops.
     """
 
     analysis: Analysis
@@ -222,6 +224,7 @@ class Outcome:
     changes: Mapping[Path, tuple[bytes, bytes]] = field(default_factory=dict)
     policies: "tuple[NewPolicy, ...]" = ()
     beyond_cases: tuple[Plan, ...] = ()
+    short: Mapping[Place, str] = field(default_factory=dict)
 
     @property
     def refused(self) -> tuple[Refusal, ...]:

@@ -89,3 +89,44 @@ def test_a_case_that_cannot_be_run_is_no_case_that_does_not_reach_a_loop(
     said = capsys.readouterr().err
     assert "a case could not be run" in said and "RuntimeError: no" in said and "reaches this loop" not in said
     assert Path("model.py").read_text() == MODEL
+
+
+class TestDepth:
+    """Both loops run; the source does not show for how many layers, and the case gives one of them one."""
+
+    TWO = (
+        MODEL.replace("    layers: list[Block]\n", "    layers: list[Block]\n    tail: list[Block]\n")
+        .replace("self, *, key", "self, depth, last, *, key")
+        .replace(
+            "key, 3)]\n",
+            "key, depth)]\n        self.tail = [Block(eqx.nn.Linear(4, 4, key=key)) for _ in range(last)]\n",
+        )
+        .replace(
+            "        return x\n\n",
+            "        for layer in self.tail:\n            x = act(layer(x))\n        return x\n\n",
+            1,
+        )
+    )
+
+    def rewritten(self, folder: Path, sizes: str, monkeypatch: pytest.MonkeyPatch) -> int:
+        monkeypatch.chdir(folder)
+        (folder / ".git").mkdir()
+        (folder / "model.py").write_text(self.TWO)
+        (folder / "cases.py").write_text(CASES.replace("Model(", f"Model({sizes}, "))
+        return scanify(["rewrite", "model.py", "--case", "cases.py:forward"])
+
+    def test_the_loop_that_runs_once_is_held_back_and_the_other_written(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert self.rewritten(tmp_path, "3, 1", monkeypatch) == Exit.FINDINGS
+        text, said = (tmp_path / "model.py").read_text(), capsys.readouterr().err
+        assert "for layer in self.layers" not in text.partition("def reversed")[0] and "for layer in self.tail" in text
+        assert "a case runs one iteration of this loop, which shows nothing of a scan" in said
+        assert "give a case whose model has two layers or more" in said and "held back" in said.splitlines()[-1]
+
+    def test_where_all_run_once_nothing_is_written(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert self.rewritten(tmp_path, "1, 1", monkeypatch) == Exit.VERIFICATION
+        assert (tmp_path / "model.py").read_text() == self.TWO
+        assert "depth NOT RUN" in capsys.readouterr().err

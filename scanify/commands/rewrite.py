@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from scanify.analysis.facts import Place
 from scanify.analysis.plan import Plan
 from scanify.commands.common import (
     Given,
@@ -33,6 +34,7 @@ from scanify.commands.verifying.cases import (
     no_cache_option,
     reached_loops,
     run_options,
+    short_plans,
     verifiable,
     verify_outcome,
 )
@@ -185,17 +187,28 @@ def _say_unverified(outcome: Outcome, run: CaseRun | None, *, explicit: bool) ->
 def _by_name(
     given: Given, policy: str | None, run: CaseRun | None, *, measure: bool, paced: bool
 ) -> tuple[Outcome, _Verified | None]:
-    """The rewrite under the policy that was named, verified where there are cases and changes."""
+    """The rewrite under the policy that was named, verified where there are cases and changes.
+
+    Loops that cases run for fewer than two iterations are held back, unless there are no others.
+    """
     outcome = _rewritten(given, policy, run)
     if run is None or not verifiable(outcome):
         return outcome, None
+    verified = _verified(outcome, given, policy, run, measure=measure, paced=paced)
+    short = short_plans(verified, outcome.applied)
+    if short and len(short) < len(outcome.applied):
+        outcome = replace(_rewritten(given, policy, run, without=frozenset(short)), short=short)
+        verified = _verified(outcome, given, policy, run, measure=measure, paced=paced)
+    return outcome, _Verified((verified,), failed="" if verified.good else _FAILED)
+
+
+def _verified(
+    outcome: Outcome, given: Given, policy: str | None, run: CaseRun, *, measure: bool, paced: bool
+) -> "Verification":
     shown = against_loops(outcome, given)
     if given.policy_at_run_time and shown is not None:
-        verified = verify_outcome(shown, given.project, run, requested=policy, measure=measure, paced=paced)
-    else:
-        as_written = partial(verify_outcome, requested=None, measure=measure, policies=(None,), paced=paced)
-        verified = as_written(outcome, given.project, run)
-    return outcome, _Verified((verified,), failed="" if verified.good else _FAILED)
+        return verify_outcome(shown, given.project, run, requested=policy, measure=measure, paced=paced)
+    return verify_outcome(outcome, given.project, run, requested=None, measure=measure, policies=(None,), paced=paced)
 
 
 def _by_choice(given: Given, run: CaseRun, budget: int | None) -> tuple[Outcome, _Verified | None]:
@@ -213,8 +226,13 @@ def _by_choice(given: Given, run: CaseRun, budget: int | None) -> tuple[Outcome,
     return chosen.outcome, _Verified((chosen.measured,), (chosen.choice.why,))
 
 
-def _rewritten(given: Given, policy: str | None, run: CaseRun | None) -> Outcome:
-    """The rewrite in memory: safe fixes, and unsafe ones where they are asked for or a case is about to verify them."""
+def _rewritten(
+    given: Given, policy: str | None, run: CaseRun | None, *, without: frozenset[Place] = frozenset()
+) -> Outcome:
+    """The rewrite in memory: safe fixes, and unsafe ones where they are asked for or a case is about to verify them.
+
+    Loops at the places `without` are held back.
+    """
 
     def outcome(accept: Callable[[Plan], bool]) -> Outcome:
         with analysing(given):
@@ -222,7 +240,7 @@ def _rewritten(given: Given, policy: str | None, run: CaseRun | None) -> Outcome
                 given.project,
                 stack=given.stack,
                 remat=policy,
-                accept=accept,
+                accept=lambda plan: plan.place not in without and accept(plan),
                 target=given.target,
                 wanted=given.config.wants,
                 keep_lists=run is not None and given.keeps_lists,
@@ -263,7 +281,7 @@ def _finish(outcome: Outcome, given: Given, verified: _Verified | None, showing:
         return Exit.VERIFICATION
     if write:
         put(outcome.changes, given)
-    incomplete = outcome.analysis.failed or bool(outcome.beyond_cases)
+    incomplete = outcome.analysis.failed or bool(outcome.beyond_cases or outcome.short)
     showing.sum_up(summary, failed=incomplete)
     return Exit.FINDINGS if incomplete else Exit.OK
 

@@ -82,8 +82,7 @@ class CaseItem(pytest.Item):
 
     def _verdicts(self, result: CaseResult) -> list[Verdict]:
         if self.part == WHOLE:
-            once = (result.parameters, result.tangents, result.batched, result.keys, result.updates)
-            return [verdict for verdict in once if verdict is not None]
+            return [verdict for verdict in (result.parameters, *result.once) if verdict is not None]
         return [
             v for policy in result.policies if policy.policy == self.part for v in (policy.outputs, policy.gradients)
         ]

@@ -19,6 +19,7 @@ from scanify.verify.cases.case import CaseSpec
 from scanify.verify.children.codec import from_json, to_json
 from scanify.verify.children.limits import Limits, human_bytes
 from scanify.verify.children.process import Outcome, run_child
+from scanify.verify.depth import with_depth
 from scanify.verify.mesh.axes import Axes
 from scanify.verify.request import Change, Request, Response, Tree
 from scanify.verify.unscanned import with_loops_that_stay
@@ -87,7 +88,7 @@ def verify(
                 own = own or stack.enter_context(tree())
                 found, _ = _run(_in_two_trees(request, own), limits or Limits(), None, notify)
             results += found
-    return Verification(with_loops_that_stay(results), versions())
+    return Verification(with_depth(with_loops_that_stay(results)), versions())
 
 
 def _in_two_trees(request: Request, tree: Tree) -> Request:

@@ -122,11 +122,31 @@ class PolicyResult:
 
 
 @dataclass(frozen=True)
+class LoopRun:
+    """A loop of the original that the rewritten version lacks: its place, its head, and its iterations in a case.
+
+    `iterations` is None if the case does not reach the loop. Of a loop that runs several times it is the longest run.
+    """
+
+    file: str
+    line: int
+    head: str
+    iterations: int | None = None
+
+    @property
+    def place(self) -> tuple[str, int, str]:
+        """What tells it from other loops."""
+        return self.file, self.line, self.head
+
+
+@dataclass(frozen=True)
 class CaseResult:
     """One case: are the initial parameters the same, and each policy's verdicts.
 
     A case that gives sizes to sweep has one result for each; `variant` holds the arguments it was called with, by name
-    and in words. `layers` is the number of layers that the rewritten version scans over.
+    and in words. `loops` are the loops that the rewritten version lacks, and `layers` the sum of their iterations; if
+    there are none, the number of layers that it scans over (None: not known). `depth` says why the case shows nothing
+    of a loop (`scanify.verify.depth`), None if it shows something of each that it reaches.
 
     Once for all policies, because remat does not matter to them: `tangents` compares forward derivatives (jvp),
     `batched` the outputs under vmap, `keys` says whether random keys are used more than once,
@@ -165,12 +185,19 @@ class CaseResult:
     on_mesh: OnMesh | None = None
     pace: Pace | None = None
     proviso: str = ""
+    loops: tuple[LoopRun, ...] = ()
+    depth: Verdict | None = None
 
     @property
     def name(self) -> str:
         """The case, with the arguments of the variant: `cases.py:gpt (batch=2)`."""
         given = ", ".join(f"{name}={value}" for name, value in self.variant)
         return f"{self.case} ({given})" if given else self.case
+
+    @property
+    def once(self) -> tuple[Verdict | None, ...]:
+        """The verdicts that do not depend on a policy, but that on the initial parameters."""
+        return self.depth, self.tangents, self.batched, self.keys, self.updates
 
     @property
     def good(self) -> bool:
@@ -180,7 +207,7 @@ class CaseResult:
             and not self.findings
             and self.parameters is not None
             and self.parameters.good
-            and all(once is None or once.good for once in (self.tangents, self.batched, self.keys, self.updates))
+            and all(once is None or once.good for once in self.once)
             and not all(policy.unsupported for policy in self.policies)
             and all(policy.good for policy in self.policies)
         )

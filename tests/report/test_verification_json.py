@@ -7,6 +7,7 @@ from scanify.report.verification.json import verification_json
 from scanify.verify.verdict import (
     CaseResult,
     Difference,
+    LoopRun,
     Measurement,
     Operation,
     PolicyResult,
@@ -42,6 +43,7 @@ CASE = CaseResult(
     batched=FAILED,
     notes=("m",),
     cached=True,
+    loops=(LoopRun("m.py", 4, "for layer in self.layers", 12),),
 )
 
 
@@ -57,6 +59,8 @@ def test_every_field_of_the_contract_is_there() -> None:
                 "case": "cases.py:gpt",
                 "variant": {"batch": "4"},
                 "layers": 12,
+                "loops": [{"file": "m.py", "line": 4, "head": "for layer in self.layers", "iterations": 12}],
+                "depth": None,
                 "good": False,
                 "cached": True,
                 "proviso": "",

@@ -118,11 +118,11 @@ def test_layers_are_counted_under_any_remat(compare, abstract):
 
 
 def test_a_list_that_is_looped_over_is_not_scanned(compare):
-    assert compare({}, policies=(None,), requested=None).layers == 0
+    assert compare({}, policies=(None,), requested=None).layers is None
 
 
 def test_a_scan_over_time_inside_a_layer_is_no_scan_over_layers(compare):
-    assert compare({}, source=SCANNING, policies=(None,), requested=None).layers == 0
+    assert compare({}, source=SCANNING, policies=(None,), requested=None).layers is None
     assert compare(REWRITE, source=SCANNING, policies=("none",), dropout=False).layers == 3
 
 

@@ -202,6 +202,26 @@ def reached_loops(plans: Sequence[Plan], project: Project, run: CaseRun) -> froz
     return frozenset(plan.place for plan in plans if any(each in lines for each in _body_lines(plan)))
 
 
+def short_plans(verified: "Verification", plans: Sequence[Plan]) -> dict[Place, str]:
+    """The loops that the cases run for fewer than two iterations, and why that shows nothing.
+
+    None if anything else is wrong: that is to be mended first.
+    """
+    from scanify.verify.depth import short_loops
+
+    if verified.good or any(not replace(case, depth=None).good for case in verified.cases):
+        return {}
+    found = {}
+    for each in short_loops(verified.cases):
+        path = os.path.realpath(each.file)
+        for plan in plans:
+            span = plan.place.span
+            if os.path.realpath(plan.place.path) == path and span.line <= each.line <= span.end_line:
+                ran = "one iteration" if each.iterations else "no iteration"
+                found[plan.place] = f"a case runs {ran} of this loop, which shows nothing of a scan"
+    return found
+
+
 def _body_lines(plan: Plan) -> list[tuple[str, int]]:
     file, span = os.path.realpath(plan.place.path), plan.body.span
     return [(file, line) for line in range(span.line, span.end_line + 1)]

@@ -15,7 +15,7 @@ from scanify.report.verification.sweep import sweeps
 from scanify.verify.verdict import CaseResult, Verdict, Verification
 
 _SYMBOLS = {"PROVED": "✓", "VERIFIED": "✓", "FAILED": "✗", "NOT VERIFIED": "!"}
-_COLUMNS = ("remat", "outputs", "gradients", "parameters", "tangents", "batched", "keys", "updates")
+_COLUMNS = ("remat", "outputs", "gradients", "parameters", "tangents", "batched", "keys", "updates", "depth")
 _MEANINGS = (
     ("PROVED", "equal for all inputs of these shapes and dtypes: both programs compute the same operations"),
     ("TESTED", "agrees numerically on many inputs, not proved"),
@@ -28,6 +28,7 @@ _MEANINGS = (
     ("batched", "the outputs under vmap"),
     ("keys", "no random key is used more than once"),
     ("updates", "the parameters after one step with the optimiser of the case"),
+    ("depth", "NOT RUN if a rewritten loop runs fewer than two iterations, which shows nothing of a scan"),
 )
 _LINES = 5_000
 # From more cases than this on, those that are good are shown in short.
@@ -127,7 +128,7 @@ def _breakable(name: str) -> Markup:
 
 
 def _whole(case: CaseResult) -> dict[str, Verdict | None]:
-    empty: dict[str, Verdict | None] = dict.fromkeys(("parameters", "tangents", "batched", "keys", "updates"))
+    empty: dict[str, Verdict | None] = dict.fromkeys(_COLUMNS[3:])
     return empty | dict(once(case))
 
 

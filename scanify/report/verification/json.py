@@ -40,6 +40,8 @@ def _case(case: CaseResult) -> dict[str, Any]:
         "case": case.case,
         "variant": dict(case.variant),
         "layers": case.layers,
+        "loops": [to_json(run) for run in case.loops],
+        "depth": _optional(case.depth),
         "good": case.good,
         "cached": case.cached,
         "proviso": case.proviso,

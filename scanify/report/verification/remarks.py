@@ -12,6 +12,7 @@ from scanify.verify.verdict import CaseResult, Difference, Operation, PolicyResu
 NO_ADVICE = "nothing that was measured speaks against scanning"
 _COMPARED = "{what} are equal", "{what} agree numerically", "{what} differ", "{what} were not compared"
 _ONCE = {
+    "depth": ("", "", "", "too few layers run"),
     "parameters": (
         "both versions start from the same parameters",
         "both versions start from parameters that agree numerically",
@@ -55,7 +56,7 @@ def statements(case: CaseResult) -> tuple[Statement, ...]:
     Outputs and gradients that are plainly PROVED are left out: the table of policies says so.
     """
     named = [Statement(name, verdict, said_once(name, verdict), verdict.difference) for name, verdict in once(case)]
-    first = [each for each in named if each.what == "parameters"]
+    first = [each for each in named if each.what in ("depth", "parameters")]
     found, told = [], set()
     for each in (*first, *_by_verdict(case.policies), *(each for each in named if each not in first)):
         found.append(replace(each, difference=None) if each.difference in told else each)

@@ -46,6 +46,7 @@ def _without(policies: Sequence[str]) -> str:
 def once(case: CaseResult) -> tuple[tuple[str, Verdict], ...]:
     """The verdicts that a case has once for all policies, by name; those that do not apply are left out."""
     named = (
+        ("depth", case.depth),
         ("parameters", case.parameters),
         ("tangents", case.tangents),
         ("batched", case.batched),
@@ -75,10 +76,20 @@ def title(case: CaseResult) -> str:
 def about(case: CaseResult) -> str:
     """What a reader should know of the case beside its name: its variant, the layers, and that it was not run again."""
     parts = [arguments(case)] if case.variant else []
-    parts += [count(case.layers, "layer")] if case.layers is not None else []
+    parts += [layers(case)] if case.layers is not None else []
     parts += [case.proviso] if case.proviso else []
     parts += ["kept from an earlier run"] if case.cached else []
     return "; ".join(parts)
+
+
+def layers(case: CaseResult) -> str:
+    """How many layers ran: `6 layers`, `2 loops of 4 and 8 layers`."""
+    ran = [run.iterations for run in case.loops if run.iterations is not None]
+    if len(ran) < 2:
+        return count(case.layers or 0, "layer")
+    numbers = [f"{each:,}" for each in ran] if len(ran) <= _NAMES else [f"{min(ran):,} to {max(ran):,}"]
+    listed = " and ".join([", ".join(numbers[:-1]), numbers[-1]] if len(numbers) > 1 else numbers)
+    return f"{count(len(ran), 'loop')} of {listed} layers"
 
 
 def ran_on(verification: Verification) -> str:

@@ -17,6 +17,7 @@ from scanify.errors import ScanifyError
 from scanify.verify.cases.case import CaseError, find_function
 from scanify.verify.cases.elsewhere import taken_elsewhere
 from scanify.verify.cases.failure import user_frames
+from scanify.verify.cases.iterations import loops_taken_out
 from scanify.verify.cases.looked_at import taken_from, watch
 from scanify.verify.cases.sweep import Arguments, find_sweep, shown
 from scanify.verify.children.case_build import CaseBuild, told_of
@@ -291,6 +292,7 @@ class _Run:
                 **({"execute": True} if request.execute else {}),
                 **({"mesh": request.mesh} if request.mesh else {}),
                 **({"paced": request.paced} if request.paced else {}),
+                **({"loops": loops_taken_out(request)} if compare.__name__ == "compare_case" else {}),
                 **more,
             )
         except (CaseError, ScanifyError):

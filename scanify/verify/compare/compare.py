@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from scanify.errors import ScanifyError
 from scanify.jaxpr.reading.user_rules import has_batching_rules, has_derivative_rules
 from scanify.verify.cases.build import Built, Case, build
+from scanify.verify.cases.iterations import Iterations
 from scanify.verify.certificate.write import Certificate
 from scanify.verify.compare.batched import batched
 from scanify.verify.compare.execute import executed
@@ -23,6 +25,7 @@ from scanify.verify.linen.align import SAME_START, aligned
 from scanify.verify.measure.in_passing import in_passing
 from scanify.verify.measure.measure import Executables, from_trace
 from scanify.verify.measure.steps import Steps
+from scanify.verify.profile.source_loops import Loop
 from scanify.verify.programs.pair import Pair, pair
 from scanify.verify.programs.policy import is_asked_for
 from scanify.verify.programs.policy import policy_name as policy_name
@@ -55,6 +58,7 @@ def compare_case(
     certificate: Certificate | None = None,
     execute: bool = False,
     paced: str = "",
+    loops: Mapping[str, Sequence[Loop]] = MappingProxyType({}),
 ) -> CaseResult:
     """Compare two versions of a case: `before()` and `after()` build `(model, args)` or `(model, args, kwargs)`.
 
@@ -64,13 +68,14 @@ def compare_case(
     with `abstract` only the rewritten one. `files` gives the name to show of a file of the user's code, and None for
     any other. `witness` is told what each version gives, and may say that the version alone gives something else.
     `certificate` is given what is proved. With `execute` that is compiled and run, too. `paced` is as in `in_passing`.
+    `loops` are those of the original's files whose iterations are counted.
 
     Raises ScanifyError where a case returns something else or calls the versions with different arguments, and
     whatever the user's code raises in the original version. What only the rewritten version raises makes it FAILED.
     """
-    return _Case(name, policies, requested, abstract, measure, files, witness, certificate, execute, paced).run(
-        before, after
-    )
+    watched = Iterations(loops), Iterations(loops)
+    given = (name, policies, requested, abstract, measure, files, witness, certificate, execute, paced)
+    return _Case(*given, *watched).run(before, after)
 
 
 @dataclass(eq=False)
@@ -87,12 +92,15 @@ class _Case:
     certificate: Certificate | None
     execute: bool
     paced: str
+    building: Iterations
+    called: Iterations
     steps: Steps = field(default_factory=Steps)
     executables: Executables = field(default_factory=Executables)
 
     def run(self, before: Case, after: Case) -> CaseResult:
         with self.steps.step("build"):
-            first = build(before, abstract=self.abstract)
+            with self.building.watching():
+                first = build(before, abstract=self.abstract)
             second = rewritten("cannot be built", lambda: build(after, abstract=self.abstract), self.files)
         if isinstance(second, Verdict):
             return self.stopped(second)
@@ -113,7 +121,7 @@ class _Case:
         if self.witness is not None:
             self.witness.matched(both.found, both.avals)
         with self.steps.step("trace"):
-            original = self.seen("original", None, trace(both.before, both.avals))
+            original = self.seen("original", None, trace(both.before, both.avals, watching=self.called.watching))
         if not original.outputs.avals:
             raise ScanifyError("expected the call of the model to return arrays, got none: there is nothing to compare")
         traces = {self.key(p): self.traced(both, p) for p in self.wanted()}
@@ -187,7 +195,8 @@ class _Case:
         self.steps.under = ""
         once = self.once(subject, written, results)
         found = None if isinstance(written, Verdict) else find_layers(subject, written.forward)
-        findings = self.case_findings(subject, traces, results)
+        findings, runs = self.case_findings(subject, traces, results), self.called.runs(self.files, self.building)
+        scanned = None if found is None else len(found.scanned) or None
         good = not findings and all(result.good for result in results) and parameters.good
         pace = in_passing(subject, written, self.executables, self.paced) if good and self.paced else None
         return CaseResult(
@@ -197,7 +206,8 @@ class _Case:
             self.costs(subject, subject.original, None, original=True),
             (*findings, *self.layer_findings(subject, found, results)),
             tuple(self.steps.spent.items()),
-            layers=None if found is None else len(found.scanned),
+            layers=sum(run.iterations or 0 for run in runs) if runs else scanned,
+            loops=runs,
             tangents=once[0].verdict,
             batched=once[1].verdict,
             keys=once[2].verdict,

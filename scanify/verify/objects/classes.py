@@ -20,6 +20,7 @@ _SPELLED_ELSEWHERE = frozenset(
     "__annotate_func__ __annotations_cache__ __dataclass_fields__".split()
 )
 
+
 def class_parts(kind: type) -> dict[str, Any] | None:
     """Return namespace, bases, metaclass, annotations, fields and registrations of a class, by name.
 

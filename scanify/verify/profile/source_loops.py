@@ -1,16 +1,18 @@
-"""The loops of a source file by the lines that they run: `for` and `while` statements and comprehensions."""
+"""The loops of a source file by the lines that they run: `for` and `while` statements, comprehensions, and lambdas that
+`map` and `reduce` call."""
 
 from __future__ import annotations
 
 import ast
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from scanify.verify.profile.locations import Frame
 
 _LONGEST = 60
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_CALLING = ("map", "reduce")
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,9 @@ class Loop:
     """A loop by the line and the head that a reader finds it by, and what it runs, from one place to another.
 
     `walks` is where what it walks is written, None of a `while`: there Python traces how the next element is taken.
+    `turn` is where an iteration begins, `scope` the dotted name of the class or function around it, `text` its head at
+    full length, and `calls` is true of a lambda that `map` or `reduce` calls, which has a frame for each element.
+    `applies` is true if what it runs calls its element, something of it or what its number selects.
     """
 
     line: int
@@ -25,6 +30,11 @@ class Loop:
     walks: tuple[int, int] | None
     start: tuple[int, int]
     end: tuple[int, int]
+    turn: tuple[int, int] = (0, 0)
+    scope: str = ""
+    text: str = ""
+    calls: bool = False
+    applies: bool = True
 
     def runs(self, frame: Frame) -> bool:
         return self.start <= (frame.line, frame.column) < self.end
@@ -34,11 +44,7 @@ class SourceLoops:
     """The loops of one file. A file that cannot be parsed has none."""
 
     def __init__(self, text: str) -> None:
-        try:
-            tree: ast.AST = ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError):
-            tree = ast.Module([], [])
-        self._loops = sorted(_loops(tree), key=lambda loop: (loop.start, -loop.end[0], -loop.end[1]))
+        self._loops = sorted(loops_of(text), key=lambda loop: (loop.start, -loop.end[0], -loop.end[1]))
         self._starts = [loop.start for loop in self._loops]
 
     def around(self, frame: Frame, again: bool = False) -> list[Loop]:
@@ -51,19 +57,43 @@ class SourceLoops:
         return [loop for loop in near if loop.runs(frame) or (again and loop.walks == place)]
 
 
-def _loops(tree: ast.AST) -> Iterator[Loop]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.For | ast.AsyncFor):
-            yield _of(
-                node, f"for {_bare(node.target)} in {ast.unparse(node.iter)}", node.body[0], node.body[-1], node.iter
-            )
-        elif isinstance(node, ast.While):
-            yield _of(node, f"while {ast.unparse(node.test)}", node.body[0], node.body[-1])
-        elif isinstance(node, _COMPREHENSIONS):
+def loops_of(text: str) -> list[Loop]:
+    """Return the loops of a file, in source order; none of a file that cannot be parsed."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    return list(_loops(tree, ""))
+
+
+def _loops(node: ast.AST, scope: str) -> Iterator[Loop]:
+    found = _loop(node, scope)
+    if found is not None:
+        yield found
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        scope = f"{scope}.{node.name}" if scope else node.name
+    for child in ast.iter_child_nodes(node):
+        yield from _loops(child, scope)
+
+
+def _loop(node: ast.AST, scope: str) -> Loop | None:
+    match node:
+        case ast.For(target=target, iter=walked, body=body) | ast.AsyncFor(target=target, iter=walked, body=body):
+            head = f"for {_bare(target)} in {ast.unparse(walked)}"
+            return _of(node, head, body[0], body[-1], walked, target, scope=scope, applies=_applies(target, body))
+        case ast.While(test=test, body=body):
+            return _of(node, f"while {ast.unparse(test)}", body[0], body[-1], scope=scope)
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
             level = node.generators[0]
             head = f"... for {_bare(level.target)} in {ast.unparse(level.iter)}"
             made = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-            yield _of(node, head, made[0], made[-1], level.iter)
+            return _of(node, head, made[0], made[-1], level.iter, scope=scope, applies=_applies(level.target, made))
+        case ast.Call(func=function, args=[ast.Lambda(body=made), walked, *_]) if (
+            getattr(function, "attr", getattr(function, "id", "")) in _CALLING
+        ):
+            head = f"{ast.unparse(function)}(lambda ..., {ast.unparse(walked)})"
+            return _of(node, head, made, made, walked, scope=scope, calls=True)
+    return None
 
 
 def _of(
@@ -72,12 +102,23 @@ def _of(
     first: ast.stmt | ast.expr,
     last: ast.stmt | ast.expr,
     walked: ast.expr | None = None,
+    target: ast.expr | None = None,
+    **more: Any,
 ) -> Loop:
-    head = " ".join(head.split())
-    short = head if len(head) <= _LONGEST else f"{head[: _LONGEST - 3]}..."
+    text = " ".join(head.split())
+    short = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
     end = last.end_lineno or last.lineno, last.end_col_offset or last.col_offset
+    begins = target or first
+    turn = begins.lineno, begins.col_offset
     walks = None if walked is None else (walked.lineno, walked.col_offset)
-    return Loop(node.lineno, short, walks, (first.lineno, first.col_offset), end)
+    return Loop(node.lineno, short, walks, (first.lineno, first.col_offset), end, turn, text=text, **more)
+
+
+def _applies(target: ast.expr, body: Sequence[ast.AST]) -> bool:
+    names = {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+    calls = (node for part in body for node in ast.walk(part) if isinstance(node, ast.Call))
+    called = (node.func for node in calls if node.args or node.keywords)
+    return any(isinstance(each, ast.Name) and each.id in names for func in called for each in ast.walk(func))
 
 
 def _bare(target: ast.expr) -> str:

@@ -12,7 +12,7 @@ import contextvars
 import itertools
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -192,8 +192,16 @@ def differentiated(avals: Sequence[Any]) -> tuple[int, ...]:
     return tuple(i for i, aval in enumerate(avals) if is_inexact(aval))
 
 
-def trace(program: Version, avals: Sequence[jax.ShapeDtypeStruct], policy: Policy = None) -> Traced:
-    """Trace a version as a function of leaves of these avals. Raises whatever the user's code raises forward."""
+def trace(
+    program: Version,
+    avals: Sequence[jax.ShapeDtypeStruct],
+    policy: Policy = None,
+    watching: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
+) -> Traced:
+    """Trace a version as a function of leaves of these avals, `watching` the call forward.
+
+    Raises whatever the user's code raises forward.
+    """
     start = time.perf_counter()
     seen: list[Any] = []
 
@@ -203,7 +211,8 @@ def trace(program: Version, avals: Sequence[jax.ShapeDtypeStruct], policy: Polic
         return arrays
 
     with under(policy, program):
-        first = jax.make_jaxpr(forward)(list(avals))
+        with watching():
+            first = jax.make_jaxpr(forward)(list(avals))
         outputs = Outputs(seen[0], tuple(struct(aval) for aval in first.out_avals))
         cotangents = [jax.ShapeDtypeStruct(*_form(outputs.avals[i])) for i in outputs.inexact]
         try:

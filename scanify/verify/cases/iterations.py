@@ -1,0 +1,190 @@
+"""How many iterations a case runs of the loops that a rewrite takes out: a loop that runs once shows no scan."""
+
+from __future__ import annotations
+
+import dis
+import os
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import CodeType, FrameType
+from typing import Any
+
+from scanify.verify.profile.source_loops import Loop, loops_of
+from scanify.verify.request import Request
+from scanify.verify.verdict import LoopRun
+
+
+def loops_taken_out(request: Request) -> dict[str, list[Loop]]:
+    """Return the loops of the original that the rewritten version lacks, by the real path of their file.
+
+    A loop that moved into another function of the file, as one in the body of another loop does, is not taken out.
+    """
+    before = {each.path: each.original for each in request.changes}
+    after = {each.path: each.rewritten for each in request.changes}
+    if request.rewritten_target not in (None, request.target):
+        assert request.rewritten_target is not None
+        before, after = {request.target: before[request.target]}, {request.target: after[request.rewritten_target]}
+    found = {os.path.realpath(path): _lost(text, after[path]) for path, text in before.items()}
+    return {path: loops for path, loops in found.items() if loops}
+
+
+def _lost(before: bytes | None, after: bytes | None) -> list[Loop]:
+    first, second = (loops_of((text or b"").decode(errors="replace")) for text in (before, after))
+    lost = Counter(loop.text for loop in first) - Counter(loop.text for loop in second)
+    here = Counter((loop.scope, loop.text) for loop in first) - Counter((loop.scope, loop.text) for loop in second)
+    return [loop for loop in first if lost[loop.text] and here[loop.scope, loop.text]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Marks:
+    """Where a code object begins to walk a loop (True) or an iteration of one, by the offset of an instruction.
+
+    `entered` are lambdas: to begin the code is an iteration of the frame that called `map` or `reduce`.
+    """
+
+    code: CodeType
+    at: Mapping[int, Sequence[tuple[Loop, bool]]]
+    entered: Sequence[Loop]
+
+
+@dataclass(eq=False)
+class Iterations:
+    """Counts the iterations of loops while it watches; of a loop that runs several times, those of the longest run."""
+
+    loops: Mapping[str, Sequence[Loop]]
+    most: dict[Loop, int] = field(default_factory=dict)
+    _running: dict[tuple[int, Loop], int] = field(default_factory=dict)
+    _files: dict[str, Sequence[Loop]] = field(default_factory=dict)
+    _marks: dict[int, _Marks] = field(default_factory=dict)
+
+    def runs(self, shown: Callable[[str], str | None] | None, built: Iterations) -> tuple[LoopRun, ...]:
+        """Return what ran of each loop; `shown` gives the name of a file.
+
+        Loops that only `built` the model are left out, and so are those that ran nowhere and apply no element.
+        """
+        return tuple(
+            LoopRun((shown and shown(path)) or path, loop.line, loop.head, self.most.get(loop))
+            for path, loops in self.loops.items()
+            for loop in loops
+            if loop in self.most or (loop not in built.most and loop.applies)
+        )
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Count what this thread runs inside."""
+        tool = next((tool for tool in (4, 3) if sys.monitoring.get_tool(tool) is None), None) if _MONITORS else None
+        with self._tracing() if tool is None else self._monitoring(tool):
+            yield
+
+    @contextmanager
+    def _monitoring(self, tool: int) -> Iterator[None]:
+        monitoring = sys.monitoring
+        events, codes = monitoring.events, list[CodeType]()
+
+        def start(code: CodeType, offset: int) -> Any:
+            marks = self._entered(code, sys._getframe(1))
+            if marks is None:
+                return monitoring.DISABLE
+            if marks.at and code not in codes:
+                codes.append(code)
+                monitoring.set_local_events(tool, code, events.INSTRUCTION)
+            return None
+
+        monitoring.use_tool_id(tool, "scanify")
+        monitoring.register_callback(tool, events.PY_START, start)
+        monitoring.register_callback(tool, events.INSTRUCTION, lambda code, at: self._at(sys._getframe(1), at))
+        monitoring.set_events(tool, events.PY_START)
+        try:
+            yield
+        finally:
+            monitoring.set_events(tool, 0)
+            for code in codes:
+                monitoring.set_local_events(tool, code, 0)
+            for event in (events.PY_START, events.INSTRUCTION):
+                monitoring.register_callback(tool, event, None)
+            monitoring.free_tool_id(tool)
+
+    @contextmanager
+    def _tracing(self) -> Iterator[None]:
+        def local(frame: FrameType, event: str, argument: object) -> Any:
+            if event == "opcode":
+                self._at(frame, frame.f_lasti)
+            return local
+
+        def trace(frame: FrameType, event: str, argument: object) -> Any:
+            marks = self._entered(frame.f_code, frame)
+            if marks is None or not marks.at:
+                return None
+            frame.f_trace_opcodes, frame.f_trace_lines = True, False
+            return local
+
+        earlier = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            yield
+        finally:
+            sys.settrace(earlier)
+
+    def _entered(self, code: CodeType, frame: FrameType) -> _Marks | None:
+        """A frame of this code begins; None if it runs no loop that is counted."""
+        name = code.co_filename
+        if name not in self._files:
+            self._files[name] = self.loops.get(os.path.realpath(name), ())
+        if not self._files[name]:
+            return None
+        if id(code) not in self._marks:  # kept with the code, so that the number stays its own
+            self._marks[id(code)] = _marks(code, self._files[name])
+        marks = self._marks[id(code)]
+        resumed = frame.f_lasti > min(marks.at, default=frame.f_lasti)  # `settrace` is called again for a generator
+        for loop in () if resumed else {loop for some in marks.at.values() for loop, _ in some}:
+            self._running.pop((id(frame), loop), None)
+        for loop in marks.entered:
+            self._count(frame.f_back, loop)
+        return marks
+
+    def _at(self, frame: FrameType, offset: int) -> None:
+        marks = self._marks.get(id(frame.f_code))
+        for loop, begins in marks.at.get(offset, ()) if marks is not None else ():
+            self._count(frame, loop, begins=begins)
+
+    def _count(self, frame: FrameType | None, loop: Loop, *, begins: bool = False) -> None:
+        key = id(frame), loop
+        self._running[key] = 0 if begins else self._running.get(key, 0) + 1
+        self.most[loop] = max(self.most.get(loop, 0), self._running[key])
+
+
+_MONITORS = hasattr(sys, "monitoring")
+_PASSED_OVER = dis.opmap.get("CACHE", -1), dis.EXTENDED_ARG
+_NEXT = dis.opmap["FOR_ITER"]
+
+
+def _marks(code: CodeType, loops: Sequence[Loop]) -> _Marks:
+    """Find the first instruction of each part of a loop that this code has."""
+    at: defaultdict[int, list[tuple[Loop, bool]]] = defaultdict(list)
+    entered = []
+    places = list(_places(code))
+    for loop in loops:
+        begins = next((offset for offset, place in places if place == loop.walks), None)
+        if begins is not None and code.co_code[begins] != _NEXT:  # a generator expression is given its iterator
+            at[begins].append((loop, True))
+        inside = (offset for offset, place in places if loop.start <= place < loop.end)
+        exact = (offset for offset, place in places if place == loop.turn)
+        step = next(inside if loop.walks is None or loop.calls else exact, None)
+        if loop.calls and step is not None and code.co_name == "<lambda>":
+            entered.append(loop)
+        elif not loop.calls and step is not None:
+            at[step].append((loop, False))
+    return _Marks(code, at, entered)
+
+
+def _places(code: CodeType) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Yield the offset of each instruction, and the line and column where its source begins."""
+    before = -1
+    for at, (line, _, column, _) in enumerate(code.co_positions()):
+        operation = code.co_code[2 * at]
+        if operation not in _PASSED_OVER and before != dis.EXTENDED_ARG and line is not None and column is not None:
+            yield 2 * at, (line, column)
+        before = operation
