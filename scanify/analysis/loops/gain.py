@@ -84,17 +84,15 @@ def _against(index: Index, group: Group, groups: Sequence[Group], found: Mapping
     place = group.module.place(group.node)
     if own is not None and not own.fresh and not own.shared and not own.odd:
         through = f" through `{own.via}`" if own.via else ""
+        differ = f"nothing shows that three layers share a body: they may differ in {own.what}{through} ({place.named})"
         if own.how is Vary.SHAPE:
-            field = own.path.replace("[]", "")
-            what = f"`{field}`" if field.isidentifier() and not own.sized else "shape"
-            text = f"nothing to scan over: the layers differ in {what}{through} ({place.named})"
-            return "SCN203", f"{text}, so that no two share a body", place
+            return "SCN203", differ, place
         if own.how is Vary.OTHER and own.via == AN_ELEMENT:
             text = "the list is filled with what the caller gives, who may mix classes"
             return "SCN215", f"{text}: nothing shows that three of them share a body", place
         if own.how is Vary.OTHER and own.via and not walks_repeated(index, group, own.via):
             text = f"nothing shows that three layers share a body: each is built from its own `{own.via}`"
-            return "SCN203", f"{text} ({place.named})", place
+            return "SCN203", differ if own.what else f"{text} ({place.named})", place
     kinds = _kinds(group.element)
     picked = own is not None and own.how is Vary.CHOICE and not own.path and own.via
     if picked and len(kinds) >= FEW and not walks_repeated(index, group, picked):

@@ -27,11 +27,13 @@ class Vary(IntEnum):
 
 @dataclass(frozen=True)
 class Mark:
-    """A value differs between the iterations of the loop numbered `loop`, through the name `via`."""
+    """A value differs between the iterations of the loop numbered `loop`, through the name `via`. `dtype` says that of
+    an array the dtype does, and not the shape."""
 
     loop: int
     how: Vary
     via: str
+    dtype: bool = False
 
 
 Marks = tuple[Mark, ...]

@@ -7,6 +7,7 @@ from scanify.analysis.values import tables
 from scanify.analysis.values.calls.resizing import combined
 from scanify.analysis.values.domain import Array, Const, Instance, Key, Listed, Number, Unknown, Value, options, sized
 from scanify.analysis.values.marks import Marks, merged
+from scanify.analysis.values.replace import replace
 from scanify.analysis.values.run.effects import Act
 from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import Interpreter
@@ -137,7 +138,7 @@ def dtype_asked(env: Env, node: ast.AST, last: str, positional: Sequence[Value])
 def dtype_marks(last: str, positional: Sequence[Value], named: Mapping[str, Value]) -> Marks:
     """How the dtype that a call asks for differs: arrays of several are no more alike than those of several shapes."""
     asked = named.get("dtype", positional[1] if last in _DTYPE_SECOND and len(positional) > 1 else None)
-    return sized(asked.marks) if asked is not None else ()
+    return tuple(replace(mark, dtype=True) for mark in sized(asked.marks)) if asked is not None else ()
 
 
 def _cast_of(values: Sequence[Value], arrays: Sequence[Array]) -> str:

@@ -243,8 +243,11 @@ def _is_one_value(cell: ListCell) -> bool:
 
 
 def _repeats(run: Interpreter, cell: ListCell) -> bool:
-    """Whether a list has one value many times, as `(width,) * depth` does."""
-    return any(group.count != 1 and not group.loops and not is_apart(run, group) for group in cell.groups)
+    """Whether a list has one value many times, as `(width,) * depth` and `(3, 3, 3, 5)` do."""
+    written = [group.element for group in cell.groups if isinstance(group.element, Const)]
+    return any(written.count(each) > 2 for each in written) or any(
+        group.count != 1 and not group.loops and not is_apart(run, group) for group in cell.groups
+    )
 
 
 def element_at(cell: ListCell, index: Value) -> Value:

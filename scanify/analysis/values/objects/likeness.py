@@ -29,9 +29,27 @@ from scanify.analysis.values.marks import Mark, Marks, Vary
 from scanify.analysis.values.nnx import nnx_module
 from scanify.analysis.values.objects.held import held, held_marks
 from scanify.analysis.values.objects.sharing import is_walked
+from scanify.analysis.values.replace import replace
 from scanify.analysis.values.run.interpreter import Interpreter
 
 _MAX_DEPTH = 10
+_SIZES = frozenset(
+    "in_features out_features in_size out_size width_size in_channels out_channels kernel_size channels shape "
+    "num_embeddings embedding_size input_size hidden_size query_size key_size value_size output_size".split()
+)
+_ARGUMENTS = {  # of classes of equinox.nn, in the order in which they are given
+    "Linear": "in_features out_features",
+    "Conv": "in_channels out_channels kernel_size stride padding",
+    "ConvTranspose": "in_channels out_channels kernel_size stride padding",
+    "MLP": "in_size out_size width_size depth",
+    "MultiheadAttention": "num_heads query_size",
+    "GroupNorm": "groups channels",
+    "LayerNorm": "shape eps",
+    "RMSNorm": "shape eps",
+    "Embedding": "num_embeddings embedding_size",
+    "GRUCell": "input_size hidden_size",
+    "LSTMCell": "input_size hidden_size",
+}
 
 
 @dataclass(frozen=True)
@@ -40,7 +58,8 @@ class Difference:
 
     `fresh` says that each has a function of its own there, `shared` that all have one and the same module, or with
     `taken` that some may, as it is taken by number. `odd` is the class of objects there that compare themselves,
-    `sized` says that it is the shape of an array, `array` that what all share is one.
+    `sized` says that it is the shape of an array, `dtype` its dtype, `static` that it is a static field, `array` that
+    what all share is one.
     """
 
     how: Vary
@@ -50,6 +69,8 @@ class Difference:
     shared: bool = False
     odd: str = ""
     sized: bool = False
+    dtype: bool = False
+    static: bool = False
     taken: bool = False
     array: bool = False
 
@@ -57,6 +78,20 @@ class Difference:
     def badness(self) -> tuple[Vary, bool]:
         """What the worst of several has most of: at run time nobody would see what objects hide that compare equal."""
         return self.how, bool(self.odd)
+
+    @property
+    def what(self) -> str:
+        """What differs, as far as it is shown: the shape or the dtype of an array, a static field, a setting."""
+        field = self.path.replace("[]", "")
+        owner, _, last = field.rpartition(".")
+        if self.sized:
+            return f"the {'dtype' if self.dtype else 'shape'} of `{field}`" if field else "shape"
+        if self.static:
+            return f"the static field `{field}`"
+        if last == "dtype" or last in _SIZES:
+            kind = "dtype" if last == "dtype" else "shape"
+            return f"the {kind} of `{owner}`" if owner else kind
+        return f"the setting `{field}`" if owner else f"`{field}`" if field else ""
 
 
 def difference(run: Interpreter, group: Group, *, fresh: bool = True) -> Difference | None:
@@ -97,7 +132,7 @@ def _differences(
             shapes = [one for one in value.shape if one.loop in group.loops]
             worst = max(shapes, key=lambda one: one.how, default=None)
             if worst is not None and worst.how > Vary.KEY:
-                yield Difference(max(worst.how, Vary.CHOICE), worst.via, path, sized=True)
+                yield Difference(max(worst.how, Vary.CHOICE), worst.via, path, sized=True, dtype=worst.dtype)
         case Instance():
             yield from _of_object(run, value, group, path, depth, seen)
         case OneOf():
@@ -140,15 +175,17 @@ def _of_object(
     if mark is not None and mark.how > Vary.KEY:
         yield Difference(mark.how, mark.via, path)
     inner_path = f"{path}." if path else ""
-    within = [
-        each
-        for name, inner in list(value.fields.items())
-        for each in (
-            *_differences(run, inner, group, f"{inner_path}{name}", depth + 1, seen),
-            *_static(run, value, name, group, f"{inner_path}{name}"),
-            *_same_array(run, value, name, group, f"{inner_path}{name}"),
-        )
-    ]
+    within: list[Difference] = []
+    for name, inner in list(value.fields.items()):
+        there = f"{inner_path}{_written_as(value, name)}"
+        found = _differences(run, inner, group, there, depth + 1, seen)
+        if _is_static(run, value, name):
+            within += [replace(each, static=True) for each in found]
+            mark = worst_mark(held_marks(inner), group)  # it holds no array, so that it is another value in each layer
+            within += [Difference(max(mark.how, Vary.NUMBER), mark.via, there, static=True)] if mark is not None else []
+        else:
+            within += found
+        within += _same_array(run, value, name, group, there)
     yield from within
     own = isinstance(value.cls, Definition) and run.classes.method(value.cls, "__eq__") is not None
     via = _held_by(run, value, group, within) if own else None
@@ -174,12 +211,16 @@ def is_static(field: Field) -> bool:
     )
 
 
-def _static(run: Interpreter, owner: Instance, name: str, group: Group, path: str) -> Iterator[Difference]:
-    """A static field that differs as keys do: it holds no array, so what it holds is another value in each layer."""
+def _written_as(owner: Instance, name: str) -> str:
+    """The name of what an object holds: that of an argument of a class of a library, for its place."""
+    cls, place = owner.name.rpartition(".")[2].rstrip("123d"), name.removeprefix("argument ")
+    names = _ARGUMENTS.get(cls, "").split() if place != name else []
+    return names[int(place)] if place != name and int(place) < len(names) else name
+
+
+def _is_static(run: Interpreter, owner: Instance, name: str) -> bool:
     field = run.classes.fields(owner.cls).get(name) if isinstance(owner.cls, Definition) else None
-    mark = worst_mark(held_marks(owner.fields[name]), group) if field is not None and is_static(field) else None
-    if mark is not None:
-        yield Difference(max(mark.how, Vary.NUMBER), mark.via, path)
+    return field is not None and is_static(field)
 
 
 def _same_array(run: Interpreter, owner: Instance, name: str, group: Group, path: str) -> Iterator[Difference]:
