@@ -2,7 +2,7 @@
 # `make help` lists the targets; `make test PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo test branches check pyright bench bench-static bad-inputs matrix corpus each-file packages reroll-models rewritten train fuzz fuzz-traps fuzz-models fuzz-unroll fuzz-runtime fuzz-reroll soundness mutants certificates other-tools precommit-test jupyterlab-test man wheel clean
+.PHONY: help docs demo test branches check pyright bench bench-static bad-inputs matrix corpus each-file packages reroll-models rewritten train fuzz fuzz-traps fuzz-models fuzz-unroll fuzz-runtime fuzz-checkpoints fuzz-reroll soundness mutants certificates other-tools precommit-test jupyterlab-test man wheel clean
 
 # The first interpreter that runs (a pyenv shim may exist and not run), is new enough and can make environments. pyenv's
 # versions are looked for where it says that they are, and where it is installed itself: without PYENV_ROOT it says ~/.pyenv.
@@ -121,6 +121,9 @@ fuzz-models: $(VENV)/$(STAMP) ## 5,000 models made at random, each rewritten and
 
 fuzz-runtime: $(VENV)/$(STAMP) ## 5,000 nestings of stacks made at random, each held against its own loop
 	$(BIN)/python -m tests.random_stacks --count 5000 --seed 0 $(ARGS)
+
+fuzz-checkpoints: $(VENV)/$(STAMP) ## 500 nests of stacks and ensembles made at random, converted and read back bit for bit
+	$(BIN)/python -m tests.checkpoints.nests --count 500 --seed 0 $(ARGS)
 
 fuzz-reroll: $(VENV)/$(STAMP) ## 5,000 programs in which layers repeat or nearly do, each rerolled and held against itself
 	$(BIN)/python -m tests.random_rerolls --count 5000 --seed 0 $(ARGS)

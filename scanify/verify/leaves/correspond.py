@@ -257,7 +257,7 @@ class _Walk:
             expected = f"{before.aval.dtype}{list(wanted)}{stacked}"
             raise _Parted(here, f"expected {expected}, the rewritten version has {show_aval(after.aval)}")
         sources = self.sources.setdefault(after.index, [])
-        if lead and np.ravel_multi_index(after.at, lead) != len(sources):
+        if len(sources) != (np.ravel_multi_index(after.at, lead) if lead else 0):
             text = "an array of its own in the original, one that layers share in the rewritten version"
             raise _Parted(here, text)
         sources.append(before.index)

@@ -1,0 +1,123 @@
+"""Checkpoints of ensembles: the layers of a stack lie behind the axis of the members."""
+
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from scanify.checkpoints import convert
+from scanify.nn import ArrayStacked, load_unstacked, to_state_dict
+from tests.checkpoints.nests import check
+from tests.command import Tool
+
+MODEL = """\
+import equinox as eqx
+import jax
+
+
+class Net(eqx.Module):
+    layers: object
+
+    def __init__(self, kind, key):
+        self.layers = kind([eqx.nn.Linear(3, 3, key=k) for k in jax.random.split(key, 3)])
+
+
+def ensemble(kind):
+    return eqx.filter_vmap(lambda key: Net(kind, key))(jax.random.split(jax.random.key(0), 3))
+
+
+def like():
+    from scanify.nn import ArrayStacked
+
+    return ensemble(ArrayStacked.of)
+"""
+
+
+def ensemble(kind: Any) -> Any:
+    space: dict[str, Any] = {}
+    exec(MODEL, space)
+    return space["ensemble"](kind)
+
+
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=pytest.mark.whole if seed > 5 else ()) for seed in range(40)]
+)
+def test_nests_are_read_back_bit_for_bit(tmp_path: Path, seed: int) -> None:
+    assert check(seed, tmp_path) is None
+
+
+def test_as_many_members_as_layers(tool: Tool) -> None:
+    tool.write("ensembles.py", MODEL)
+    eqx.tree_serialise_leaves(tool.folder / "old.eqx", ensemble(list))
+    assert tool("convert", "old.eqx", "new.eqx", "--like", "ensembles.py:like").code == 0
+    stacked = ensemble(ArrayStacked.of)
+    outlines = eqx.filter_eval_shape(lambda: stacked)
+    weight = stacked.layers.stacked.weight
+    for found in (
+        eqx.tree_deserialise_leaves(tool.folder / "new.eqx", outlines),
+        load_unstacked(tool.folder / "old.eqx", outlines),
+    ):
+        assert jnp.array_equal(found.layers.stacked.weight, weight)
+        assert not jnp.array_equal(found.layers.stacked.weight, weight.swapaxes(0, 1))
+
+
+def test_names_leave_the_axis_open(tool: Tool) -> None:
+    listed, stacked = (ensemble(kind) for kind in (list, ArrayStacked.of))
+    np.savez(tool.folder / "old.npz", **{name: np.asarray(x) for name, x in to_state_dict(listed).items()})
+    done = tool("convert", "old.npz", "new.npz", "--stack", "layers")
+    assert (done.code, "--axis 0 if there is no ensemble, --axis 1 if there is" in done.err) == (2, True)
+    assert not (tool.folder / "new.npz").exists()
+    assert tool("convert", "old.npz", "new.npz", "--stack", "layers", "--axis", "1").code == 0
+    with np.load(tool.folder / "new.npz") as file:
+        assert np.array_equal(file["layers.weight"], stacked.layers.stacked.weight)
+    done = tool("convert", "new.npz", "back.npz", "--unstack", "layers")
+    assert (done.code, "--axis 1 if there is" in done.err) == (2, True)
+    assert tool("convert", "new.npz", "back.npz", "--unstack", "layers", "--axis", "1").code == 0
+    with np.load(tool.folder / "old.npz") as old, np.load(tool.folder / "back.npz") as back:
+        assert set(old) == set(back) and all(np.array_equal(old[name], back[name]) for name in old)
+    done = tool("convert", "old.npz", "far.npz", "--stack", "layers", "--axis", "4")
+    assert (done.code, "cannot be stacked along axis 4" in done.err) == (2, True)
+    done = tool("convert", "old.eqx", "far.eqx", "--like", "a.py:b", "--axis", "1")
+    assert (done.code, "--axis and --nested go with --stack or --unstack" in done.err) == (2, True)
+
+
+def test_sizes_that_no_member_can_have_leave_nothing_open(tool: Tool) -> None:
+    arrays = {f"l.{at}.{name}": np.ones(size) for at in range(2) for name, size in (("w", (2, 3)), ("b", 3))}
+    np.savez(tool.folder / "old.npz", **arrays)
+    assert tool("convert", "old.npz", "new.npz", "--stack", "l").code == 0
+    assert tool("convert", "new.npz", "back.npz", "--unstack", "l").code == 0
+
+
+def test_a_file_that_is_read_back_as_another_is_not_written(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(file: Any, opened: Any, arrays: Any, about: Any) -> None:
+        np.savez(file, **{array.name: opened.read(array) + (array.name == "l.w") for array in arrays})
+
+    np.savez(tool.folder / "old.npz", **{f"l.{at}.w": np.ones(2) for at in range(2)})
+    monkeypatch.setitem(convert.WRITE, "npz", write)
+    before = tool.files()
+    done = tool("convert", "old.npz", "new.npz", "--stack", "l", "--axis", "0")
+    assert (done.code, "'l.0.w' (<f8[2]) is not what it was" in done.err) == (2, True)
+    assert tool.files() == before
+
+
+def test_moments_lie_as_the_parameters_do(tmp_path: Path) -> None:
+    optax = pytest.importorskip("optax", reason="the state is one of optax")
+    optimizer = optax.adam(1e-3)
+
+    def run(kind: Any) -> Any:
+        model = ensemble(kind)
+        state = eqx.filter_vmap(lambda model: optimizer.init(eqx.filter(model, eqx.is_array)))(model)
+        return model, jax.tree.map(lambda x: x + jnp.arange(x.size).reshape(x.shape).astype(x.dtype), state)
+
+    def moment(run: Any, layer: int) -> Any:
+        return run[1][0].nu.layers[layer].weight
+
+    old, like = run(list), eqx.filter_eval_shape(lambda: run(ArrayStacked.of))
+    eqx.tree_serialise_leaves(tmp_path / "old.eqx", old)
+    loaded = load_unstacked(tmp_path / "old.eqx", like)
+    assert all(jnp.array_equal(moment(loaded, at), moment(old, at)) for at in range(3))
+    assert loaded[1][0].nu.layers.stacked.weight.shape == (3, 3, 3, 3)
