@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from scanify.analysis.facts import Place
-from scanify.analysis.kept_lists import with_lists
+from scanify.analysis.kept_lists import lists_kept, with_lists
 from scanify.analysis.plan import (
     BEYOND_THE_TARGET,
     Analysis,
@@ -249,9 +249,9 @@ def rewrite_sources(
     """
     policy = _expression(remat)
     analysis = for_target(project, project.analyse(stack=stack, target=target), target, stack, remat)
-    if keep_lists and any(isinstance(loop, Plan) and loop.needs_list for loop in analysis.loops):
+    if stack is None and (kept := lists_kept(analysis.loops, accept, elsewhere=keep_lists)):
         in_call = for_target(project, project.analyse(stack="call", target=target), target, "call", remat)
-        analysis = replace(analysis, loops=with_lists(analysis.loops, in_call.loops))
+        analysis = replace(analysis, loops=with_lists(analysis.loops, in_call.loops, kept))
     plans = [loop for loop in analysis.loops if isinstance(loop, Plan)]
     beyond = tuple((plan, files) for plan in plans if wanted(plan) and (files := project.not_named(plan)))
     within = [plan for plan in plans if not project.not_named(plan)]

@@ -1,4 +1,4 @@
-"""Obligations about other code: no case shows them, because no case runs that code."""
+"""Obligations that no case shows: those about other code, which no case runs, and those about time."""
 
 import json
 from collections.abc import Mapping
@@ -318,7 +318,7 @@ def test_a_stack_that_other_code_may_need_does_not_become_a_list_by_a_case(
     scan = (tmp_path / "model.py").read_text()
     assert run(["unroll", "model.py", "--case", "cases.py:forward"]) == Exit.FINDINGS
     assert (tmp_path / "model.py").read_text() == scan
-    assert "help: no case runs that code: `--accept elsewhere` takes it unverified" in capsys.readouterr().err
+    assert "help: no case shows that: `--accept elsewhere` takes it unverified" in capsys.readouterr().err
     assert run(["unroll", "model.py", "--case", "cases.py:forward", "--accept", "elsewhere"]) == Exit.OK
     assert (tmp_path / "model.py").read_text() == MODEL
 
@@ -329,3 +329,93 @@ def test_a_scan_in_the_call_is_unrolled_as_it_leaves_the_list_alone(
     monkeypatch.setenv("CI", "1")
     assert run(["rewrite", "model.py", "--case", "cases.py:forward"]) == Exit.OK
     assert run(["unroll", "model.py"]) == Exit.OK and (tmp_path / "model.py").read_text() == MODEL
+
+
+DECODER = (
+    MODEL.replace(
+        "def __call__(self, x):\n        return x + ",
+        "def __call__(self, x):\n        return self.step(x, 0.0)[0]\n\n    def step(self, x, c):\n        return x + ",
+        1,
+    )
+    .replace("self.linear(self.norm(x))", "self.linear(self.norm(x)) + c, c + x", 1)
+    .partition("    def __call__(self, x):\n        for")[0]
+    + """\
+    def __call__(self, x, caches):
+        new = {}
+        for i, layer in enumerate(self.layers):
+            x, new[str(i)] = layer.step(x, caches[str(i)])
+        return x, new
+"""
+)
+TRAINED = (
+    DECODER
+    + """\
+
+    def train(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
+)
+COPIES = "each call copies `caches[str(i)]` (line 29) into a stack and `new` out of it"
+
+
+def test_caches_that_come_and_go_layer_by_layer_are_no_safe_fix_and_no_case_makes_them_one(
+    stand: Stand, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, DECODER, "")
+    assert run(["check", "."]) == Exit.FINDINGS
+    assert f"unsafe: {COPIES}: " in capsys.readouterr().out
+    assert run(["rewrite", ".", "--no-verify", "--exit-non-zero-on-change"]) == Exit.OK  # as a hook does
+    assert run(["rewrite", ".", "--case", "cases.py:forward"]) == Exit.FINDINGS
+    assert last_line(capsys) == f"Nothing to rewrite in 3 files; 1 loop held back ({COPIES}; see --accept)."
+    assert run(["rewrite", ".", "--case", "cases.py:forward", "--accept", "elsewhere"]) == Exit.FINDINGS
+    assert (tmp_path / "model.py").read_text() == DECODER and stand.calls == 0
+    assert run(["rewrite", ".", "--case", "cases.py:forward", "--accept", "cost"]) == Exit.OK and stand.calls == 1
+    assert "collect_via" in (tmp_path / "model.py").read_text()
+
+
+@pytest.mark.parametrize("options", [["--no-verify"], ["--case", "cases.py:forward"]])
+def test_a_loop_that_stays_for_its_cost_does_not_walk_a_stack(stand: Stand, tmp_path: Path, options: list[str]) -> None:
+    written(tmp_path, TRAINED, "")
+    run(["rewrite", ".", *options])
+    text = (tmp_path / "model.py").read_text()
+    assert "ArrayStacked.of(self.layers).fold(x)" in text and "for i, layer in enumerate(self.layers):" in text
+    assert run(["rewrite", ".", "--unsafe", "--no-verify"]) == Exit.OK
+
+
+def test_a_loop_that_walks_a_list_for_two_reasons_needs_both_accepted(stand: Stand, tmp_path: Path) -> None:
+    written(tmp_path, TRAINED, MASK)
+    command = ["rewrite", ".", "--case", "cases.py:forward"]
+    assert run([*command, "--accept", "elsewhere"]) == Exit.FINDINGS
+    assert "ArrayStacked.of(self.layers).fold(x)" in (tmp_path / "model.py").read_text()
+    written(tmp_path, TRAINED, MASK)
+    assert run([*command, "--accept", "elsewhere", "--accept", "cost"]) == Exit.OK
+    text = (tmp_path / "model.py").read_text()
+    assert "self.layers.fold(x)" in text and "collect_via" in text and ".of(self.layers)" not in text
+
+
+def test_verify_compares_what_is_held_for_its_cost_alone(
+    stand: Stand, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, DECODER, "")
+    assert run(["verify", "model.py", "--case", "cases.py:forward", "--format", "json"]) == Exit.OK
+    said = json.loads(capsys.readouterr().out)
+    assert said["not_shown"] == f"not shown by a case: {COPIES}" and not said["held_back"]
+
+
+def test_a_scan_becomes_a_loop_whatever_the_scan_costs(
+    stand: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI", "1")
+    text = DECODER.replace("{}", "[]").replace(
+        "i, layer in enumerate(self.layers)", "layer, c in zip(self.layers, caches)"
+    )
+    text = text.replace(
+        "x, new[str(i)] = layer.step(x, caches[str(i)])", "x, c = layer.step(x, c)\n            new.append(c)"
+    )
+    written(tmp_path, text, "")
+    assert run(["rewrite", ".", "--accept", "cost"]) == Exit.OK
+    assert "collect_via" in (tmp_path / "model.py").read_text()
+    assert run(["unroll", "."]) == Exit.OK
+    assert (tmp_path / "model.py").read_text() == text

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from scanify.analysis.facts import Place, Replacement, Span
 from scanify.analysis.linen_layers import LinenLayers, RenamedLayers
-from scanify.analysis.obligations import ELSEWHERE, UNSAFE
+from scanify.analysis.obligations import COST, ELSEWHERE, UNSAFE
 
 # The rule of a loop that a target cannot express, which is refused after the analysis.
 BEYOND_THE_TARGET = "SCN217"
@@ -265,7 +265,7 @@ class Plan:
     of those names. `taken` are the names that a new local name must not be (the function's and the module's).
     `obligations` are what the source alone could not show: while there are any, the fix is unsafe. `notes` are facts
     that the user should know and that do not make the fix unsafe. `elsewhere` are the obligations about other code that
-    reads the tree of parameters or uses the list: no case shows them, because none runs that code.
+    reads the tree of parameters or uses the list, and `cost` those about time: no case shows either.
     `mapped` and `folded` are of loops that are expressions, or only append: then `body` is where they stand.
     `linen` is what becomes of the layers where they are modules of Flax Linen.
     `numbers` is an expression for the numbers of the layers that are applied, where those are not all in their order;
@@ -287,6 +287,7 @@ class Plan:
     taken: frozenset[str] = frozenset()
     obligations: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
+    cost: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     rule: str = "SCN101"
     holds: Holds = Holds.ARRAY_STACKED
@@ -325,14 +326,10 @@ class Plan:
         """Whether what could still go wrong would be a loud error at trace time."""
         return not self.obligations
 
-    @property
-    def needs_list(self) -> bool:
-        """Whether other code may need the list that would be built stacked."""
-        return bool(self.elsewhere) and isinstance(self.stack, InitStack)
-
     def beyond_cases(self, accepted: Set[str] = frozenset()) -> tuple[str, ...]:
         """The obligations that no case shows, without the kinds that the user accepts."""
-        return () if ELSEWHERE in accepted else self.elsewhere
+        elsewhere = () if ELSEWHERE in accepted else self.elsewhere
+        return elsewhere if COST in accepted else (*elsewhere, *self.cost)
 
     def left(self, accepted: Set[str]) -> tuple[str, ...]:
         """The obligations without the kinds that the user accepts."""

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import click
 
-from scanify.analysis.obligations import ACCEPTABLE, ELSEWHERE, UNSAFE
+from scanify.analysis.obligations import ACCEPTABLE, UNSAFE
 from scanify.configuration.config import AUTO, REMATS, STACKS, SYNONYMS, TARGETS, Config, load_config
 from scanify.errors import ScanifyError
 from scanify.pipeline import Project, Stack, form_of
@@ -80,7 +80,8 @@ accept_option: Decorator = click.option(
     type=click.Choice(ACCEPTABLE),
     callback=lambda context, option, values: frozenset(values),
     help="Take unverified what no case shows. elsewhere: other code that reads the tree of parameters or uses the "
-    "list; without this, such a list stays when a case verifies its loop, and is stacked in each call.",
+    "list; without this, such a list stays when a case verifies its loop, and is stacked in each call. cost: values, "
+    "such as the caches of a decoder, are copied into a stack and out of it in each call.",
 )
 
 advise_option: Decorator = click.option(
@@ -163,11 +164,6 @@ class Given:
     target: str = TARGETS[0]
     remat: str | None = None
     accepted: frozenset[str] = frozenset()
-
-    @property
-    def keeps_lists(self) -> bool:
-        """Whether a loop that a case verifies leaves a list alone that other code may need."""
-        return self.stack != "init" and ELSEWHERE not in self.accepted
 
     @property
     def changes_policies(self) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scanify.analysis.facts import Place
+from scanify.analysis.obligations import ELSEWHERE
 from scanify.analysis.plan import Plan
 from scanify.commands.common import (
     Given,
@@ -243,7 +244,7 @@ def _rewritten(
                 accept=lambda plan: plan.place not in without and accept(plan),
                 target=given.target,
                 wanted=given.config.wants,
-                keep_lists=run is not None and given.keeps_lists,
+                keep_lists=run is not None and ELSEWHERE not in given.accepted,
             )
 
     def rewritten() -> Outcome:

@@ -24,7 +24,7 @@ from scanify.commands.verifying.changing import (
 )
 from scanify.errors import Exit
 from scanify.pipeline import Outcome
-from scanify.report.sentences import BEYOND_CASES, DISCHARGE, UNREACHED
+from scanify.report.sentences import DISCHARGE, UNREACHED, accept
 from scanify.report.terminal import tell
 from scanify.unrolling.project import Unrolling, unroll_project
 
@@ -137,7 +137,7 @@ def _finish(
         put(changes, given)
     skipped = _skipped(given)
     shown = verified is not None
-    advice = BEYOND_CASES if beyond else UNREACHED if shown else DISCHARGE
+    advice = accept([ELSEWHERE]) if beyond else UNREACHED if shown else DISCHARGE
     summary = render(found, folder, skipped, changed=len(changes), written=write, verified=shown, advice=advice)
     incomplete = any(each.fails for each in skipped) or bool(beyond)
     showing.sum_up(summary, failed=incomplete)

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scanify.analysis.linen_layers import RenamedLayers
+from scanify.analysis.obligations import ACCEPTABLE
 from scanify.analysis.plan import CallStack, Named, Plan
 from scanify.pipeline import Outcome, files_of
 from scanify.report.sentences import (
-    BEYOND_CASES,
     DISCHARGE,
     UNREACHED,
+    accept,
     listed,
     plural,
     refused,
@@ -66,7 +67,7 @@ def _advice(plan: Plan, outcome: Outcome, *, verified: bool) -> str:
     if any(map(is_notebook, files_of(plan))):
         return _NOTEBOOK
     if plan in outcome.beyond_cases or set(plan.obligations) <= set(plan.beyond_cases()):
-        return BEYOND_CASES
+        return accept(kind for kind in ACCEPTABLE if plan.beyond_cases() != plan.beyond_cases({kind}))
     return UNREACHED if verified else DISCHARGE
 
 

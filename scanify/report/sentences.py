@@ -16,7 +16,6 @@ _FORMS = {
 }
 DISCHARGE = "verify it with --case FILE:FUNCTION, or take it unverified with --unsafe"
 UNREACHED = "no case reaches this loop; give one that does, or take it unverified with --unsafe"
-BEYOND_CASES = "no case runs that code: `--accept elsewhere` takes it unverified"
 _SUM = "can be a sum over stacked layers"
 
 
@@ -42,6 +41,11 @@ def unshown(plans: Iterable[Plan], folder: Path) -> str:
     said = list(dict.fromkeys(text for plan in plans for text in plan.beyond_cases()))
     more = f" and {len(said) - 1} more" if len(said) > 1 else ""
     return f"{shorten(said[0], folder).partition(': ')[0]}{more}" if said else ""
+
+
+def accept(kinds: Iterable[str]) -> str:
+    """How to accept the kinds of obligations that no case shows."""
+    return f"no case shows that: `{' '.join(f'--accept {kind}' for kind in kinds)}` takes it unverified"
 
 
 def plural(count: int, noun: str) -> str:

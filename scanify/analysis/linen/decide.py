@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from scanify.analysis.facts import Span
+from scanify.analysis.flow.round_trips import round_trips
 from scanify.analysis.flow.shape import LoopShape, shape_of
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.linen.around import used_beside
@@ -127,7 +128,7 @@ def _plan(
 ) -> Plan:
     loop, module = seen.loop, seen.loop.module
     assert seen.layer is not None
-    elsewhere = tuple(_watched(classes, layers, names))
+    elsewhere, cost = tuple(_watched(classes, layers, names)), tuple(round_trips(shape))
     return Plan(
         place=loop.place,
         kind=_kind(shape),
@@ -141,8 +142,9 @@ def _plan(
         ys=tuple(each.name for each in shape.collections),
         call=shape.call,
         taken=classes.index.words(module.path),
-        obligations=(_other_keys(names), _pure(loop, layers), *shape.obligations, *elsewhere),
+        obligations=(_other_keys(names), _pure(loop, layers), *shape.obligations, *cost, *elsewhere),
         elsewhere=elsewhere,
+        cost=cost,
         notes=shape.notes,
         rule="SCN105" if shape.collections else "SCN101",
         collections=shape.collections,

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from scanify.analysis.facts import Place
+from scanify.analysis.flow.round_trips import round_trips
 from scanify.analysis.flow.shape import LoopShape, shape_of
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.applied import applied_by_name, calls_itself
@@ -61,6 +62,7 @@ class LoopFact:
     kind: Kind
     bodies: Bodies
     obligations: tuple[str, ...]
+    cost: tuple[str, ...]
 
     @property
     def alike(self) -> bool:
@@ -119,6 +121,7 @@ def fact_of(run: Interpreter, explorer: Explorer, loop: Loop, layers: Layers | N
             *body.obligations,
             *start_obligations(loop, shape, body, starts),
         ),
+        tuple(round_trips(shape)),
     )
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from scanify.analysis.obligations import ELSEWHERE
 from scanify.commands.common import Given
 from scanify.commands.verifying.cases import CaseRun, verify_outcome
 from scanify.commands.verifying.policies import against_loops
@@ -73,7 +74,7 @@ def choose_and_rewrite(outcome: Outcome, given: Given, run: CaseRun, budget: int
         stack=given.stack,
         remat=choice.policy,
         accept=lambda plan: plan.place in places,
-        keep_lists=given.keeps_lists,
+        keep_lists=ELSEWHERE not in given.accepted,
         wanted=given.config.wants,
     )
     if given.changes_policies:

@@ -167,7 +167,7 @@ def rewrite_for_cases(
         accept=lambda plan: takes_all or not plan.elsewhere,
         target=target,
         wanted=wanted,
-        keep_lists=stack != "init" and not takes_all,
+        keep_lists=not takes_all,
     )
     return replace(outcome, beyond_cases=tuple(plan for plan in outcome.held if plan.elsewhere))
 

@@ -1,0 +1,186 @@
+"""Values that come as one per layer and go back as one per layer: copying them in each call can cost more than layers."""
+
+from textwrap import indent
+
+import pytest
+
+from scanify.analysis.obligations import COST
+from scanify.analysis.plan import Plan
+from tests.analysis.helpers import model, only
+
+TRIPS = {
+    "a list, zipped": """
+        new = []
+        for layer, cache in zip(self.layers, caches):
+            x, cache = layer.step(x, cache)
+            new.append(cache)
+        return x, new
+    """,
+    "a dict by the names of the layers": """
+        new = {}
+        for layer in self.layers:
+            x, new[layer.name] = layer.step(x, caches[layer.name])
+        return x, new
+    """,
+    "the caller's own list, in place": """
+        for i, layer in enumerate(self.layers):
+            x, caches[i] = layer.step(x, caches[i])
+        return x
+    """,
+    "a tuple that grows": """
+        new = ()
+        for i, layer in enumerate(self.layers):
+            x, c = layer.step(x, caches[i])
+            new = (*new, c)
+        return x, new
+    """,
+    "a field of what is passed": """
+        new = []
+        for layer, c in zip(self.layers, caches.entries):
+            x, c = layer.step(x, c)
+            new += [c]
+        return x, caches.replace(entries=tuple(new))
+    """,
+    "keys and values of a dict": """
+        ks, vs = [], []
+        for layer, k, v in zip(self.layers, caches["k"], caches["v"]):
+            x, (k, v) = layer.step(x, (k, v))
+            ks.append(k)
+            vs.append(v)
+        return x, {"k": ks, "v": vs}
+    """,
+    "a copy of a dict": """
+        state = dict(caches)
+        new = {}
+        for layer in self.layers:
+            x, c = layer.step(x, state.get(layer.name))
+            new[layer.name] = c
+        return x, new
+    """,
+    "taken out of a comprehension": """
+        rows = [c for c in caches.values()]
+        new = []
+        for layer, c in zip(self.layers, rows):
+            x, c = layer.step(x, c)
+            new.append(c)
+        return x, dict(zip(caches, new))
+    """,
+    "an array that is taken apart": """
+        new = []
+        for layer, c in zip(self.layers, jnp.split(caches, 4)):
+            x, c = layer.step(x, c)
+            new.append(c)
+        return x, new
+    """,
+    "missing at first": """
+        rows = [None] * len(self.layers) if caches is None else caches
+        new = []
+        for layer, c in zip(self.layers, rows):
+            x, c = layer.step(x, c)
+            new.append(c)
+        return x, new
+    """,
+    "a map that gives them new": """
+        caches = [layer.attend(c, x) for layer, c in zip(self.layers, caches)]
+        return x, caches
+    """,
+    "fields of the model that are put back": """
+        new = []
+        for layer, c in zip(self.layers, self.caches):
+            x, c = layer.step(x, c)
+            new.append(c)
+        return x, eqx.tree_at(lambda m: m.caches, self, new)
+    """,
+    "parts of an array under a name": """
+        rows = jnp.unstack(caches)
+        new = []
+        for layer, c in zip(self.layers, rows):
+            x, c = layer.step(x, c)
+            new.append(c)
+        return x, tuple(new)
+    """,
+    "read by a function, which gives a part": """
+        new = []
+        for i, layer in enumerate(self.layers):
+            c = part_of(caches, i)
+            x, c = layer.step(x, c)
+            new.append(c)
+        return x, new
+    """,
+}
+OTHERS = {
+    "hidden states": """
+        states = []
+        for layer in self.layers:
+            x = layer(x)
+            states.append(x)
+        return x, states
+    """,
+    "hidden states beside masks": """
+        states = []
+        for layer, m in zip(self.layers, caches):
+            x = layer.attend(x, m)
+            states.append(x)
+        return x, states
+    """,
+    "caches that are made here": """
+        rows = [jnp.zeros_like(x) for _ in self.layers]
+        new = []
+        for layer, c in zip(self.layers, rows):
+            x, c = layer.step(x, c)
+            new.append(c)
+        return x, new
+    """,
+    "one array throughout": """
+        new = []
+        for layer, c in zip(self.layers, jnp.asarray(caches)):
+            x, c = layer.step(x, c)
+            new.append(c)
+        return x, jnp.stack(new)
+    """,
+    "keys, and what is added up": """
+        total = []
+        for layer, k in zip(self.layers, jax.random.split(key, 3)):
+            x, loss = layer.step(x, k)
+            total.append(loss)
+        return x, sum(total)
+    """,
+    "parameters of the model, and what layers say of them": """
+        told = []
+        for layer, s in zip(self.layers, self.scales):
+            x, t = layer.step(x, s)
+            told.append(t)
+        return x, told
+    """,
+    "a cache that is carried": """
+        for layer in self.layers:
+            x, caches = layer.step(x, caches)
+        return x, caches
+    """,
+    "one value for each head": """
+        return [layer.attend(x, m) for layer, m in zip(self.layers, caches)]
+    """,
+}
+STEP = "    name: str = eqx.field(static=True, default='')\n\n    def step(self, x, cache):\n        return self(x), cache\n\n    def attend("
+
+
+def decided(body: str) -> Plan:
+    lines = body.strip("\n").splitlines()
+    text = "\n".join(line[8:] for line in lines) + "\n"
+    source = model(loop="", after=text, parameters="x, caches, key=None").replace("    def attend(", STEP, 1)
+    found = only(source)
+    assert isinstance(found, Plan), indent(source, "    ")
+    return found
+
+
+@pytest.mark.parametrize("name", TRIPS)
+def test_values_that_come_and_go_layer_by_layer_are_never_safe(name: str) -> None:
+    plan = decided(TRIPS[name])
+    assert not plan.safe and len(plan.cost) == 1 and plan.beyond_cases() == plan.cost
+    assert set(plan.obligations) - set(plan.left({COST})) == set(plan.cost)
+    assert "each call copies" in plan.cost[0] and "stack the values once" in plan.cost[0]
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_ways_to_collect_cost_what_they_did(name: str) -> None:
+    assert decided(OTHERS[name]).cost == ()
