@@ -1,5 +1,6 @@
 """Operations that compute: integers and booleans that are known, and what changes no bit."""
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from scanify.jaxpr.primitives import SPREAD
 from scanify.replay import moves, pointwise
 from scanify.replay.reshape import reshape
 from scanify.replay.rules import Rule, Run, ints
-from scanify.replay.values import dtype_of
+from scanify.replay.values import Atom, dtype_of
 
 Numbers = np.ndarray[Any, Any]
 _EXPONENT_AND_MANTISSA = {"float64": (11, 52), "float32": (8, 23), "float16": (5, 10), "bfloat16": (8, 7)}
@@ -181,6 +182,31 @@ def _add_any(run: Run, operands: list[int]) -> list[int] | None:
     return [pointwise.plus(run.values, operands)]
 
 
+def _dot_general(run: Run, operands: list[int]) -> list[int] | None:
+    """A product of two factors with the axes that are batched first, then those that are summed, then the others.
+
+    Factors of one precision come in the order of their digests, and the axes of the result are permuted as that needs.
+    """
+    given, values, aval = run.equation.params, run.values, run.equation.outputs[0]
+    summed, batched = ([ints(side) for side in pair["tuple"]] for pair in given["dimension_numbers"]["tuple"])
+    factors = []
+    for number, sides in zip(operands, zip(batched, summed, strict=True), strict=True):
+        first = [*sides[0], *sides[1]]
+        rest = [axis for axis in range(len(values[number].shape)) if axis not in first]
+        factors.append(moves.transpose(values, number, [*first, *rest]))
+    lead = len(batched[0])
+    free = [len(values[each].shape) - lead - len(summed[0]) for each in factors]
+    precision = given["precision"]
+    turned = (precision is None or precision["tuple"][0] == precision["tuple"][1]) and (
+        run.digests.of(factors[:1]) > run.digests.of(factors[1:])
+    )
+    order = [*range(lead), *range(lead + free[0], lead + sum(free)), *range(lead, lead + free[0])]
+    shape = tuple(aval.shape[axis] for axis in order) if turned else aval.shape
+    params = json.dumps([lead, len(summed[0]), precision, given["preferred_element_type"]], sort_keys=True)
+    found = values.atom(Atom("product", params, tuple(factors[::-1] if turned else factors), 0, shape, aval.dtype))
+    return [moves.transpose(values, found, sorted(range(len(order)), key=order.__getitem__)) if turned else found]
+
+
 ARITHMETIC: dict[str, Rule] = {
     **dict.fromkeys([*_EXACT, *SPREAD], _elementwise),
     "select_n": _select_n,
@@ -189,4 +215,5 @@ ARITHMETIC: dict[str, Rule] = {
     "reduce_sum": _reduce_sum,
     "iota": _iota,
     "add_any": _add_any,
+    "dot_general": _dot_general,
 }

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from scanify.replay.digests import Digests
 from scanify.replay.marks import Marks
 from scanify.replay.read import Equation
 from scanify.replay.values import Values
@@ -19,6 +20,7 @@ class Run:
     """
 
     values: Values
+    digests: Digests
     marks: Marks
     cotangents: bool
     tangents: bool

@@ -44,6 +44,7 @@ READ: dict[str, set[str]] = {
     "reduce_precision": {"exponent_bits", "mantissa_bits"},
     "reduce_sum": {"axes"},
     "iota": {"dimension"},
+    "dot_general": {"dimension_numbers", "precision", "preferred_element_type"},
 }
 
 # Where an equation stands: the number of its jaxpr, and its place in it.
@@ -78,7 +79,7 @@ class Program:
         self._without: set[int] = set()
         self._constants: dict[int, int] = {}
         self._fresh = 0
-        self._run = Run(values, Marks(values, tables, given), derived[0] > 0, derived[1] > 0, signs, _NOTHING)
+        self._run = Run(values, digests, Marks(values, tables, given), derived[0] > 0, derived[1] > 0, signs, _NOTHING)
         self.token = self._atom("start", "", ())
         inputs = [
             values.atom(Atom("input", "", (), at, aval.shape, aval.dtype))

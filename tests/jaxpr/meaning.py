@@ -84,7 +84,7 @@ def _keyed(table: Table, node: int, values: list[Any]) -> Any:
 
 
 def _product(table: Table, node: int, values: list[Any]) -> Any:
-    lines, (order, key), _ = table.params[node]  # type: ignore[misc]
+    lines, (order, _, key), _ = table.params[node]  # type: ignore[misc]
     both = [line for line in lines if min(line) >= 0]
     free = [[line for line in lines if line[1 - side] < 0] for side in (0, 1)]
     used = [[line[side] for line in (*both, *free[side])] for side in (0, 1)]

@@ -17,6 +17,8 @@ def text(found: Found) -> str:
         f"  PROVED                     {found.proved}",
         f"  not proved                 {found.equal - found.proved}",
         *(f"    {count:5}  {why}" for why, count in found.reasons.most_common(12)),
+        f"  replayed                   {found.proved - found.unfollowed.total()} of {found.proved}, not followed:",
+        *(f"    {count:5}  {why}" for why, count in found.unfollowed.most_common(12)),
         f"changed, and seen to differ  {found.differing}",
         f"  PROVED wrongly             {len([p for p in found.wrong if not p.equal])}",
         f"changed, no difference seen  {found.changed_proved} of them PROVED",

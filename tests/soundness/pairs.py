@@ -15,6 +15,7 @@ from scanify.verify.proof.prove import Proof, prove
 from tests.soundness import evaluate, kinds_control  # kinds_control registers its kinds
 from tests.soundness.kinds import EFFECTS, FORWARD_ONLY, KINDS, function
 from tests.soundness.programs import Program, draw, live, mutated, same, walk
+from tests.soundness.replayed import unfollowed
 from tests.soundness.spelling import Spelling
 
 INPUTS = "mmik"
@@ -53,7 +54,7 @@ class Pair:
 
 @dataclass
 class Found:
-    """What a run has found. wrong: proved, though the numbers differ. reordered: one
+    """What a run has found. unfollowed: proved, and not followed by the checker of certificates. wrong: proved, though the numbers differ. reordered: one
     program, two answers, where sums of cotangents in another order were rounded to few bits. harness: the same without
     cotangents, a mistake of ours.
     """
@@ -66,6 +67,7 @@ class Found:
     reordered: int = 0
     untraced: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
+    unfollowed: Counter[str] = field(default_factory=Counter)
     wrong: list[Pair] = field(default_factory=list)
     harness: list[Pair] = field(default_factory=list)
     missed: list[Pair] = field(default_factory=list)
@@ -189,6 +191,8 @@ def examine(pair: Pair, found: Found) -> None:
         found.missed.append(pair)
     if pair.equal and proof.proved:
         found.proved += 1
+        why = unfollowed(before, after, len(types(pair.before)) if pair.gradients else 0)
+        found.unfollowed.update([] if why is None else [why])
     if differ(pair, before, after):
         found.differing += not pair.equal
         if pair.equal and not (pair.gradients or inexact(pair)):

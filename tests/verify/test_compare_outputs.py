@@ -1,8 +1,11 @@
 """Outputs of a rewrite: what is proved, what is tested, and what fails."""
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 from scanify.verify.verdict import Status
+from tests.verify.functions import outputs
 from tests.verify.loop_model import (
     CALL,
     FOLD,
@@ -166,3 +169,42 @@ def test_differences_name_the_lines_of_both_versions(compare):
     for operation in (verdict.difference.before, verdict.difference.after):
         assert operation.file == "model.py"
         assert f"model.py:{operation.line}" in verdict.reason
+
+
+RATES = [0.1 * i / 3 for i in range(4)]
+
+
+def _dropped(x, rate, key):
+    keep = jax.random.bernoulli(key, 1 - rate, x.shape)
+    return x + jnp.where(keep, jnp.tanh(x) / (1 - rate), 0.0)
+
+
+def _in_turn(p, x, key):
+    for rate, k in zip(RATES, jax.random.split(key, 4), strict=True):
+        x = _dropped(p * x, rate, k)
+    return x
+
+
+def _scanned(rates, dtype):
+    def run(p, x, key):
+        given = jnp.array(rates, dtype), jax.random.split(key, 4)
+        return jax.lax.scan(lambda c, each: (_dropped(p * c, each[0].astype(c.dtype), each[1]), None), x, given)[0]
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("rates", "dtype", "status"),
+    [
+        (RATES, jnp.float32, Status.TESTED),
+        ([0.11 * i / 3 for i in range(4)], jnp.float32, Status.FAILED),
+        (RATES[::-1], jnp.float32, Status.FAILED),
+        (RATES, jnp.bfloat16, Status.FAILED),
+    ],
+    ids=["the same", "others", "in another order", "of another dtype"],
+)
+def test_rates_in_an_array_are_compared_in_the_dtype_that_they_have(rates, dtype, status):
+    """A Python number is float64 where everything else is, and random bits depend on the dtype that they are for."""
+    x = jnp.linspace(-1.0, 1.0, 32).reshape(4, 8)
+    verdict = outputs(_in_turn, _scanned(rates, dtype), jnp.asarray(0.7), x, jax.random.key(1))
+    assert verdict.status is status, verdict

@@ -102,6 +102,10 @@ UNSEEN: dict[str, tuple[str, str]] = {
         "class It:\n    a: typing.Annotated[int, 1]\nit = It()",
         "class It:\n    a: typing.Annotated[int, 2]\nit = It()",
     ),
+    "a name in the text of an annotation": (
+        "SCALE = 1\nclass It:\n    a: 'typing.Annotated[int, SCALE]'\n    def f(self): ...\nit = It()",
+        "SCALE = 2\nclass It:\n    a: 'typing.Annotated[int, SCALE]'\n    def f(self): ...\nit = It()",
+    ),
     "annotations of a function": ("def it(x: 'a'): ...", "def it(x: 'b'): ..."),
     "a registration": (
         "class P(abc.ABC): ...\nclass It: ...\nP.register(It)\ndef it(x): return isinstance(It(), P)",

@@ -32,6 +32,8 @@ def rows(
     values, lines = _without_transposes(table, values, lines)
     found = _by_pieces(table, op, key, values, lines, dtypes)
     if found is None:
+        if op == "dot_general":
+            values, lines = _factors_in_order(table, values, lines, key)
         lines, order = _in_order(lines)
         core, params = _shape(table, values, lines), (lines, key, dtypes)
         if len(dtypes) == 1:
@@ -41,6 +43,20 @@ def rows(
             found = [table.node("out", index, (whole,), core, dtype) for index, dtype in enumerate(dtypes)]
         found = [transpose(table, value, order) for value in found]
     return [reshape(table, value, shape) for value in found]
+
+
+def _factors_in_order(table: Table, values: Sequence[int], lines: Lines, key: Hashable) -> tuple[Sequence[int], Lines]:
+    """The factors of a product in the order of their shapes and then of the table, and the lines along them.
+
+    A product of two elements is the same in either order. The order of the sum is that of the axes of either factor if
+    they are summed in the same order in both. `_in_order` permutes the axes of the result as the new order implies.
+    """
+    assert isinstance(key, tuple)
+    summed, same_precision, _ = key
+    first, second = ((len(table.shape[value]), table.shape[value], value) for value in values)
+    if first <= second or not same_precision or summed != tuple(sorted(summed)):
+        return values, lines
+    return values[::-1], tuple(line if isinstance(line, int) else line[::-1] for line in lines)
 
 
 def _shape(table: Table, values: Sequence[int], lines: Lines) -> Shape:

@@ -43,15 +43,25 @@ def _layers(table: Table, value: int, axis: int) -> int:
 
 def _dot_general(numbering: "Numbering", equation: Any, inputs: list[int]) -> list[int] | None:
     (first, second), (batch, other) = equation.params["dimension_numbers"]
-    key, dtype = _key(numbering, equation, "dimension_numbers"), equation.outvars[0].aval.dtype
+    dtype, precision = equation.outvars[0].aval.dtype, equation.params["precision"]
+    same = precision is None or (isinstance(precision, tuple) and precision[0] is precision[1])
+    key = same, _key(numbering, equation, "dimension_numbers")
     contracted, batched = (tuple(zip(*pair, strict=True)) for pair in ((first, second), (batch, other)))
     return [_product(numbering, key, dtype, (inputs[0], inputs[1]), contracted, batched)]
 
 
 def _product(
-    numbering: "Numbering", key: Hashable, dtype: Any, values: tuple[int, int], contracted: Pairs, batched: Pairs
+    numbering: "Numbering",
+    key: tuple[bool, Hashable],
+    dtype: Any,
+    values: tuple[int, int],
+    contracted: Pairs,
+    batched: Pairs,
 ) -> int:
-    """A product. Over an axis along which layers are put together the cotangents of what they share are added up."""
+    """A product; `key` says whether both factors have one precision, and all other parameters.
+
+    Over an axis along which layers are put together the cotangents of what they share are added up.
+    """
     table = numbering.table
     for pair in contracted if _adds_up(numbering, values) else ():
         count = max(_layers(table, value, axis) for value, axis in zip(values, pair, strict=True))
@@ -72,7 +82,8 @@ def _product(
         *((-1, axis) for axis in range(ranks[1]) if axis not in used[1]),
     )
     order = [axis for _, axis in sorted(contracted)]
-    return rows(table, "dot_general", (tuple(sorted(order).index(a) for a in order), key), (x, y), lines, (dtype,))[0]
+    summed = tuple(sorted(order).index(a) for a in order)
+    return rows(table, "dot_general", (summed, *key), (x, y), lines, (dtype,))[0]
 
 
 def _without_unit_sums(

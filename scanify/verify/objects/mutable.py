@@ -92,9 +92,9 @@ def contents(value: Any) -> Contents | None:
     if isinstance(value, Rebound):
         return value.held()
     if isinstance(value, np.ndarray):
-        form = pickle.dumps((value.shape, value.dtype, value.flags.writeable))
-        held = dict(enumerate(value.ravel().tolist())) if value.dtype.hasobject else {"elements": value.tobytes()}
-        return {_FORM: form, **held}
+        form = {_FORM: pickle.dumps((value.shape, value.dtype, value.flags.writeable))}
+        elements = enumerate(value.ravel().tolist()) if value.dtype.hasobject else [("elements", value.tobytes())]
+        return {**form, **dict[Any, Any](elements)}
     if isinstance(value, (*_LEAVES, types.MethodType)):
         return None
     if isinstance(value, type):

@@ -176,10 +176,10 @@ def _kept(value: Any) -> Parts | None:
 
 def _jitted(value: Any) -> Parts | None:
     """What `jax.jit` is given: the function, and all options but the place in the source."""
-    options = getattr(value, "_jit_info", None)
-    if not hasattr(options, "_asdict"):
+    options = getattr(getattr(value, "_jit_info", None), "_asdict", None)
+    if options is None:
         return None
-    inner = {f".{n}": held for n, held in options._asdict().items() if n not in ("fun_sourceinfo", "fun_signature")}
+    inner = {f".{n}": held for n, held in options().items() if n not in ("fun_sourceinfo", "fun_signature")}
     return Parts((), {".__wrapped__": value.__wrapped__, **inner})
 
 
@@ -204,14 +204,17 @@ _FLOATS: dict[type, Row] = {
     complex: _spelled(lambda value: struct.pack("dd", value.real, value.imag)),
 }
 PLAIN: tuple[type, ...] = (bool, int, str, bytes, float, complex)
-_TEXTS = (type(None), types.EllipsisType, type(NotImplemented), decimal.Decimal, datetime.timedelta, range)
+_TEXTS: tuple[type, ...] = (
+    *(type(None), types.EllipsisType, type(NotImplemented), decimal.Decimal, datetime.timedelta, range),
+    *(bool, int, str, bytes),
+)
 _EQUAL = (jax.sharding.Mesh, jax.sharding.Sharding, jax.sharding.PartitionSpec, jax.ShapeDtypeStruct)
 _DATES = (datetime.datetime, datetime.date, datetime.time, datetime.timezone)
 _DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 _TAKERS = (operator.attrgetter, operator.itemgetter, operator.methodcaller)
 _SETS = (set, frozenset)
 ROWS: dict[type, Row] = {
-    **{kind: _spelled(kind.__repr__) for kind in (*_TEXTS, bool, int, str, bytes)},
+    **{kind: _spelled(vars(kind).get("__repr__", repr)) for kind in _TEXTS},
     **_FLOATS,
     bytearray: _spelled(bytes),
     memoryview: lambda value: Parts((value.format, value.shape, value.readonly, value.tobytes())),
@@ -263,5 +266,7 @@ _WHOLE: dict[type, tuple[str, ...]] = {
     pathlib.PurePath: ("pathlib",),
     BaseException: ("builtins",),
 }
-_WRITABLE = (list, dict, set, collections.deque, bytearray, np.ndarray, array.array, types.CellType)
-_WRITABLE += (types.SimpleNamespace, BaseException, *STATEFUL)
+_WRITABLE: tuple[type, ...] = (
+    *(list, dict, set, collections.deque, bytearray, np.ndarray, array.array, types.CellType),
+    *(types.SimpleNamespace, BaseException, *STATEFUL),
+)

@@ -39,7 +39,7 @@ def _walked(roots: Mapping[str, Any], *, again: bool = False) -> Iterator[tuple[
     Classes, modules and the functions of libraries are not opened. With `again` an object comes at each of its places.
     """
     seen: dict[int, Any] = {}
-    waiting = [*reversed(roots.items())]
+    waiting = list(roots.items())[::-1]
     while waiting:
         where, held = waiting.pop()
         if is_traced(held) or isinstance(held, type | types.ModuleType | Code) or _is_librarys_function(held):

@@ -70,8 +70,8 @@ class _Walk:
 
     def visit(self, a: Any, b: Any, path: str) -> Difference | None:
         if type(a) not in PLAIN and (may_be_written(a) or may_be_written(b)):
-            found = self.partners[0].setdefault(id(a), id(b)), self.partners[1].setdefault(id(b), id(a))
-            if found != (id(b), id(a)):
+            partners = self.partners[0].setdefault(id(a), id(b)), self.partners[1].setdefault(id(b), id(a))
+            if partners != (id(b), id(a)):
                 return Difference(path, "one version holds one object where the other holds two", certain=True)
         if a is b or (id(a), id(b)) in self.seen:
             return None
@@ -85,16 +85,16 @@ class _Walk:
             return self._class(a, b, path)
         if qualified(type(a)) != qualified(type(b)):
             return _differ(a, b, path)
-        found = parts(a), parts(b)
-        if found[0] is None or found[1] is None:
+        first, second = parts(a), parts(b)
+        if first is None or second is None:
             what = a.text if isinstance(a, Opaque) else kind_in_words(a)
             return Difference(path, f"{what} is not understood", certain=False)
         if isinstance(a, types.CodeType):
-            same = found[0].plain == found[1].plain and self._inner(a, b, *found, path) is None
+            same = first.plain == second.plain and self._inner(a, b, first, second, path) is None
             return None if same else Difference(path, f"the code of {a.co_qualname} is not the same", certain=False)
-        if found[0].plain != found[1].plain:
+        if first.plain != second.plain:
             return _differ(a, b, path)
-        return self._inner(a, b, *found, path)
+        return self._inner(a, b, first, second, path)
 
     def _inner(self, a: Any, b: Any, first: Parts, second: Parts, path: str) -> Difference | None:
         if isinstance(a, set | frozenset):
@@ -138,13 +138,29 @@ class _Walk:
             found = self.visit(first.get(name, _MISSING), second.get(name, _MISSING), where + name)
             if found is not None:
                 return _in_code(found)
-        return None
+        methods = _method(a), _method(b)
+        return None if None in methods else self._texts(first[".__annotations__"], methods[0], methods[1], where)
 
     def _names(self, a: types.FunctionType, b: types.FunctionType, path: str) -> Difference | None:
         """Compare the values that code finds by its names; of modules, those that it takes from them."""
         if reads_unnamed(a.__code__):
             return Difference(path, f"the function {a.__qualname__} may read what it does not name", certain=False)
-        for names in chains(a.__code__):
+        return self._named(chains(a.__code__), a, b, path) or self._texts(a.__annotations__, a, b, path)
+
+    def _texts(self, annotations: dict[str, Any], a: Any, b: Any, path: str) -> Difference | None:
+        """Compare the values that the code of annotations finds, which are texts, where these two functions are."""
+        for text in annotations.values():
+            try:
+                named = chains(compile(text, "", "eval")) if isinstance(text, str) else ()
+            except SyntaxError:  # a text for readers
+                named = ()
+            found = self._named(named, a, b, f"{path}.__annotations__")
+            if found is not None:
+                return found
+        return None
+
+    def _named(self, chains: tuple[tuple[str, ...], ...], a: Any, b: Any, path: str) -> Difference | None:
+        for names in chains:
             found = self._found(a.__globals__, b.__globals__, names, f"{path} ({'.'.join(names)})")
             if found is not None:
                 return _in_code(found)
@@ -166,6 +182,12 @@ class _Walk:
         if sentinels and _MISSING not in (a, b):
             self.seen.add((id(a), id(b)))
         return self.visit(a, b, path)
+
+
+def _method(kind: type) -> types.FunctionType | None:
+    """A function of a class that finds names where the class was defined."""
+    functions = (each for each in vars(kind).values() if isinstance(each, types.FunctionType))
+    return next((each for each in functions if each.__module__ == kind.__module__), None)
 
 
 def _differ(a: Any, b: Any, path: str) -> Difference:

@@ -53,8 +53,10 @@ _STATES: tuple[tuple[tuple[type, ...], Callable[[Any], Any], Callable[[Any, Any]
     ((array.array,), lambda value: value.tobytes(), lambda value, old: _refill(value, old)),
 )
 # Whose state is all that they hold beside attributes.
-STATEFUL = (random.Random, np.random.Generator, np.random.BitGenerator, np.random.RandomState)
-STATEFUL += (io.StringIO, io.BytesIO, itertools.count)
+STATEFUL: tuple[type, ...] = (
+    *(random.Random, np.random.Generator, np.random.BitGenerator, np.random.RandomState),
+    *(io.StringIO, io.BytesIO, itertools.count),
+)
 # Iterators that say how much is left of them.
 _EMPTY: tuple[Any, ...] = ([], (), "", b"", bytearray(), range(0), set(), {}, {}.values(), {}.items())
 _COUNTED = (*(type(iter(each)) for each in _EMPTY), type(reversed([])), type(reversed({})))

@@ -110,8 +110,10 @@ def _one(case: Comparison, point: Point, check: Check) -> Outcome:
     runner = _Runner(case, check, wide=True)
     wide = runner.both(point)
     limit = case.once("limit", lambda: _limit(case, point.leaves)) if wide.ran else None
-    if limit is None or limit > LOOSE:
-        why = wide.unsupported or wide.error or "it computes in less than float32 whatever it is given"
+    narrower = case.once("narrower", lambda: _narrower(case, point.leaves)) if limit is not None else ""
+    if limit is None or limit > LOOSE or narrower:
+        why = wide.unsupported or wide.error or narrower or "it computes in less than float32 whatever it is given"
+        limit = None if narrower else limit
         narrow = _Runner(case, check, wide=False)
         return _native_only(narrow, narrow.both(point), point, limit, f"not in float64: {why}")
     if not tells(wide.before):
@@ -318,17 +320,33 @@ def _widened(x: Any) -> Any:
 
 def _limit(case: Comparison, leaves: _Arrays) -> float:
     """The tolerance in float64: 1e-12, or that of the narrowest dtype that the original casts to on its own."""
-    with jax.enable_x64(True):
-        traced = trace(case.before, [struct(_widened(x)) for x in leaves])
-    dtypes = {d for jaxpr in (traced.forward, traced.gradient) if jaxpr for d in dtypes_of(jaxpr)}
-    eps = max((float(jnp.finfo(d).eps) for d in dtypes if jnp.issubdtype(d, jnp.inexact)), default=0.0)
+    eps = max((float(jnp.finfo(d).eps) for d in _inexact_dtypes(case.before, leaves, wide=True)), default=0.0)
     return max(FLOAT64, tolerance(eps)) if eps > _DOUBLE else FLOAT64
 
 
-def dtypes_of(closed: ClosedJaxpr) -> Iterator[Any]:
+def _narrower(case: Comparison, leaves: _Arrays) -> str:
+    """Why float64 does not serve, if one version alone has a narrower dtype there, in words; otherwise "".
+
+    A rate is float64 there if it is a Python number, and float32 in such an array: random bits differ, too.
+    """
+    before, after = (_inexact_dtypes(each, leaves, wide=True, held=True) for each in (case.before, case.after))
+    if before == after or not after - before <= _inexact_dtypes(case.before, leaves, wide=False):
+        return ""  # in their own dtypes, too, the versions compute in others
+    return f"one version computes in {', '.join(sorted(map(str, before ^ after)))} whatever it is given"
+
+
+def _inexact_dtypes(program: Version, leaves: _Arrays, *, wide: bool, held: bool = False) -> set[Any]:
+    with jax.enable_x64(wide or bool(jax.config.jax_enable_x64)):
+        traced = trace(program, [struct(_widened(x) if wide else x) for x in leaves])
+    dtypes = {d for jaxpr in (traced.forward, traced.gradient) if jaxpr for d in dtypes_of(jaxpr, held=held)}
+    return {d for d in dtypes if jnp.issubdtype(d, jnp.inexact)}
+
+
+def dtypes_of(closed: ClosedJaxpr, *, held: bool = False) -> Iterator[Any]:
     todo: list[Any] = [closed.jaxpr]
     while todo:
         jaxpr = todo.pop()
+        yield from (var.aval.dtype for var in jaxpr.constvars if held and hasattr(var.aval, "dtype"))
         for eqn in jaxpr.eqns:
             yield from (var.aval.dtype for var in eqn.outvars if hasattr(var.aval, "dtype"))
             todo.extend(jaxprs_in_params(eqn.params))
