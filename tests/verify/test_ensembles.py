@@ -87,6 +87,12 @@ TWICE = SOURCE.replace(MAKE, "eqx.filter_vmap(eqx.filter_vmap(Net))(keys.reshape
     "eqx.filter_vmap(eqx.filter_vmap(lambda net, x: net(x), in_axes=(eqx.if_array(0), 0)), "
     "in_axes=(eqx.if_array(0), 0))(self.nets, xs.reshape(2, 3, 3))",
 )
+BY_HAND = {
+    LIST: "eqx.filter_vmap(Block)(jax.random.split(key, 3))",
+    LOOP: """        arrays, rest = eqx.partition(self.layers, eqx.is_array)
+        x = jax.lax.scan(lambda x, each: (eqx.combine(each, rest)(x), None), x, arrays)[0]
+""",
+}
 PAIRS = SOURCE.replace(LIST, LIST.replace("Block", "Pair"))
 PAIR = {LIST.replace("Block", "Pair"): f"ArrayStacked.of({LIST.replace('Block', 'Pair')})", LOOP: STACK[LOOP]}
 PAIR |= {INNER: f"ArrayStacked.of({INNER})", WITHIN: "        x = self.inner.fold_via(Block.__call__)(x)\n"}
@@ -99,6 +105,7 @@ CASES = {
     "a sequence": (SOURCE, SEQUENCE, 3),
     "an ensemble of ensembles": (TWICE, STACK, 6),
     "members in turn": (IN_TURN, STACK, 3),
+    "a stack by hand": (SOURCE, BY_HAND, 3),
     "stacks of stacks": (PAIRS, PAIR, 3),
 }
 

@@ -72,14 +72,18 @@ def _recipe(leaf: Leaf, pattern: Keys, theirs: Sequence[Leaf]) -> Recipe:
             "dtype, or some of them are missing, so they cannot be stacked"
         )
     expected = theirs[group.recipe.sources[0]]
-    rank = len(group.recipe.lead)
-    if leaf.shape[:rank] != group.recipe.lead or leaf.form(rank) != expected.form():
-        stacked = f", stacked {'x'.join(map(str, group.recipe.lead))}" if rank else ""
+    made = leaf.made_of(group.recipe, expected)
+    if not made:
+        stacked = f", stacked {'x'.join(map(str, group.recipe.lead))}" if group.recipe.lead else ""
         raise ScanifyError(
             f"the mapping of the case makes {leaf.name} of {path}: each is {aval_text(expected)} in the original"
             f"{stacked}, but {leaf.name} is {aval_text(leaf)}"
         )
-    return group.recipe
+    wanted = [theirs[source] for source in group.recipe.sources]
+    if len(made) > 1 and all(each.concrete for each in (leaf, *wanted)):
+        prints = tuple(each.prints()[0] for each in wanted)
+        made.sort(key=lambda recipe: leaf.prints(len(recipe.lead), recipe.first) != prints)
+    return made[0]
 
 
 def _numbers(keys: Keys, pattern: Keys) -> tuple[int, ...] | None:

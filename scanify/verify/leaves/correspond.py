@@ -45,6 +45,11 @@ class Recipe:
         if self.axes == tuple(range(len(self.lead))):
             object.__setattr__(self, "axes", ())
 
+    @property
+    def first(self) -> int:
+        """The first of the axes that stacking added."""
+        return self.axes[0] if self.axes else 0
+
     def with_lead(self, entry: Sequence[Any], lead: Sequence[Any]) -> tuple[Any, ...]:
         """What belongs to each axis of the leaf, from what belongs to those of a source and to those of `lead`."""
         added = dict(zip(self.axes or range(len(lead)), lead, strict=True))

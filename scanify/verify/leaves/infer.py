@@ -14,6 +14,7 @@ report says which recipes they are. Static fields are not compared: what they ar
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +24,8 @@ from typing import Any
 from scanify.verify.leaves.correspond import Correspondence, Recipe
 from scanify.verify.leaves.leaves import Group, Keys, Leaf, aval_text, groups_of, layer_of, leaves_of, name_of, starred
 
+_MEMBERS = 2  # axes of members that are looked for in front of those of layers
+
 
 @dataclass(frozen=True)
 class _Link:
@@ -31,6 +34,7 @@ class _Link:
     after: Keys
     before: tuple[Keys, ...]
     lead: tuple[int, ...]
+    axes: tuple[int, ...]
 
 
 def infer(before: Any, after: Any, given: Mapping[int, Recipe] | None = None) -> Correspondence | str:
@@ -64,7 +68,9 @@ class _Matching:
         singles = (Group(leaf.keys, Recipe((leaf.index,))) for leaf in self.before)
         for group in (*singles, *groups_of(self.before)):
             shape, dtype = self.before[group.recipe.sources[0]].form()
-            self.groups[(*group.recipe.lead, *shape), dtype].append(group)
+            lead = group.recipe.lead
+            for made in {(*shape[:at], *lead, *shape[at:]) for at in range(len(shape) + 1)}:
+                self.groups[made, dtype].append(group)
         self.concrete = all(leaf.concrete for leaf in (*self.before, *self.after))
         self.prints = [leaf.prints()[0] for leaf in self.before] if self.concrete else []
 
@@ -74,12 +80,12 @@ class _Matching:
 
     def fits(self, leaf: Leaf, recipe: Recipe) -> bool:
         """Whether the leaf can be made so, of leaves of the original that are in no other leaf."""
-        rank = len(recipe.lead)
+        rank, first = len(recipe.lead), recipe.first
         return (
-            leaf.shape[:rank] == recipe.lead
+            leaf.shape[first : first + rank] == recipe.lead
             and len(set(recipe.sources)) == len(recipe.sources) == math.prod(recipe.lead)
             and self.free.issuperset(recipe.sources)
-            and all(self.before[i].form() == leaf.form(rank) for i in recipe.sources)
+            and all(self.before[i].form() == leaf.form(rank, first) for i in recipe.sources)
         )
 
     def accept(self, leaf: Leaf, recipe: Recipe) -> None:
@@ -89,7 +95,7 @@ class _Matching:
         keys = [self.before[i].keys for i in recipe.sources]
         same = min(_common(leaf.keys[::-1], each[::-1]) for each in keys)
         if same:
-            self.links[_Link(leaf.keys[:-same], tuple(each[:-same] for each in keys), recipe.lead)] = None
+            self.links[_Link(leaf.keys[:-same], tuple(each[:-same] for each in keys), recipe.lead, recipe.axes)] = None
 
     def by_value(self) -> None:
         """Settle every leaf whose bits, or those of its slices, are found exactly once in either model."""
@@ -97,14 +103,19 @@ class _Matching:
             return
         held = Counter(self.prints[i] for i in self.free)
         where = {self.prints[i]: i for i in self.free}
-        for rank in (0, 1, 2):
-            forms = {leaf.form() for leaf in self.before}
-            open_ = {x.index: x.prints(rank) for x in self.open if x.form(rank) in forms and len(x.shape) >= rank}
+        forms = {leaf.form() for leaf in self.before}
+        for rank, first in ((0, 0), *itertools.product((1, 2), range(_MEMBERS + 1))):
+            open_ = {
+                leaf.index: leaf.prints(rank, first)
+                for leaf in self.open
+                if leaf.form(rank, first) in forms and len(leaf.shape) >= first + rank
+            }
             seen = Counter(each for prints in open_.values() for each in prints)
             for index, prints in open_.items():
                 if prints and all(held[each] == seen[each] == 1 for each in prints):
                     leaf = self.after[index]
-                    recipe = Recipe(tuple(where[each] for each in prints), leaf.shape[:rank])
+                    axes = tuple(range(first, first + rank))
+                    recipe = Recipe(tuple(where[each] for each in prints), leaf.shape[first : first + rank], axes)
                     if self.fits(leaf, recipe):
                         self.accept(leaf, recipe)
 
@@ -125,14 +136,14 @@ class _Matching:
             return None
         rest = leaf.keys[len(link.after) :]
         sources = [self.at.get(place + rest) for place in link.before]
-        recipe = Recipe(tuple(leaf.index for leaf in sources if leaf is not None), link.lead)
+        recipe = Recipe(tuple(leaf.index for leaf in sources if leaf is not None), link.lead, link.axes)
         return recipe if None not in sources and self.fits(leaf, recipe) else None
 
     def by_name(self) -> bool:
         """Settle the one leaf whose name is most like that of a leaf, or of a whole group, of the original."""
         best = []
         for leaf in self.open:
-            scored = [(_alike(leaf.keys, group.keys), group.recipe) for group in self.candidates(leaf)]
+            scored = [(_alike(leaf.keys, group.keys), recipe) for group, recipe in self.candidates(leaf)]
             scored = [(score, recipe) for score, recipe in scored if score[0]]
             tops = [(score, recipe) for score, recipe in scored if score == max(each for each, _ in scored)]
             if len(tops) == 1:
@@ -146,7 +157,7 @@ class _Matching:
         for leaf in self.open:
             candidates = list(self.candidates(leaf))
             if len(candidates) == 1:
-                found.append((0, leaf, candidates[0].recipe))
+                found.append((0, leaf, candidates[0][1]))
         return self._settle(found)
 
     def _settle(self, found: Sequence[tuple[Any, Leaf, Recipe]]) -> bool:
@@ -157,13 +168,23 @@ class _Matching:
             self.accept(leaf, recipe)
         return bool(alone)
 
-    def candidates(self, leaf: Leaf) -> Iterator[Group]:
-        """The leaves and groups of the original that the leaf could be; those of the same bits where there are any."""
-        fitting = [group for group in self.groups[leaf.form()] if self.fits(leaf, group.recipe)]
-        yield from [group for group in fitting if self.equal(leaf, group.recipe)] or fitting
+    def candidates(self, leaf: Leaf) -> Iterator[tuple[Group, Recipe]]:
+        """The leaves and groups of the original that the leaf could be, and how it is made of each; those of the same
+        bits if there are any."""
+        fitting = [
+            (group, recipe)
+            for group in self.groups[leaf.form()]
+            for recipe in leaf.made_of(group.recipe, self.before[group.recipe.sources[0]])[
+                : 1 if not self.concrete else None
+            ]
+            if self.fits(leaf, recipe)
+        ]
+        equal = [(group, recipe) for group, recipe in fitting if self.equal(leaf, recipe)]
+        yield from _once(equal) or _once(fitting)
 
     def equal(self, leaf: Leaf, recipe: Recipe) -> bool:
-        return self.concrete and leaf.prints(len(recipe.lead)) == tuple(self.prints[i] for i in recipe.sources)
+        prints = leaf.prints(len(recipe.lead), recipe.first) if self.concrete else ()
+        return self.concrete and prints == tuple(self.prints[i] for i in recipe.sources)
 
     def left_over(self) -> str:
         """The leaves without a counterpart, in words; "" where there are none."""
@@ -191,6 +212,14 @@ class _Matching:
     def shown(self, recipe: Recipe) -> str:
         """What a leaf is made of, as `layers[0..3].w`."""
         return _ranged(self.before[recipe.sources[0]].keys, self.before[recipe.sources[-1]].keys)
+
+
+def _once(found: Sequence[tuple[Group, Recipe]]) -> list[tuple[Group, Recipe]]:
+    """Each group once, as the leaf is made of it with the axes of stacking in front, if that is among them."""
+    kept: dict[int, tuple[Group, Recipe]] = {}
+    for group, recipe in found:
+        kept.setdefault(id(group), (group, recipe))
+    return list(kept.values())
 
 
 def _ranged(first: Keys, last: Keys) -> str:

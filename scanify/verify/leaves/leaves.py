@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import jax
+import numpy as np
 
 from scanify.verify.leaves.correspond import Recipe
 from scanify.verify.values.arrays import bits, is_traced, struct
@@ -41,25 +42,38 @@ class Leaf:
     def shape(self) -> tuple[int, ...]:
         return tuple(self.array.shape)
 
-    def form(self, rank: int = 0) -> tuple[tuple[int, ...], str]:
-        """Shape and dtype without the first `rank` axes."""
-        return self.shape[rank:], str(self.array.dtype)
+    def form(self, rank: int = 0, first: int = 0) -> tuple[tuple[int, ...], str]:
+        """Shape and dtype without `rank` axes from axis `first` on."""
+        return self.shape[:first] + self.shape[first + rank :], str(self.array.dtype)
 
     @cached_property
     def concrete(self) -> bool:
         return not isinstance(self.array, jax.ShapeDtypeStruct)
 
-    def prints(self, rank: int = 0) -> tuple[str, ...]:
-        """A fingerprint of dtype, shape and bits for each slice along the first `rank` axes, in row-major order."""
-        if rank not in self._prints:
-            raw, head, count = bits(self.array), repr(self.form(rank)).encode(), math.prod(self.shape[:rank])
+    def prints(self, rank: int = 0, first: int = 0) -> tuple[str, ...]:
+        """A fingerprint of dtype, shape and bits for each slice along `rank` axes from axis `first` on, in row-major
+        order."""
+        if (rank, first) not in self._prints:
+            raw, head = bits(self.array), repr(self.form(rank, first)).encode()
+            count = math.prod(self.shape[first : first + rank])
+            if first and raw.size:
+                raw = np.moveaxis(raw.reshape(math.prod(self.shape[:first]), count, -1), 1, 0)
             flat = raw.reshape(count, -1) if raw.size else [b""] * count
-            self._prints[rank] = tuple(hashlib.blake2b(head + bytes(part)).hexdigest() for part in flat)
-        return self._prints[rank]
+            self._prints[rank, first] = tuple(hashlib.blake2b(head + bytes(part)).hexdigest() for part in flat)
+        return self._prints[rank, first]
 
     @cached_property
-    def _prints(self) -> dict[int, tuple[str, ...]]:
+    def _prints(self) -> dict[tuple[int, int], tuple[str, ...]]:
         return {}
+
+    def made_of(self, recipe: Recipe, source: Leaf) -> list[Recipe]:
+        """The recipe with the axes of stacking at each place of this leaf where shapes allow it, in front at first."""
+        rank = len(recipe.lead)
+        return [
+            Recipe(recipe.sources, recipe.lead, tuple(range(first, first + rank)))
+            for first in range(len(source.shape) + 1 if rank else 1)
+            if self.shape[first : first + rank] == recipe.lead and self.form(rank, first) == source.form()
+        ]
 
 
 @dataclass(frozen=True)
