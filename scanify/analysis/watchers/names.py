@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from scanify.analysis.index import Definition, External, Index, Module, Package
+from scanify.analysis.index import Definition, External, Index, Meaning, Module, Package
 from scanify.analysis.index.bindings import Import
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import Opens, Scope, own_nodes, scope_of
@@ -68,39 +68,57 @@ def callees(index: Index, module: Module, node: ast.expr, depth: int = 0) -> tup
     holder = local_scope(module, node, first)
     if holder is not None:
         return _local(index, holder, first, rest, depth)
-    return _of_module(index, module, first, rest, depth)
+    return _called(index, meanings(index, module, name, depth), depth) or (None,)
 
 
-def _of_module(index: Index, module: Module, name: str, rest: str, depth: int) -> tuple[Callee, ...]:
-    """What a name of a module, or an attribute of it, may call."""
-    found = index.resolve(module, f"{name}.{rest}" if rest else name)
-    if isinstance(found, External):
-        return (found.qualname,)
-    if isinstance(found, Definition):
-        return _bound_by(index, found.module, found.name, found.node, "", depth)
+def meanings(index: Index, module: Module, name: str, depth: int = 0) -> list[tuple[Meaning | None, str]]:
+    """Return everything that a dotted name of a module may stand for, each with what follows it of the name.
+
+    None stands for what is not shown. A name that several statements bind stands for what each of them gives it.
+    """
+    found = index.resolve(module, name)
+    if found is not None or depth > _MAX_STEPS:
+        return [(found, "")]
+    head, _, rest = name.partition(".")
+    if rest and isinstance(found := index.resolve(module, head), Definition):
+        return [(found, rest)]
     bindings = module.bindings
-    alternatives = [_bound_by(index, module, name, each, rest, depth) for each in bindings.definitions.get(name, ())]
-    alternatives += [_imported(index, module, each, rest, depth) for each in bindings.imports.get(name, ())]
-    if not alternatives:
-        alternatives = [_imported(index, module, each, f"{name}.{rest}".rstrip("."), depth) for each in bindings.stars]
-    return tuple(each for found in alternatives for each in found) or (None,)
+    several: list[tuple[Meaning | None, str]] = []
+    several += ((Definition(module, head, node), rest) for node in bindings.definitions.get(head, ()))
+    for target in bindings.imports.get(head, ()):
+        several += imported(index, module, target, rest, depth)
+    if not several:
+        for star in bindings.stars:
+            several += imported(index, module, star, name, depth)
+    return several or [(None, "")]
 
 
-def _imported(index: Index, module: Module, target: Import, rest: str, depth: int) -> tuple[Callee, ...]:
-    """What an import, or an attribute of what it binds, may call."""
+def imported(
+    index: Index, module: Module, target: Import, rest: str, depth: int = 0
+) -> list[tuple[Meaning | None, str]]:
+    """Return what an import, or an attribute of what it binds, may stand for; see `meanings`."""
     full = f"{target.target}.{rest}" if rest else target.target
     found = index.resolve_absolute(module, full, relative=target.relative)
-    if isinstance(found, External):
-        return (found.qualname,)
-    if isinstance(found, Definition):
-        return _bound_by(index, found.module, found.name, found.node, "", depth)
+    if found is not None:
+        return [(found, "")]
     *parts, last = full.split(".")
     for at in range(len(parts), 0, -1):
         origin = index.resolve_absolute(module, ".".join(parts[:at]), relative=target.relative)
-        if isinstance(origin, Package) and origin.module is not None and depth <= _MAX_STEPS:
-            name, *inner = [*parts[at:], last]
-            return _of_module(index, origin.module, name, ".".join(inner), depth + 1)
-    return (None,)
+        if isinstance(origin, Package) and origin.module is not None:
+            return meanings(index, origin.module, ".".join([*parts[at:], last]), depth + 1)
+    return [(None, "")]
+
+
+def _called(index: Index, found: list[tuple[Meaning | None, str]], depth: int) -> tuple[Callee, ...]:
+    callees: list[Callee] = []
+    for meaning, rest in found:
+        if isinstance(meaning, External):
+            callees.append(f"{meaning.qualname}.{rest}" if rest else meaning.qualname)
+        elif isinstance(meaning, Definition):
+            callees += _bound_by(index, meaning.module, meaning.name, meaning.node, rest, depth)
+        else:
+            callees.append(None)
+    return tuple(callees)
 
 
 def _bound_by(index: Index, module: Module, name: str, node: ast.AST, rest: str, depth: int) -> tuple[Callee, ...]:
@@ -154,7 +172,8 @@ def _local(index: Index, holder: Scope, name: str, rest: str, depth: int) -> tup
     found: list[Callee] = []
     for node in bindings_of(holder, name):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            found += _imported(index, holder.module, holder.module.imported(node)[name], rest, depth)
+            target = holder.module.imported(node)[name]
+            found += _called(index, imported(index, holder.module, target, rest, depth), depth)
         else:
             found += _bound_by(index, holder.module, name, node, rest, depth)
     return tuple(found) or (None,)

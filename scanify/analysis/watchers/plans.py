@@ -8,6 +8,7 @@ from functools import cache
 from scanify.analysis.index import Definition, External, Index
 from scanify.analysis.plan import Called, CallStack, Holds, InitStack, Named, Plan, Refusal
 from scanify.analysis.watchers.find import watchers
+from scanify.analysis.watchers.follow.find import given_models
 from scanify.analysis.watchers.held import may_hold, named_by
 from scanify.analysis.watchers.programs import program_readers
 from scanify.analysis.watchers.rules import PATH, RANK
@@ -28,6 +29,7 @@ def with_watchers(loops: Sequence[Plan | Refusal], index: Index) -> tuple[Plan |
     if not any(isinstance(one, Plan) for one in loops):
         return tuple(loops)
     found = watchers(index) if any(map(_may_be_watched, loops)) else ()
+    found = (*found, *_given(loops, index))
     readers = program_readers(index)
     return _of_shared_lists([_read(_watched(_kept(one, found), found, index), readers) for one in loops])
 
@@ -61,6 +63,16 @@ def _obliged(one: Plan | Refusal, said: Iterable[str]) -> Plan | Refusal:
         return one
     obligations = tuple(dict.fromkeys((*one.obligations, *said)))
     return replace(one, obligations=obligations, elsewhere=tuple(dict.fromkeys((*one.elsewhere, *said))))
+
+
+def _given(loops: Sequence[Plan | Refusal], index: Index) -> list[Watcher]:
+    """What is given the models of plans that change them."""
+    plans = [one for one in loops if isinstance(one, Plan) and isinstance(one.stack, InitStack)]
+    if not plans:
+        return []
+    places = [place for one in plans for place in (one.place, *(site.place for site in one.stack.sites))]  # type: ignore[union-attr]
+    names = {(_NAME.findall(one.container) or [""])[-1] for one in plans}
+    return given_models(index, places, names)
 
 
 def _read(one: Plan | Refusal, readers: Sequence[Watcher]) -> Plan | Refusal:
@@ -118,6 +130,8 @@ def _watched(one: Plan | Refusal, found: Iterable[Watcher], index: Index) -> Pla
     name = (_NAME.findall(one.container) or [""])[-1]
     named = cache(lambda: named_by(index, places))
     seen = [each for each in found if _sees(each, named, name)]
+    lines = {(each.place.path, each.place.span.line) for each in seen if not each.given}
+    seen = [each for each in seen if not each.given or (each.place.path, each.place.span.line) not in lines]
     one = replace(one, notes=(*one.notes, checkpoints(one)))
     if not seen:
         return one

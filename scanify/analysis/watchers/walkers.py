@@ -1,7 +1,6 @@
-"""Code that reads fields of objects that it does not name, and asks what they hold."""
+"""Code that reads fields of objects that it does not name."""
 
 import ast
-import itertools
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -10,23 +9,13 @@ from scanify.analysis.index import Definition, External, Index, Module, Package
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, Scope, ancestors, parent_of, scope_of
 from scanify.analysis.lower.text import dotted
-from scanify.analysis.watchers.names import Body, callee, local_scope
-from scanify.analysis.watchers.trees.predicates import members
+from scanify.analysis.watchers.names import callee, local_scope
+from scanify.analysis.watchers.stacks import class_of
 from scanify.analysis.watchers.watcher import Watcher
 
 _FIELDS = frozenset({"builtins.vars", "dataclasses.fields", "dataclasses.asdict", "dataclasses.astuple"})
-_TO_THE_GROUND = frozenset({"dataclasses.asdict", "dataclasses.astuple"})  # through all lists and objects
 _BY_NAME = frozenset({"builtins.getattr", "builtins.setattr", "builtins.object.__setattr__"})
 _TAKERS = frozenset("get pop setdefault __getitem__ __setitem__".split())
-_TESTS = frozenset(
-    """equinox.is_array equinox.is_array_like equinox.is_inexact_array equinox.is_inexact_array_like builtins.hasattr
-    builtins.type builtins.callable builtins.len""".split()
-)
-_DISPATCHES = frozenset({"functools.singledispatch", "functools.singledispatchmethod"})
-_ASKED = frozenset(
-    """builtins.list builtins.tuple equinox.Module jax.Array jax.numpy.ndarray numpy.ndarray collections.abc.Sequence
-    collections.abc.Iterable typing.Sequence typing.Iterable""".split()
-)
 _STRING = re.compile(r"""(["'])([^\s"']*[^\s"'\W][^\s"']*)\1""")
 _NAME = re.compile(r"[^\W\d]\w*")
 # Files and command lines that say names: what imports these, or calls them, reads some.
@@ -55,10 +44,10 @@ def field_reads(index: Index, module: Module, node: ast.Call | ast.Attribute) ->
     source = _source(node, known)
     if source is None or _is_plain(index, module, source):
         return
-    if known in _TO_THE_GROUND or _asked_about(index, module, node):
-        yield Watcher(module.place(node), "what the fields of an object hold")
-    elif (key := _entry(module, node)) is not None:
+    if (key := _entry(module, node)) is not None:
         yield from _by_name(index, module, node, key)
+    else:
+        yield Watcher(module.place(node), "what the fields of an object hold")
 
 
 def _entry(module: Module, node: ast.AST) -> ast.expr | None:
@@ -97,79 +86,15 @@ def _quoted(index: Index) -> frozenset[str]:
 def _source(node: ast.AST, known: object) -> ast.expr | None:
     if isinstance(node, ast.Attribute):
         return node.value if node.attr in ("__dict__", "__dataclass_fields__") else None
-    if isinstance(node, ast.Call) and node.args and (known in _FIELDS or known == "builtins.getattr"):
+    if isinstance(node, ast.Call) and node.args and known in _FIELDS:
         return node.args[0]
     return None
 
 
-def _asked_about(index: Index, module: Module, node: ast.AST) -> bool:
-    """Whether what a node reads is asked for what it is, or goes into the function around again, which asks that."""
-    path = [node, *ancestors(module, node)]
-    around = next((each for each in path[1:] if isinstance(each, FUNCTIONS)), module.tree)
-    names = _made_of(around, set(_bound_from(path)))
-    tests = [asked for each in nodes_in(around) if (asked := _asks(index, module, each)) is not None]
-    for test in tests:
-        read = list(nodes_in(test))
-        if node in read or any(isinstance(each, ast.Name) and each.id in names for each in read):
-            return True
-    own = getattr(around, "name", None)
-    again = (each for each in nodes_in(around) if isinstance(each, ast.Name) and each.id == own)
-    return bool(tests) and own is not None and any(True for _ in again)
-
-
-def _made_of(around: ast.AST, names: set[str]) -> set[str]:
-    """Names, and those that are bound to what is made of them, or to a part of it."""
-    bindings = [
-        ({each.id for each in nodes_in(target) if isinstance(each, ast.Name)}, value)
-        for node in nodes_in(around)
-        for target, value in _bindings(node)
-    ]
-    found = set(names)
-    while True:
-        more = {
-            name
-            for bound, value in bindings
-            if not bound <= found and any(isinstance(each, ast.Name) and each.id in found for each in nodes_in(value))
-            for name in bound
-        }
-        if more <= found:
-            return found
-        found |= more
-
-
-def _bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    match node:
-        case ast.Assign(targets=targets, value=value):
-            yield from ((target, value) for target in targets)
-        case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
-            yield target, value
-        case ast.NamedExpr(target=target, value=value) | ast.AnnAssign(target=target, value=ast.expr() as value):
-            yield target, value
-        case _:
-            pass
-
-
-def _bound_from(path: list[ast.AST]) -> Iterator[str]:
-    """The names that are bound to what is read at the end of a path of parents, or to a part of it."""
-    for below, above in itertools.pairwise(path):
-        targets: list[ast.expr] = []
-        match above:
-            case ast.Assign(targets=found):
-                targets = found
-            case ast.For(target=target, iter=walked) | ast.comprehension(target=target, iter=walked) if below is walked:
-                targets = [target]
-            case ast.NamedExpr(target=target) | ast.AnnAssign(target=target):
-                targets = [target]
-            case ast.stmt():
-                return
-            case _:
-                pass
-        for target in targets:
-            yield from (each.id for each in nodes_in(target) if isinstance(each, ast.Name))
-
-
 def _is_plain(index: Index, module: Module, source: ast.expr) -> bool:
     """Whether an object is shown to be no module: a class, `self` of a class that is none, parsed arguments."""
+    if (owner := class_of(index, module, source)) is not None and isinstance(owner.node, ast.ClassDef):
+        return not _may_be_module(index, owner.module, owner.node)
     if not isinstance(source, ast.Name):
         name = dotted(source)
         if name is None or local_scope(module, source, name.partition(".")[0]) is not None:
@@ -217,38 +142,3 @@ def _may_be_module(index: Index, module: Module, owner: ast.ClassDef, depth: int
         elif not isinstance(found, External) or found.qualname.startswith(_MODULES):
             return True
     return False
-
-
-def _asks(index: Index, module: Module, node: ast.AST) -> ast.expr | None:
-    """The value that is asked for what it is: by `isinstance(v, list)`, `eqx.is_array(v)`, `hasattr(v, "weight")`, by
-    `match v`, or by the choice of a function that is registered for its class."""
-    if isinstance(node, ast.Match):
-        parts = (each for case in node.cases for each in nodes_in(case.pattern))
-        of_kinds = any(isinstance(each, ast.MatchClass | ast.MatchSequence | ast.MatchMapping) for each in parts)
-        return node.subject if of_kinds else None
-    if not isinstance(node, ast.Call) or not node.args:
-        return None
-    known = callee(index, module, node.func)
-    if known == "builtins.isinstance" and len(node.args) == 2:
-        asked = any(_is_asked(found) for found in _kinds(index, module, node.args[1]))
-    else:
-        asked = known in _TESTS or (isinstance(known, Body) and _dispatches(index, known))
-    return node.args[0] if asked else None
-
-
-def _dispatches(index: Index, function: Body) -> bool:
-    """Whether a function is one of several, by the class of what it is given."""
-    decorators = getattr(function.node, "decorator_list", [])
-    return any(callee(index, function.module, each) in _DISPATCHES for each in decorators)
-
-
-def _kinds(index: Index, module: Module, node: ast.expr) -> Iterator[Definition | External | None]:
-    for kind in members(node):
-        found = index.resolve(module, dotted(kind) or "?")
-        yield found if isinstance(found, Definition | External) else None
-
-
-def _is_asked(found: Definition | External | None) -> bool:
-    if isinstance(found, External):
-        return found.qualname in _ASKED or found.qualname.startswith(_MODULES)
-    return True

@@ -15,8 +15,8 @@ class Watcher:
     none of them. They are definitions of the project, or qualified names. `attributes` are the names of the fields that
     alone it reads, where it reads some by name. `element_of` is the field of which it looks at one element alone, as in
     `jax.tree.leaves(model.layers[0])`: a stack gives the same layer there. `rule` is the rule whose page says what to
-    write instead; `node` is the code that looks, None for a file that cannot be parsed, and `tree` the expression of
-    what it looks at, where there is one.
+    write instead. `given` is true if all that is known of it is that it is given a model. `node` is the code that
+    looks, None for a file that cannot be parsed, and `tree` the expression of what it looks at, where there is one.
     """
 
     place: Place
@@ -25,5 +25,6 @@ class Watcher:
     attributes: frozenset[str] | None = None
     element_of: str | None = None
     rule: str = ""
+    given: bool = False
     node: ast.AST | None = field(default=None, compare=False, repr=False)
     tree: ast.expr | None = field(default=None, compare=False, repr=False)

@@ -30,10 +30,10 @@ def of_treedef(uses: Uses, node: ast.expr, depth: int = 0) -> str | None:
         case ast.Attribute(attr=name):
             return COUNT if name in COUNTS else "one leaf after another" if name in PARTS else None
         case ast.FormattedValue():
-            return None if _is_only_told(uses, parent) else _TEXT
+            return None if is_only_told(uses, parent) else _TEXT
         case ast.Call(func=function) if node in parent.args:
             known = callee(uses.index, uses.module, function)
-            return _TEXT if known in _TEXTS and not _is_only_told(uses, parent) else None
+            return _TEXT if known in _TEXTS and not is_only_told(uses, parent) else None
         case ast.Assign(targets=[ast.Name() as name]) if depth < _MAX_DEPTH:
             found = (of_treedef(uses, load, depth + 1) for load in uses.loads(name))
             return next((each for each in found if each is not None), None)
@@ -77,7 +77,7 @@ def _is_made(index: Index, module: Module, owner: ast.expr) -> bool:
     return bool(made) and all(isinstance(each, ast.Call) and _is_made(index, module, each) for each in made)
 
 
-def _is_only_told(uses: Uses, node: ast.AST) -> bool:
+def is_only_told(uses: Uses, node: ast.AST) -> bool:
     """Whether a text goes to a person alone: it is printed, logged or raised."""
     for each in ancestors(uses.module, node):
         match each:
