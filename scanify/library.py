@@ -40,8 +40,9 @@ def prove_equal(f: Callable[..., Any], g: Callable[..., Any], /, *args: Any, up_
     Raises:
         ScanifyError: what was given cannot be compared. Whatever `f` raises is raised as well.
 
-    Both functions run in this process: what one does to jax, to a library or to a module reaches the other. To compare
-    two versions of a file each in a process of its own, use `scanify verify`.
+    Values are tried in this process, or, if a function has a `while` loop, in another one for ten seconds at most.
+    Both functions are traced in this process: what one does to jax, to a library or to a module reaches the other. To
+    compare two versions of a file each in a process of its own, use `scanify verify`.
     """
     missing = [name for name in ("jax", "equinox") if importlib.util.find_spec(name) is None]
     if missing:

@@ -139,6 +139,9 @@ class Net(eqx.Module):
 def test_what_a_class_hands_to_the_sequential_that_it_is_counts():
     said = refused("SCN207", HEAD + INHERITS.format(block="Normed", sizes="dim, dim"))
     assert "BatchNorm" in said.reason
-    assert "differ in the shape of" in refused("SCN203", HEAD + INHERITS.format(block="Plain", sizes="dim, dim * 2**i")).reason
+    assert (
+        "differ in the shape of"
+        in refused("SCN203", HEAD + INHERITS.format(block="Plain", sizes="dim, dim * 2**i")).reason
+    )
     plan = next(each for each in [only(HEAD + INHERITS.format(block="Plain", sizes="dim, dim"))])
     assert isinstance(plan, Plan)

@@ -22,8 +22,9 @@ from scanify.verify.programs.trace import Policy, Traced, differentiated, shared
 from scanify.verify.values.arrays import plain
 from scanify.verify.values.checks import noise
 from scanify.verify.values.figures import distances
-from scanify.verify.values.numeric import COARSE, LOOSEST, WORSE, dtypes_of, rounding_size, tells, tolerance
+from scanify.verify.values.numeric import LOOSEST, WORSE, tells
 from scanify.verify.values.points import near, shaken
+from scanify.verify.values.tolerances import COARSE, dtypes_of, rounding_size, tolerance
 from scanify.verify.verdict import Status, Verdict
 
 # In a coarse dtype, no array may be further apart than this in its own size, whatever rounding does to it.

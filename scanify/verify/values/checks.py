@@ -16,6 +16,7 @@ from scanify.verify.programs.trace import Version, differentiated, gradients
 from scanify.verify.programs.vmap import batch
 from scanify.verify.values.arrays import is_inexact, is_key
 from scanify.verify.values.figures import Distance, distance
+from scanify.verify.values.limited import Limited
 
 _Arrays = Sequence[Any]
 
@@ -60,14 +61,14 @@ def _called(program: Version, leaves: _Arrays) -> list[Any]:
 
 def values(program: Version, leaves: _Arrays, rng: np.random.Generator) -> Function:
     """The outputs of a call."""
-    function = jax.jit(lambda xs: _called(program, xs))
+    function = Limited(lambda xs: _called(program, xs))
     return lambda given: _listed(function(list(given)))
 
 
 def vmapped(inputs: Sequence[int], size: int, program: Version, leaves: _Arrays, rng: np.random.Generator) -> Function:
     """The outputs under vmap over these leaves, in batches of `size`."""
     axes = [0 if i in set(inputs) else None for i in range(len(leaves))]
-    function = jax.jit(lambda xs: batch(program, xs, axes, size))
+    function = Limited(lambda xs: batch(program, xs, axes, size))
 
     def run(given: _Arrays) -> list[Any]:
         return _listed(
@@ -107,14 +108,14 @@ def vjp(
     cotangents = _cotangents(program, leaves, rng, used)
     if factor != 1.0:
         cotangents = [(each * factor).astype(each.dtype) for each in cotangents]
-    function = jax.jit(lambda xs, cts: gradients(program, xs, cts, only, used)[:count])
+    function = Limited(lambda xs, cts: gradients(program, xs, cts, only, used)[:count])
     return lambda given: _listed(function(list(given), cotangents))
 
 
 def jvp_of(only: Sequence[int] | None, program: Version, leaves: _Arrays, rng: np.random.Generator) -> Function:
     """The tangents of the outputs along the leaves `only`, or all, and the outputs on the way."""
     tangents = [noise(rng, leaves[i]) for i in (differentiated(leaves) if only is None else only)]
-    function = jax.jit(lambda xs, moves: jvp(program, xs, moves, only))
+    function = Limited(lambda xs, moves: jvp(program, xs, moves, only))
     return lambda given: _listed(function(list(given), tangents))
 
 
@@ -122,7 +123,7 @@ def second_of(program: Version, leaves: _Arrays, rng: np.random.Generator) -> Fu
     """How the gradients move with the leaves and the cotangents."""
     cotangents = _cotangents(program, leaves, rng)
     tangents = [noise(rng, each) for each in (*(leaves[i] for i in differentiated(leaves)), *cotangents)]
-    function = jax.jit(lambda xs, cts, moves: second(program, xs, cts, moves))
+    function = Limited(lambda xs, cts, moves: second(program, xs, cts, moves))
     return lambda given: _listed(function(list(given), cotangents, tangents))
 
 

@@ -16,7 +16,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr, jaxprs_in_params
 
 from scanify.verify.programs.precision import full_precision
 from scanify.verify.programs.trace import Policy, Version, trace, under
@@ -25,19 +24,20 @@ from scanify.verify.values import checks
 from scanify.verify.values.arrays import is_inexact, struct
 from scanify.verify.values.checks import Check
 from scanify.verify.values.figures import EQUAL, Distance, distance
+from scanify.verify.values.limited import SECONDS, TIMES, allowing
 from scanify.verify.values.points import Point, far, near, shaken
+from scanify.verify.values.tolerances import NATIVE_EPS, dtypes_of, rounding_size, tolerance
 
 FLOAT64 = 1e-12  # of the size of an array
-NATIVE_EPS = 128  # times the machine epsilon, where there is no float64 truth
 WORSE = 4.0  # times the error of the original against the float64 truth
-# Far from the values of the case: how small the rounding of the leaves is against the tolerance, how many times what it
-# does to the original the tolerance is at least, and the tolerance with which a comparison says nothing any more.
-ROUNDED, SHAKEN, LOOSEST = 64.0, 10.0, 1e-4
-# No tolerance is larger, however coarse the dtype; and beyond this one float64 says nothing that the dtype does not.
-COARSE, LOOSE = 0.02, 1e-3
+# Far from the values of the case: how many times what rounding of the leaves does to the original the tolerance is at
+# least, and the tolerance with which a comparison says nothing any more.
+SHAKEN, LOOSEST = 10.0, 1e-4
+LOOSE = 1e-3  # beyond this tolerance float64 says nothing that the dtype does not
 # At how many points integers and truth values are compared.
 POINTS = 16
 _DOUBLE = 1e-15
+UNENDED = TimeoutError.__name__
 
 _Arrays = Sequence[Any]
 
@@ -145,11 +145,12 @@ def _elsewhere(runner: _Runner, point: Point, limit: float) -> Outcome:
     What is large magnifies rounding: there the tolerance is no less than a multiple of what rounding of the leaves does
     to the original, and if that is much, only NaN and infinities are compared, as long as rounding moves none of them.
     """
-    told = []
+    told, unended = [], []
     for other in runner.case.once("far", lambda: far(point.leaves, runner.case.inputs)):
         found = runner.both(other)
         if found.wrong:
             return Outcome(False, f"with {other.about}: {found.wrong}")
+        unended += [other.about] if found.unended else []
         if found.unsupported:
             continue
         noise = runner.rounding(other, found, limit)
@@ -159,7 +160,17 @@ def _elsewhere(runner: _Runner, point: Point, limit: float) -> Outcome:
         if odd or not (loose or found.apart.relative <= bound):
             return Outcome(False, f"with {other.about}: float64, tolerance {bound:.2g}: {found.apart}")
         told += [] if loose or not tells(found.before) else [other.about]
-    return Outcome(True, f"; with {' and with '.join(told)}, too" if told else "")
+    return Outcome(True, (f"; with {' and with '.join(told)}, too" if told else "") + _left_out(unended))
+
+
+def _left_out(points: Sequence[str]) -> str:
+    """The points that were left out since no version ended there."""
+    if not points:
+        return ""
+    return (
+        f"; with {' and with '.join(points)} neither version ended within {SECONDS:g} s, so nothing is shown there (if "
+        "they are only slow, give the case a smaller model)"
+    )
 
 
 def _native_only(runner: _Runner, native: _Pair, point: Point, limit: float | None, why: str) -> Outcome:
@@ -202,12 +213,13 @@ def _hidden(runner: _Runner, point: Point, found: _Pair, limit: float) -> str:
 
 def _discrete(runner: _Runner, here: _Pair, text: str) -> Outcome:
     """Integers and truth values hide what they were made of: they are compared at several points, and must vary."""
-    case, varies, told = runner.case, False, text
+    case, varies, told, unended = runner.case, False, text, list[str]()
     for seed in range(1, 1 + POINTS):
         leaves = near(case.leaves, lambda xs: xs, seed)[0].leaves
         found = runner.both(Point(leaves, f"other values {seed}"))
         if found.wrong or not found.apart.bitwise:
             return Outcome(False, f"with other values: {found.wrong or found.apart}")
+        unended += [f"other values {seed}"] if found.unended else []
         if found.unsupported:
             continue
         varies = varies or not distance(runner.check.names, here.before, found.before).bitwise
@@ -215,6 +227,8 @@ def _discrete(runner: _Runner, here: _Pair, text: str) -> Outcome:
         found = runner.both(other)
         if found.wrong or not found.apart.bitwise:
             return Outcome(False, f"with {other.about}: {found.wrong or found.apart}")
+        unended += [other.about] if found.unended else []
+    told += _left_out(unended)
     if not varies:
         return Outcome(True, f"{told}, which is the same whatever the values are, so that nothing is shown", ran=False)
     return Outcome(True, told)
@@ -229,6 +243,11 @@ class _Pair:
     apart: Distance = EQUAL
     unsupported: str = ""
     error: str = ""
+
+    @property
+    def unended(self) -> bool:
+        """True if neither version ended in time."""
+        return self.unsupported.startswith(UNENDED) and UNENDED in self.error
 
     @property
     def wrong(self) -> str:
@@ -256,7 +275,8 @@ class _Runner:
             given = self.given(point.leaves)
             before, unsupported = self.case.once(self.key(point), lambda: self.original(given))
             try:
-                with under(self.case.policy, self.case.after):
+                ended = not unsupported.startswith(UNENDED)
+                with under(self.case.policy, self.case.after), allowing(SECONDS * TIMES if ended else SECONDS / TIMES):
                     self.rewritten = self.rewritten or self.made(self.case.after, given)
                     after = self.rewritten(given)
             except Exception as error:
@@ -342,16 +362,6 @@ def _inexact_dtypes(program: Version, leaves: _Arrays, *, wide: bool, held: bool
     return {d for d in dtypes if jnp.issubdtype(d, jnp.inexact)}
 
 
-def dtypes_of(closed: ClosedJaxpr, *, held: bool = False) -> Iterator[Any]:
-    todo: list[Any] = [closed.jaxpr]
-    while todo:
-        jaxpr = todo.pop()
-        yield from (var.aval.dtype for var in jaxpr.constvars if held and hasattr(var.aval, "dtype"))
-        for eqn in jaxpr.eqns:
-            yield from (var.aval.dtype for var in eqn.outvars if hasattr(var.aval, "dtype"))
-            todo.extend(jaxprs_in_params(eqn.params))
-
-
 def _native_alone(native: _Pair, limit: float | None = None) -> Outcome:
     """Whether both agree in their own dtypes, within `limit` or what the dtypes of the results allow."""
     limit = _native_limit(native) if limit is None else limit
@@ -362,17 +372,6 @@ def _native_alone(native: _Pair, limit: float | None = None) -> Outcome:
 
 def _native_limit(native: _Pair) -> float:
     return tolerance(max((float(jnp.finfo(x.dtype).eps) for x in native.before if is_inexact(x)), default=0.0))
-
-
-def tolerance(eps: float) -> float:
-    """What rounding to this machine epsilon may do, in the size of an array; never more than `COARSE`."""
-    return min(NATIVE_EPS * eps, COARSE)
-
-
-def rounding_size(limit: float, *, coarse: bool = True) -> float:
-    """Return a relative change of the leaves that is small against `limit`, or one rounding if a `coarse` dtype sets
-    the limit."""
-    return max(limit / ROUNDED, float(jnp.finfo(jnp.bfloat16).eps) if coarse and limit >= COARSE else 0.0)
 
 
 def _worse_than_original(native: _Pair, wide: _Pair, names: Sequence[str]) -> str | None:

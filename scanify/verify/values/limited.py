@@ -1,0 +1,95 @@
+"""Programs that may not end at some values, run for a limited time.
+
+Only a `while` loop runs for as long as values say: one that doubles until a sum is reached has no end at inputs of
+zeros. XLA cannot interrupt a program, so such a program runs in a process that can be ended
+(`scanify.verify.children.points`). A program that calls Python cannot be sent there, and runs here without a limit.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import dataclasses
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import jax.export
+from jax.extend.core import jaxprs_in_params
+
+from scanify.verify.children.points import Points
+from scanify.verify.values.arrays import is_key, plain
+
+SECONDS = 10.0  # for one run at one point, compilation excluded
+TIMES = 5.0  # as long as this one version may take where the other one ends, and as short where it does not
+
+_POINTS = Points()
+_ALLOWED: contextvars.ContextVar[float] = contextvars.ContextVar("allowed", default=SECONDS)
+
+
+@contextmanager
+def allowing(seconds: float) -> Iterator[None]:
+    """Inside, a run takes this long at most."""
+    token = _ALLOWED.set(seconds)
+    try:
+        yield
+    finally:
+        _ALLOWED.reset(token)
+
+
+class Limited:
+    """A function of arrays and lists of arrays, compiled. A call that takes longer than allowed raises TimeoutError."""
+
+    def __init__(self, function: Callable[..., Sequence[Any]]) -> None:
+        self._function = function
+        self._programs: dict[Any, tuple[Callable[..., Any], bytes | None]] = {}
+
+    def __call__(self, *args: Any) -> list[Any]:
+        leaves, tree = jax.tree.flatten(args)
+        raw = [jax.random.key_data(leaf) if is_key(leaf) else leaf for leaf in leaves]
+        kinds = tuple(jax.random.key_impl(leaf) if is_key(leaf) else None for leaf in leaves)
+        form = tree, kinds, tuple((leaf.shape, str(leaf.dtype), getattr(leaf, "weak_type", False)) for leaf in leaves)
+        if form not in self._programs:
+            self._programs[form] = self._compiled(tree, kinds, raw)
+        jitted, exported = self._programs[form]
+        if exported is None:
+            return list(jitted(*raw))
+        impls = [getattr(each.dtype, "_impl", None) for each in jax.eval_shape(self._function, *args)]
+        found = _POINTS.run(exported, [plain(leaf) for leaf in raw], _ALLOWED.get())
+        return [
+            jax.numpy.asarray(each) if impl is None else jax.random.wrap_key_data(each, impl=impl.name)
+            for each, impl in zip(found, impls, strict=True)
+        ]
+
+    def _compiled(self, tree: Any, kinds: Sequence[Any], raw: Sequence[Any]) -> tuple[Callable[..., Any], bytes | None]:
+        """The function of arrays without keys under `jax.jit`, and if it may not end, its exported program."""
+
+        def unkeyed(*given: Any) -> list[Any]:
+            leaves = [
+                each if impl is None else jax.random.wrap_key_data(each, impl=impl)
+                for each, impl in zip(given, kinds, strict=True)
+            ]
+            return list(self._function(*jax.tree.unflatten(tree, leaves)))
+
+        jitted = jax.jit(unkeyed)
+        traced = jitted.trace(*raw).jaxpr  # closed or not, by the release of jax
+        if not _may_not_end(getattr(traced, "jaxpr", traced)):
+            return jitted, None
+        try:
+            exported = jax.export.export(jax.jit(lambda *given: [_raw(each) for each in unkeyed(*given)]))(*raw)
+            # Pickled, as `Exported.serialize` needs a library that jax does not install: both ends are one jax.
+            return jitted, pickle.dumps(dataclasses.replace(exported, _get_vjp=None))
+        except Exception:  # callbacks, and custom calls that are not known to stay what they are
+            return jitted, None
+
+
+def _raw(value: Any) -> Any:
+    return jax.random.key_data(value) if jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key) else value
+
+
+def _may_not_end(jaxpr: Any) -> bool:
+    return any(
+        equation.primitive.name == "while" or any(map(_may_not_end, jaxprs_in_params(equation.params)))
+        for equation in jaxpr.eqns
+    )
