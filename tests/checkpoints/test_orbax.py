@@ -26,6 +26,14 @@ def listed(seed: int = 0) -> Model:
     return Model(eqx.nn.Linear(2, 3, key=first), layers, eqx.nn.Linear(3, 2, key=first))
 
 
+KINDS = (list, ArrayStacked.of)
+
+
+def scaled(kind: Any, seed: jax.Array) -> Any:
+    model = with_layers(listed(), kind)
+    return jax.tree.map(lambda x: x * (seed + 1).astype(x.dtype) if eqx.is_array(x) else x, model)
+
+
 def save(path: Path, tree: Any) -> None:
     with ocp.StandardCheckpointer() as checkpointer:
         checkpointer.save(path, tree)
@@ -46,11 +54,11 @@ def state(model: Any, seed: int = 0) -> Any:
 def test_both_ways_with_moments(tool: Tool) -> None:
     old, new = state(listed(seed=1)), state(with_layers(listed(seed=1), ArrayStacked.of))
     save(tool.folder / "old", old)
-    done = tool("convert", "old", "new", "--stack", "*layers=*layers.stacked")
+    done = tool("convert", "old", "new", "--stack", "*layers=*layers.stacked", "--axis", "0")
     assert done.code == 0, done.err
     like = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype) if eqx.is_array(x) else x, new)
     assert eqx.tree_equal(restore(tool.folder / "new", like), new)
-    done = tool("convert", "new", "back", "--unstack", "*layers.stacked=*layers")
+    done = tool("convert", "new", "back", "--unstack", "*layers.stacked=*layers", "--axis", "0")
     assert done.code == 0, done.err
     assert eqx.tree_equal(restore(tool.folder / "back", old), old)
     assert isinstance(ocp.StandardCheckpointer().restore(tool.folder / "back")["model"]["layers"], list)
@@ -64,3 +72,14 @@ def test_keys_and_missing_layers_are_refused(tool: Tool) -> None:
     done = tool("convert", "keys", "new", "--stack", "layers")
     assert (done.code, "'key' is a PRNG key array" in done.err) == (2, True)
     assert not (tool.folder / "new").exists()
+
+
+def test_an_ensemble(tool: Tool) -> None:
+    """Each array of the stack is made of those of all layers by turns."""
+    members = {kind: eqx.filter_vmap(lambda seed, kind=kind: scaled(kind, seed))(jnp.arange(4)) for kind in KINDS}
+    old, new = (state(members[kind]) for kind in KINDS)
+    save(tool.folder / "old", old)
+    done = tool("convert", "old", "new", "--stack", "*layers=*layers.stacked", "--axis", "1")
+    assert done.code == 0, done.err
+    like = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype) if eqx.is_array(x) else x, new)
+    assert eqx.tree_equal(restore(tool.folder / "new", like), new)
