@@ -28,7 +28,7 @@ class Layer(eqx.Module):
     inner: eqx.nn.Linear
     tag: object = eqx.field(static=True)
 
-    def __init__(self, d, i, key):
+    def __init__(self, d: int, i, key):
         self.w = jax.random.normal(key, (d,))
         self.inner = eqx.nn.Linear(d, d, key=key)
         self.tag = Tag(@VALUE@)
@@ -39,7 +39,7 @@ class Layer(eqx.Module):
 class Model(eqx.Module):
     layers: list
 
-    def __init__(self, d, n, key):
+    def __init__(self, d: int, n, key):
         self.layers = [Layer(d, i, k) for i, k in enumerate(jax.random.split(key, n))]
 
     def __call__(self, x):

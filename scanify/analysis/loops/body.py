@@ -8,7 +8,7 @@ from dataclasses import replace
 from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.carried_sizes import note_sizes, sized
-from scanify.analysis.loops.judge_effects import Body, judge, matters, order_of
+from scanify.analysis.loops.judge_effects import Body, is_call, judge, matters, order_of
 from scanify.analysis.loops.lists.layer_list import Layers, groups_of
 from scanify.analysis.lower.loop import Loop, Order, Walk
 from scanify.analysis.lower.nodes import nodes_in
@@ -39,6 +39,7 @@ from scanify.analysis.values.objects.form import form_of
 from scanify.analysis.values.objects.identity import kind_of
 from scanify.analysis.values.objects.key_order import dicts_in
 from scanify.analysis.values.objects.likeness import is_static
+from scanify.analysis.values.objects.protocols import note_passed
 from scanify.analysis.values.run.effects import Act, Effect
 from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import CARRIED, Interpreter, holder_of
@@ -79,7 +80,8 @@ def body_of(run: Interpreter, loop: Loop, layers: Layers, envs: Sequence[Env], s
             if run.exhausted:
                 body.oblige("what the body calls is too long to be followed, and has no side effects")
         targets = {each.id for each in nodes_in(layers.walk.target) if isinstance(each, ast.Name)}
-        body.unclear = body.unclear or any(effect.act is Act.UNKNOWN for effect in effects)
+        effects = [effect for effect in effects if effect.argument is None or effect.argument not in run.passed]
+        body.unclear = body.unclear or any(effect.act is Act.UNKNOWN and is_call(effect) for effect in effects)
         body.applied |= {effect.what for effect in effects if effect.act is Act.APPLY}
         body.branches = body.branches or next(_branches(layers, effects), "")
         if body.function is not None:  # it reads the names of the loop when it is called
@@ -97,9 +99,7 @@ def body_of(run: Interpreter, loop: Loop, layers: Layers, envs: Sequence[Env], s
         names = [name for name in carry if name not in shape.last]
         if layers.refusal is None and names and loop.element is None:
             note_sizes(body, loop, env, *_sized_iteration(run, loop, layers, env, names))
-    if body.calls:
-        *others, last = body.calls
-        body.oblige(f"calling {', '.join(others)}{' and ' if others else ''}{last} has no side effects")
+    body.oblige_unknown()
     # Which call is run first, and is remembered for others, depends on what else is asked for; the answer must not.
     body.problems.sort(key=lambda problem: order_of(loop, problem[0], problem[2]))
     return body
@@ -121,6 +121,8 @@ def _note_ends(run: Interpreter, body: Body, ends: Mapping[str, Value | None], b
         forms = {form for option in options(value or Array()) if (form := form_of(option)) is not None}
         body.forms[name] = body.forms.get(name, set()) | forms
         body.settings |= {(name, each) for each in _settings_changed(run, value or Array(), begun[name])}
+        if value is not None and all(isinstance(option, Array) for option in options(value)):
+            note_passed(run, [begun[name]])  # what a layer makes an array is one before it, or no scan carries it
         if value is not None and any(map(is_complex, options(value))):
             body.complex.add(name)
         if isinstance(value, Array) and value.cast == WEAK:

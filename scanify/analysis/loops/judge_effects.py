@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from scanify.analysis.facts import Place
 from scanify.analysis.loops.lists.layer_list import Reason
 from scanify.analysis.lower.loop import Loop
-from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.lower.nodes import nodes_below, nodes_in
 from scanify.analysis.values.objects.form import Form
 from scanify.analysis.values.run.effects import Act, Effect
 from scanify.analysis.values.run.interpreter import Interpreter
@@ -19,7 +19,7 @@ _SUPER = "`super()` without arguments does not work in the function of a scan"
 class Body:
     """What speaks against running the body once for all layers, what a run must show, and what should be known.
 
-    `calls` are those of which the source does not show what they do, as written. `branches` is a condition on a field
+    `unknown` are the operations of which the source does not show what they do. `branches` is a condition on a field
     that differs between the layers, "" where there is none. `function` is what a layer gives and is one; `arrays` says
     that the element of a comprehension is shown to be an array. `complex` are the carries that a layer makes complex,
     `weak` those that it leaves without a dtype of their own, `swapped` those that take the place of another, `forms`
@@ -35,7 +35,7 @@ class Body:
     branches: str = ""
     function: ast.expr | None = None
     arrays: bool = True
-    calls: dict[str, None] = field(default_factory=dict)
+    unknown: list[Effect] = field(default_factory=list)
     complex: set[str] = field(default_factory=set)
     weak: set[str] = field(default_factory=set)
     swapped: set[tuple[str, str]] = field(default_factory=set)
@@ -48,10 +48,28 @@ class Body:
         if text not in self.obligations:
             self.obligations.append(text)
 
+    def oblige_unknown(self) -> None:
+        """Add the obligations that unknown operations have no side effects; of nested ones the innermost is named, and
+        none on what another one gives."""
+        calls = dict.fromkeys(each.what for each in self.unknown if is_call(each))
+        first = [each for each in self.unknown if is_call(each) or not each.guess] or self.unknown
+        nodes = {each.node for each in first}
+        inner = [each for each in first if len(nodes & nodes_below(each.node)) == 1]
+        rest = dict.fromkeys(each.what for each in inner if each.what not in calls)
+        for verb, names in (("calling", calls), ("evaluating", rest)):
+            *others, last = [f"`{name}`" for name in names] or [""]
+            if last:
+                self.oblige(f"{verb} {', '.join(others)}{' and ' if others else ''}{last} has no side effects")
+
     def note(self, text: str) -> None:
         """Add a note, once."""
         if text not in self.notes:
             self.notes.append(text)
+
+
+def is_call(effect: Effect) -> bool:
+    """True if the effect is a call of something unknown; its text is that of what is called."""
+    return isinstance(effect.node, ast.Call) and not effect.what.endswith(")")
 
 
 def order_of(loop: Loop, rule: str, place: Place | None) -> tuple[bool, str, str, int]:
@@ -114,7 +132,7 @@ def judge(run: Interpreter, loop: Loop, body: Body, effect: Effect, clock: int, 
                 ("SCN207", reason if not inside else f"{inside}{what} would run once, not once per layer", effect.place)
             )
         case Act.UNKNOWN:
-            body.calls.setdefault(what)
+            body.unknown.append(effect)
         case Act.CONCRETE:
             reason = f"{what} needs a concrete value; in a scan it is a tracer"
             remedy = "compute with `jax.numpy` alone, `jnp.where` in place of `if`, or keep the loop"

@@ -17,7 +17,7 @@ from scanify.analysis.lower.text import pure
 from scanify.analysis.plan import OneTrace
 from scanify.analysis.values import tables
 from scanify.analysis.values.calls.attributes import class_env
-from scanify.analysis.values.calls.construct import construct, symbolic
+from scanify.analysis.values.calls.construct import argument_of, construct
 from scanify.analysis.values.classes import dotted, library_module
 from scanify.analysis.values.code.operators import OPERATORS
 from scanify.analysis.values.domain import (
@@ -216,9 +216,9 @@ def _shared(run: Interpreter, cls: Definition | External, key: str | int, others
     name = key if isinstance(key, str) else plain[key].arg if key < len(plain) else None
     if name not in {each.arg for each in every}:
         return None
-    if others and any(map(run.classes.changes_its_object, (*UNNAMED, *OPERATORS))):
+    if others and any(map(run.classes.acts, (*UNNAMED, *OPERATORS))):
         return None  # `float(given)` or `2 * given` may be another number for each layer
-    named = {each.arg: symbolic(run, class_env(run, owner), each, function.args) for each in every}
+    named = {each.arg: argument_of(run, class_env(run, owner), each, function.args) for each in every}
     with run.question(), run.recording() as effects:
         loop = run.new_loop()
         with run.region(loop):

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +10,7 @@ from pathlib import Path
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.project import Index
 from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.values.named_code import FunctionNode, NamedCode, functions_in
 from scanify.analysis.values.nnx import nnx_module
 
 # Public names of equinox.nn that are no modules (equinox/nn/__init__.py, 0.13).
@@ -29,8 +30,6 @@ _HARMLESS_DECORATORS = frozenset(
 _INTERCEPTING = frozenset({"__getattr__", "__getattribute__"})
 _MAX_DEPTH = 40  # of classes that inherit from one another: more are a circle
 
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
-
 
 @dataclass(frozen=True, eq=False)
 class Field:
@@ -46,11 +45,11 @@ class Field:
         return self.statement.value
 
 
-class Classes:
+class Classes(NamedCode):
     """What the index says of classes, each question answered once."""
 
     def __init__(self, index: Index) -> None:
-        self.index = index
+        super().__init__(index)
         self._bases: dict[ast.stmt, tuple[Definition | External | None, ...]] = {}
         self._lineage: dict[ast.stmt, tuple[Definition, ...]] = {}
         self._methods: dict[ast.stmt, dict[str, FunctionNode]] = {}
@@ -58,7 +57,6 @@ class Classes:
         self._fields: dict[ast.stmt, dict[str, Field]] = {}
         self._module: dict[ast.stmt, bool] = {}
         self._assigned: dict[tuple[Path, str], bool] = {}
-        self._changing: dict[str, bool] = {}
 
     def bases(self, definition: Definition) -> tuple[Definition | External | None, ...]:
         """The base classes, None for those that cannot be shown."""
@@ -155,20 +153,6 @@ class Classes:
         homes = self.index.modules_with(cls.name)
         return not any(home.writes("register_pytree") or home.writes("register_dataclass") for home in homes)
 
-    def changes_its_object(self, name: str) -> bool:
-        """Whether a class of the project has a method of that name that writes to its object: what is not shown may
-        be one of those, whatever other things have such a method (`rng.take()`, `keys.split()`)."""
-        if name not in self._changing:
-            defined = f"def {name}("  # else files are parsed that nobody has to look at
-            paths = (
-                path for path in self.index.paths_with(name) if defined in getattr(self.index.source(path), "text", "")
-            )
-            homes = (home for path in paths if (home := self.index.module_at(path)) is not None)
-            classes = (each for home in homes for each in nodes_in(home.tree) if isinstance(each, ast.ClassDef))
-            methods = (each for cls in classes for each in functions_in(cls.body) if each.name == name)
-            self._changing[name] = any(map(_writes_to_its_object, methods))
-        return self._changing[name]
-
     def _like_module(self, definition: Definition, base: Definition | External | None) -> bool:
         """Whether a base from another package is a kind of `equinox.Module`, by its name, in a file that uses equinox.
 
@@ -205,6 +189,13 @@ class Classes:
             body = node.body if isinstance(node, ast.ClassDef) else []
             self._methods[node] = {each.name: each for each in functions_in(body)}
         return self._methods[node]
+
+    def definitions(self, definition: Definition, name: str) -> list[FunctionNode]:
+        """The functions of that name in the body of a class: of several, branches may pick any; setters left out."""
+        body = definition.node.body if isinstance(definition.node, ast.ClassDef) else []
+        found = [each for each in functions_in(body) if each.name == name]
+        parts = ("setter", "deleter", "getter", "overload")
+        return [each for each in found if not any(ast.unparse(one).endswith(parts) for one in each.decorator_list)]
 
     def special_methods(self, definition: Definition) -> frozenset[str]:
         """The names of the form `__name__` that a class and those above it in the project have as methods."""
@@ -256,9 +247,11 @@ class Classes:
             self._assigned[key] = found or (_sets_by_name(text, name) and re.search(called, text) is not None)
         return self._assigned[key]
 
-    def is_patched(self, name: str) -> bool:
-        """Whether code of the project puts something in the place of a method of that name, in a class."""
-        return name in self.index.patches.names
+    def is_replaced(self, cls: object, name: str) -> bool:
+        """Whether code outside of the constructor may store into a field of an object of a class; into one of a module
+        of Equinox, which is frozen, only past the class."""
+        frozen = isinstance(cls, Definition) and self.is_module(cls) and not self.is_nnx(cls)
+        return self.is_stored(name, forced=frozen)
 
     def is_computed(self, name: str) -> bool:
         """Whether reading such an attribute may run what code of the project puts into a class: a property, a
@@ -288,20 +281,36 @@ class Classes:
         return frozenset(used)
 
     @cached_property
+    def _inheriting(self) -> tuple[Definition, ...]:
+        """The classes of the project that inherit from another, those in functions too."""
+        modules = (module for path in self.index.paths_with("class") if (module := self.index.module_at(path)))
+        return tuple(
+            Definition(module, node.name, node)
+            for module in modules
+            for node in nodes_in(module.tree)
+            if isinstance(node, ast.ClassDef) and node.bases
+        )
+
+    @cached_property
     def _heirs(self) -> dict[ast.stmt, list[Definition]]:
         found: dict[ast.stmt, list[Definition]] = {}
-        for path in self.index.paths_with("class"):
-            module = self.index.module_at(path)
-            for name, statements in module.definitions.items() if module is not None else ():
-                for node in statements:
-                    if isinstance(node, ast.ClassDef) and node.bases and module is not None:
-                        definition = Definition(module, name, node)
-                        for base in self.lineage(definition)[1:]:
-                            found.setdefault(base.node, []).append(definition)
+        for definition in self._inheriting:
+            for base in self.lineage(definition)[1:]:
+                found.setdefault(base.node, []).append(definition)
         return found
 
+    @cached_property
+    def _extended(self) -> frozenset[str]:
+        """The names of the classes of libraries that classes of the project inherit from."""
+        each = (base for node in self._inheriting for base in self.bases(node))
+        return frozenset(base.qualname for base in each if isinstance(base, External))
+
+    def has_heirs(self, qualname: str) -> bool:
+        """Whether a class of the project inherits from a class of a library."""
+        return qualname in self._extended
+
     def heirs(self, definition: Definition) -> Sequence[Definition]:
-        """The classes of the project, at the top level of its files, that inherit from a class."""
+        """The classes of the project that inherit from a class."""
         return self._heirs.get(definition.node, ())
 
     def oddity(self, definition: Definition) -> str | None:
@@ -337,16 +346,6 @@ def library_module(qualname: str) -> bool:
     return qualname in ("equinox.Module", "equinox._module.Module", "equinox.nn.StatefulLayer")
 
 
-def functions_in(body: Sequence[ast.stmt]) -> Iterator[FunctionNode]:
-    """The functions that a block defines, those in branches too."""
-    for statement in body:
-        if isinstance(statement, FunctionNode):
-            yield statement
-        elif isinstance(statement, ast.If | ast.Try | ast.With):
-            yield from functions_in(statement.body)
-            yield from functions_in(getattr(statement, "orelse", []))
-
-
 def dotted(node: ast.AST | None) -> str | None:
     """`a.b.c` of a chain of attributes of a name; None for anything else."""
     parts: list[str] = []
@@ -357,19 +356,6 @@ def dotted(node: ast.AST | None) -> str | None:
         return None
     parts.append(node.id)
     return ".".join(reversed(parts))
-
-
-def _writes_to_its_object(method: FunctionNode) -> bool:
-    """`self.key, out = ...`, `self.count += 1`, in a method that is no constructor."""
-    me = next((each.arg for each in (*method.args.posonlyargs, *method.args.args)), None)
-    stores = (each for each in nodes_in(*method.body) if isinstance(each, ast.Attribute | ast.Subscript))
-    for each in stores:
-        inner: ast.expr = each
-        while isinstance(inner, ast.Attribute | ast.Subscript):
-            inner = inner.value
-        if isinstance(each.ctx, ast.Store) and isinstance(inner, ast.Name) and inner.id == me:
-            return True
-    return False
 
 
 def _sets_by_name(text: str, name: str) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from scanify.analysis.facts import Place
+from scanify.analysis.values.data import Data
 from scanify.analysis.values.marks import Marks, Vary, merged
 from scanify.analysis.values.replace import replace
 from scanify.analysis.values.size import Extent, Size, either
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from scanify.analysis.values.run.environment import Env
 
 _MOST = 8  # alternatives of one value that are kept apart
-MANY = "it may be one of many values"
+MANY = f"it may be one of more than {_MOST} values"
 
 
 def shape_of(value: "Value") -> Marks:
@@ -53,7 +54,7 @@ class Unknown:
     `born` is when a call that is not shown gave it, 0 for all else: it may have been made there.
     `given` says that it is a parameter, or a part of one, for which any caller may give what it likes; `part` that it
     is an attribute or a part of an element, not the element itself. `computed` says that operators make it of numbers
-    and parameters, so that it is the same each time. `extent` relates it to a carry's shape.
+    and parameters, so that it is the same each time. `extent` relates it to a carry's shape. `argument`: which one.
     """
 
     why: str
@@ -64,6 +65,12 @@ class Unknown:
     part: bool = False
     computed: bool = False
     extent: Extent | None = None
+    data: Data = Data.OPEN
+    argument: object = None
+
+    def part_at(self, where: str) -> object:
+        """What tells the part of an argument from others."""
+        return self.argument and (self.argument, where)
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,7 +356,7 @@ def join(values: Iterable[Value], most: int = _MOST) -> Value:
     unknown = next((value for value in flat if isinstance(value, Unknown)), None)
     if len(flat) > most:
         oldest = min(getattr(value, "born", 0) for value in flat)
-        return unknown or Unknown(MANY, marks=marks, born=oldest)
+        return replace(unknown or Unknown(MANY, marks=marks, born=oldest), data=Data.OPEN)
     return OneOf(tuple(flat), marks, merged(choices))
 
 
@@ -364,7 +371,9 @@ def unknown_once(values: Iterable[Value]) -> list[Value]:
     shown: list[Value] = [option for option in flat if not isinstance(option, Unknown)]
     computed = all(each.given or each.computed for each in found)
     extent = found[0].extent if len({each.extent for each in found}) == 1 else None
+    argument = found[0].argument if len({each.argument for each in found}) == 1 else None
     joined = replace(found[0], marks=marks, born=born, given=given, part=part, computed=computed, extent=extent)
+    joined = replace(joined, data=min(each.data for each in found), argument=argument)
     return [*shown, joined]
 
 

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from scanify.analysis.facts import Place
+from scanify.analysis.values.data import Data
 from scanify.analysis.values.domain import Value, join
 from scanify.analysis.values.objects.part import Part, taken
 
@@ -146,7 +147,8 @@ class ListCell(Cell):
 
     `whole` says that the groups are all that it holds: where it is false `why` says what else it may hold.
     `given` is what it is, in words, where the code does not build it: a parameter, the result of a call.
-    `may_lack` says that it is made of several lists of which one is empty.
+    `may_lack` says that it is made of several lists of which one is empty. `data` is what is known of the elements of a
+    list of which no group is known.
     """
 
     groups: list[Group] = field(default_factory=list)
@@ -160,6 +162,7 @@ class ListCell(Cell):
     copied: "ListCell | DictCell | None" = None
     built: tuple[Group, ...] | None = None
     may_lack: bool = False
+    data: Data = Data.OPEN
 
     @property
     def made(self) -> tuple[Group, ...]:

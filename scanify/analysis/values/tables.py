@@ -1,7 +1,26 @@
 """What is known of libraries and builtins, as data: what is pure, what makes keys or arrays, what calls functions."""
 
-# Functions of these packages compute and do nothing else, but for what `IMPURE` says.
-PURE_PACKAGES = frozenset(
+from pathlib import Path
+
+# The functions of libraries that only compute, by package (`exports.txt`). Left out of what the packages export is what
+# reads or writes files and settings, changes an argument, or gives an object with methods of its own.
+EXPORTS = {
+    package: frozenset(names.split())
+    for packages, _, names in (
+        line.partition(":") for line in Path(__file__).with_name("exports.txt").read_text("utf-8").splitlines()
+    )
+    for package in packages.split()
+}
+
+
+def is_listed(qualname: str) -> bool:
+    """True if a function of a library is known to do nothing but compute."""
+    package, _, name = qualname.rpartition(".")
+    return name in (PURE_BUILTINS if package == "builtins" else EXPORTS.get(package, ()))
+
+
+# Functions of these packages keep nothing of what they are given, though they may do more than compute.
+KNOWN_PACKAGES = frozenset(
     "jax equinox numpy math operator functools einops jaxtyping typing typing_extensions dataclasses optax abc "
     "beartype typeguard contextlib itertools collections copy cmath numbers enum quax chex distrax diffrax lineax "
     "optimistix ml_dtypes scipy inspect re string types warnings logging".split()
@@ -67,6 +86,30 @@ PURE_METHODS = frozenset(
     "multiply divide power apply is_integer bit_length real imag mT replace removeprefix removesuffix title isdigit "
     "at rearrange isidentifier encode decode zfill ljust rjust partition rpartition astuple".split()
 )
+# Context managers that do nothing to the code inside but name it, or say how precisely jax computes there.
+MANAGERS = frozenset("jax.named_scope contextlib.nullcontext jax.default_matmul_precision".split())
+# Decorators of libraries beside `CALLERS` that change nothing about what a function does.
+DECORATORS = frozenset(
+    "abc.abstractmethod abc.abstractproperty builtins.property builtins.staticmethod builtins.classmethod "
+    "contextlib.contextmanager functools.cached_property typing.override typing.final typing.overload "
+    "typing.no_type_check typing_extensions.override typing_extensions.final typing_extensions.overload "
+    "typing.runtime_checkable typeguard.typechecked dataclasses.dataclass jax.profiler.annotate_function "
+    "flax.nnx.jit flax.nnx.remat flax.nnx.vmap flax.nnx.grad flax.nnx.value_and_grad".split()
+)
+# The states of layers of Equinox: their methods give another state and change nothing.
+STATES = frozenset("equinox.nn.State equinox.nn._stateful.State".split())
+METHODS_OF_STATES = frozenset("get set substate update".split())
+# Functions that call arguments, with the places of these; where one is not shown, the call may do anything.
+TAKERS_OF_FUNCTIONS = {
+    **dict.fromkeys("scan map associative_scan custom_root vectorize tree_map map_with_path".split(), (0,)),
+    **dict.fromkeys("tree_map_with_path pure_callback filter_pure_callback eval_shape make_jaxpr jvp".split(), (0,)),
+    **dict.fromkeys("filter_eval_shape filter_make_jaxpr filter_jvp filter_vjp linearize reduce vjp".split(), (0,)),
+    **dict.fromkeys("tree_reduce accumulate groupby takewhile dropwhile filterfalse starmap noinline".split(), (0,)),
+    "fori_loop": (2,), "while_loop": (0, 1), "cond": (1, 2), "switch": (1,), "custom_linear_solve": (0, 2, 3),
+    "filter": (1,), "partition": (1,), "tree_at": (0,), "inspect": (0,),
+}  # fmt: skip
+# The arguments of layers of Equinox and Flax that these call, by name or by place.
+CALLED_ARGUMENTS = {"MLP": (4, 5), "Pool": (1,), "Lambda": (0,), "SpectralNorm": (0,), "WeightNorm": (0,), "RNN": (0,)}
 # What asks an array for its value, which a tracer does not have.
 CONCRETE_METHODS = frozenset("item tolist __float__ __int__ __bool__ __index__".split())
 
@@ -126,6 +169,7 @@ MAY_BE_SAME = frozenset("asarray array astype reshape ravel squeeze view block_u
 DTYPES = frozenset(
     "float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 bool_ complex64 complex128".split()
 )
+VIEWS = frozenset({"T", "mT", "real", "imag"})  # attributes that give an array
 MEASURES = frozenset("shape ndim size dtype weak_type itemsize nbytes sharding aval".split())
 NUMBER_TYPES = frozenset("int float bool complex".split())
 LIST_TYPES = frozenset("list List tuple Tuple Sequence Iterable Collection MutableSequence".split())
@@ -136,3 +180,7 @@ WRAPPERS_OF_TYPES = frozenset(
 DICT_TYPES = frozenset("dict Dict Mapping MutableMapping OrderedDict".split())
 ARRAY_TYPES = frozenset("Array ArrayLike ndarray Float Int Bool Num Inexact Shaped Complex UInt Integer Real".split())
 KEY_TYPES = frozenset("PRNGKeyArray PRNGKey Key KeyArray RNGKey Rngs RngStream".split())
+# Names in the annotation of an argument that say no more than that it is data.
+DATA_TYPES = ARRAY_TYPES | KEY_TYPES | NUMBER_TYPES | LIST_TYPES | frozenset(
+    "PyTree ArrayTree Optional Union Annotated typing jaxtyping jax jnp np numpy chex".split()
+)  # fmt: skip

@@ -12,6 +12,7 @@ from scanify.analysis.values.calls.functions.descriptors import (
     of_metaclass,
     read_of_class,
 )
+from scanify.analysis.values.data import Data
 from scanify.analysis.values.domain import (
     Array,
     Class,
@@ -30,6 +31,7 @@ from scanify.analysis.values.domain import (
     Value,
     Walked,
     chosen,
+    is_none,
     join,
     marked,
     options,
@@ -37,6 +39,7 @@ from scanify.analysis.values.domain import (
 )
 from scanify.analysis.values.heap import Does
 from scanify.analysis.values.marks import Vary
+from scanify.analysis.values.objects import protocols
 from scanify.analysis.values.objects.held import held_marks
 from scanify.analysis.values.replace import replace
 from scanify.analysis.values.run.asked import Asks, ask, guessed
@@ -46,11 +49,13 @@ from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import GUESSED, Interpreter
 from scanify.analysis.values.size import SAME
 
-_MOST_HEIRS = 6  # overriding methods that are looked into
 _LIST_METHODS = frozenset(
     "append extend insert pop remove clear reverse sort index count copy "
     "add update discard difference_update union intersection difference issubset issuperset isdisjoint".split()
 )
+
+
+_CALLED = (Function, Partial, Class, Library, Instance, Method)  # what a field may hold that is called
 
 
 def attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str) -> Value:
@@ -86,8 +91,16 @@ def attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str
         case Function() | Partial() | Method():
             return Unknown(f"`.{name}` of a function", marks=owner.marks)
         case Unknown():
+            data = protocols.data_of(run, [owner])
+            others = {"at", "items", "keys", "values"} if data is Data.ARGUMENT else tables.PURE_METHODS | tables.VIEWS
+            unexpected = name not in tables.MEASURES and name not in others
+            if data is Data.OPEN or unexpected or (data is Data.ARGUMENT and run.classes.acts(name)):
+                array = name in tables.MEASURES | tables.PURE_METHODS | tables.VIEWS
+                run.effect(Act.UNKNOWN, env.code(node), node, env, argument=owner.argument if array else None)
             if name == "at":
                 return Array(marks=owner.marks)
+            if name in tables.VIEWS and data is not Data.OPEN:
+                return replace(owner, argument=owner.part_at(name))
             if (guess := guessed(run, name)) is not None:
                 return replace(guess, origin=GUESSED) if isinstance(guess, Instance) else guess
             run.unguessed.setdefault(name, set()).add(env.place(node))
@@ -98,6 +111,7 @@ def attribute(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str
             value = Unknown(owner.why, owner.at, owner.marks, given=owner.given, part=True)
             return run.churned.read((owner.why, owner.at), value)
         case _:
+            run.effect(Act.UNKNOWN, env.code(node), node, env)
             return Unknown(f"`.{name}` of a value")
 
 
@@ -112,14 +126,14 @@ def _of_array(owner: Value, name: str) -> Value:
         return Number(shape_of(owner))
     if name == "shape":
         extent = size.extent if size is not None else None
-        return Unknown("`.shape` of an array", marks=shape_of(owner), extent=extent)
+        return Unknown("`.shape` of an array", marks=shape_of(owner), extent=extent, data=Data.ARRAYS)
     if name in tables.MEASURES:
         return Number(extent=size.dtype if size is not None and name == "dtype" else None)
     if name in ("real", "imag") and isinstance(owner, Array) and "complex" in owner.cast:
         return replace(owner, cast="")
     if name in ("T", "mT") and isinstance(owner, Array) and size is not None:
         return replace(owner, size=size.turned("", None) if name == "T" else size.moved(None, SAME, "", None))
-    if name in ("T", "mT", "real", "imag", "at"):
+    if name in tables.VIEWS or name == "at":
         return owner
     if name == "__class__":
         return Unknown("the class of a value")
@@ -140,6 +154,12 @@ def _of_instance(run: Interpreter, env: Env, node: ast.AST, owner: Instance, nam
             held = replace(held, numpy=False)
         if isinstance(held, Unknown) and held.given and not held.marks and _is_whole_number(run, owner, name):
             held = Number()
+        if not run.building and any(isinstance(option, Unknown | Key) for option in options(held)):
+            held = _declared(run, owner, name, held)
+        followed = run.building and run.is_fresh(owner.born, run.building)
+        called = not followed and any(isinstance(option, _CALLED) for option in options(held))
+        if called and run.classes.is_replaced(owner.cls, name):
+            held = join([held, Unknown(f"`{name}` is stored elsewhere")])
         return marked(held, owner.marks) if differs else held
     if isinstance(owner.cls, Library):
         if name not in ("is_stateful", "__call__"):
@@ -153,7 +173,7 @@ def _of_instance(run: Interpreter, env: Env, node: ast.AST, owner: Instance, nam
         heirs = [] if owner.exact else _of_heirs(run, owner, name, value)
         # Of objects that differ each may have the method of another class.
         unlike = tuple(replace(mark, how=Vary.OTHER) for mark in owner.marks if mark.how >= Vary.CHOICE)
-        return marked(join([value, *heirs]), unlike) if heirs else value
+        return marked(join([value, *heirs], len(heirs) + len(list(options(value)))), unlike) if heirs else value
     declared = run.classes.fields(owner.cls).get(name)
     if declared is not None:
         from scanify.analysis.values.code.annotations import annotated
@@ -167,9 +187,32 @@ def _of_instance(run: Interpreter, env: Env, node: ast.AST, owner: Instance, nam
     if MISSING in asked and not name.startswith("__"):
         return intercepted(run, env, node, owner, MISSING)
     place = env.place(node)
+    run.effect(Act.UNKNOWN, env.code(node), node, env)
     if not run.classes.known_bases(owner.cls):
         return Unknown(f"`.{name}` of a `{owner.name}` may be inherited from another package", place, held_marks(owner))
     return Unknown(f"`{owner.name}` is not shown to have `{name}`", place, held_marks(owner))
+
+
+def _declared(run: Interpreter, owner: Instance, name: str, held: Value) -> Value:
+    """What a field holds by its annotation, where a constructor does not show what it is given for it."""
+    field = run.classes.fields(owner.cls).get(name) if isinstance(owner.cls, Definition) else None
+    if field is None:
+        return held
+    from scanify.analysis.values.code.annotations import annotated
+
+    what = f"the field `{name}` of `{owner.name}`"
+    said = annotated(run, class_env(run, field.owner), field.statement.annotation, what)
+    if said is None:  # a key by its name alone is none where the field is declared as anything
+        hidden = Unknown(what, field.owner.module.place(field.statement), held.marks)
+        return join(hidden if _is_named_key(option) else option for option in options(held))
+    if not all(isinstance(option, Array | Number | Text | Key | Const | Instance) for option in options(said)):
+        return held
+    there = join(option for option in options(said) if not is_none(option))
+    return join(marked(there, option.marks) if isinstance(option, Unknown) else option for option in options(held))
+
+
+def _is_named_key(value: Value) -> bool:
+    return isinstance(value, Key) and not value.split
 
 
 def _is_whole_number(run: Interpreter, owner: Instance, name: str) -> bool:
@@ -181,13 +224,11 @@ def _is_whole_number(run: Interpreter, owner: Instance, name: str) -> bool:
 
 def _of_heirs(run: Interpreter, owner: Instance, name: str, value: Value) -> list[Value]:
     """The methods that classes of the project which inherit from the shown one have in its place."""
-    if not isinstance(value, Function) or not isinstance(owner.cls, Definition):
+    if not isinstance(owner.cls, Definition) or not all(isinstance(option, Function) for option in options(value)):
         return []
     found: list[Value] = []
     for heir in run.classes.heirs(owner.cls):
-        own = run.classes.methods(heir).get(name)
-        if own is not None and own is not value.node and len(found) < _MOST_HEIRS:
-            found.append(Function(own, class_env(run, heir), owner))
+        found += [Function(own, class_env(run, heir), owner) for own in run.classes.definitions(heir, name)]
     return found
 
 
@@ -213,14 +254,16 @@ def of_definition(run: Interpreter, cls: Definition, name: str, bound: Instance 
             return Function(function, env)
         if "classmethod" in decorators:
             return Function(function, env, Class(cls))
-        made_of_it = Function(function, env, bound)
+        # Which of several definitions in branches counts is not asked.
+        defined = [each for each in run.classes.definitions(owner, name) if each is not function]
+        made_of_it = join(Function(each, env, bound) for each in (function, *defined))
         if run.classes.is_patched(name):
             return join([made_of_it, Unknown(f"`{owner.name}.{name}` is replaced", owner.module.place(function))])
         return made_of_it
     constant = run.classes.constant(cls, name)
     if constant is not None:
         owner, value = constant
-        if run.classes.is_assigned(owner, name):
+        if run.classes.is_assigned(owner, name) or run.classes.is_patched(name):
             return Unknown(
                 f"`{owner.name}.{name}` changes", owner.module.place(value), run.ambient(f"{owner.name}.{name}")
             )

@@ -7,6 +7,7 @@ from scanify.analysis.values import tables
 from scanify.analysis.values.calls.arrays import draws, draws_array
 from scanify.analysis.values.calls.attributes import attribute
 from scanify.analysis.values.calls.functions.again import Begun
+from scanify.analysis.values.calls.functions.binding import bind_parameters
 from scanify.analysis.values.calls.functions.decorated import (
     decorators_of,
     note_asked,
@@ -15,7 +16,7 @@ from scanify.analysis.values.calls.functions.decorated import (
 )
 from scanify.analysis.values.calls.functions.supers import LIBRARY_INIT, library_init, super_object
 from scanify.analysis.values.calls.resizing import sizes_of
-from scanify.analysis.values.code.annotations import annotated, parameter
+from scanify.analysis.values.code.annotations import annotated
 from scanify.analysis.values.code.expressions import evaluate
 from scanify.analysis.values.domain import (
     Array,
@@ -36,14 +37,13 @@ from scanify.analysis.values.domain import (
     marked,
     options,
 )
-from scanify.analysis.values.heap import Does, Group, ListCell
+from scanify.analysis.values.heap import Does
 from scanify.analysis.values.iterations.iteration import elements_of
 from scanify.analysis.values.marks import Marks, Vary, merged, raised
 from scanify.analysis.values.objects.held import held_marks
 from scanify.analysis.values.objects.identity import generalized, is_coarse, memo_key
-from scanify.analysis.values.objects.protocols import unpacked
+from scanify.analysis.values.objects.protocols import data_of, unpacked
 from scanify.analysis.values.replace import replace
-from scanify.analysis.values.run.before import made_once
 from scanify.analysis.values.run.effects import Act, Effect
 from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import MAX_DEPTH, Interpreter
@@ -79,13 +79,17 @@ def call_node(run: Interpreter, env: Env, node: ast.Call) -> Value:
             named[keyword.arg] = value
         elif isinstance(value, Mapped):
             named.update({key: one for key, one in value.cell.entries.items() if isinstance(key, str)})
-            named.setdefault("**", Unknown("a part of the keyword arguments is not shown", marks=value.marks))
+            named.setdefault(
+                "**",
+                Unknown("a part of the keyword arguments is not shown", marks=value.marks, data=data_of(run, [value])),
+            )
         else:
             unpacked(run, env, node, value)
             given_away(run, env, node, [value], _called_text(env, node))
-            named["**"] = Unknown("the keyword arguments are not shown", marks=value.marks)
+            data = data_of(run, [value])
+            named["**"] = Unknown("the keyword arguments are not shown", marks=value.marks, data=data)
     if unclear:
-        named["*"] = Unknown("the number of arguments is not shown")
+        named["*"] = Unknown("the number of arguments is not shown", data=data_of(run, positional))
     return call(run, env, node, function, positional, named)
 
 
@@ -175,7 +179,7 @@ def _instance(
     if not isinstance(owner.cls, Library):
         method = attribute(run, env, node, owner, "__call__")
         return call(run, env, node, method, positional, named)
-    from scanify.analysis.values.calls.library import call_library_instance
+    from scanify.analysis.values.calls.functions.layers import call_library_instance
 
     return call_library_instance(run, env, node, owner, positional, named)
 
@@ -244,7 +248,7 @@ def call_function(
         return _declared(run, function)
     depth = sum(1 for each in run.calling if each is function.node)
     if depth > 0 or len(run.calling) > MAX_DEPTH or run.exhausted:
-        if depth == 0 and not run.exhausted:
+        if not run.exhausted:
             run.effect(Act.UNKNOWN, _called_text(env, node), node, env)
         if depth:
             run.cut = min(run.cut, run.calling.index(function.node))
@@ -311,7 +315,7 @@ def _outward(run: Interpreter, function: Function, recorded: Sequence[Effect], b
         key: object = act, effect.what
         if act is not Act.APPLY:
             born = effect.born if act in _WRITES or act is Act.CONCRETE else 0
-            written = born, effect.root, effect.holder
+            written = born, effect.root, effect.holder, effect.argument
             key = act, effect.what, effect.node, effect.inside, *written, effect.marks, effect.guess
         if key not in seen:
             seen.add(key)
@@ -347,48 +351,3 @@ def _run_body(run: Interpreter, function: Function, positional: Sequence[Value],
         return evaluate(run, inner, code.body) if isinstance(code, ast.Lambda) else run_body(run, inner, code)
     finally:
         run.calling.pop()
-
-
-def bind_parameters(
-    run: Interpreter, env: Env, args: ast.arguments, positional: Sequence[Value], named: Named, sure: int = 0
-) -> None:
-    """Bind the parameters of a function to what it is given, and the others to their defaults.
-
-    `sure` are the first arguments that stand in front of any which are not shown: the object of a method.
-    """
-    plain = [*args.posonlyargs, *args.args]
-    defaults = dict(zip([each.arg for each in plain[len(plain) - len(args.defaults) :]], args.defaults, strict=True))
-    defaults |= {
-        each.arg: value for each, value in zip(args.kwonlyargs, args.kw_defaults, strict=True) if value is not None
-    }
-    unclear = "*" in named or "**" in named
-    for position, each in enumerate([*plain, *args.kwonlyargs]):
-        if each.arg in named:
-            value = named[each.arg]
-        elif position < len(plain) and position < len(positional) and ("*" not in named or position < sure):
-            value = positional[position]
-        elif each.arg in defaults and not unclear:
-            value = default_value(run, env, defaults[each.arg])
-            run.changes.reach(value)
-        else:
-            value = parameter(run, env, each.arg, each.annotation)
-            if unclear:
-                value = marked(value, merged(one.marks for key, one in named.items() if key.startswith("*")))
-        env.bind(each.arg, value)
-    if args.vararg is not None:
-        cell = ListCell(args.vararg, env.module, run.tick(), function=env.function, is_tuple=True)
-        cell.groups = [Group(value, args.vararg, env.module) for value in positional[len(plain) :]]
-        cell.whole = "*" not in named
-        cell.given = f"the arguments `*{args.vararg.arg}`" if not cell.groups else ""
-        if cell.groups and not cell.whole:
-            hidden = Unknown("the number of arguments is not shown", env.place(args.vararg))
-            cell.groups.append(Group(hidden, args.vararg, env.module, (), None, True))
-        env.bind(args.vararg.arg, Listed(cell))
-    if args.kwarg is not None:
-        text = f"the keyword arguments `**{args.kwarg.arg}`"
-        env.bind(args.kwarg.arg, Unknown(text, born=run.tick()))  # a dict of its own for each call
-
-
-def default_value(run: Interpreter, env: Env, node: ast.expr) -> Value:
-    """The value of a default, which is made once, where the function is."""
-    return made_once(run, env.parent if env.parent is not None else env, node)

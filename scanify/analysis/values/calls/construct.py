@@ -4,11 +4,14 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 
 from scanify.analysis.index.meaning import Definition
+from scanify.analysis.lower.nodes import nodes_in
+from scanify.analysis.values import tables
 from scanify.analysis.values.calls.attributes import class_env
 from scanify.analysis.values.calls.functions.again import Begun
 from scanify.analysis.values.calls.functions.descriptors import of_metaclass
 from scanify.analysis.values.classes import Field, dotted
-from scanify.analysis.values.code.annotations import annotated, parameter
+from scanify.analysis.values.code.annotations import annotated, parameter, unquoted
+from scanify.analysis.values.data import Data
 from scanify.analysis.values.domain import (
     Array,
     Class,
@@ -313,6 +316,25 @@ def symbolic(run: Interpreter, env: Env, argument: ast.arg, arguments: ast.argum
     if isinstance(default, ast.Constant) and isinstance(default.value, int | float | str) and default.value is not None:
         return Text() if isinstance(default.value, str) else Number()
     return value
+
+
+def argument_of(run: Interpreter, env: Env, node: ast.arg, args: ast.arguments) -> Value:
+    """An argument of a function that any caller may call: data, where no annotation says otherwise."""
+    value = symbolic(run, env, node, args)
+    names = (
+        getattr(each, "id", getattr(each, "attr", ""))
+        for each in nodes_in(unquoted(node.annotation or ast.Constant(None)))
+    )
+    if not {name for name in names if name} <= tables.DATA_TYPES:
+        return value
+    for option in options(value):
+        if isinstance(option, Listed) and not option.cell.groups:
+            option.cell.data = Data.ARGUMENT
+    known = [
+        replace(option, data=Data.ARGUMENT, argument=node) if isinstance(option, Unknown) else option
+        for option in options(value)
+    ]
+    return join(known) if any(isinstance(option, Unknown) for option in known) else value
 
 
 def _usually(

@@ -4,7 +4,6 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 
 from scanify.analysis.values import tables
-from scanify.analysis.values.calls.allocate import new_list
 from scanify.analysis.values.calls.arrays import COMPLEX, asked_of_shape, dtype_asked, dtype_marks, kind_of_number
 from scanify.analysis.values.calls.builtin_calls import BUILTINS
 from scanify.analysis.values.calls.copies import Copying, tree_mapped
@@ -12,9 +11,10 @@ from scanify.analysis.values.calls.functions.arguments import arguments_of, may_
 from scanify.analysis.values.calls.functions.descriptors import PROPERTIES
 from scanify.analysis.values.calls.given_functions import unknown_taker
 from scanify.analysis.values.calls.methods import written_to
-from scanify.analysis.values.calls.resizing import cast, of_function, of_layer
+from scanify.analysis.values.calls.resizing import cast, of_function
 from scanify.analysis.values.calls.rows import rows_made
 from scanify.analysis.values.calls.tree_at import shared, tree_at
+from scanify.analysis.values.data import Data
 from scanify.analysis.values.domain import (
     NONE,
     Array,
@@ -39,7 +39,7 @@ from scanify.analysis.values.domain import (
     shape_of,
     sized,
 )
-from scanify.analysis.values.heap import Does, Group
+from scanify.analysis.values.heap import Does
 from scanify.analysis.values.iterations.iteration import iterate
 from scanify.analysis.values.marks import AN_ELEMENT, Marks, Vary, as_keys, merged, raised
 from scanify.analysis.values.nnx import as_jax
@@ -53,6 +53,8 @@ from scanify.analysis.values.run.interpreter import Interpreter
 Named = Mapping[str, Value]
 Handler = Callable[[Interpreter, Env, ast.AST, Sequence[Value], Named], Value]
 
+_OF_JAX = tuple(each for each in tables.ARRAY_PACKAGES if each.startswith("jax."))
+_GIVING_DATA = (*tables.ARRAY_PACKAGES, "jax.", "equinox.", "math.", "cmath.", "operator.", "copy.", "dataclasses.")
 _CALLABLE = (Function, Partial, Class, Instance)
 _NO_SIZES = {"full": (1,), "linspace": (0, 1), "uniform": (3, 4), "truncated_normal": (1, 2), "bernoulli": (1,)}
 """The places of numbers that say no size, among the arguments of functions that make arrays."""
@@ -185,35 +187,6 @@ def _size(value: Value) -> Value:
     return Number(marks) if isinstance(value, Unknown | OneOf) and marks else marked(value, marks)
 
 
-def call_library_instance(
-    run: Interpreter, env: Env, node: ast.AST, owner: Instance, positional: Sequence[Value], named: Named
-) -> Value:
-    """Applying a layer of a library: pure, but for what it calls of the project's."""
-    from scanify.analysis.values.calls.calls import call
-
-    if owner.name == "equinox.Module":
-        return Unknown("what a module of any class gives", env.place(node), held_marks(owner, *positional))
-    last = owner.name.rpartition(".")[2]
-    if owner.name.startswith("equinox.experimental."):
-        run.effect(Act.WRITE, owner.name, node, env)
-    run.use_of(owner, Does.WALK, node, env)
-    if last == "Sequential" and isinstance(layers := owner.fields.get("layers"), Listed):
-        value: Value = positional[0] if positional else Array()
-        for group in layers.cell.groups:
-            value = call(run, env, node, group.element, [value, *positional[1:]], {})
-        return value if isinstance(value, Array) else Array()
-    for field in owner.fields.values():
-        if isinstance(field, Function | Partial):
-            call(run, env, node, field, [Array()], {})
-    marks = held_marks(owner, *positional)
-    made = Array(marks=marks, born=run.tick(), size=of_layer(env, node, owner, positional))
-    if last in tables.STATEFUL_TYPES and len(positional) > 1:  # `x, state = self.norm(x, state)`
-        pair = new_list(run, env, node, is_tuple=True)
-        pair.groups = [Group(each, node, env.module) for each in (made, positional[1])]
-        return Listed(pair)
-    return made
-
-
 def _reduce(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Value]) -> Value:
     from scanify.analysis.values.calls.calls import call
 
@@ -228,13 +201,7 @@ def _reduce(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Valu
 
 
 def _other(
-    run: Interpreter,
-    env: Env,
-    node: ast.AST,
-    name: str,
-    positional: Sequence[Value],
-    named: Named,
-    marks: Marks,
+    run: Interpreter, env: Env, node: ast.AST, name: str, positional: Sequence[Value], named: Named, marks: Marks
 ) -> Value:
     from scanify.analysis.values.calls.calls import call, unknown_call
 
@@ -254,12 +221,18 @@ def _other(
         return NONE
     elif not _computes_alone(name, named):
         return unknown_call(run, env, node, Library(name), positional, {})
+    listed = tables.is_listed(name) and not _calls_unknown(run, last, positional)
+    if not listed:
+        run.effect(Act.UNKNOWN, code, node, env)
+    if name.startswith(_OF_JAX):
+        protocols.note_passed(run, values)
     walks = "tree" in name or name.startswith(("jax.numpy.", "numpy."))
+    results: list[Value] = []
     for at, value in enumerate(values):  # a function that is given to a library is called there
         for option in options(value):
             calls = not isinstance(option, Instance) or not walks or (at == 0 and "map" in last)
             if isinstance(option, _CALLABLE) and calls and may_be_called(run, option):
-                call(run, env, node, option, arguments_of(run, option), {})
+                results.append(call(run, env, node, option, arguments_of(run, option), {}))
             elif isinstance(option, Listed | Mapped):
                 run.use(option.cell, Does.READ, node, env, code)
     for option in (option for value in values for option in options(value) if isinstance(option, Instance)):
@@ -273,7 +246,8 @@ def _other(
         asked_of_shape(run, env, node, positional[tables.SIZED[last] :], named)
     same = positional[0] if positional and last in tables.MAY_BE_SAME else None
     born = same.born if isinstance(same, Array) else run.tick()
-    given = _given(name, root, last, positional, marks, born)
+    data = protocols.data_of(run, [*values, *results]) if listed and name.startswith(_GIVING_DATA) else Data.OPEN
+    given = _given(name, root, last, positional, marks, born, data)
     if not isinstance(given, Array):
         return given
     size, rows = of_function(env, node, last, positional, named), rows_made(last, positional, named)
@@ -321,7 +295,13 @@ def _computes_alone(name: str, named: Named) -> bool:
     if root == "builtins":
         return last in tables.PURE_BUILTINS or last.endswith(("Error", "Warning"))
     into = root == "numpy" and "out" in named
-    return root in tables.PURE_PACKAGES and name not in tables.CHANGING and not into
+    return root in tables.KNOWN_PACKAGES and name not in tables.CHANGING and not into
+
+
+def _calls_unknown(run: Interpreter, last: str, positional: Sequence[Value]) -> bool:
+    """Whether a function calls an argument of which the source does not show what it is."""
+    called = [positional[at] for at in tables.TAKERS_OF_FUNCTIONS.get(last, ()) if at < len(positional)]
+    return any(isinstance(option, Unknown) for value in called for option in options(value))
 
 
 def _is_shaped_by_values(last: str, values: Sequence[Value], named: Named) -> bool:
@@ -335,13 +315,21 @@ def _by_values(last: str, values: Sequence[Value], named: Named, marks: Marks) -
     return raised(marks, Vary.SHAPE) if _is_shaped_by_values(last, values, named) else ()
 
 
-def _given(name: str, root: str, last: str, positional: Sequence[Value], marks: Marks, born: int) -> Value:
+def _given(name: str, root: str, last: str, positional: Sequence[Value], marks: Marks, born: int, data: Data) -> Value:
+    if name in tables.MANAGERS:
+        return Library(name)
+    if not tables.is_listed(name):
+        return Unknown(f"what `{name}(...)` gives is not shown", marks=marks, born=born)
     if name.startswith(tables.ARRAY_PACKAGES) and last in tables.MEASURING:
         known = merged(shape_of(value) for value in positional)
-        return Unknown(f"what `{name}(...)` gives is not shown", marks=known) if last == "shape" else Number(known)
+        return (
+            Unknown(f"what `{name}(...)` gives is not shown", marks=known, data=data)
+            if last == "shape"
+            else Number(known)
+        )
     if name.startswith(tables.ARRAY_PACKAGES):
         if name.startswith("jax.lax.") and last in ("scan", "fori_loop", "while_loop", "cond", "switch", "map"):
-            return Unknown(f"what `{name}(...)` gives is not shown", marks=marks)
+            return Unknown(f"what `{name}(...)` gives is not shown", marks=marks, data=data)
         shaped = last in tables.SHAPE_OF_ARRAYS or name.startswith("jax.random.")
         filled = _NO_SIZES.get(last, ())
         asked = [
@@ -352,7 +340,7 @@ def _given(name: str, root: str, last: str, positional: Sequence[Value], marks: 
         return Array(root == "numpy", marks, merged([sizes if shaped else (), others]), born=born)
     if root in ("math", "operator", "cmath"):
         return Number(marks)
-    return Unknown(f"what `{name}(...)` gives is not shown", marks=marks)
+    return Unknown(f"what `{name}(...)` gives is not shown", marks=marks, data=data)
 
 
 # -- builtins --------------------------------------------------------------------------------------------------------

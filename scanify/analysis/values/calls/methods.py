@@ -8,6 +8,7 @@ from scanify.analysis.values.calls.allocate import hide, store_entry
 from scanify.analysis.values.calls.arrays import asked_of_shape, dtype_asked, dtype_marks
 from scanify.analysis.values.calls.given_functions import ask_key
 from scanify.analysis.values.calls.resizing import cast, combined, of_function
+from scanify.analysis.values.data import Data
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -65,7 +66,7 @@ def call_builtin_method(
             return _of_array(run, env, node, array, method.name, positional, named)
         case Text() | Const() | Number():
             return _of_text(method, positional, named)
-        case Key() if method.name in tables.PURE_METHODS and not run.classes.changes_its_object(method.name):
+        case Key(split=True) if method.name in tables.PURE_METHODS:
             return Array(marks=method.owner.marks)
         case _:
             return _of_unknown(run, env, node, method, positional, named)
@@ -180,7 +181,7 @@ def _of_list(
         again = _is_set(cell) and name in ("add", "discard") and all(_is_fixed(value) for value in positional)
         run.effect(Act.AGAIN if again else Act.WRITE, code, node, env, born=cell.born, root=cell.node)
     elif name in ("union", "intersection", "difference", "issubset", "issuperset", "isdisjoint"):
-        return Unknown(f"`{code}(...)` of a set")
+        return Unknown(f"`{code}(...)` of a set", data=protocols.data_of(run, [Listed(cell), *positional]))
     elif name == "copy":
         if cell.function is not env.function:
             run.use(cell, Does.ATTRIBUTE, node, env, name)  # which a stack has not: nothing changes one
@@ -194,6 +195,7 @@ def _of_list(
         return Number(held_marks(*positional))
     else:
         run.use(cell, Does.ATTRIBUTE, node, env, name)
+        run.effect(Act.UNKNOWN, code, node, env)
         return Unknown(f"`{code}(...)`")
     return Const(None)
 
@@ -267,6 +269,7 @@ def _of_dict(
         if name == "update":
             hide(cell, next((one for one in positional if not isinstance(one, Mapped)), Unknown(code)), node, env)
         return run.churned.taken(value, cell.born, code) if name in tables.TAKERS else run.churned.read(cell, value)
+    run.effect(Act.UNKNOWN, code, node, env)
     return Unknown(f"`{code}(...)`")
 
 
@@ -330,7 +333,7 @@ def _of_text(method: Method, positional: Sequence[Value], named: Named) -> Value
     marks = held_marks(method.owner, *positional, *named.values())
     if method.name in ("startswith", "endswith", "isdigit", "is_integer", "bit_length", "count", "find", "index"):
         return Number(marks)
-    return Unknown("parts of a text", marks=marks) if "split" in method.name else Text(marks)
+    return Unknown("parts of a text", marks=marks, data=Data.ARRAYS) if "split" in method.name else Text(marks)
 
 
 def _of_unknown(
@@ -341,11 +344,12 @@ def _of_unknown(
     values = [*positional, *named.values()]
     code = env.code(node.func) if isinstance(node, ast.Call) else method.name
     marks = held_marks(method.owner, *values)
-    held = run.building > 0 and isinstance(method.owner, Unknown) and not method.owner.given
-    draws = held and method.name == "get" and not values  # a queue: a dict is asked for a key
+    pure = _is_pure(run, method)
     if method.name in tables.SIZED:
         asked_of_shape(run, env, node, positional, named)
     if method.name == "astype" and isinstance(node, ast.Call) and node.args:
+        if not pure:
+            run.effect(Act.UNKNOWN, code, node, env, argument=_array_of(method))
         return Array(marks=marks, cast=env.code(node.args[0]))
     if isinstance(method.owner, Instance) and method.owner.name == "logging.Logger":
         run.effect(Act.TELLS if method.name in tables.LEVELS else Act.WRITE, code, node, env)
@@ -357,10 +361,30 @@ def _of_unknown(
         given_away(run, env, node, values, code)
         act = Act.COLLECT if method.name in tables.GROWERS else Act.WRITE
         run.effect(act, code, node, env, owner=method.owner if isinstance(method.owner, Unknown) else None)
-    elif method.name not in tables.PURE_METHODS or run.classes.changes_its_object(method.name) or draws:
-        run.effect(Act.UNKNOWN, code, node, env)
+    elif not pure:
+        run.effect(Act.UNKNOWN, code, node, env, argument=_array_of(method))
         given_away(run, env, node, values, code)
     born = run.tick() if method.name not in tables.PURE_METHODS else 0
     if method.name in tables.TAKERS:
         marks = merged([marks, run.ambient(code)])
-    return Unknown(f"`{code}(...)` gives what the source does not show", env.place(node), marks, born)
+    known = isinstance(method.owner, Unknown) and method.name in tables.PURE_METHODS
+    data = protocols.data_of(run, [method.owner]) if known else Data.OPEN
+    argument = method.owner.part_at(method.name) if isinstance(method.owner, Unknown) else None
+    why = f"`{code}(...)` gives what the source does not show"
+    return Unknown(why, env.place(node), marks, born, data=data, argument=argument)
+
+
+def _array_of(method: Method) -> object:
+    """The argument that is an array where a method is one of arrays."""
+    return getattr(method.owner, "argument", None) if method.name in tables.PURE_METHODS else None
+
+
+def _is_pure(run: Interpreter, method: Method) -> bool:
+    """Whether a method only gives a value: one of arrays, or of the state that layers of Equinox pass on."""
+    owner = method.owner
+    if isinstance(owner, Instance):
+        return owner.name in tables.STATES and method.name in tables.METHODS_OF_STATES
+    data = protocols.data_of(run, [owner]) if isinstance(owner, Array | Text | Number | Unknown) else Data.OPEN
+    if data is Data.ARGUMENT:
+        return method.name in ("items", "keys", "values") and not run.classes.acts(method.name)
+    return data is Data.ARRAYS and method.name in tables.PURE_METHODS

@@ -13,6 +13,7 @@ from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.code.narrowed import narrowed, outcome
 from scanify.analysis.values.code.operators import combine
 from scanify.analysis.values.code.targets import bind_target
+from scanify.analysis.values.data import Data
 from scanify.analysis.values.domain import (
     Array,
     Class,
@@ -60,6 +61,7 @@ def evaluate(run: Interpreter, env: Env, node: ast.expr) -> Value:
         return Unknown("the code is too long to be followed")
     handler = _HANDLERS.get(type(node))
     if handler is None:
+        run.effect(Act.UNKNOWN, env.code(node), node, env)
         return Unknown("this kind of expression is not followed")
     done = len(run.effects)
     value = handler(run, env, node)
@@ -334,11 +336,14 @@ def _yielded(run: Interpreter, env: Env, node: ast.Yield | ast.YieldFrom) -> Val
 
 def _awaited(run: Interpreter, env: Env, node: ast.Await) -> Value:
     evaluate(run, env, node.value)
+    run.effect(Act.UNKNOWN, env.code(node), node, env)
     return Unknown("what a coroutine gives")
 
 
 def _slice(run: Interpreter, env: Env, node: ast.Slice) -> Value:
-    return Unknown("a slice")
+    parts = evaluate_all(run, env, [each for each in (node.lower, node.upper, node.step) if each is not None])
+    protocols.asked(run, env, node, parts, ("__index__",))
+    return Unknown("a slice", data=Data.ARRAYS)
 
 
 _HANDLERS: dict[type[ast.expr], Callable[..., Value]] = {

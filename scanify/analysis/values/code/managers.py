@@ -3,10 +3,11 @@
 import ast
 
 from scanify.analysis.index.meaning import Definition
+from scanify.analysis.values import tables
 from scanify.analysis.values.code.expressions import call_method, evaluate
 from scanify.analysis.values.code.flow import Flow
 from scanify.analysis.values.code.targets import bind_target
-from scanify.analysis.values.domain import Instance, Unknown, Value, Walked, join, options
+from scanify.analysis.values.domain import Instance, Library, Unknown, Value, Walked, join, options
 from scanify.analysis.values.run.effects import Act
 from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import Interpreter
@@ -35,13 +36,15 @@ def with_statement(run: Interpreter, env: Env, node: ast.With | ast.AsyncWith, f
 
 
 def _entered(run: Interpreter, env: Env, node: ast.expr, manager: Value) -> Value:
-    """What a context manager gives as it is entered. What a call of a library makes is taken to do nothing else."""
+    """What a context manager gives as it is entered."""
     match manager:
         case Instance(cls=Definition() as cls):
             name = "__enter__" if "__enter__" in run.classes.special_methods(cls) else "__aenter__"
             return call_method(run, env, node, manager, name, [])
         case Walked():  # of a generator that is made a manager
             return Unknown("what a context manager gives")
-        case Unknown() if not isinstance(node, ast.Call):
+        case Library(qualname=name) if name in tables.MANAGERS:
+            return Unknown("what a context manager gives")
+        case _:
             run.effect(Act.UNKNOWN, f"with {env.code(node)}", node, env)
     return manager

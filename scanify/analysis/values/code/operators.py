@@ -26,7 +26,7 @@ from scanify.analysis.values.domain import (
 from scanify.analysis.values.heap import Does
 from scanify.analysis.values.iterations.iteration import elements_of
 from scanify.analysis.values.marks import Marks, Vary, merged, raised
-from scanify.analysis.values.objects.protocols import TEXT, asked
+from scanify.analysis.values.objects.protocols import TEXT, asked, data_of, note_operation, note_passed
 from scanify.analysis.values.replace import replace
 from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import Interpreter
@@ -40,6 +40,10 @@ def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.oper
             run.use_of(option, Does.PASS, node, env, "an operator")
     if (made := _by_methods(run, env, node, left, op, right)) is not None:
         return made
+    names = [f"__{each}{METHODS[type(op)]}__" for each in ("", "r")]
+    note_operation(run, env, node, [left, right], names)
+    if any(isinstance(side, Array) for side in (left, right)) and not any(map(run.classes.acts, names)):
+        note_passed(run, [left, right])  # what an array computes with is an array
     if isinstance(op, ast.Mod) and isinstance(left, Text | Const):
         asked(run, env, node, [right], TEXT)
     lists = [one for side in (left, right) for one in options(side) if isinstance(one, Listed)]
@@ -72,7 +76,8 @@ def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.oper
         return Number(raised(marks, Vary.CHOICE) if few else marks, made_of(left, op, right))
     why = f"the value of `{env.code(node)}` is unknown"
     computed = all(map(_is_the_same_each_time, (left, right)))
-    return Unknown(why, env.place(node), marks, run.tick(), computed=computed, extent=made_of(left, op, right))
+    data, extent = data_of(run, [left, right]), made_of(left, op, right)
+    return Unknown(why, env.place(node), marks, run.tick(), computed=computed, extent=extent, data=data)
 
 
 def _is_the_same_each_time(value: Value) -> bool:

@@ -7,7 +7,7 @@ from scanify.analysis.values.calls.attributes import attribute
 from scanify.analysis.values.code.expressions import evaluate, tested
 from scanify.analysis.values.code.flow import Flow
 from scanify.analysis.values.domain import Unknown, Value
-from scanify.analysis.values.objects.protocols import asked, class_asked
+from scanify.analysis.values.objects.protocols import asked, class_asked, data_of
 from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import Interpreter
 
@@ -21,7 +21,8 @@ def match_statement(run: Interpreter, env: Env, node: ast.Match, flow: Flow) -> 
         for each in nodes_in(case.pattern):
             name = getattr(each, "name", None) or getattr(each, "rest", None)
             if isinstance(name, str):
-                env.bind(name, Unknown("a name that `case` binds is not followed", marks=subject.marks))
+                data = data_of(run, [subject])
+                env.bind(name, Unknown("a name that `case` binds is not followed", marks=subject.marks, data=data))
             _ask_pattern(run, env, each, subject)
         if case.guard is not None:
             with run.region():

@@ -92,7 +92,9 @@ def execute(run: Interpreter, env: Env, statements: Sequence[ast.stmt], flow: Fl
             run.cut_short(statement)
             return False
         handler = _HANDLERS.get(type(statement))
-        if handler is not None and handler(run, env, statement, flow):
+        if handler is None:
+            run.effect(Act.UNKNOWN, env.code(statement), statement, env)
+        elif handler(run, env, statement, flow):
             return True
     return False
 
@@ -289,7 +291,8 @@ def _expression(run: Interpreter, env: Env, node: ast.Expr, flow: Flow) -> bool:
     before = len(run.effects)
     evaluate(run, env, node.value)
     for at, effect in enumerate(run.effects[before:], start=before):
-        if effect.act is Act.UNKNOWN and effect.node is node.value and not effect.inside:
+        called = isinstance(node.value, ast.Call) and effect.what == env.code(node.value.func)
+        if effect.act is Act.UNKNOWN and effect.node is node.value and called and not effect.inside:
             own = own_birth(env, node.value)
             run.effects[at] = replace(effect, act=Act.WRITE, born=own, guess=own > 0, assumed=True)
     return False
@@ -349,6 +352,7 @@ _HANDLERS: dict[type[ast.stmt], Callable[..., bool]] = {
     ast.Expr: _expression,
     ast.Return: _return,
     ast.Raise: _raise,
+    ast.Pass: _jump,
     ast.Break: _jump,
     ast.Continue: _jump,
     ast.FunctionDef: function_statement,

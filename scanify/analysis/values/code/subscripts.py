@@ -37,7 +37,7 @@ from scanify.analysis.values.iterations.elements import are_settings, is_apart, 
 from scanify.analysis.values.iterations.iteration import elements_of
 from scanify.analysis.values.marks import Marks, Vary, as_keys, merged, raised
 from scanify.analysis.values.objects.part import Part, item, taken
-from scanify.analysis.values.objects.protocols import KEY, asked
+from scanify.analysis.values.objects.protocols import KEY, asked, data_of, note_operation
 from scanify.analysis.values.replace import replace
 from scanify.analysis.values.run.churned import ARRAY
 from scanify.analysis.values.run.effects import Act
@@ -92,6 +92,7 @@ def _sliced(run: Interpreter, env: Env, node: ast.Subscript, owner: Value) -> Va
         return Key(owner.marks, many=True)
     if isinstance(owner, Instance):
         run.use_of(owner, Does.SLICE, node, env)
+    note_operation(run, env, node, [owner], ("__getitem__",))
     if isinstance(owner, Array):
         assert isinstance(node.slice, ast.Slice)
         return replace(owner, size=_size_of_part(run, env, node, owner), rows=rows_of_part(owner.rows, node.slice))
@@ -141,6 +142,7 @@ def _part_of(group: Group, cell: ListCell, first: int | None, last: int | None) 
 
 def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: Value) -> Value:
     marks = raised(index.marks, Vary.CHOICE)
+    note_operation(run, env, node, [owner], ("__getitem__",))
     match owner:
         case Listed():
             run.use(owner.cell, Does.INDEX, node, env)
@@ -186,11 +188,17 @@ def _item(run: Interpreter, env: Env, node: ast.Subscript, owner: Value, index: 
         case Class():
             return _of_class(run, env, node, owner, index)
         case Unknown(given=True, part=False) if index.marks:  # an element of what a caller lists, as in a walk
-            return Unknown(owner.why, owner.at, merged([owner.marks, index.marks]), given=True)
-        case _:
-            extent = owner.extent.part if isinstance(owner, Unknown) and owner.extent is not None else None
             marks = merged([owner.marks, index.marks])
-            return Unknown(f"`{env.code(node)}` is not shown", env.place(node), marks, extent=extent)
+            return replace(owner, marks=marks, computed=False, extent=None, argument=owner.part_at("[...]"))
+        case Unknown():
+            marks, argument = merged([owner.marks, index.marks]), owner.part_at(env.code(node.slice))
+            why, data = f"`{env.code(node)}` is not shown", data_of(run, [owner])
+            extent = owner.extent.part if owner.extent is not None else None
+            return Unknown(why, env.place(node), marks, extent=extent, data=data, argument=argument)
+        case _:
+            run.effect(Act.UNKNOWN, env.code(node), node, env)
+            marks = merged([owner.marks, index.marks])
+            return Unknown(f"`{env.code(node)}` is not shown", env.place(node), marks)
 
 
 def _or_made(run: Interpreter, env: Env, node: ast.Subscript, owner: Instance, factory: Value) -> Value:
@@ -258,7 +266,7 @@ def element_at(cell: ListCell, index: Value) -> Value:
             return taken(groups[position].element, item(cell, position))
         return Unknown("an index beyond the list")
     if not groups:
-        return Unknown(cell.why or "an element of an empty list", cell.why_at)
+        return Unknown(cell.why or "an element of an empty list", cell.why_at, data=cell.data)
     return cell.element() if position is None else taken(cell.element(), item(cell, position))
 
 

@@ -83,6 +83,8 @@ def elements_of(run: Interpreter, env: Env, value: Value, node: ast.AST) -> Spre
             loop = run.new_loop()
             return Spread([Group(Array(value.numpy, value.marks), node, env.module, (loop,), value.rows)])
         case _:
+            if isinstance(value, Unknown):
+                protocols.note_operation(run, env, node, [value], protocols.WALKED)
             why = value.why if isinstance(value, Unknown) else "the elements of a value are not shown"
             choices = (
                 [elements_of(run, env, one, node) for one in options(value) if not _cannot_be_walked(one)]
@@ -104,7 +106,8 @@ def _spread_of(cell: ListCell, node: ast.AST, env: Env) -> Spread:
     """The elements of a list; of one from elsewhere whose annotation says nothing of them, they are unknown."""
     groups = [group if group.part else replace(group, part=Part(cell, group=group)) for group in cell.groups]
     if cell.given and not groups:
-        groups = [Group(Unknown(cell.why, cell.why_at, given=True), node, env.module, (), None, True)]
+        element = Unknown(cell.why, cell.why_at, given=True, data=cell.data)
+        groups = [Group(element, node, env.module, (), None, True)]
     return Spread(groups, cell.whole, cell.why, cell.may_lack)
 
 
@@ -113,7 +116,9 @@ def _hidden_group(run: Interpreter, why: str, value: Value, node: ast.AST, env: 
     loop = run.new_loop()
     given = isinstance(value, Unknown) and value.given
     at = value.at if isinstance(value, Unknown) else None
-    element = Unknown(why, at, (*value.marks, Mark(loop, Vary.OTHER, AN_ELEMENT)), given=given)
+    marks = (*value.marks, Mark(loop, Vary.OTHER, AN_ELEMENT))
+    argument = value.part_at("each") if isinstance(value, Unknown) else None
+    element = Unknown(why, at, marks, given=given, data=protocols.data_of(run, [value]), argument=argument)
     return Group(element, node, env.module, (loop,), None, True)
 
 
@@ -127,6 +132,7 @@ def iterate(run: Interpreter, env: Env, value: Value, loop: int, node: ast.AST, 
             note_order(run, env, value.cell, node)
             return Text((Mark(loop, Vary.NUMBER, via),)), entries(value.cell)
         case Key():
+            protocols.note_operation(run, env, node, [value], protocols.WALKED)
             return Key((Mark(loop, Vary.KEY, via),)), value.count if value.many else None
         case Array():
             marks = (*value.marks, Mark(loop, Vary.NUMBER, via))
@@ -143,9 +149,11 @@ def iterate(run: Interpreter, env: Env, value: Value, loop: int, node: ast.AST, 
                 return iterate(run, env, inner, loop, node, via)
             return Unknown(f"an element of a `{value.name}`", marks=(Mark(loop, Vary.OTHER, via),)), None
         case Unknown():
+            protocols.note_operation(run, env, node, [value], protocols.WALKED)
             marks = (*value.marks, Mark(loop, Vary.OTHER, via))
-            extent = value.extent.part if value.extent is not None else None
-            return Unknown(value.why, value.at, marks, given=value.given, extent=extent), None
+            data, argument = protocols.data_of(run, [value]), value.part_at("each")
+            known = Unknown(value.why, value.at, marks, given=value.given, data=data, argument=argument)
+            return replace(known, extent=value.extent.part if value.extent is not None else None), None
         case _:
             walked = [option for option in options(value) if option is not value and not _cannot_be_walked(option)]
             pairs = [iterate(run, env, option, loop, node, via) for option in walked]
@@ -210,7 +218,8 @@ def entries(cell: DictCell) -> int | None:
 def _element(run: Interpreter, env: Env, cell: ListCell, loop: int, node: ast.AST, via: str) -> Value:
     """An element of a list: what differs between its groups, or within one, differs between the iterations."""
     if not cell.groups:
-        return Unknown(cell.why or "an element of an empty list", cell.why_at, (Mark(loop, Vary.OTHER, via),))
+        why, marks = cell.why or "an element of an empty list", (Mark(loop, Vary.OTHER, via),)
+        return Unknown(why, cell.why_at, marks, data=cell.data)
     first = cell.groups[0].element
     constants = {repr(group.element.value) for group in cell.groups if isinstance(group.element, Const)}
     if len(constants) == 1 and all(isinstance(group.element, Const) for group in cell.groups):

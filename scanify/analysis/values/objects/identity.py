@@ -161,7 +161,7 @@ def kind_of(value: Value | None, depth: int = 0) -> object | None:
         case Const():
             return ("const", Const(value.value))
         case Unknown():
-            return ("unknown", value.born > 0, value.computed, _differs(value), value.extent)
+            return ("unknown", value.born > 0, value.computed, _differs(value), value.extent, *_data(value))
         case Array():
             return Array, _differs(value), value.size
         case Number():
@@ -198,6 +198,10 @@ def kind_of(value: Value | None, depth: int = 0) -> object | None:
             return (value.name, kind_of(value.owner, depth + 1) or id(value.owner))
         case _:
             return identity(value, depth)
+
+
+def _data(value: Unknown) -> tuple[object, ...]:
+    return value.data, value.argument
 
 
 def _is_neutral(value: Value) -> bool:
@@ -263,7 +267,7 @@ def identity(value: Value | None, depth: int = 0) -> object | None:
         case None | Const() | Number() | Text() | Key() | Array() | Class() | Library():
             return (type(value), value, type(getattr(value, "value", None)))
         case Unknown():
-            return ("unknown", value.marks, value.born > 0, value.computed, value.extent)
+            return ("unknown", value.marks, value.born > 0, value.computed, value.extent, *_data(value))
         case Instance() if value.whole or value.origin:
             if depth >= _MAX_IDENTITY or len(value.fields) > 40:
                 return ("instance", id(value.fields), value.marks)

@@ -8,13 +8,27 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from scanify.analysis.index.meaning import Definition
-from scanify.analysis.values.domain import Class, Const, Instance, Listed, Mapped, Text, Value, options
+from scanify.analysis.values import tables
+from scanify.analysis.values.data import Data
+from scanify.analysis.values.domain import (
+    Class,
+    Const,
+    Instance,
+    Key,
+    Listed,
+    Mapped,
+    Text,
+    Unknown,
+    Value,
+    Walked,
+    options,
+)
 from scanify.analysis.values.run.effects import Act
 from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import Interpreter
 
 _TRUTH = ("__bool__", "__len__")
-_WALKED = ("__iter__", "__next__", "__len__", "__reversed__", "__getitem__")
+WALKED = ("__iter__", "__next__", "__len__", "__reversed__", "__getitem__")
 _ORDER = ("__lt__", "__gt__", "__le__", "__ge__", "__eq__")
 _NUMBER = ("__float__", "__int__", "__index__", "__trunc__", "__complex__")
 TEXT = ("__format__", "__str__", "__repr__")
@@ -24,19 +38,20 @@ _BUILTINS: dict[str, tuple[str, ...]] = {
     "bool": _TRUTH,
     **dict.fromkeys(("float", "int", "complex", "range", "bin", "hex", "oct", "chr"), _NUMBER),
     **dict.fromkeys(("str", "repr", "format", "print", "ascii"), TEXT),
-    **dict.fromkeys(("any", "all", "filter"), (*_WALKED, *_TRUTH)),
-    **dict.fromkeys(("sorted", "min", "max"), (*_WALKED, *_ORDER)),
-    **dict.fromkeys(("list", "tuple", "enumerate", "zip", "map", "iter", "next", "reversed", "len"), _WALKED),
-    **dict.fromkeys(("set", "frozenset", "dict"), (*_WALKED, *KEY)),
-    **dict.fromkeys(("bytes", "bytearray", "memoryview"), ("__bytes__", "__index__", *_WALKED)),
+    **dict.fromkeys(("any", "all", "filter"), (*WALKED, *_TRUTH)),
+    **dict.fromkeys(("sorted", "min", "max"), (*WALKED, *_ORDER)),
+    **dict.fromkeys(("list", "tuple", "enumerate", "zip", "map", "iter", "next", "reversed", "len"), WALKED),
+    **dict.fromkeys(("set", "frozenset", "dict"), (*WALKED, *KEY)),
+    **dict.fromkeys(("bytes", "bytearray", "memoryview"), ("__bytes__", "__index__", *WALKED)),
     "dir": ("__dir__",),
-    "sum": (*_WALKED, "__add__", "__radd__"),
+    "sum": (*WALKED, "__add__", "__radd__"),
     "hash": ("__hash__",),
     "abs": ("__abs__",),
     "round": ("__round__",),
     "divmod": ("__divmod__", "__rdivmod__"),
     "pow": ("__pow__", "__rpow__"),
     "isinstance": ("__class__",),
+    **dict.fromkeys(("getattr", "hasattr", "vars"), ("__getattr__", "__getattribute__")),
 }
 _COPIED = ("__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__getstate__")
 _ARRAYS = ("__array__", "__jax_array__", *_NUMBER, "__floor__", "__ceil__", "__fspath__", *_COPIED)
@@ -57,8 +72,54 @@ IN_PLACE = frozenset("__setitem__ __delitem__ __iadd__ __imul__ __ior__ __iand__
 _DEEP = 2  # lists in lists that a function is given
 
 
+def data_of(run: Interpreter, values: Iterable[Value], depth: int = 0) -> Data:
+    """What is known of the data that some values are or hold; functions and classes among them do not count."""
+    return min((_data_of(run, option, depth) for value in values for option in options(value)), default=Data.ARRAYS)
+
+
+def _data_of(run: Interpreter, value: Value, depth: int) -> Data:
+    match value:
+        case Unknown():
+            return Data.ARRAYS if value.argument and value.argument in run.passed else value.data
+        case Instance():
+            return Data.OPEN
+        case Listed(cell=cell) | Mapped(cell=cell):
+            held = [*getattr(cell, "entries", {}).values(), *(group.element for group in cell.groups)]
+            closed = (cell.whole or held) and depth < _DEEP
+            return data_of(run, held, depth + 1) if closed else Data.OPEN
+        case Walked():
+            return data_of(run, value.parts, depth + 1) if depth < _DEEP else Data.OPEN
+        case _:
+            return Data.ARRAYS
+
+
+def note_passed(run: Interpreter, values: Iterable[Value]) -> None:
+    """Note that a function of arrays is given some values: those that are arguments are arrays."""
+    found = (option for value in values for option in options(value))
+    run.passed.update(each.argument for each in found if isinstance(each, Unknown) and each.argument)
+
+
+def note_operation(run: Interpreter, env: Env, node: ast.AST, values: Iterable[Value], names: Sequence[str]) -> None:
+    """Note an operation that runs the methods `names` of values of an unknown class, or one with an unknown base class:
+    they may do anything.
+
+    Those of an argument, or of a key that only its name declares, do what the classes of the project do in methods of
+    these names.
+    """
+    for option in (option for value in values for option in options(value)):
+        data = data_of(run, [option]) if isinstance(option, Unknown) else Data.ARRAYS
+        if isinstance(option, Key) and not option.split:
+            data = Data.ARGUMENT
+        elif isinstance(option, Instance) and isinstance(option.cls, Definition):
+            data = Data.ARRAYS if run.classes.known_bases(option.cls) else Data.OPEN
+        if data is Data.OPEN or (data is Data.ARGUMENT and any(map(run.classes.acts, names))):
+            argument = getattr(option, "argument", None)
+            run.effect(Act.UNKNOWN, env.code(node), node, env, owner=option, argument=argument)
+
+
 def truth(run: Interpreter, env: Env, node: ast.AST, value: Value) -> None:
     """Run what a condition asks of an object."""
+    note_operation(run, env, node, [value], _TRUTH)
     for option in options(value):
         if isinstance(option, Instance) and (own := _methods(run, option)):
             asked(run, env, node, [option], next(([each] for each in _TRUTH if each in own), []))
@@ -68,6 +129,8 @@ def compared(run: Interpreter, env: Env, node: ast.Compare, values: Sequence[Val
     """Run what comparisons ask of the objects on both sides."""
     for left, op, right in zip(values, node.ops, values[1:], strict=False):
         inside = isinstance(op, ast.In | ast.NotIn) and not isinstance(right, Listed)
+        if inside:
+            note_operation(run, env, node, [right], ("__contains__", *WALKED))
         asked(run, env, node, [left] if inside else [left, right], _COMPARED.get(type(op), ()))
 
 
@@ -75,6 +138,7 @@ def unpacked(run: Interpreter, env: Env, node: ast.AST, value: Value) -> None:
     """Run what `f(**x)` asks of an object: for its keys, and for what it has under them."""
     from scanify.analysis.values.code.expressions import call_method
 
+    note_operation(run, env, node, [value], ("keys", "__getitem__"))
     for option in options(value):
         if isinstance(option, Instance) and isinstance(option.cls, Definition):
             if run.classes.method(option.cls, "keys") is not None:
@@ -103,7 +167,13 @@ def negated(run: Interpreter, env: Env, node: ast.UnaryOp, value: Value) -> None
 def given(run: Interpreter, env: Env, node: ast.AST, values: Iterable[Value], name: str) -> None:
     """Run what a function of a library may ask of the objects that it is given."""
     root, _, last = name.partition(".")
-    asked(run, env, node, values, _BUILTINS.get(last, ()) if root == "builtins" else _ARRAYS)
+    if name in tables.CALLERS or name == "functools.partial":
+        return  # nothing is done to a function before it is called
+    if root == "operator":
+        own = last.strip("_")
+        asked(run, env, node, values, (f"__{own}__", f"__r{own}__", *UNNAMED, *WALKED))
+    else:
+        asked(run, env, node, values, _BUILTINS.get(last, ()) if root == "builtins" else _ARRAYS)
 
 
 def given_method(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str, values: Sequence[Value]) -> None:
@@ -122,6 +192,8 @@ def asked(
 ) -> None:
     """Run those methods of some objects that have these names, and of those in lists of them."""
     for value in values:
+        if names and names != ("__class__",):
+            note_operation(run, env, node, [value], names)
         for option in options(value):
             if isinstance(option, Instance):
                 own = _methods(run, option)
@@ -130,6 +202,8 @@ def asked(
                         _run(run, env, node, option, name, sure=option is value)
             elif isinstance(option, Listed) and depth < _DEEP:
                 asked(run, env, node, [group.element for group in option.cell.groups], names, depth + 1)
+            elif isinstance(option, Listed) and names and data_of(run, [option]) is Data.OPEN:
+                run.effect(Act.UNKNOWN, env.code(node), node, env)  # more lists in lists than are looked into
 
 
 def _methods(run: Interpreter, value: Instance) -> frozenset[str]:

@@ -58,9 +58,11 @@ class Effect:
     """One effect: `what` it is done to or by, as written; `inside` the function that does it, where that is a callee.
 
     `root` is the object of the heap that a write changes, where it is known: the caller may have made it. `guess` says
-    that nothing but the call that gave the object says that it is new, `conditional` that it stands in a branch,
+    that nothing but the call that gave the object says that it is new (of an UNKNOWN effect: that such a call gave it),
+    `conditional` that it stands in a branch,
     `assumed` that a call which is not shown is taken to change its object, as nobody asks what it gives. `holder` tells
-    the object from others whose attribute is written, where it is no object of the heap.
+    the object from others whose attribute is written, where it is no object of the heap. `argument` is the argument of
+    which an UNKNOWN effect is none where that is an array.
     """
 
     act: Act
@@ -75,6 +77,7 @@ class Effect:
     conditional: bool = False
     assumed: bool = False
     holder: object = None
+    argument: object = None
 
     @property
     def place(self) -> Place:

@@ -15,7 +15,7 @@ from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
 from scanify.analysis.values.calls.attributes import class_env
 from scanify.analysis.values.calls.calls import call_function
-from scanify.analysis.values.calls.construct import any_instance, symbolic
+from scanify.analysis.values.calls.construct import any_instance, argument_of
 from scanify.analysis.values.classes import FunctionNode, functions_in
 from scanify.analysis.values.code.flow import Flow
 from scanify.analysis.values.code.statements import execute
@@ -180,7 +180,7 @@ class Explorer:
             bound = Class(code.owner) if "classmethod" in names else bound
         parameters = [*args.posonlyargs, *args.args][1 if bound is not None else 0 :]
         home = env if code.owner is not None else run.module_env(code.module)
-        named = {each.arg: symbolic(run, home, each, args) for each in (*parameters, *args.kwonlyargs)}
+        named = {each.arg: argument_of(run, home, each, args) for each in (*parameters, *args.kwonlyargs)}
         call_function(run, env, code.node, Function(code.node, env, bound), [], named)
 
     def _left_over(self, before: int) -> None:
@@ -195,7 +195,7 @@ class Explorer:
                 args = function.node.args
                 parameters = [*args.posonlyargs, *args.args, *args.kwonlyargs]
                 with run.question(), run.recording():
-                    named = {each.arg: symbolic(run, function.env, each, args) for each in parameters}
+                    named = {each.arg: argument_of(run, function.env, each, args) for each in parameters}
                     call_function(run, function.env, function.node, function, [], named)
         del run.closures[before:]
 

@@ -123,6 +123,7 @@ class Interpreter:
         self.guesses: dict[str, Value] = {}
         self.unguessed: dict[str, set[Place]] = {}  # where an attribute was asked for before there was a guess at it
         self.executed: set[ast.AST] = set()
+        self.passed: set[object] = set()  # arguments that code passes to functions of arrays: they are arrays
         self.constructed: dict[ast.AST, list[Made]] = {}
         self.typed: set[object] = set()  # classes of which objects were asked for theirs, which code may call
         self.handed: dict[tuple[ast.AST, str], Handed] = {}  # by the class and the name of a field that callers give
@@ -265,12 +266,13 @@ class Interpreter:
         root: ast.AST | None = None,
         marks: Marks = (),
         owner: Value | None = None,
+        argument: object = None,
     ) -> None:
         """Note an effect of the code that runs in `env`; `owner` is what a write changes, if it is no known object."""
         guess = isinstance(owner, Unknown) and owner.born > 0
         born = owner.born if isinstance(owner, Unknown | Array) else born
         branch = any(not region.is_loop for region in self.regions)
-        kept = Effect(act, what, node, env.module, born=born, root=root, marks=marks, guess=guess, conditional=branch)
+        kept = Effect(act, what, node, env.module, "", born, root, marks, guess, branch, argument=argument)
         self.effects.append(kept if owner is None else replace(kept, holder=holder_of(owner)))
 
     def use(self, cell: Cell, does: Does, node: ast.AST, env: Env, what: str = "") -> None:

@@ -37,11 +37,14 @@ def decorators_of(run: Interpreter, env: Env, node: ast.AST, function: Function)
             meaning = evaluate(run, function.env, inner)
         if isinstance(meaning, Library):
             last = meaning.qualname.rpartition(".")[2]
-            known = meaning.qualname.partition(".")[0] in tables.PURE_PACKAGES | {"builtins"}
+            if meaning.qualname == "functools.partial" and isinstance(decorator, ast.Call) and decorator.args:
+                with run.recording():
+                    meaning = evaluate(run, function.env, decorator.args[0])
+            known = isinstance(meaning, Library) and meaning.qualname in tables.CALLERS | tables.DECORATORS
             if last.startswith("singledispatch"):
                 run.effect(Act.UNKNOWN, f"what is registered for {function.name}", node, env)
             if known or last in (*_CACHES, "contextmanager"):
-                note_asked(run, env, node, function, meaning.qualname)
+                note_asked(run, env, node, function, meaning.qualname if isinstance(meaning, Library) else "")
                 continue
         elif isinstance(meaning, Method | Unknown) and ast.unparse(inner).rpartition(".")[2] in ("setter", "getter"):
             continue

@@ -1,0 +1,320 @@
+"""What the analysis does not understand is an obligation: operations on values of unknown class, nodes, functions of
+libraries, classes that inherit, and stores into other objects."""
+
+import ast
+import importlib
+import re
+
+import pytest
+from helpers import decide, model
+from test_never_silent import preceded, safe
+
+from scanify.analysis.plan import Plan
+from scanify.analysis.values import tables
+
+FED = """\
+import ast, contextlib, cmath, functools, itertools, math, operator
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+def plain(*args, **named):
+    return 1
+
+
+class Counted:
+    def __add__(self, other):
+        SEEN.append(other)
+        return other
+
+
+SEEN = []
+"""
+LAYER = """
+
+class Block{at}(eqx.Module):
+    linear: eqx.nn.Linear
+    feed: Any
+
+    def __init__(self, feed, *, key):
+        self.linear = eqx.nn.Linear(8, 8, key=key)
+        self.feed = feed
+
+    {async_}def __call__(self, x):
+{body}
+
+
+class Model{at}(eqx.Module):
+    layers: list[Block{at}]
+
+    def __init__(self, depth, feed, *, key):
+        self.layers = [Block{at}(feed, key=k) for k in jax.random.split(key, depth)]
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
+
+
+def layer(*lines: str, at: int = 0, async_: str = "") -> str:
+    """A model of layers of their own, whose calls run some lines and give `x`."""
+    body = [each for line in lines for each in line.split("\n")]
+    return LAYER.format(at=at, async_=async_, body="\n".join(f"        {line}" for line in (*body, "return x")))
+
+
+def fed(*lines: str, async_: str = "") -> list[str]:
+    """The lists of a safe fix in a model whose layers run some lines; `self.feed` may be anything."""
+    return safe(FED + layer("x = self.linear(x)", *lines, async_=async_))
+
+
+FEEDS = {
+    "a method of a field that may be anything": "x = x + self.feed.get()",
+    "a method of its name that arrays have": "x = x + self.feed.take(0)",
+    "an attribute of it": "x = x + self.feed.rate",
+    "an element of it": "x = x + self.feed[0]",
+    "a part of it": "x = x + self.feed[1:]",
+    "an operator with it": "x = x * self.feed",
+    "an operator of it": "x = x * -self.feed",
+    "an operator on what is computed of it": "y = self.feed\ny += 1",
+    "a comparison with it": "x = x * (self.feed > 1)",
+    "a search in it": "x = x * (3 in self.feed)",
+    "a walk of it in a zip": "for _, y in zip(range(1), self.feed):\n    x = x + y",
+    "a walk of it": "for y in self.feed:\n    x = x + y",
+    "it unpacked": "a, b = self.feed",
+    "it as arguments": "plain(*self.feed)",
+    "it as named arguments": "plain(**self.feed)",
+    "it as an index": "x = x[self.feed]",
+    "it as the end of a slice": "x = x[: self.feed, None][: 8]",
+    "it as a condition": "x = x + 1 if self.feed else x",
+    "it in a function of arrays": "x = x + jnp.asarray(self.feed)",
+    "its length": "x = x * len(self.feed)",
+    "it mapped over": "y = jax.tree.map(lambda leaf: leaf + 1, self.feed)",
+    "it called by a scan": "x = jax.lax.scan(self.feed, x, None, length=2)[0]",
+    "it called by a layer": "x = eqx.nn.Lambda(self.feed)(x)",
+    "it as an activation": "x = eqx.nn.MLP(8, 8, 8, 1, activation=self.feed, key=jax.random.key(0))(x)",
+    "a function of operators": "x = operator.add(Counted(), x)",
+    "a method by its name": "x = operator.methodcaller('get')(self.feed)",
+    "a field by a computed name": "x = x + getattr(self, 'fe' + 'ed')",
+    "it as a context manager": "with self.feed:\n    pass",
+    "a library's context manager": "with jax.profiler.TraceAnnotation('layer'):\n    pass",
+    "a decorator that a partial gives": "@functools.partial(plain, 1)\ndef f(x):\n    return x\nx = f(x)",
+    "a function that calls itself": "def f(n, g):\n    return g(n) if n else f(n, print)\nx = x + f(1, jnp.sin)",
+    "lists deep in lists": "x = x + jnp.sum(jnp.asarray([[[[self.feed]]]]))",
+    "a text that it becomes": "y = f'{self.feed}'",
+    "one of many values": "y = 0\n" + "\n".join(f"if x.ndim == {n}:\n    y = [{n}].copy" for n in range(9)) + "\ny()",
+}
+
+
+@pytest.mark.parametrize("lines", FEEDS.values(), ids=FEEDS)
+def test_an_operation_on_what_may_be_anything_is_an_obligation(lines: str) -> None:
+    assert fed("pass") and not fed(lines)
+
+
+ARGUMENTS = {
+    "x = layer(x) + feed.get()": False,
+    "x = layer(x) + feed.take(0)": False,
+    "x = layer(x) + feed.mean()": False,
+    "x = layer(x) + feed.rate": False,
+    "with feed:\n    x = layer(x)": False,
+    "x = layer(x) + feed()": False,
+    "x = layer(x) + feed": True,
+    "x = layer(x) + feed[0] * feed.shape[0]": True,
+    "x = layer(x) + jnp.sin(feed) + feed.mean()": True,
+    "x = layer(x) + jnp.sin(feed[0]) + feed[1].mean()": False,
+}
+
+
+@pytest.mark.parametrize("body", ARGUMENTS)
+def test_an_argument_is_an_array_where_a_function_of_arrays_is_given_it(body: str) -> None:
+    lines = body.replace("\n", "\n    ")
+    assert bool(safe(model(f"for layer in self.layers:\n    {lines}", parameters="x, feed"))) is ARGUMENTS[body]
+    declared = safe(model(f"for layer in self.layers:\n    {lines}", parameters="x, feed: 'queue.Queue'"))
+    assert not declared
+
+
+@pytest.mark.parametrize("method", ["__add__", "__radd__", "__getitem__"])
+def test_an_argument_may_be_an_object_of_a_class_of_the_project_whose_operators_act(method: str) -> None:
+    text = model("for layer in self.layers:\n    x = layer(x) + feed[0]", parameters="x, feed")
+    fetching = "SEEN = []\n\n\nclass Feed:\n    def {}(self, other):\n        {}\n        return other\n"
+    assert not safe(preceded(text, fetching.format(method, "SEEN.append(1)")))
+    assert safe(preceded(text, fetching.format(method, "other = (other, self)")))
+
+
+PATCHES = {
+    "through another name": "for cls in (Block,):\n    cls.__call__ = counted(cls.__call__)",
+    "as one of two targets": "cls = Block\ncls.__call__, old = counted(cls.__call__), None",
+    "as the target of a loop": "cls = Block\nfor cls.__call__ in (counted(cls.__call__),):\n    pass",
+    "by a declared assignment": "cls = Block\ncls.__call__: object = counted(cls.__call__)",
+    "in its dict": "vars(Block.__mro__[0])['__call__'] = counted(Block.__call__)",
+    "by a setter": "object.__setattr__(Block, '__call__', counted(Block.__call__))",
+    "in a method": "class Patch:\n    def apply(self, cls):\n        cls.__call__ = counted(cls.__call__)\nPatch().apply(Block)",
+}
+
+
+@pytest.mark.parametrize("patch", PATCHES.values(), ids=PATCHES)
+def test_a_method_that_any_code_stores_is_not_shown(patch: str) -> None:
+    counted = "\n\ndef counted(f):\n    def g(*args, **named):\n        print(1)\n        return f(*args, **named)\n    return g\n\n\n"
+    assert not safe(model() + counted + patch)
+    assert safe(model() + counted + patch.replace("__call__", "attend_other"))
+
+
+def test_a_field_that_other_code_stores_is_not_shown() -> None:
+    held = "class Act:\n    def __init__(self):\n        self.function = jnp.tanh\n\n    def __call__(self, x):\n        return self.function(x)\n\n"
+    text = preceded(
+        model().replace("return x + self.linear(x)", "return ACT(self.linear(x))"), f"{held}\n\nACT = Act()"
+    )
+    assert safe(text)
+    assert not safe(f"{text}\n\ndef trace(act, function):\n    act.function = function\n")
+
+
+@pytest.mark.parametrize("heirs", [1, 7, 20])
+def test_all_classes_that_inherit_are_looked_into(heirs: int) -> None:
+    base = "SEEN = []\n\n\nclass Base(eqx.Module):\n    def __call__(self, x):\n        return x\n"
+    quiet = "\n\nclass Sub{}(Base):\n    def __call__(self, x):\n        return x * {}\n"
+    text = model().replace("linear: eqx.nn.Linear\n", "linear: eqx.nn.Linear\n    inner: Base\n", 1)
+    text = text.replace("rate=0.0, *, key):", "rate=0.0, *, inner, key):").replace("key=k)", "inner=inner, key=k)")
+    text = text.replace("key=key)\n", "key=key)\n        self.inner = inner\n", 1).replace(
+        "depth, *", "depth, inner, *"
+    )
+    text = text.replace("return x + self.linear(x)", "return self.inner(self.linear(x))")
+    text = preceded(text, base + "".join(quiet.format(at, at) for at in range(heirs)))
+    assert safe(text)
+    assert not safe(text.replace(f"return x * {heirs - 1}", "SEEN.append(1)\n        return x"))
+    inside = "\n\ndef make():\n    class Inner(Base):\n        def __call__(self, x):\n            SEEN.append(1)\n            return x\n    return Inner()\n"
+    assert not safe(text + inside)
+
+
+def test_a_method_that_a_branch_defines_may_be_either() -> None:
+    either = "class Inner(eqx.Module):\n    if 1 > 2:\n        def __call__(self, x):\n            {}\n            return x\n    else:\n        def __call__(self, x):\n            return x\n"
+    text = model().replace("eqx.nn.Linear(dim, dim, key=key)", "Inner()")
+    assert safe(preceded(text, either.format("pass")))
+    assert not safe(preceded(text, either.format("print(1)")))
+
+
+# What each kind of node is where it may do something, and those that only hold or name other nodes.
+NODES: dict[str, str] = {
+    "BoolOp": "self.feed and x",
+    "NamedExpr": "(y := self.feed.y)",
+    "BinOp": "x + self.feed",
+    "UnaryOp": "~self.feed",
+    "IfExp": "1 if self.feed else 2",
+    "Dict": "{self.feed: 1}",
+    "Set": "{self.feed}",
+    "ListComp": "[y for y in self.feed]",
+    "SetComp": "{y for y in self.feed}",
+    "DictComp": "{y: 1 for y in self.feed}",
+    "GeneratorExp": "[*(y for y in self.feed)]",
+    "Await": "await self.feed",
+    "Compare": "self.feed == 1",
+    "Call": "self.feed()",
+    "FormattedValue": "f'{self.feed}'",
+    "JoinedStr": "f'{self.feed}'",
+    "Attribute": "self.feed.y",
+    "Subscript": "self.feed[0]",
+    "Starred": "[*self.feed]",
+    "Slice": "x[self.feed :]",
+    "Delete": "del self.feed[0]",
+    "Assign": "self.feed.y = 1",
+    "AugAssign": "self.feed.y += 1",
+    "AnnAssign": "self.feed.y: int = 1",
+    "For": "for y in self.feed:\n    pass",
+    "AsyncFor": "async for y in self.feed:\n    pass",
+    "While": "while self.feed:\n    break",
+    "If": "if self.feed:\n    pass",
+    "With": "with self.feed:\n    pass",
+    "AsyncWith": "async with self.feed:\n    pass",
+    "Match": "match self.feed:\n    case 1:\n        pass",
+    "Try": "try:\n    self.feed.y\nexcept ValueError:\n    pass",
+    "TryStar": "try:\n    self.feed.y\nexcept* ValueError:\n    pass",
+    "Assert": "assert self.feed",
+    "Expr": "self.feed.y",
+    "Return": "return self.feed + x",
+    "ClassDef": "class Y(metaclass=self.feed):\n    pass",
+    "FunctionDef": "@self.feed\ndef y():\n    return 1\ny()",
+    "AsyncFunctionDef": "@self.feed\nasync def y():\n    return 1\ny()",
+    "Lambda": "(lambda: self.feed.y)()",
+    "Yield": "[*self.many(self.feed.y)]",
+    "YieldFrom": "[*self.all(self.feed)]",
+    "Interpolation": "t'{self.feed}'",
+    "TemplateStr": "t'{self.feed}'",
+    "TypeAlias": "type Y = int",
+    "Nonlocal": "n = 0\ndef y():\n    nonlocal n\n    n = self.feed.y\ny()",
+    "Global": "global SEEN\nSEEN = 1",
+    "MatchValue": "match self.feed:\n    case 1:\n        pass",
+    "MatchSequence": "match self.feed:\n    case [y]:\n        pass",
+    "MatchMapping": "match self.feed:\n    case {'y': 1}:\n        pass",
+    "MatchClass": "match self.feed:\n    case Counted(y=1):\n        pass",
+    "MatchOr": "match self.feed:\n    case 1 | 2:\n        pass",
+}
+HARMLESS = frozenset(
+    "Constant Name List Tuple Pass Break Continue Import ImportFrom Raise MatchSingleton MatchStar MatchAs".split()
+)
+YIELDING = "\n\n    def many(self, y):\n        yield y\n\n    def all(self, y):\n        yield from y\n"
+
+
+def test_every_kind_of_node_is_in_the_table() -> None:
+    kinds = {
+        kind.__name__
+        for base in (ast.expr, ast.stmt, ast.pattern)
+        for kind in base.__subclasses__()
+        if not issubclass(kind, ast.Constant) or kind is ast.Constant
+    }
+    assert kinds <= NODES.keys() | HARMLESS, kinds - NODES.keys() - HARMLESS
+
+
+@pytest.mark.parametrize("kind", [kind for kind in NODES if hasattr(ast, kind)])
+def test_no_kind_of_node_is_silent(kind: str) -> None:
+    async_ = "async " if kind in ("Await", "AsyncFor", "AsyncWith") else ""
+    text = FED + layer("x = self.linear(x)", NODES[kind], async_=async_).replace(
+        "\n\n\nclass Model", f"{YIELDING}\n\nclass Model"
+    )
+    ast.parse(text)
+    assert not safe(text)
+
+
+PACKAGES = (
+    "jax jax.numpy jax.lax jax.nn jax.random jax.tree jax.tree_util jax.scipy.special jax.scipy.linalg jax.experimental "
+    "equinox equinox.nn equinox.internal numpy numpy.linalg math operator itertools functools contextlib"
+).split()
+# What is called in other ways than as a function that computes: see the tables of these names.
+KNOWN_OTHERWISE = (
+    tables.CALLERS
+    | tables.KEYS_ONE
+    | tables.KEYS_MANY
+    | tables.IDENTITIES
+    | tables.MANAGERS
+    | {"functools.cached_property"}
+)
+ALIASES = {"jax.numpy": "jnp", "numpy": "np", "equinox": "eqx"}
+
+
+def exports(package: str) -> list[str]:
+    found = importlib.import_module(package)
+    names = (name for name in dir(found) if not name.startswith("_"))
+    return [name for name in names if callable(getattr(found, name, None))]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_function_of_a_library_that_is_not_listed_is_an_obligation(package: str) -> None:
+    names = [name for name in exports(package) if not tables.is_listed(f"{package}.{name}")]
+    names = [name for name in names if f"{package}.{name}" not in KNOWN_OTHERWISE]
+    modules = [name for name in names if package == "equinox.nn" or name in ("Module", "ω")]
+    text = f"import {package}\n{FED}"
+    text += "".join(layer(f"y = {package}.{name}(x)", at=at) for at, name in enumerate(names) if name not in modules)
+    found = [loop for loop in decide(text) if isinstance(loop, Plan)]
+    assert [loop.container for loop in found if loop.safe] == []
+    assert len(found) <= len(names) - len(modules)
+
+
+NEVER = re.compile(r"save|^load|fromfile|print|^set_|seterr|geterr|callback|memmap|^nditer|^place$|^put|_put$")
+KNOWN_TO_BE_PURE = frozenset({"pure_callback", "filter_pure_callback", "device_put"})
+
+
+@pytest.mark.parametrize("package", tables.EXPORTS)
+def test_what_is_listed_writes_nothing(package: str) -> None:
+    assert [name for name in tables.EXPORTS[package] - KNOWN_TO_BE_PURE if NEVER.search(name)] == []
