@@ -42,7 +42,7 @@ def _any_tree(patch: pytest.MonkeyPatch) -> None:
 
 def _any_parameters(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(compare, "same_parameters", lambda *_: PROVED)
-    patch.setattr(compare, "with_other_keys", lambda *_, **__: None)
+    patch.setattr(compare, "from_any_key", lambda *_, **__: None)
 
 
 def _one_policy(patch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,7 @@ def test_a_proof_is_a_table_against_the_loop_and_one_line() -> None:
         "  none     PROVED    PROVED      1.68 GiB               515    0.61 s\n"
         "  nested   PROVED    PROVED      35.1 MiB               515    0.61 s\n"
         "  saved: kept from the forward to the backward pass; compile: on cpu\n"
-        "  parameters PROVED  both versions start from the same parameters\n"
+        "  parameters PROVED  both versions start from equal parameters for any key\n"
         "\n"
         "python 3.11.7, jax 0.10.2, equinox 0.13.8, scanify 0.1.0; 12.3 s\n"
         "PROVED  1 case, 2 remat policies: equal for all inputs of these shapes and dtypes\n"
@@ -222,7 +222,7 @@ def test_what_was_compared_once_is_said_in_words_after_the_policies() -> None:
     wrong = replace(TESTED, reason="")
     text = text_of(replace(GPT, tangents=PROVED, batched=wrong, keys=NOT_RUN, notes=("the loop is jitted",)))
     assert (
-        "  parameters PROVED  both versions start from the same parameters\n"
+        "  parameters PROVED  both versions start from equal parameters for any key\n"
         "  tangents PROVED  the forward derivatives (jvp) are equal\n"
         "  batched TESTED  the outputs under vmap agree numerically\n"
         "  keys NOT RUN  the weights are abstract\n"

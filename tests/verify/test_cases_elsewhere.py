@@ -83,6 +83,49 @@ def test_constructors_that_read_their_key_alike_are_proved(tmp_path: Path, made:
     assert proved(compared(tmp_path, model(made), model(made)))
 
 
+ROUNDED = "jnp.asarray(np.asarray(jax.random.normal(key, (3,))).round(3))"
+RARE = {
+    "a clip": "jnp.clip(jax.random.normal(key, (3,)), -3.0, 3.0)",
+    "a choice by value": "jax.random.normal(key, (3,)) * (1.0 if jax.random.normal(key, (3,))[0] < 4.0 else -1.0)",
+    "a choice in the program": "jnp.where(jax.random.uniform(key) > 0.999, 0.0, jax.random.normal(key, (3,)))",
+    "what is left out below": "jax.random.normal(key, (3,)) * (jax.random.uniform(key) > 0.0)",
+    "it raises": "eqx.error_if(jax.random.normal(key, (3,)), jax.random.uniform(key) > 0.999, 'rare')",
+}
+
+
+@pytest.mark.parametrize("name", RARE)
+def test_what_a_constructor_does_to_a_rare_key_alone_fails(tmp_path: Path, name: str) -> None:
+    result = compared(tmp_path, model(), model(RARE[name]))
+    assert result.parameters is not None and result.parameters.status is Status.FAILED
+    assert "with extreme random bits" in result.parameters.reason
+    assert not result.good
+
+
+@pytest.mark.parametrize(
+    "made", [ROUNDED, "jnp.asarray(float(jax.random.normal(key))) * jnp.ones(3)", "jax.random.normal(key, (3,)) + 0.0"]
+)
+def test_constructors_that_are_not_proved_are_tested_with_many_keys(tmp_path: Path, made: str) -> None:
+    other = made if made != "jax.random.normal(key, (3,)) + 0.0" else NORMAL
+    result = compared(tmp_path, model(made), model(other))
+    assert result.parameters is not None and result.parameters.status is Status.TESTED and result.good
+    said = "the same parameters with the key of the case, with 16 other keys and with 4 kinds of extreme random bits"
+    assert said in result.parameters.reason
+
+
+RATES = "jax.random.normal(key, (3,)) * [float(rate) for rate in jnp.linspace(0.0, 1.0, 3)][2]"
+GAMMA = "jax.random.gamma(key, jnp.ones(3))"
+
+
+@pytest.mark.parametrize("made", [RATES, GAMMA])
+def test_values_that_no_key_decides_may_be_read(tmp_path: Path, made: str) -> None:
+    assert proved(compared(tmp_path, model(made), model(made)))
+
+
+def test_a_loop_that_draws_until_it_likes_a_number_ends(tmp_path: Path) -> None:
+    result = compared(tmp_path, model(GAMMA), model(f"jnp.maximum({GAMMA}, 0.0) + 0.0"))
+    assert result.parameters is not None and result.parameters.status is Status.TESTED
+
+
 HELD = """
 import dataclasses
 

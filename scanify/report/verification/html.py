@@ -21,7 +21,7 @@ _MEANINGS = (
     ("TESTED", "agrees numerically on many inputs, not proved"),
     ("FAILED", "differs"),
     ("NOT RUN", "nothing was shown"),
-    ("parameters", "both versions start from the same initial parameters"),
+    ("parameters", "both versions start from equal parameters for any random key"),
     ("remat", "what is kept from the forward to the backward pass, and what is computed again"),
     ("outputs, gradients", "what the model returns, and the derivatives with respect to parameters and inputs (vjp)"),
     ("tangents", "forward derivatives (jvp)"),

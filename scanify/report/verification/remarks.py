@@ -14,7 +14,7 @@ _COMPARED = "{what} are equal", "{what} agree numerically", "{what} differ", "{w
 _ONCE = {
     "depth": ("", "", "", "too few layers run"),
     "parameters": (
-        "both versions start from the same parameters",
+        "both versions start from equal parameters for any key",
         "both versions start from parameters that agree numerically",
         "the versions start from different parameters",
         "the initial parameters were not compared",

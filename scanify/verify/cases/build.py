@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,18 +20,18 @@ from scanify.verify.linen.streams import Streams
 from scanify.verify.objects.statics import cell_contents
 from scanify.verify.values.arrays import is_traced, struct
 
-Case = Callable[[], tuple[Any, ...]]
+Case = Callable[..., tuple[Any, ...]]
 
 
 @dataclass(frozen=True, eq=False)
 class Built:
     """What a case returned, as one pytree `(model, args, kwargs)`.
 
-    Built abstractly, its array leaves are `jax.ShapeDtypeStruct`, and `constructor` is the traced program, without
-    inputs, that computes them; otherwise they are arrays and `constructor` is None. `mapping` is what the case says of
-    its parameters (`scanify.verify.cases.mapping`), None where it says nothing. `numpy` says of each array whether it
-    was one of NumPy. `optimizer` is that of the case, None where it has none. `proviso` says in words for what alone
-    the comparison of a model of Flax Linen holds (`scanify.verify.linen.align`).
+    Built abstractly, its array leaves are `jax.ShapeDtypeStruct`, and `constructor` is the traced program, mostly
+    without inputs, that computes them; otherwise they are arrays and `constructor` is None. `mapping` is what the case
+    says of its parameters (`scanify.verify.cases.mapping`), None where it says nothing. `numpy` says of each array
+    whether it was one of NumPy. `optimizer` is that of the case, None where it has none. `proviso` says in words for
+    what alone the comparison of a model of Flax Linen holds (`scanify.verify.linen.align`).
     """
 
     tree: tuple[Any, tuple[Any, ...], dict[str, Any]]
@@ -52,14 +53,24 @@ class Built:
         return [leaf for leaf in jax.tree.leaves(self.tree) if is_traced(leaf)]
 
 
-def build(case: Case, *, abstract: bool, streams: Streams | None = None) -> Built:
+def build(
+    case: Case,
+    *,
+    abstract: bool,
+    streams: Streams | None = None,
+    inputs: tuple[jax.ShapeDtypeStruct, ...] = (),
+    folded: bool = False,
+) -> Built:
     """Run a case; under tracing where `abstract`, so that no array is allocated.
 
-    A module of Flax Linen gets the variables that its `init` gives, with the names that `streams` says.
+    With `inputs` the case is a function of arrays like these, and so is the constructor. What does not depend on them
+    is computed right away if `folded`, so that the case may read its values.
 
-    NumPy arrays become jax arrays, as `eqx.filter_jit` makes them; those in static fields stay as they are. Raises
-    ScanifyError where the case returns anything but `(model, args)` or `(model, args, kwargs)`, or where a function
-    hides the arrays of the model; and whatever the user's code raises.
+    A module of Flax Linen gets the variables that its `init` gives, with the names that `streams` says. NumPy arrays
+    become jax arrays, as `eqx.filter_jit` makes them; those in static fields stay as they are.
+
+    Raises ScanifyError where the case returns anything but `(model, args)` or `(model, args, kwargs)`, or where a
+    function hides the arrays of the model; and whatever the user's code raises.
     """
     if not abstract:
         returned = with_variables(case(), streams or Streams())
@@ -74,8 +85,8 @@ def build(case: Case, *, abstract: bool, streams: Streams | None = None) -> Buil
     rest: list[Any] = []
     numpy: list[bool] = []
 
-    def construct() -> list[Any]:
-        returned = with_variables(case(), streams or Streams())
+    def construct(*given: Any) -> list[Any]:
+        returned = with_variables(case(*given), streams or Streams())
         numpy[:] = _numpy(returned)
         tree = _normal(returned)
         leaves = jax.tree.leaves(tree)
@@ -83,7 +94,8 @@ def build(case: Case, *, abstract: bool, streams: Streams | None = None) -> Buil
         rest[:] = [tree, [None if is_traced(x) else x for x in leaves], [is_traced(x) for x in leaves]]
         return [x for x in leaves if is_traced(x)]
 
-    constructor = jax.make_jaxpr(construct)()
+    with jax.ensure_compile_time_eval() if folded else nullcontext():
+        constructor = jax.make_jaxpr(construct)(*inputs)
     tree, others, traced = rest
     structs = iter([struct(aval) for aval in constructor.out_avals])
     leaves = [next(structs) if array else other for array, other in zip(traced, others, strict=True)]

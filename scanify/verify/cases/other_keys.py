@@ -1,7 +1,8 @@
-"""Building both models a second time, from other random keys than those that the case makes.
+"""Building both models from other random keys than those that the case makes, and from other random bits.
 
 A constructor that does not read the key that it is given, or reads it otherwise, may give the same parameters for the
 one key of the case. Only keys that the case makes are others: one that the model makes by itself is part of the model.
+What a constructor does to a rare number, as to clip it, shows with bits that hardly a key gives.
 """
 
 from __future__ import annotations
@@ -19,7 +20,23 @@ import numpy as np
 
 from scanify.verify.values.arrays import is_key
 
-SHIFT = 7919
+Bits = Callable[[jax.Array], jax.Array]
+
+# What is drawn in place of random bits; a function of each number, so that a batch of draws is as its parts.
+EXTREME: tuple[Bits, ...] = (
+    lambda bits: bits * 0,
+    lambda bits: ~(bits * 0),
+    lambda bits: jnp.where(bits % 2 == 0, bits * 0, ~(bits * 0)),
+    lambda bits: jnp.where(bits % 8 == 0, bits * 0, jnp.where(bits % 8 == 1, ~(bits * 0), bits)),
+)
+
+
+@dataclass(frozen=True)
+class Keys:
+    """What is added to the seeds of keys, int32[], and what is drawn in place of random bits (None: themselves)."""
+
+    shift: Any
+    bits: Bits | None = None
 
 
 @dataclass(eq=False)
@@ -30,14 +47,17 @@ class Shifted:
 
 
 @contextmanager
-def other_keys(namespace: MutableMapping[str, Any], is_models: Callable[[FrameType], bool]) -> Iterator[Shifted]:
+def other_keys(
+    namespace: MutableMapping[str, Any], is_models: Callable[[FrameType], bool], keys: Keys
+) -> Iterator[Shifted]:
     """Inside, keys that are made are others, and so are those that `namespace`, that of the case file, holds.
 
-    Those are left alone that are made while a frame runs that `is_models` says to belong to the model.
+    Those are left alone that are made while a frame runs that `is_models` says to belong to the model. Bits that a loop
+    of unknown length draws are left alone, too: it may go on until it likes one.
     """
     made = Shifted()
     module: Any = getattr(sys.modules[jax.random.key.__module__], "prng", None)
-    seed = getattr(module, "random_seed", None)
+    seed, draw = (getattr(module, name, None) for name in ("random_seed", "random_bits"))
     held = {name: value for name, value in namespace.items() if _is_key(value)}
 
     def other(seeds: Any, *args: Any, **kwargs: Any) -> Any:
@@ -45,35 +65,50 @@ def other_keys(namespace: MutableMapping[str, Any], is_models: Callable[[FrameTy
         if _runs(sys._getframe(1), is_models):
             return seed(seeds, *args, **kwargs)
         made.any = True
-        return seed(jnp.asarray(seeds) + SHIFT, *args, **kwargs)
+        return seed(_shifted(jnp.asarray(seeds), keys), *args, **kwargs)
+
+    def drawn(*args: Any, **kwargs: Any) -> Any:
+        assert draw is not None
+        bits = draw(*args, **kwargs)
+        return bits if keys.bits is None or _runs(sys._getframe(1), _is_while) else keys.bits(bits)
 
     made.any = bool(held)
-    namespace.update({name: moved(value) for name, value in held.items()})
-    if seed is not None:
-        module.random_seed = other
+    namespace.update({name: moved(value, keys) for name, value in held.items()})
+    if seed is not None and draw is not None:
+        module.random_seed, module.random_bits = other, drawn
     try:
         yield made
     finally:
         namespace.update(held)
-        if seed is not None:
-            module.random_seed = seed
+        if seed is not None and draw is not None:
+            module.random_seed, module.random_bits = seed, draw
 
 
-def moved(value: Any) -> Any:
+def _shifted(value: jax.Array, keys: Keys) -> jax.Array:
+    return value + jnp.asarray(keys.shift, value.dtype)
+
+
+def moved(value: Any, keys: Keys) -> Any:
     """Another key of the same kind; anything else is itself."""
     if is_key(value):
-        return jax.random.wrap_key_data(jax.random.key_data(value) + SHIFT, impl=jax.random.key_impl(value))
-    return value + np.uint32(SHIFT) if _is_key(value) else value
+        data = _shifted(jax.random.key_data(value), keys)
+        return jax.random.wrap_key_data(data, impl=jax.random.key_impl(value))
+    return _shifted(value, keys) if _is_key(value) else value
 
 
-def moved_in(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a case, with other keys."""
-    return {name: jax.tree.map(moved, value) for name, value in arguments.items()}
+def moved_in(arguments: Mapping[str, Any], keys: Keys) -> tuple[dict[str, Any], bool]:
+    """The arguments of a case, with other keys; and whether one of them is a key."""
+    made = {name: jax.tree.map(lambda each: moved(each, keys), value) for name, value in arguments.items()}
+    return made, any(map(_is_key, jax.tree.leaves(dict(arguments))))
 
 
 def _is_key(value: Any) -> bool:
     """A typed key, or what looks as raw keys do."""
     return is_key(value) or (isinstance(value, jax.Array) and value.dtype == np.uint32 and value.shape in ((2,), (4,)))
+
+
+def _is_while(frame: FrameType) -> bool:
+    return frame.f_code.co_name == "while_loop" and str(frame.f_globals.get("__name__")).startswith("jax.")
 
 
 def _runs(frame: FrameType | None, is_models: Callable[[FrameType], bool]) -> bool:

@@ -78,14 +78,16 @@ class CaseBuild:
             self.error = self.error or self.told
             raise self.error from None
 
-    def with_other_keys(self) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
-        """What the case returns where the keys that it makes are others; None where it makes none."""
+    def with_other_keys(self, keys: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
+        """What the case returns with other `keys` (`scanify.verify.cases.other_keys.Keys`) than those that it makes;
+        None if it makes none.
+        """
         from scanify.verify.cases.other_keys import moved_in, other_keys
 
-        arguments = moved_in(self.arguments)
-        with other_keys(vars(self.cases), self._is_models) as made, self.overlay.active(self.version):
+        arguments, given = moved_in(self.arguments, keys)
+        with other_keys(vars(self.cases), self._is_models, keys) as made, self.overlay.active(self.version):
             returned = check_returned(self.function(self.module, **arguments), self.spec)
-        return returned if made.any or arguments != self.arguments else None
+        return returned if made.any or given else None
 
     def _is_models(self, frame: FrameType) -> bool:
         file = frame.f_globals.get("__file__")

@@ -18,7 +18,7 @@ from scanify.verify.compare.gradients import Gradients, gradients
 from scanify.verify.compare.judge import Once, Subject
 from scanify.verify.compare.keys import keys
 from scanify.verify.compare.outputs import different_outputs, outputs
-from scanify.verify.compare.parameters import same_parameters, with_other_keys
+from scanify.verify.compare.parameters import from_any_key, same_parameters
 from scanify.verify.compare.tangents import tangents
 from scanify.verify.leaves.correspond import Mismatch
 from scanify.verify.linen.align import SAME_START, aligned
@@ -164,20 +164,11 @@ class _Case:
             found = proof if proof.good else found
         if not found.good:
             return found
-        other = self.with_other_keys(before, after, first, second, both)
+        models = first.tree[0], second.tree[0]
+        other = from_any_key(
+            before, after, both, models, abstract=self.abstract, files=self.files, streams=first.streams
+        )
         return other or (replace(found, reason=SAME_START) if first.proviso else found)
-
-    def with_other_keys(self, before: Case, after: Case, first: Built, second: Built, both: Pair) -> Verdict | None:
-        def found(*, abstract: bool) -> Verdict | None:
-            models = first.tree[0], second.tree[0]
-            return with_other_keys(
-                before, after, both, models, abstract=abstract, files=self.files, streams=first.streams
-            )
-
-        verdict = found(abstract=self.abstract)
-        if verdict is None or self.abstract or not first.proviso:
-            return verdict
-        return None if found(abstract=True) is None else verdict
 
     def changed(self, both: Pair, original: Traced, result: CaseResult) -> str | None:
         """Whether the original is another after all that was run; of what was proved nothing was run."""

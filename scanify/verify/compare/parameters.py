@@ -6,19 +6,25 @@ versions may well be equal.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import jax
+import numpy as np
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from scanify.errors import ScanifyError
 from scanify.nn.trees.difference import first_difference
 from scanify.nn.trees.leaves import path_text
 from scanify.verify.cases.build import Built, Case, build
+from scanify.verify.cases.other_keys import EXTREME, Keys
 from scanify.verify.certificate.write import Certificate, Proved
 from scanify.verify.leaves.correspond import Correspondence, Recipe
 from scanify.verify.linen.streams import Streams
+from scanify.verify.programs.apart import traced_anew
 from scanify.verify.programs.pair import Pair
 from scanify.verify.programs.trace import version
 from scanify.verify.proof.attempt import proof_of
@@ -30,6 +36,9 @@ Files = Callable[[str], str | None] | None
 
 # Models of more bytes than this are not built a second time.
 _ROOM = 1 << 30
+# With so many other keys, and so many seconds at most, constructors are compared that are not proved equal.
+OTHERS, FIRST, SECONDS = 16, 7919, 120.0
+UNLIKE = "the constructors are not proved to use their random key in the same way"
 
 
 def same_parameters(
@@ -74,7 +83,108 @@ def _unlike_statics(found: Correspondence) -> Verdict | None:
     return None
 
 
-def with_other_keys(
+@dataclass(frozen=True)
+class AnyKey:
+    """Both constructors as functions of the random keys that the case makes; `models` are made with its own ones.
+
+    `streams` are those of a model of Linen.
+    """
+
+    before: Any
+    after: Any
+    pair: Pair
+    models: tuple[Any, Any]
+    files: Files
+    streams: Streams | None = None
+
+    def verdict(self, *, abstract: bool) -> Verdict | None:
+        """PROVED as None: both make the same parameters of any key, or the case makes none.
+
+        If that is not proved, they are compared with `OTHERS` keys more, and with bits that hardly a key gives.
+        """
+        why = "its constructor raises"
+        for folded in (False,) if abstract else (False, True):
+            try:
+                with traced_anew("constructor"):
+                    found = [self._built(side, folded=folded) for side in (0, 1)]
+            except Exception as error:  # user code may raise anything, as where it reads the value of a number
+                why = f"with any key, one of the constructors raises {raised(error, self.files).partition(chr(10))[0]}"
+                continue
+            if found[0] is None or found[1] is None:
+                return None
+            why = self._unproved(found[0], found[1])
+            if not why:
+                return _unlike_each_other(self.models, (found[0].tree[0], found[1].tree[0]))
+        if abstract:
+            return Verdict(Status.NOT_RUN, f"{UNLIKE}, and abstract weights have no values to compare: {why}")
+        return self._tested(why)
+
+    def _built(self, side: int, keys: Keys | None = None, *, folded: bool = False) -> Built | None:
+        """One version with other keys, or as a function of the shift of all keys; None if the case makes no key."""
+        case, streams = (self.before, self.streams) if side == 0 else (self.after, None)
+        returned: list[Any] = []
+
+        def made(*shift: Any) -> Any:
+            found = case.with_other_keys(Keys(*shift) if keys is None else keys)
+            returned.append(found)
+            return (lambda: None, ()) if found is None else found
+
+        inputs = (jax.ShapeDtypeStruct((), np.int32),) if keys is None else ()
+        built = build(made, abstract=keys is None, streams=streams, inputs=inputs, folded=folded)
+        return None if returned[0] is None else built
+
+    def _unproved(self, first: Built, second: Built) -> str:
+        """Why the same parameters are not proved to be made of any key; "" if they are."""
+        if not _same_shapes(first, second, self.pair):
+            return "the models have other leaves"
+        programs = _apart(first, self.pair.found.before), _apart(second, self.pair.found.recipes)
+        proof = proof_of(*programs, files=self.files)
+        wrong = [
+            name for i, name in enumerate(self.pair.found.names) if i not in self.pair.inputs and not proof.equal[i]
+        ]
+        return f"{wrong[0]}: {unproved(proof)}" if wrong else ""
+
+    def _tested(self, why: str) -> Verdict:
+        start, tried, extremes = time.monotonic(), 0, 0
+        every = [*(Keys(0, bits) for bits in EXTREME), *(Keys(FIRST + number) for number in range(OTHERS))]
+        for keys in [] if _large(self.pair) else every:
+            odd = self._difference(keys)
+            if odd:
+                which = "another key in the case" if keys.bits is None else "extreme random bits"
+                text = f"the constructors do not use their random key in the same way: with {which}, {odd}"
+                return Verdict(Status.FAILED, text)
+            tried, extremes = tried + (keys.bits is None), extremes + (keys.bits is not None)
+            if time.monotonic() - start > SECONDS:
+                break
+        said = f"{tried} other keys and with {extremes} kinds of extreme random bits" if tried or extremes else ""
+        more = f", with {said}" if said else " alone: the models are too large to be made again"
+        return Verdict(Status.TESTED, f"not proved ({why}); the same parameters with the key of the case{more}")
+
+    def _difference(self, keys: Keys) -> str:
+        """What is otherwise with these keys, in words; "" if nothing is."""
+        made: list[Built | str | None] = []
+        for side in (0, 1):
+            try:
+                with traced_anew("constructor") if keys.bits is not None else nullcontext():
+                    made.append(self._built(side, keys))
+            except Exception as error:
+                made.append(raised(error, self.files))
+        first, second = made
+        if isinstance(first, str) or isinstance(second, str):
+            if isinstance(first, str) and isinstance(second, str):
+                return ""
+            which, text = ("original", first) if isinstance(first, str) else ("rewritten version", second)
+            return f"the {which} alone raises {text}"
+        if first is None or second is None:
+            return ""
+        if not _same_shapes(first, second, self.pair):
+            return "the models have other leaves"
+        equal = _concrete(first, second, self.pair.found)
+        wrong = [i for i, (same, _) in enumerate(equal) if not same and i not in self.pair.inputs]
+        return f"{self.pair.found.names[wrong[0]]} is another" if wrong else ""
+
+
+def from_any_key(
     before: Case,
     after: Case,
     pair: Pair,
@@ -84,32 +194,13 @@ def with_other_keys(
     files: Files,
     streams: Streams | None = None,
 ) -> Verdict | None:
-    """The verdict on the constructors where the case makes other random keys; None where there is nothing to say.
-    `models` are those of the original and of the rewritten version with the keys of the case.
+    """The verdict on the constructors with other random keys than those of the case; None if they are proved equal.
 
-    A case that can has the method `with_other_keys`, which gives None where it makes no key.
+    Of a case that has no method `with_other_keys` nothing is known.
     """
-    others = [getattr(case, "with_other_keys", None) for case in (before, after)]
-    if None in others or _large(pair):
+    if not all(hasattr(case, "with_other_keys") for case in (before, after)):
         return None
-    try:
-        first = _built(others[0], abstract=abstract, streams=streams)
-    except Exception:  # what the original does not do with other keys is asked of neither
-        return None
-    try:
-        second = None if first is None else _built(others[1], abstract=abstract)
-    except Exception as error:
-        return Verdict(Status.FAILED, f"with another random key the rewritten version raises {raised(error, files)}")
-    if first is None or second is None:
-        return None
-    same = _same_leaves(first, second, pair, files)
-    wrong = None if same is None else next((i for i, ok in enumerate(same) if not ok and i not in pair.inputs), None)
-    if wrong is None and same is not None:
-        return _unlike_each_other(models, (first.tree[0], second.tree[0]))
-    name = "the models have other leaves" if wrong is None else f"{pair.found.names[wrong]} is another"
-    status = Status.NOT_RUN if abstract else Status.FAILED
-    text = "the constructors do not use their random key in the same way: with another key in the case"
-    return Verdict(status, f"{text}, {name}")
+    return AnyKey(before, after, pair, models, files, streams).verdict(abstract=abstract)
 
 
 def _unlike_each_other(models: tuple[Any, Any], again: tuple[Any, Any]) -> Verdict | None:
@@ -137,30 +228,11 @@ def _same_structure(one: Any, other: Any) -> bool | None:
         return None
 
 
-def _built(case: Any, *, abstract: bool, streams: Streams | None = None) -> Built | None:
-    returned: list[Any] = []
-
-    def once() -> Any:
-        found = case()
-        returned.append(found)
-        return (lambda: None, ()) if found is None else found
-
-    built = build(once, abstract=abstract, streams=streams)
-    return None if returned[0] is None else built
-
-
-def _same_leaves(first: Built, second: Built, pair: Pair, files: Files) -> list[bool] | None:
-    """Per leaf of the original whether it is the same; None where there are others."""
-    found = pair.found
-    shapes = [[(struct(x).shape, struct(x).dtype) for x in each.arrays] for each in (first, second)]
+def _same_shapes(first: Built, second: Built, pair: Pair) -> bool:
+    """True if both versions have the leaves that they have with the keys of the case."""
+    shapes = [(struct(x).shape, struct(x).dtype) for x in first.arrays]
     expected = [(a.shape, a.dtype) for a in jax.eval_shape(pair.before.own, list(pair.avals))]
-    if shapes[0] != expected or len(shapes[1]) != len(found.recipes):
-        return None
-    equal = _concrete(first, second, found) if first.constructor is None else None
-    if equal is not None:
-        return [same for same, _ in equal]
-    assert first.constructor is not None
-    return list(proof_of(_apart(first, found.before), _apart(second, found.recipes), files=files).equal)
+    return shapes == expected and len(second.arrays) == len(pair.found.recipes)
 
 
 def _large(pair: Pair) -> bool:
@@ -175,7 +247,9 @@ def _apart(built: Built, recipes: Sequence[Recipe] | None) -> ClosedJaxpr:
     assert constructor is not None
     if recipes is None:
         return constructor
-    rebuilt: ClosedJaxpr = jax.make_jaxpr(lambda: apart.split(jaxpr_as_fun(constructor)()))()
+    given = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in constructor.in_avals]
+    with jax.ensure_compile_time_eval():
+        rebuilt: ClosedJaxpr = jax.make_jaxpr(lambda *xs: apart.split(jaxpr_as_fun(constructor)(*xs)))(*given)
     return rebuilt
 
 

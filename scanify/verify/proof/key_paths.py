@@ -63,6 +63,9 @@ def path_of(table: Table, node: int) -> Path | None:
     if op == "random_fold_in":
         made = path_of(table, inputs[0])
         return None if made is None else made.then(_kind(table, node, "fold in"), _number(table, inputs[1]))
+    if op == "random_clone":  # which says that it is used as another key
+        made = path_of(table, inputs[0])
+        return None if made is None else made.then("clone", 0)
     if op in ("random_wrap", "random_unwrap"):
         return path_of(table, inputs[0])
     return _row(table, node)
