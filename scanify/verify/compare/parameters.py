@@ -112,7 +112,7 @@ class AnyKey:
                 continue
             if found[0] is None or found[1] is None:
                 return None
-            why = self._unproved(found[0], found[1])
+            why = self._unproved(found[0], found[1], folded=folded)
             if not why:
                 return _unlike_each_other(self.models, (found[0].tree[0], found[1].tree[0]))
         if abstract:
@@ -133,12 +133,13 @@ class AnyKey:
         built = build(made, abstract=keys is None, streams=streams, inputs=inputs, folded=folded)
         return None if returned[0] is None else built
 
-    def _unproved(self, first: Built, second: Built) -> str:
+    def _unproved(self, first: Built, second: Built, *, folded: bool) -> str:
         """Why the same parameters are not proved to be made of any key; "" if they are."""
         if not _same_shapes(first, second, self.pair):
             return "the models have other leaves"
-        programs = _apart(first, self.pair.found.before), _apart(second, self.pair.found.recipes)
-        proof = proof_of(*programs, files=self.files)
+        recipes = self.pair.found.before, self.pair.found.recipes
+        programs = [_apart(*each, folded=folded) for each in zip((first, second), recipes, strict=True)]
+        proof = proof_of(programs[0], programs[1], files=self.files)
         wrong = [
             name for i, name in enumerate(self.pair.found.names) if i not in self.pair.inputs and not proof.equal[i]
         ]
@@ -241,14 +242,14 @@ def _large(pair: Pair) -> bool:
     return bool(held > _ROOM)
 
 
-def _apart(built: Built, recipes: Sequence[Recipe] | None) -> ClosedJaxpr:
+def _apart(built: Built, recipes: Sequence[Recipe] | None, *, folded: bool = False) -> ClosedJaxpr:
     """The constructor of the leaves that both versions share."""
     apart, constructor = version(built, recipes), built.constructor
     assert constructor is not None
     if recipes is None:
         return constructor
     given = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in constructor.in_avals]
-    with jax.ensure_compile_time_eval():
+    with jax.ensure_compile_time_eval() if folded else nullcontext():
         rebuilt: ClosedJaxpr = jax.make_jaxpr(lambda *xs: apart.split(jaxpr_as_fun(constructor)(*xs)))(*given)
     return rebuilt
 
