@@ -54,6 +54,18 @@ READERS = {
     "its variables": "def names(x):\n    return len(vars(Model(x)))\n",
     "its size": "import sys\n\n\ndef size(x):\n    return sys.getsizeof(Model(x))\n",
     "objects of the collector": "import gc\n\n\ndef count():\n    return len(gc.get_objects())\n",
+    "its fields, matched": (
+        "def count(x):\n    match Model(x):\n        case Model(layers=list(layers)):\n            return len(layers)\n"
+    ),
+    "its list, replaced in a function of an optimiser": (
+        "def flags(layers):\n    return [p.ndim > 1 for p in layers]\n\n\n"
+        "opt = optax.adamw(1e-3, mask=lambda p: eqx.tree_at(lambda m: m.layers, p, replace_fn=flags))\n"
+    ),
+    "a decorator that makes another function of what a map applies": (
+        "def unit(f):\n    @functools.wraps(f)\n    def inner(g):\n        return f(g) / jnp.linalg.norm(g)\n\n"
+        "    return inner\n\n\n@unit\ndef twice(g):\n    return 2 * g\n\n\n"
+        "def step(model, x):\n    return jax.tree.map(twice, eqx.filter_grad(loss)(model, x))\n"
+    ),
     "its text, counted": "def count(x):\n    return repr(Model(x)).count('Block(')\n",
     "its text in another": "def count(x):\n    return len(f'{Model(x)}')\n",
     "its text by a library": "def count(x):\n    return eqx.tree_pformat(Model(x)).count('f32')\n",

@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from scanify.analysis.facts import Place, Span
-from scanify.analysis.index import External, Index, Module
+from scanify.analysis.index import Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import FUNCTIONS, ancestors, parent_of
-from scanify.analysis.lower.text import dotted
-from scanify.analysis.watchers.names import Callee, bindings_of, callee, callees, local_scope
+from scanify.analysis.watchers.names import Callee, callee, callees
 from scanify.analysis.watchers.optimizers import optimizer_reads, optimizers_in_text, optimizers_named
 from scanify.analysis.watchers.rules import KEY, LIST, REPLACED, rule_of, rule_of_optimizer
 from scanify.analysis.watchers.tables import (
@@ -35,6 +34,7 @@ from scanify.analysis.watchers.tables import (
 )
 from scanify.analysis.watchers.trees.leaf import applied
 from scanify.analysis.watchers.trees.reads import tree_reads
+from scanify.analysis.watchers.trees.specs import replaced_fields
 from scanify.analysis.watchers.trees.treedefs import COUNTS, PARTS, counts
 from scanify.analysis.watchers.trees.values import HARMLESS
 from scanify.analysis.watchers.walkers import field_reads
@@ -212,16 +212,6 @@ def _is_unlisted(known: Callee) -> TypeGuard[str]:
     return own and known not in _TREES | MAKES_TREES | ALLS
 
 
-def _is_plain_name(index: Index, module: Module, function: ast.expr) -> bool:
-    """True if one import alone says what a function is: then the lists that it reaches into are known."""
-    name = dotted(function)
-    if name is None:
-        return False
-    if (holder := local_scope(module, function, name.partition(".")[0])) is not None:
-        return len(bindings_of(holder, name.partition(".")[0])) == 1
-    return isinstance(index.resolve(module, name), External)
-
-
 def _is_followed(module: Module, above: ast.AST | None, named: set[str]) -> bool:
     """True if a statement only gives another name of a module or a function, one that is followed."""
     match above:
@@ -274,8 +264,9 @@ def _watching(index: Index, module: Module, node: ast.AST, aliases: set[str], na
         yield from tree_reads(index, module, node, known)
         if _is_unlisted(known):
             yield Watcher(module.place(node), "the children of each part of a tree")
-        if known == TREE_AT and not _is_plain_name(index, module, node.func):
-            yield Watcher(module.place(node), "parts of a tree that it replaces", rule=REPLACED)
+        if known == TREE_AT:
+            fields = replaced_fields(index, module, node)
+            yield Watcher(module.place(node), "parts of a tree that it replaces", attributes=fields, rule=REPLACED)
         reads = optimizer_reads(known)
         if reads is not None:
             yield Watcher(module.place(node), reads, rule=rule_of_optimizer(reads))

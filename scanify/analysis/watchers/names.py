@@ -20,6 +20,8 @@ _WRAPPERS = frozenset(
     "equinox.Partial jax.tree_util.Partial equinox.filter_checkpoint".split()
 )
 
+_CHECKERS = ("jaxtyping.", "beartype.", "typeguard.", "builtins.", "functools.", "chex.", "typing.")
+
 
 @dataclass(frozen=True)
 class Body:
@@ -163,6 +165,19 @@ def imported_in_place(node: ast.expr) -> str | None:
             return name
         case _:
             return None
+
+
+def is_decorated(index: Index, body: Body) -> bool:
+    """True if a decorator may make another function of one: all but `@jax.jit`, `@partial(jax.jit, donate=0)`, ..."""
+    decorators = [] if isinstance(body.node, ast.Lambda) else body.node.decorator_list
+    return not all(_is_kept_by(index, body.module, each) for each in decorators)
+
+
+def _is_kept_by(index: Index, module: Module, decorator: ast.expr) -> bool:
+    found = callee(index, module, decorator)
+    if found is None and isinstance(decorator, ast.Call):
+        found = callee(index, module, decorator.func)
+    return isinstance(found, str) and (found in _WRAPPERS or found.startswith(_CHECKERS))
 
 
 def _local(index: Index, holder: Scope, name: str, rest: str, depth: int) -> tuple[Callee, ...]:

@@ -280,6 +280,14 @@ class Follower(Expressions):
             if not _SHOWS.intersection(around):
                 self._reads(module, node, "the text of a model")
 
+    def matched(self, module: Module, node: ast.Match, held: Held) -> None:
+        """`match model: case Model(layers=[first, *others])`: what the fields of a model are."""
+        parts = nodes_in(*(case.pattern for case in node.cases)) if held.tree else []
+        for each in parts:
+            lists = isinstance(each, ast.MatchClass) and (each.patterns or self.lists.intersection(each.kwd_attrs))
+            if lists or isinstance(each, ast.MatchSequence | ast.MatchMapping):
+                self._reads(module, each, "what the fields of an object hold", FIELDS)
+
     def _value(self, module: Module, node: ast.expr) -> Held:
         held = super()._value(module, node)
         if self._reports:

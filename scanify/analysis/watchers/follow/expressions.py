@@ -41,6 +41,9 @@ class Expressions(State):
     def called(self, module: Module, node: ast.Call) -> Held:
         raise NotImplementedError
 
+    def matched(self, module: Module, node: ast.Match, held: Held) -> None:
+        raise NotImplementedError
+
     # -- expressions -----------------------------------------------------------------------------------------------
 
     def value(self, module: Module, node: ast.expr) -> Held:
@@ -158,6 +161,7 @@ class Expressions(State):
                 self.give(("result", id(around)), self.value(module, value).whole)
             case ast.Match(subject=subject, cases=cases):
                 held = self.value(module, subject).whole
+                self.matched(module, node, held)
                 for each in nodes_in(*(case.pattern for case in cases)):
                     name = getattr(each, "name", None) or getattr(each, "rest", None)
                     if isinstance(name, str):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from scanify.analysis.index import Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import parameters
-from scanify.analysis.watchers.names import Body, Callee, callee, local_scope
+from scanify.analysis.watchers.names import Body, Callee, callee, is_decorated, local_scope
 from scanify.analysis.watchers.tables import LEAF_LOADS
 from scanify.analysis.watchers.trees.library import called, short
 from scanify.analysis.watchers.trees.values import ELEMENTWISE, FILE, SAME, TOTAL, Kind, Value, joined, other
@@ -215,9 +215,9 @@ def _call(
 ) -> Value:
     """What a call gives, by what is called and what it is given."""
     bad = next((each for each in [*given, *named.values()] if each.kind is Kind.OTHER), None)
-    if isinstance(known, Body):
+    if isinstance(known, Body) and not is_decorated(reader.index, known):
         return bad or _body(reader, known, given, named, text)
-    if known is None:
+    if not isinstance(known, str):
         return bad or other(f"each leaf, with `{short(text)}`, which is not shown")
     return called(known, given, named, text, node)
 

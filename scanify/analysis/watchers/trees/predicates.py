@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from scanify.analysis.index import Definition, External, Index, Module
 from scanify.analysis.lower.text import dotted
-from scanify.analysis.watchers.names import Body, callee, local_scope
+from scanify.analysis.watchers.names import Body, callee, is_decorated, local_scope
 from scanify.analysis.watchers.tables import TYPE_TESTS
 
 _ANY_MODULE = frozenset(
@@ -30,7 +30,7 @@ def searched(index: Index, module: Module, predicate: ast.expr) -> Search:
     if isinstance(known, str):
         return Search(None) if known in TYPE_TESTS else Search(f"`{known}` of each part of a tree")
     unknown = Search(f"`{' '.join(module.code(predicate).split())}` of each part of a tree")
-    if not isinstance(known, Body):
+    if not isinstance(known, Body) or is_decorated(index, known):
         return unknown
     if isinstance(known.node, ast.Lambda):
         body: ast.expr | None = known.node.body

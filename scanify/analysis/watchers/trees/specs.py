@@ -31,6 +31,21 @@ def saved_by(index: Index, module: Module, call: ast.Call) -> str | None:
     return _read_by(index, module, spec, [FILE])
 
 
+def replaced_fields(index: Index, module: Module, call: ast.Call) -> frozenset[str] | None:
+    """`eqx.tree_at(where, model, new)`: the names of the fields that `where` reads; None if that is not shown."""
+    where = _argument(call, 0, "where")
+    known = callee(index, module, where) if where is not None else None
+    if isinstance(known, Body):
+        nodes = nodes_in(known.node)
+        if any(isinstance(each, ast.Call) for each in nodes):
+            return None
+        return frozenset(each.attr for each in nodes if isinstance(each, ast.Attribute))
+    if isinstance(where, ast.Call) and callee(index, module, where.func) == "operator.attrgetter":
+        paths = [each.value for each in where.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+        return frozenset(".".join(paths).split(".")) if len(paths) == len(where.args) else None
+    return None
+
+
 def mapped_by(index: Index, module: Module, call: ast.Call, known: object) -> Iterator[str]:
     """`eqx.filter_vmap(f, in_axes=axis_of)`: what functions read of each leaf that say which axis is mapped over."""
     for name in ("in_axes", "out_axes") if known in VMAPS else ():
