@@ -24,7 +24,6 @@ from scanify.nn.scans.checkpoint import RematPolicy, ScanCheckpointPolicy, effec
 from scanify.nn.scans.loop import Unroll, first_of, run_scan
 from scanify.nn.stacking import (
     as_one_layer,
-    check_leading_axis,
     differ_in_arrays,
     is_stacked,
     stack_layers,
@@ -221,7 +220,6 @@ class ArrayStacked(LayerSequence[M]):
         **Raises** ValueError where the layer axis of an array is not known, or has another size than `num_layers`.
         """
         stacked: M = layers_first(self.stacked, self.shapes, self.num_layers, own(self.level))
-        check_leading_axis(stacked, self.num_layers, self.level)
         return stacked
 
     def _axes(self) -> list[int | None]:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from scanify.nn.trees.difference import first_difference
 from scanify.nn.trees.has_layers import HasLayers, level_above
-from scanify.nn.trees.leaves import aval_text, has_aval, is_array, is_numpy, path_text
+from scanify.nn.trees.leaves import has_aval, is_array, is_numpy, path_text
 from scanify.nn.trees.own_numbers import OwnNumbers, is_trained, own
 from scanify.nn.trees.rows import refuse_wrapped, rows
 from scanify.nn.trees.stack_leaves import stack_columns
@@ -124,21 +124,6 @@ def as_one_layer(stacked: M, level: int) -> M:
 
     result: M = jax.tree_util.tree_map_with_path(one, stacked, is_leaf=own(level))
     return result
-
-
-def check_leading_axis(stacked: Any, num_layers: int, level: int) -> None:
-    """Raises ValueError where an array leaf does not have the layers along its first axis, as after tree surgery."""
-    for path, leaf in jax.tree_util.tree_flatten_with_path(stacked, is_leaf=own(level))[0]:
-        if not has_aval(leaf):
-            continue
-        shared = leaf.ndim == 0 and not jnp.issubdtype(leaf.dtype, jnp.integer) and leaf.dtype != bool
-        if shared or (leaf.ndim > 0 and leaf.shape[0] != num_layers):
-            raise ValueError(
-                f"expected every array of the stack to have its {num_layers} layers along axis 0; "
-                f"{jax.tree_util.keystr(path)} is {aval_text(leaf)}. Replace leaves of a stack by stacked ones "
-                "(`layer.weight` of shape (4, 8) is stored as (num_layers, 4, 8)), or a whole layer by "
-                "`stack.with_layer(index, layer)`"
-            )
 
 
 def take_layers(stacked: M, positions: Sequence[int], level: int) -> list[M]:

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from scanify.nn.trees.leaves import has_aval, is_numpy
+from scanify.nn.trees.leaves import aval_text, has_aval, is_numpy
 
 # Key paths of a stack, each with the shape of its array without added axes; None for what is no array.
 Shapes = tuple[tuple[str, tuple[int, ...] | None], ...]
@@ -78,7 +78,7 @@ def layer_axes(
 
 def _exact(path: tuple[Any, ...], size: tuple[int, ...] | None, record: dict[str, Any]) -> Any:
     """The axis of an array that has the recorded shape behind added axes; None without layers; else `_MISSING`."""
-    if not size:
+    if size is None or (not size and not record.get(jax.tree_util.keystr(path))):
         return None
     for end in range(len(path), -1, -1):  # an optimiser may keep a pair in place of an array
         built = record.get(jax.tree_util.keystr(path[:end]), _MISSING)
@@ -101,20 +101,32 @@ def _unknown(path: tuple[Any, ...], size: Sequence[int], built: Sequence[int] | 
 
 
 def layers_first(tree: Any, shapes: Shapes, count: int | None = None, is_leaf: Any = None) -> Any:
-    """The tree with the layers along axis 0 of each array. An array that all layers share is repeated `count` times.
+    """The tree with the layers along axis 0 of each array; an array that all layers share is repeated for each.
 
     Raises:
-        ValueError: the axis of an array cannot be told from the record.
+        ValueError: the axis of an array cannot be told from the record, or it does not have `count` layers, where they
+            are as many in each array.
     """
     axes = layer_axes(tree, shapes, is_leaf)
-    leaves, treedef = jax.tree.flatten(tree, is_leaf=is_leaf)
-    return treedef.unflatten([_first(leaf, axis, count) for leaf, axis in zip(leaves, axes, strict=True)])
+    found, treedef = jax.tree_util.tree_flatten_with_path(tree, is_leaf=is_leaf)
+    return treedef.unflatten([_first(path, leaf, at, count) for (path, leaf), at in zip(found, axes, strict=True)])
 
 
-def _first(leaf: Any, axis: int | None, count: int | None) -> Any:
+def _first(path: Any, leaf: Any, axis: int | None, count: int | None) -> Any:
+    if not has_aval(leaf):
+        return leaf
+    # An array without axes is a whole number that all layers share: `jax.jit` makes arrays of a module's numbers.
+    shared = axis is None and (leaf.ndim > 0 or not jnp.issubdtype(leaf.dtype, jnp.inexact))
+    if count is not None and not shared and (axis is None or leaf.shape[axis] != count):
+        raise ValueError(
+            f"expected every array of the stack to have its {count} layers along axis {axis or 0}; "
+            f"{jax.tree_util.keystr(path)} is {aval_text(leaf)}. Replace leaves of a stack by stacked ones "
+            "(`layer.weight` of shape (4, 8) is stored as (num_layers, 4, 8)), or a whole layer by "
+            "`stack.with_layer(index, layer)`"
+        )
     if axis is not None:
         return moved(leaf, axis, 0)
-    if count is None or not shape_of(leaf):
+    if count is None or not leaf.ndim:
         return leaf
     if isinstance(leaf, jax.ShapeDtypeStruct):
         return jax.ShapeDtypeStruct((count, *leaf.shape), leaf.dtype, weak_type=leaf.weak_type)
