@@ -14,6 +14,7 @@ from scanify.analysis.watchers.stacks import class_of
 from scanify.analysis.watchers.watcher import Watcher
 
 _FIELDS = frozenset({"builtins.vars", "dataclasses.fields", "dataclasses.asdict", "dataclasses.astuple"})
+_ALL = frozenset({"__dict__", "__dataclass_fields__", "__annotations__", "__getstate__", "__reduce__", "__slots__"})
 _BY_NAME = frozenset({"builtins.getattr", "builtins.setattr", "builtins.object.__setattr__"})
 _TAKERS = frozenset("get pop setdefault __getitem__ __setitem__".split())
 _STRING = re.compile(r"""(["'])([^\s"']*[^\s"'\W][^\s"']*)\1""")
@@ -62,7 +63,9 @@ def _entry(module: Module, node: ast.AST) -> ast.expr | None:
 def _by_name(index: Index, module: Module, node: ast.Call | ast.Attribute, name: ast.expr) -> Iterator[Watcher]:
     """`getattr(model, "layers")` reads the list of this name alone; `getattr(model, name)` any that is named."""
     if isinstance(name, ast.Constant):
-        if isinstance(name.value, str):
+        if name.value in _ALL:
+            yield Watcher(module.place(node), "what the fields of an object hold")
+        elif isinstance(name.value, str):
             yield Watcher(module.place(node), f"`{name.value}` by its name", attributes=frozenset({name.value}))
         return
     named = None if _may_come_from_outside(index, module, node) else _quoted(index)

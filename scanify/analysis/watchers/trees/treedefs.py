@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from scanify.analysis.index import Index, Module
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.scope import ancestors, own_nodes, parent_of
-from scanify.analysis.lower.text import dotted
 from scanify.analysis.watchers.names import callee, local_scope
 from scanify.analysis.watchers.tables import FLATTENS, STRUCTURES
 from scanify.analysis.watchers.trees.uses import COUNT, Uses
@@ -19,6 +18,7 @@ COUNTS = frozenset({"num_leaves", "num_nodes"})
 PARTS = frozenset({"children", "node_data"})
 _TEXTS = frozenset({"builtins.str", "builtins.repr", "builtins.format", "builtins.hash"})
 _TELLS = frozenset("print debug info warning warn error critical exception log".split())
+_WRITES = frozenset("str repr format ascii pformat tree_pformat pprint tree_pprint".split())
 _TEXT = "the structure of a tree as a text"
 _MAX_DEPTH = 6
 
@@ -78,13 +78,25 @@ def _is_made(index: Index, module: Module, owner: ast.expr) -> bool:
 
 
 def is_only_told(uses: Uses, node: ast.AST) -> bool:
-    """Whether a text goes to a person alone: it is printed, logged or raised."""
-    for each in ancestors(uses.module, node):
+    """Whether a text goes to a person alone: it is printed, logged or raised, as it is or in a longer one."""
+    for each in (node, *ancestors(uses.module, node)):
         match each:
+            case ast.Call(func=function) if _last(function) not in _TELLS | _WRITES:
+                if not isinstance(parent_of(uses.module, each), ast.Raise):
+                    return False
+            case ast.Attribute() | ast.Subscript():
+                return False
             case ast.Raise() | ast.Assert():
                 return True
             case ast.Expr(value=ast.Call(func=function)):
-                return (dotted(function) or "").rpartition(".")[2] in _TELLS
+                return _last(function) in _TELLS
             case ast.stmt():
                 return False
     return False
+
+
+def _last(function: ast.expr) -> str:
+    """The last name of what is called: "format" of `"{}".format`."""
+    return (
+        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    )
