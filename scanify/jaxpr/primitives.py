@@ -48,6 +48,7 @@ IRRELEVANT = {"out_sharding", "sharding"}
 SAID_TWICE = {
     "broadcast_in_dim": {"shape"},
     "convert_element_type": {"new_dtype", "weak_type"},
+    "dot_general": {"preferred_element_type"},
     "iota": {"dtype", "shape"},
     "mul": {"out_dtype"},
     "reshape": {"new_sizes"},

@@ -202,7 +202,7 @@ def _dot_general(run: Run, operands: list[int]) -> list[int] | None:
     )
     order = [*range(lead), *range(lead + free[0], lead + sum(free)), *range(lead, lead + free[0])]
     shape = tuple(aval.shape[axis] for axis in order) if turned else aval.shape
-    params = json.dumps([lead, len(summed[0]), precision, given["preferred_element_type"]], sort_keys=True)
+    params = json.dumps([lead, len(summed[0]), precision], sort_keys=True)
     found = values.atom(Atom("product", params, tuple(factors[::-1] if turned else factors), 0, shape, aval.dtype))
     return [moves.transpose(values, found, sorted(range(len(order)), key=order.__getitem__)) if turned else found]
 

@@ -44,7 +44,7 @@ READ: dict[str, set[str]] = {
     "reduce_precision": {"exponent_bits", "mantissa_bits"},
     "reduce_sum": {"axes"},
     "iota": {"dimension"},
-    "dot_general": {"dimension_numbers", "precision", "preferred_element_type"},
+    "dot_general": {"dimension_numbers", "precision"},
 }
 
 # Where an equation stands: the number of its jaxpr, and its place in it.

@@ -19,7 +19,7 @@ from scanify.jaxpr.table import Table
 
 # The parameters of the equations that were read, by what is kept of them in nodes.
 READ: dict[Any, dict[str, Any]] = {}
-LINED = ("axes", "axis", "dimension", "dimension_numbers")
+LINED = ("axes", "axis", "dimension", "dimension_numbers", "preferred_element_type")
 
 
 class _Recording(Numbering):
@@ -93,7 +93,8 @@ def _product(table: Table, node: int, values: list[Any]) -> Any:
     batched = (tuple(line[0] for line in both), tuple(line[1] for line in both))
     # The free axes of an operand come in the order that they have there.
     free = [sorted(lines, key=lambda line, side=side: line[side]) for side, lines in enumerate(free)]
-    found = _bind(READ["dot_general", key], values, dimension_numbers=(contracted, batched))
+    numbers, dtype = (contracted, batched), table.dtype[node]
+    found = _bind(READ["dot_general", key], values, dimension_numbers=numbers, preferred_element_type=dtype)
     made = [*both, *free[0], *free[1]]
     return lax.transpose(found, [made.index(line) for line in lines])
 

@@ -145,7 +145,10 @@ def largest(spell: Spelling, args: list[Any], attrs: tuple[Any, ...], bodies: li
 @kind("mm m", (None, "highest"))
 def product(spell: Spelling, args: list[Any], attrs: tuple[Any, ...], bodies: list[Any]) -> Any:
     x, y = args
-    return lax.dot(lax.dot(x, y.T, precision=attrs[0]), x)
+    gram = spell.pick(lambda: lax.dot(x, y.T, precision=attrs[0]), lambda: lax.dot(y, x.T, precision=attrs[0]).T)()
+    return spell.pick(
+        lambda: lax.dot(gram, x), lambda: lax.dot(x.T, gram.T).T, lambda: jnp.einsum("ij,jk->ik", gram, x)
+    )()
 
 
 @kind("mm m", (0.0, 1.0), (False, True))

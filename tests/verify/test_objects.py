@@ -229,3 +229,26 @@ def test_a_function_that_a_model_holds_is_compared_by_its_code(held: str) -> Non
     how = {"policies": (None,), "requested": None, "abstract": False, "measure": False}
     assert compare_case("case", cases[0], cases[1], **how).parameters.status is Status.PROVED
     assert compare_case("case", cases[0], cases[2], **how).parameters.status is Status.NOT_RUN
+
+
+CONFIGURED = """
+@dataclasses.dataclass(frozen=True)
+class Config:
+    width: int = 3
+    def build(self): return M(jnp.ones(self.width), self)
+class M(eqx.Module):
+    w: jax.Array
+    config: Config = eqx.field(static=True)
+    def __call__(self, x): return BODY
+    def hook(self, m): return SIGN m
+def case(): return Config().build(), (jnp.ones(3),)
+"""
+
+
+def test_a_class_that_builds_the_model_may_name_its_class() -> None:
+    texts = [CONFIGURED.replace("BODY", body).replace("SIGN", "+") for body in ("self.w * x", "x * self.w")]
+    other = texts[1].replace("width: int = 3", "width: int = 3\n    height: int = 4")
+    cases = [load(text).case for text in (*texts, other)]
+    how = {"policies": (None,), "requested": None, "abstract": False, "measure": False}
+    assert compare_case("case", cases[0], cases[1], **how).parameters.status is Status.PROVED
+    assert compare_case("case", cases[0], cases[2], **how).parameters.status is not Status.PROVED

@@ -45,7 +45,7 @@ def _dot_general(numbering: "Numbering", equation: Any, inputs: list[int]) -> li
     (first, second), (batch, other) = equation.params["dimension_numbers"]
     dtype, precision = equation.outvars[0].aval.dtype, equation.params["precision"]
     same = precision is None or (isinstance(precision, tuple) and precision[0] is precision[1])
-    key = same, _key(numbering, equation, "dimension_numbers")
+    key = same, _key(numbering, equation, "dimension_numbers", "preferred_element_type")
     contracted, batched = (tuple(zip(*pair, strict=True)) for pair in ((first, second), (batch, other)))
     return [_product(numbering, key, dtype, (inputs[0], inputs[1]), contracted, batched)]
 

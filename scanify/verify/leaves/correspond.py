@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ import numpy as np
 from scanify.nn import ArrayStacked, BlockSeq
 from scanify.nn.trees.layer_axis import layer_axes
 from scanify.nn.trees.own_numbers import own
+from scanify.verify.objects.mutable import unwrapped
 from scanify.verify.objects.same import difference
 from scanify.verify.objects.statics import qualified
 from scanify.verify.values.arrays import is_traced, show_aval, show_value, struct
@@ -188,7 +189,7 @@ def correspond(before: Any, after: Any, *, classes: bool = False) -> Corresponde
 
 def walked(first: Any, second: Any, *, classes: bool = False) -> Correspondence | Mismatch:
     """The same for pytrees with a `Slot` for each array."""
-    walk = _Walk(classes=classes)
+    walk = _Walk(first, classes=classes)
     try:
         walk.visit(first, second, _Here())
     except _Parted as parted:
@@ -232,8 +233,9 @@ class _Parted(Exception):
 class _Walk:
     """Collects what corresponds while both pytrees are walked."""
 
-    def __init__(self, *, classes: bool) -> None:
+    def __init__(self, first: Any, *, classes: bool) -> None:
         self.classes = classes
+        self.traced: frozenset[Any] | None = None if classes else frozenset(_classes(first))
         self.names: dict[int, str] = {}
         self.layers: dict[int, int | None] = {}
         self.sources: dict[int, list[int]] = {}
@@ -328,10 +330,21 @@ class _Walk:
             self._static(type(before), type(after), here)
 
     def _static(self, before: Any, after: Any, here: _Here) -> None:
-        called = here.called and not self.classes
-        found = difference(before, after, sentinels=not self.classes, called=called)
+        traced = self.traced
+        if traced is not None and here.called:
+            traced |= {unwrapped(before)}
+        found = difference(before, after, traced)
         if found is not None:
             self.statics.append(Mismatch(f"{here.path}{found.path}".lstrip("."), found.text, found.certain))
+
+
+def _classes(tree: Any) -> Iterator[type]:
+    """The classes of the modules in a pytree, and their bases: what they compute is traced."""
+    node = one_level(tree)
+    if isinstance(tree, eqx.Module):
+        yield from type(tree).__mro__
+    for _, child in node[0] if node is not None else ():
+        yield from _classes(child)
 
 
 def _same_type(before: Any, after: Any, here: _Here) -> None:

@@ -33,24 +33,16 @@ class Difference:
         return f"{self.path.lstrip('.')}: {self.text}" if self.path else self.text
 
 
-def difference(before: Any, after: Any, *, sentinels: bool = False, called: bool = False) -> Difference | None:
+def difference(before: Any, after: Any, traced: frozenset[Any] | None = None) -> Difference | None:
     """The first part in which two objects differ or are not understood; None if they are the same.
 
-    An `object()` is the same as another only if code finds both under one name, or anywhere if `sentinels` is true.
-    With `called` the code of the function that is called is not compared, as its traces are.
+    `traced` are functions and classes whose traces are compared, so that their code need not be: None where nothing is
+    called. An `object()` is the same as another there, and elsewhere only if code finds both under one name.
     """
     try:
-        return _Walk(sentinels=sentinels, called=_function(before) if called else None).visit(before, after, "")
+        return _Walk(traced).visit(before, after, "")
     except RecursionError:
         return Difference("", "objects that hold too many others in one another are not compared", certain=False)
-
-
-def _function(value: Any) -> Any:
-    """The function that is called when `value` is."""
-    for _ in range(8):
-        inner = (getattr(value, name, None) for name in ("__func__", "func", "__wrapped__"))
-        value = next((each for each in inner if each is not None), value)
-    return value
 
 
 def same_code_and_names(before: types.FunctionType, after: types.FunctionType) -> bool:
@@ -61,9 +53,8 @@ def same_code_and_names(before: types.FunctionType, after: types.FunctionType) -
 class _Walk:
     """Pairs that are being compared count as the same, so that objects may hold each other."""
 
-    def __init__(self, *, sentinels: bool, called: Any) -> None:
-        self.sentinels = sentinels
-        self.called = called
+    def __init__(self, traced: frozenset[Any] | None) -> None:
+        self.sentinels, self.traced = traced is not None, traced or frozenset()
         self.seen: set[tuple[int, int]] = set()
         self.partners: tuple[dict[int, int], dict[int, int]] = {}, {}
         self.alive: list[Any] = []
@@ -79,7 +70,7 @@ class _Walk:
         self.alive += [a, b]
         if self.sentinels and type(a) is type(b) is object:
             return None
-        if isinstance(a, Code) and isinstance(b, Code) and a.function is self.called:
+        if isinstance(a, Code) and isinstance(b, Code) and a.function in self.traced:
             return None
         if isinstance(a, type) and isinstance(b, type):
             return self._class(a, b, path)
@@ -131,6 +122,8 @@ class _Walk:
         where = f"{path} (class {a.__qualname__})"
         if qualified(a) != qualified(b):
             return _differ(a, b, path)
+        if a in self.traced:
+            return None
         first, second = class_parts(a), class_parts(b)
         if first is None or second is None:
             return Difference(where, "its annotations cannot be evaluated", certain=False)
