@@ -34,12 +34,12 @@ def _judged(result: CaseResult, results: Sequence[CaseResult]) -> CaseResult:
     few = [run for run in reached if (run.iterations or 0) < FEWEST]
     said = [_words(run) for run in few]
     others = all(_most(run, results) >= FEWEST for run in few)
-    if result.loops and not reached:
-        said = [f"no loop that is rewritten runs in this case: {_listed(result.loops)}"]
-        others = any(_most(run, results) >= FEWEST for each in results for run in each.loops)
-    elif not result.loops and result.layers == 1:
+    if not reached and result.layers == 1:
         said = ["the rewritten version scans over one layer"]
         others = any((each.layers or 0) >= FEWEST for each in results)
+    elif result.loops and not reached and not result.layers:
+        said = [f"no loop that is rewritten runs in this case: {_listed(result.loops)}"]
+        others = any(_most(run, results) >= FEWEST for each in results for run in each.loops)
     if not said:
         return result
     text = "; ".join(said)

@@ -145,8 +145,8 @@ class CaseResult:
 
     A case that gives sizes to sweep has one result for each; `variant` holds the arguments it was called with, by name
     and in words. `loops` are the loops that the rewritten version lacks, and `layers` the sum of their iterations; if
-    there are none, the number of layers that it scans over (None: not known). `depth` says why the case shows nothing
-    of a loop (`scanify.verify.depth`), None if it shows something of each that it reaches.
+    none of them runs, the number of layers that it scans over and the original does not (None: not known). `depth`
+    says why the case shows nothing of a loop (`scanify.verify.depth`), None if it shows all that it reaches.
 
     Once for all policies, because remat does not matter to them: `tangents` compares forward derivatives (jvp),
     `batched` the outputs under vmap, `keys` says whether random keys are used more than once,

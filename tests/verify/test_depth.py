@@ -30,8 +30,16 @@ def case(*iterations: int | None, layers: int | None = None, name: str = "case")
         (case(0), "runs no iteration"),
         (case(None, None), "no loop that is rewritten runs in this case"),
         (case(layers=1), "scans over one layer"),
+        (case(None, layers=1), "scans over one layer"),
     ],
-    ids=["one layer", "one of two loops", "no layer", "another method", "a scan over one layer"],
+    ids=[
+        "one layer",
+        "one of two loops",
+        "no layer",
+        "another method",
+        "a scan over one layer",
+        "a `Sequential` of one layer",
+    ],
 )
 def test_it_is_not_run(result: CaseResult, words: str) -> None:
     assert result.good
@@ -40,7 +48,9 @@ def test_it_is_not_run(result: CaseResult, words: str) -> None:
     assert words in found.depth.reason
 
 
-@pytest.mark.parametrize("result", [case(2), case(2, None), case(3, 5), case(layers=2), case(), case(layers=None)])
+@pytest.mark.parametrize(
+    "result", [case(2), case(2, None), case(3, 5), case(layers=2), case(None, layers=5), case(), case(layers=None)]
+)
 def test_two_layers_are_enough(result: CaseResult) -> None:
     assert with_depth([result]) == (result,)
 
@@ -135,14 +145,12 @@ def model(module, depth=DEPTH, method="__call__"):
 """
 
 
-def verified(
-    folder: Path, depth: int, cases: str = CASES, rewritten: str = ORIGINAL.replace(LOOP, ONE_KEY)
-) -> CaseResult:
+def verified(folder: Path, depth: int, cases: str = CASES, original: str = ORIGINAL, scan: str = ONE_KEY) -> CaseResult:
     model = folder / "model.py"
-    model.write_text(ORIGINAL)
+    model.write_text(original)
     (folder / "cases.py").write_text(cases.replace("DEPTH", str(depth)))
     done = verify(
-        {model: (ORIGINAL.encode(), rewritten.encode())},
+        {model: (original.encode(), original.replace(LOOP, scan).encode())},
         [parse_case("cases.py:model", folder)],
         policies=(None,),
         requested=None,
@@ -172,13 +180,22 @@ def test_a_method_that_runs_no_layer_shows_nothing(tmp_path: Path, monkeypatch: 
     assert found.policies[0].outputs.status is Status.PROVED and found.depth is not None and not found.good
 
 
+def test_layers_that_both_versions_scan_over_show_nothing_of_a_loop_that_does_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    scan = "jax.lax.scan(lambda c, w: (c * w, None), x, jnp.stack([block.w for block in self.blocks]))[0]"
+    original = ORIGINAL.replace("x + jnp.sum(self.blocks[0].w)", scan)
+    found = verified(tmp_path, 3, CASES.replace('method="__call__"', 'method="plain"'), original)
+    assert found.policies[0].outputs.status is Status.PROVED and found.depth is not None and not found.good
+
+
 def test_a_sweep_that_has_one_layer_beside_more_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The right rewrite, in which all layers are read through a cast: they are counted all the same."""
     monkeypatch.chdir(tmp_path)
-    right = ORIGINAL.replace(LOOP, ONE_KEY.replace("lambda x, block: (block(x, keys[0]), None), x, stacked", RIGHT))
-    sweep = CASES + '\n\nmodel.sweep = [{"depth": 1}]\n'
-    found = verified(tmp_path, 4, sweep, right)
+    every_key = ONE_KEY.replace(
+        "lambda x, block: (block(x, keys[0]), None), x, stacked",
+        "lambda x, each: (each[0](x, each[1]), None), x, (stacked, keys)",
+    )
+    found = verified(tmp_path, 4, CASES + '\n\nmodel.sweep = [{"depth": 1}]\n', scan=every_key)
     assert found.good and found.layers == 4
-
-
-RIGHT = "lambda x, each: (each[0](x, each[1]), None), x, (stacked, keys)"

@@ -21,6 +21,7 @@ from scanify.verify.compare.outputs import different_outputs, outputs
 from scanify.verify.compare.parameters import from_any_key, same_parameters
 from scanify.verify.compare.tangents import tangents
 from scanify.verify.leaves.correspond import Mismatch
+from scanify.verify.leaves.layer_names import Layer
 from scanify.verify.linen.align import SAME_START, aligned
 from scanify.verify.measure.in_passing import in_passing
 from scanify.verify.measure.measure import Executables, from_trace
@@ -187,7 +188,10 @@ class _Case:
         once = self.once(subject, written, results)
         found = None if isinstance(written, Verdict) else find_layers(subject, written.forward)
         findings, runs = self.case_findings(subject, traces, results), self.called.runs(self.files, self.building)
-        scanned = None if found is None else len(found.scanned) or None
+        scanned = frozenset[Layer]() if found is None else found.scanned
+        if runs and scanned:  # none of the loops ran: layers that the original scans over, too, say nothing of them
+            before = find_layers(subject, subject.original.forward)
+            scanned -= frozenset() if before is None else before.scanned
         good = not findings and all(result.good for result in results) and parameters.good
         pace = in_passing(subject, written, self.executables, self.paced) if good and self.paced else None
         return CaseResult(
@@ -197,7 +201,7 @@ class _Case:
             self.costs(subject, subject.original, None, original=True),
             (*findings, *self.layer_findings(subject, found, results)),
             tuple(self.steps.spent.items()),
-            layers=sum(run.iterations or 0 for run in runs) if runs else scanned,
+            layers=sum(run.iterations or 0 for run in runs) or len(scanned) or None,
             loops=runs,
             tangents=once[0].verdict,
             batched=once[1].verdict,
