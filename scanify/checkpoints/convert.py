@@ -26,8 +26,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class _Plan:
-    """The arrays of the new file, pairs of the old one that must be equal, and what makes of the arrays of the new file
-    those of the old one again."""
+    """The arrays of the new file, pairs of arrays of the old file that must be equal, and the inverse conversion."""
 
     arrays: list[SavedArray]
     equal: list[tuple[SavedArray, SavedArray]]
@@ -117,7 +116,7 @@ def _convert(old: Path, new: Path, plan: Callable[[Any], _Plan]) -> Counts:
 
 
 def _demand_same(old: Any, new: Any, back: Sequence[SavedArray]) -> None:
-    """Raise ScanifyError unless the arrays of the new file, converted back, are those of the old one, bit for bit."""
+    """Raise ScanifyError unless `back`, the new file converted back, has the arrays of the old file, bit for bit."""
     if len(back) != len(old.arrays):
         raise ScanifyError(f"expected {len(old.arrays)} arrays when the new file is converted back, got {len(back)}")
     for array, again in zip(old.arrays, back, strict=True):

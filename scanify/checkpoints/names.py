@@ -97,7 +97,7 @@ def _boundary(text: str) -> str:
 
 @dataclass(frozen=True)
 class Group:
-    """An array of a stack, and those of its layers in their order, which lie along `axes` of these sizes; by name."""
+    """The name of a stacked array and the names of its layers' arrays, which lie along `axes` of sizes `counts`."""
 
     whole: str
     layers: tuple[str, ...]
@@ -156,7 +156,7 @@ def stacks_under(arrays: Sequence[SavedArray], prefix: Prefix, axis: int = 0, *,
 
 
 def joined(arrays: Sequence[SavedArray], groups: Sequence[Group]) -> list[SavedArray]:
-    """The arrays with those of each group stacked, in the place of the first layer's.
+    """Stack the arrays of each group; the stack takes the place of the first layer's array.
 
     Raises ScanifyError where layers differ in shape or dtype, and where two arrays would have one name.
     """
@@ -170,7 +170,7 @@ def joined(arrays: Sequence[SavedArray], groups: Sequence[Group]) -> list[SavedA
 
 
 def taken_apart(arrays: Sequence[SavedArray], groups: Sequence[Group]) -> list[SavedArray]:
-    """The arrays with that of each group taken apart: the inverse of `joined`.
+    """Take the stacked array of each group apart: the inverse of `joined`.
 
     Raises ScanifyError where two arrays would have one name.
     """
@@ -187,8 +187,8 @@ def taken_apart(arrays: Sequence[SavedArray], groups: Sequence[Group]) -> list[S
 
 
 def demand_axis(arrays: Sequence[SavedArray], groups: Sequence[Group], prefix: Prefix, *, stacks: bool) -> None:
-    """Raise ScanifyError where the layer axis may be another than the first: where all arrays of a layer begin with an
-    axis of one size, which may be that of the members of an ensemble."""
+    """Raise ScanifyError if axis 0 may not be the layer axis: if all arrays of a layer begin with an axis of one size,
+    which the members of an ensemble may have."""
     named = {array.name: array for array in arrays}
     used = [named[name] for group in groups for name in (group.layers if stacks else [group.whole])]
     used = [array for array in used if array.dtype != EMPTY]

@@ -115,7 +115,7 @@ def _block(shape: tuple[int, ...], axes: Sequence[int], nbytes: int, array: Save
 
 
 def _blocks(shape: tuple[int, ...], axes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """For the blocks of an array, in its order, the number of the layer and that of the block in the layer."""
+    """For each block of an array, in order: the number of its layer, and the number of the block in that layer."""
     lead = shape[: max(axes) + 1]
     others = [axis for axis in range(len(lead)) if axis not in axes]
     for at in product(*map(range, lead)):

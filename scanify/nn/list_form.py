@@ -64,7 +64,7 @@ class Part:
         return int(np.prod([count for _, count in self.rows], dtype=int))
 
     def entry(self, row: int, count: int) -> "Part":
-        """What one layer has of it. Raises ValueError where there are not so many layers."""
+        """The part of one layer of the next stack. Raises ValueError if that has another number of layers."""
         if self.layers is None:
             return self
         if self.shape[self.layers] != count:
@@ -104,8 +104,8 @@ def listed(tree: Any) -> Any:
 
 @dataclass(frozen=True)
 class Kind:
-    """What an `ArrayStacked` has beside its leaves. `form` is the structure of its one module, each `OwnNumbers` being
-    a leaf, and `nodes` are the leaves of that. Of trees that are masked they are others, but the kind is the same."""
+    """The static part of an `ArrayStacked`. `form` is the structure of its one module, each `OwnNumbers` being a leaf,
+    and `nodes` are those leaves. A masked tree has another form and other nodes, but the same kind."""
 
     policy: Any
     level: int
@@ -114,8 +114,8 @@ class Kind:
     nodes: tuple[Any, ...] = field(compare=False)
 
     def stack(self, layers: Sequence[Any], join: Callable[[Sequence[Any], int], Any]) -> ArrayStacked[Any]:
-        """Layers that are alike as one stack again; `join` makes one leaf, which has a `shape`, of those of all layers,
-        along an axis: that of the leaf of this stack whose shape they have, or axis 0."""
+        """Stack layers that are alike. `join(leaves, axis)` stacks the leaves of all layers along an axis, and gives a
+        leaf with a `shape`. The axis is 0 unless they have the shape of this stack's leaf in one layer."""
         mine = own(self.level)
         try:
             columns = list(zip(*map(self.form.flatten_up_to, layers), strict=True))

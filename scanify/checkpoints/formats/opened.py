@@ -20,7 +20,7 @@ class Opened(ABC):
 
     arrays: Sequence[SavedArray]
     about: Any
-    in_turn = False  # whether to go from one array to another and back costs reading both anew
+    in_turn = False  # True if reading from two arrays by turns reads each of them from its start again
 
     @abstractmethod
     def bytes_of(self, stretch: Stretch) -> Iterator[bytes]:

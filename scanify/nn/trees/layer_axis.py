@@ -14,14 +14,14 @@ import numpy as np
 
 from scanify.nn.trees.leaves import aval_text, has_aval, is_numpy
 
-# Key paths of a stack, each with the shape of its array without added axes; None for what is no array.
+# The key paths of a stack, each with the shape that its array has without added axes, or None for any other leaf.
 Shapes = tuple[tuple[str, tuple[int, ...] | None], ...]
 
 _MISSING: Any = object()
 
 
 def shape_of(leaf: Any) -> tuple[int, ...] | None:
-    """The shape of an array; None for what is no array."""
+    """The shape of an array, None for any other leaf."""
     return tuple(leaf.shape) if has_aval(leaf) else None
 
 
@@ -49,10 +49,10 @@ def layer_axes(
     *,
     known: bool = False,
 ) -> list[int | None]:
-    """For each leaf the axis of the layers; None for what has no axis of layers, as a number that they share.
+    """Return the axis of the layers for each leaf, None for a leaf without one, as a number that layers share.
 
     An array of another shape than in the record, as after `equinox.tree_at`, has the axis of those that have theirs.
-    If none has, its rank decides, or it is an error where the axis must be `known`.
+    If none has, the axis is 0 if no axis was added, or it is an error if the axis must be `known`.
 
     Raises:
         ValueError: the axis cannot be told from the record.
@@ -68,8 +68,8 @@ def layer_axes(
         if axis is _MISSING and size is not None:
             built = record.get(jax.tree_util.keystr(path))
             axis = only
-            if axis is None and not known and not usual:
-                axis = 0 if built is None else len(size) - len(built)
+            if not known and not usual and (built is None or len(size) == len(built)):
+                axis = 0
             if axis is None or not 0 <= axis < len(size):
                 raise ValueError(_unknown(path, size, built))
         axes.append(axis)
@@ -77,7 +77,8 @@ def layer_axes(
 
 
 def _exact(path: tuple[Any, ...], size: tuple[int, ...] | None, record: dict[str, Any]) -> Any:
-    """The axis of an array that has the recorded shape behind added axes; None without layers; else `_MISSING`."""
+    """The axis of an array that has its recorded shape behind added axes; None for a leaf without an axis of layers,
+    `_MISSING` for an array of another shape."""
     if size is None or (not size and not record.get(jax.tree_util.keystr(path))):
         return None
     for end in range(len(path), -1, -1):  # an optimiser may keep a pair in place of an array

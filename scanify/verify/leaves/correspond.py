@@ -52,7 +52,7 @@ class Recipe:
         return self.axes[0] if self.axes else 0
 
     def with_lead(self, entry: Sequence[Any], lead: Sequence[Any]) -> tuple[Any, ...]:
-        """What belongs to each axis of the leaf, from what belongs to those of a source and to those of `lead`."""
+        """Merge one value for each axis of a source and one for each added axis into one for each axis of the leaf."""
         added = dict(zip(self.axes or range(len(lead)), lead, strict=True))
         rest = iter(entry)
         return tuple(added[at] if at in added else next(rest) for at in range(len(entry) + len(lead)))
@@ -124,7 +124,7 @@ class Slot:
         return [axis for axis in range(len(self.aval.shape)) if axis not in self.axes]
 
     def along(self, axis: int) -> Slot:
-        """What stands for the entries along an axis of this, as soon as it has a number `at`."""
+        """Return a slot for one entry along this axis; `entry` says which."""
         return dataclasses.replace(self, axes=(*self.axes, self._left[axis]))
 
     def entry(self, row: int) -> Slot:
