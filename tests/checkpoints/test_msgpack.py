@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scanify.checkpoints.formats import msgpack_write
+from scanify.checkpoints.formats import msgpack
 from tests.command import Tool
 
 # What flax 0.12.12 writes for two layers and a head, with the layers named by number and stacked.
@@ -48,14 +48,15 @@ def test_the_format_is_seen_where_the_name_does_not_say_it(tool: Tool) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (LOOP[:-1], "ends before it should"),
-        (LOOP + b"\x00", "goes on behind it"),
+        (LOOP[:-1], "incomplete input"),
+        (LOOP + b"\x00", "extra data"),
         (LOOP.replace(b"int8", b"int7", 1), "the dtype 'int7' is not known"),
         (LOOP.replace(b"\x91\x02\xa4int8", b"\x91\x03\xa4int8", 1), "array int8[3] has 2 bytes"),
         (LOOP.replace(b"layer_1", b"layer_0"), "the key 'layer_0' stands in a map twice"),
         (LOOP.replace(b"\xa1w", b"\xa1."), "has a key with a dot in it"),
-        (b"\x93\x01\x02\x03", "is no map"),
-        (b"\x81\xc1\x00", "a key of a map is no text"),
+        (b"\x93\x01\x02\x03", "expected a map of names at the top"),
+        (b"\x81\xc1\x00", "FormatError"),
+        (b"\x81\x01\x00", "is not allowed for map key"),
     ],
 )
 def test_files_that_are_damaged_are_refused(tool: Tool, data: bytes, said: str) -> None:
@@ -116,7 +117,7 @@ class TestWithFlax:
 
     def test_arrays_in_pieces(self, tool: Tool, serialization: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(serialization, "MAX_CHUNK_SIZE", 20)
-        monkeypatch.setattr(msgpack_write, "LARGEST", 20)
+        monkeypatch.setattr(msgpack, "LARGEST", 20)
         loop, scan = map(serialization.to_bytes, self.trees())
         assert converted(tool, loop, *STACK) == scan
         assert converted(tool, scan, *UNSTACK) == loop

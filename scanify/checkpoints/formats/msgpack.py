@@ -1,266 +1,240 @@
 """Files of `flax.serialization.to_bytes`: nested maps in msgpack, whose arrays are extensions of type 1.
 
-The names are the keys on the way to an array with dots between. The formats are those of
-https://github.com/msgpack/msgpack/blob/master/spec.md and of flax/serialization.py; large arrays
-stand in pieces there. What is no array is kept as the bytes that it is.
+The names are the keys on the way to an array, joined by dots. The format is that of flax/serialization.py, which writes
+arrays of more than 2**30 bytes in chunks; the package msgpack, which Flax needs too, reads and writes it.
 """
 
 from __future__ import annotations
 
+import importlib
 import math
-import struct
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from scanify.checkpoints.formats.opened import Opened, chunks
+from scanify.checkpoints.formats.opened import CHUNK, Opened, whole
 from scanify.checkpoints.saved_array import EMPTY, SavedArray, Stretch
 from scanify.errors import ScanifyError
 
-ARRAY = 1  # the extension that is an array
-IN_PIECES = "__msgpack_chunked_array__"
-_EMPTY_MAP = b"\x80"
-_DEPTH = 200
+LARGEST = 1 << 30
+"""Bytes of an array above which it is written in chunks, as Flax does."""
+
+_ARRAY = 1  # the extension type of an array
+_CHUNKED = "__msgpack_chunked_array__"
 
 Keys = tuple[str, ...]
 
 
-class _Wrong(ValueError):
-    """What is read is no msgpack, or none of Flax."""
+class _FormatError(ValueError):
+    """The file is valid msgpack, but not what `flax.serialization.to_bytes` writes."""
 
 
 @dataclass(frozen=True)
-class Raw:
-    """A value that is no array, as it stands in the file."""
-
-    data: bytes
-
-
-@dataclass(frozen=True)
-class _Found:
-    """An array: its dtype by name, its shape, and the place and the length of its bytes, piece by piece."""
+class _Array:
+    """An array: the name of its dtype, its shape, and its bytes in C order."""
 
     dtype: str
     shape: tuple[int, ...]
-    pieces: tuple[tuple[int, int], ...]
+    data: bytes
 
 
 class MsgpackFile(Opened):
-    """A file of Flax, open for reading. `about` are the values that are no arrays, by their keys, and the order of all
-    that is in the file."""
+    """A file of Flax, open for reading. `about` are the values that are not arrays, by their keys, the keys of all
+    values in the order of the file, and the keys of each array by its name."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file = path.open("rb")
+        library = _library(path)
         try:
-            reader = _Reader(self._file, path.stat().st_size)
-            tree = reader.value(0)
-            if not isinstance(tree, dict) or self._file.tell() != reader.size:
-                raise _Wrong("it is no map, or goes on behind it")
+            tree = library.unpackb(path.read_bytes(), ext_hook=self._extension, object_pairs_hook=_map)
+            if not isinstance(tree, Mapping):
+                raise _FormatError("expected a map of names at the top")
             entries = list(_entries(tree, ()))
-        except (_Wrong, struct.error, UnicodeDecodeError) as error:
-            self._file.close()
-            raise ScanifyError(f"{path}: is no file of flax.serialization.to_bytes: {error}") from None
-        self._pieces: list[tuple[int, int]] = []
-        self._keys: dict[str, Keys] = {}
-        self.arrays: Sequence[SavedArray] = [self._array(keys, v) for keys, v in entries if not isinstance(v, Raw)]
-        others = {keys: value.data for keys, value in entries if isinstance(value, Raw)}
-        self.about: Any = others, [keys for keys, _ in entries], self._keys
+        except (ValueError, TypeError) as error:
+            raise ScanifyError(
+                f"{path}: is no file of flax.serialization.to_bytes: {str(error) or type(error).__name__}"
+            ) from None
+        arrays = {keys: value for keys, value in entries if value is None or isinstance(value, _Array)}
+        keys_of: dict[str, Keys] = {}
+        for keys in arrays:
+            name = ".".join(keys)
+            if name in keys_of or any("." in key for key in keys):
+                raise ScanifyError(f"{path}: {name!r} has a key with a dot in it, so it cannot be told from others")
+            keys_of[name] = keys
+        self._data = [b"" if value is None else value.data for value in arrays.values()]
+        self.arrays: Sequence[SavedArray] = [
+            SavedArray(name, EMPTY, (), ())
+            if (value := arrays[keys]) is None
+            else whole(name, value.dtype, value.shape, len(value.data), at)
+            for at, (name, keys) in enumerate(keys_of.items())
+        ]
+        others = {keys: value for keys, value in entries if keys not in arrays}
+        self.about: Any = others, [keys for keys, _ in entries], keys_of
 
-    def _array(self, keys: Keys, value: Any) -> SavedArray:
-        name = ".".join(keys)
-        if name in self._keys or any("." in key for key in keys):
-            self.close()
-            raise ScanifyError(f"{self._path}: {name!r} has a key with a dot in it, so it cannot be told from others")
-        self._keys[name] = keys
-        if value is None:
-            return SavedArray(name, EMPTY, (), ())
-        stretches = tuple(Stretch(len(self._pieces) + at, 0, size) for at, (_, size) in enumerate(value.pieces) if size)
-        self._pieces += value.pieces
-        return SavedArray(name, value.dtype, value.shape, stretches)
+    def _extension(self, kind: int, data: bytes) -> Any:
+        library = importlib.import_module("msgpack")
+        if kind != _ARRAY:
+            return library.ExtType(kind, data)
+        shape, dtype, content = library.unpackb(data)
+        return _checked(_Array(dtype, tuple(shape), content))
 
     def bytes_of(self, stretch: Stretch) -> Iterator[bytes]:
-        return chunks(self._file, self._pieces[stretch.source][0] + stretch.start, stretch.size, self._path)
+        data = memoryview(self._data[stretch.source])[stretch.start : stretch.start + stretch.size]
+        return (bytes(data[at : at + CHUNK]) for at in range(0, len(data), CHUNK))
 
     def numpy_dtype(self, dtype: Any) -> np.dtype[Any]:
-        return dtype_named(dtype)
+        return _dtype_named(dtype)
 
     def close(self) -> None:
-        self._file.close()
+        self._data = []
 
 
 def is_msgpack(begin: bytes) -> bool:
-    """Whether what a file begins with is a map of msgpack whose first key is a text."""
+    """True if the first bytes of a file are a msgpack map whose first key is a string."""
     after = {0xDE: 3, 0xDF: 5}.get(begin[0], 1) if begin else 0
     is_map = bool(begin) and (0x81 <= begin[0] <= 0x8F or begin[0] in (0xDE, 0xDF))
     return is_map and len(begin) > after and (0xA0 <= begin[after] <= 0xBF or begin[after] in (0xD9, 0xDA, 0xDB))
 
 
-def _entries(tree: dict[str, Any], above: Keys) -> Iterator[tuple[Keys, Any]]:
-    """What stands in the maps, by its keys; None for nil."""
+def write_msgpack(file: IO[bytes], opened: Any, arrays: Sequence[SavedArray], about: Any) -> None:
+    """Write the arrays, whose bytes are in `opened`, and the other values of its file.
+
+    Raises ScanifyError if two values would have one name, or a value stands among the arrays of a layer.
+    """
+    others, order, keys_of = about
+    named = {keys_of.get(array.name, tuple(array.name.split("."))): array for array in arrays}
+    _check_others(others, set(keys_of.values()), set(named))
+    tree: dict[str, Any] = {}
+    for keys, value in _in_order(order, named, others):
+        _put(tree, keys, value)
+    packer = importlib.import_module("msgpack").Packer(strict_types=True)
+    _write(file, packer, opened, tree)
+
+
+def _library(path: Path) -> Any:
+    try:
+        return importlib.import_module("msgpack")
+    except ImportError:
+        raise ScanifyError(
+            f"{path} is a file of Flax, and msgpack is not found by {sys.executable}. Install it with: "
+            "pip install msgpack"
+        ) from None
+
+
+def _map(pairs: Sequence[tuple[Any, Any]]) -> Any:
+    """A map as a dict; the array if the map holds the chunks of one."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if not isinstance(key, str):
+            raise _FormatError("a key of a map is no text")
+        if key in found:
+            raise _FormatError(f"the key {key!r} stands in a map twice")
+        found[key] = value
+    if _CHUNKED not in found:
+        return found
+    try:
+        shape = tuple(found["shape"][str(at)] for at in range(len(found["shape"])))
+        chunks = [found["chunks"][str(at)] for at in range(len(found["chunks"]))]
+        (dtype,) = {chunk.dtype for chunk in chunks}
+        return _checked(_Array(dtype, shape, b"".join(chunk.data for chunk in chunks)))
+    except (KeyError, AttributeError, TypeError):
+        raise _FormatError("an array in chunks is not written as to_bytes does") from None
+
+
+def _checked(array: _Array) -> _Array:
+    if len(array.data) != math.prod(array.shape) * _dtype_named(array.dtype).itemsize:
+        raise _FormatError(f"an array {array.dtype}{list(array.shape)} has {len(array.data)} bytes")
+    return array
+
+
+def _entries(tree: Mapping[str, Any], above: Keys) -> Iterator[tuple[Keys, Any]]:
+    """The values of nested maps, each with its keys. An empty map is a value."""
     for key, value in tree.items():
         keys = (*above, key)
         if isinstance(value, dict) and value:
             yield from _entries(value, keys)
-        else:
-            yield keys, Raw(_EMPTY_MAP) if isinstance(value, dict) else value
+            continue
+        if isinstance(value, list) and any(isinstance(each, _Array | dict) for each in value):
+            raise _FormatError("it has arrays or maps in a list, which to_bytes does not write")
+        yield keys, value
 
 
-class _Reader:
-    """Reads values, but for the bytes of arrays, which it passes by."""
-
-    def __init__(self, file: IO[bytes], size: int) -> None:
-        self.file, self.size = file, size
-
-    def value(self, depth: int) -> Any:
-        """A dict, a `_Found`, None for nil, or a `Raw`."""
-        start = self.file.tell()
-        head = self.byte()
-        if depth > _DEPTH:
-            raise _Wrong("its maps are too deep")
-        entries = self.entries_of(head)
-        if entries is not None:
-            return self.map(entries, depth)
-        if head == 0xC0:
-            return None
-        extension = self.extension_of(head)
-        if extension is not None:
-            kind = self.number("b")
-            end = self.file.tell() + extension
-            found = self.array(end) if kind == ARRAY else None
-            self.go(end)
-            return found if found is not None else self.raw(start)
-        self.pass_by(head, depth)
-        return self.raw(start)
-
-    def entries_of(self, head: int) -> int | None:
-        """How many entries the map has that begins with this byte; None where none does."""
-        if 0x80 <= head <= 0x8F:
-            return head & 0x0F
-        return self.number({0xDE: "H", 0xDF: "I"}[head]) if head in (0xDE, 0xDF) else None
-
-    def extension_of(self, head: int) -> int | None:
-        if 0xD4 <= head <= 0xD8:
-            return int(1 << (head - 0xD4))
-        return self.number("BHI"[head - 0xC7]) if 0xC7 <= head <= 0xC9 else None
-
-    def map(self, count: int, depth: int) -> Any:
-        found: dict[str, Any] = {}
-        for _ in range(count):
-            key = self.text()
-            if key in found:
-                raise _Wrong(f"the key {key!r} stands in a map twice")
-            found[key] = self.value(depth + 1)
-        return _in_one(found) if IN_PIECES in found else found
-
-    def text(self) -> str:
-        head = self.byte()
-        if 0xA0 <= head <= 0xBF:
-            return self.bytes(head & 0x1F).decode()
-        if 0xD9 <= head <= 0xDB:
-            return self.bytes(self.number("BHI"[head - 0xD9])).decode()
-        raise _Wrong("a key of a map is no text")
-
-    def array(self, end: int) -> _Found:
-        if self.byte() != 0x93:
-            raise _Wrong("an array is not written as shape, dtype and bytes")
-        count = self.byte()
-        if not 0x90 <= count <= 0x9F:
-            raise _Wrong("an array has more than fifteen axes")
-        shape = tuple(self.integer() for _ in range(count & 0x0F))
-        dtype = self.text()
-        head = self.byte()
-        if not 0xC4 <= head <= 0xC6:
-            raise _Wrong("the bytes of an array are written otherwise")
-        size = self.number("BHI"[head - 0xC4])
-        if self.file.tell() + size != end or size != math.prod(shape) * dtype_named(dtype).itemsize:
-            raise _Wrong(f"an array {dtype}{list(shape)} has {size} bytes")
-        return _Found(dtype, shape, ((self.file.tell(), size),))
-
-    def integer(self) -> int:
-        head = self.byte()
-        if head <= 0x7F:
-            return head
-        if 0xCC <= head <= 0xCF:
-            return self.number("BHIQ"[head - 0xCC])
-        raise _Wrong("a size is no integer")
-
-    def pass_by(self, head: int, depth: int) -> None:
-        """Go behind a value that is neither a map nor an extension, and begins with this byte."""
-        if head <= 0x7F or head >= 0xE0 or head in (0xC2, 0xC3):
-            return
-        if 0xCA <= head <= 0xD3:
-            self.go(self.file.tell() + (4, 8, 1, 2, 4, 8, 1, 2, 4, 8)[head - 0xCA])
-        elif 0xA0 <= head <= 0xBF:
-            self.go(self.file.tell() + (head & 0x1F))
-        elif 0xC4 <= head <= 0xC6 or 0xD9 <= head <= 0xDB:
-            size = self.number("BHI"[head - (0xC4 if head <= 0xC6 else 0xD9)])
-            self.go(self.file.tell() + size)
-        elif 0x90 <= head <= 0x9F or head in (0xDC, 0xDD):
-            count = head & 0x0F if head <= 0x9F else self.number({0xDC: "H", 0xDD: "I"}[head])
-            for _ in range(count):
-                if isinstance(self.value(depth + 1), _Found | dict):
-                    raise _Wrong("it has arrays or maps in a list, which to_bytes does not write")
-        else:
-            raise _Wrong(f"no value begins with the byte {head:#x}")
-
-    def byte(self) -> int:
-        return self.bytes(1)[0]
-
-    def bytes(self, count: int) -> bytes:
-        data = self.file.read(count)
-        if len(data) < count:
-            raise _Wrong("it ends before it should")
-        return data
-
-    def number(self, form: str) -> int:
-        found: int = struct.unpack(f">{form}", self.bytes(struct.calcsize(f">{form}")))[0]
-        return found
-
-    def go(self, place: int) -> None:
-        if place > self.size:
-            raise _Wrong("it ends before it should")
-        self.file.seek(place)
-
-    def raw(self, start: int) -> Raw:
-        end = self.file.tell()
-        self.file.seek(start)
-        return Raw(self.bytes(end - start))
+def _in_order(order: Sequence[Keys], named: dict[Keys, SavedArray], others: dict[Keys, Any]) -> list[tuple[Keys, Any]]:
+    """All values in the order of the file; a new array is where the first array is that it is made of."""
+    found: list[tuple[Keys, Any]] = []
+    waiting = list(named.items())[::-1]
+    known = set(order)
+    for keys in order:
+        if keys in others:
+            found.append((keys, others[keys]))
+            continue
+        while waiting and waiting[-1][0] not in known:
+            found.append(waiting.pop())
+        if waiting and waiting[-1][0] == keys:
+            found.append(waiting.pop())
+    return [*found, *waiting[::-1]]
 
 
-def _in_one(found: dict[str, Any]) -> _Found:
-    """The array that a map holds in pieces."""
-    try:
-        sizes = [found["shape"][str(at)].data for at in range(len(found["shape"]))]
-        pieces = [found["chunks"][str(at)] for at in range(len(found["chunks"]))]
-        shape = tuple(_number(data) for data in sizes)
-        dtype = pieces[0].dtype
-        whole = tuple(part for piece in pieces for part in piece.pieces)
-    except (KeyError, AttributeError, TypeError, IndexError):
-        raise _Wrong("an array in pieces is not written as to_bytes does") from None
-    if any(piece.dtype != dtype for piece in pieces) or sum(size for _, size in whole) != (
-        math.prod(shape) * dtype_named(dtype).itemsize
-    ):
-        raise _Wrong(f"an array in pieces, {dtype}{list(shape)}, has other bytes")
-    return _Found(dtype, shape, whole)
+def _put(tree: dict[str, Any], keys: Keys, value: Any) -> None:
+    for key in keys[:-1]:
+        tree = tree.setdefault(key, {})
+        if not isinstance(tree, dict):
+            raise ScanifyError(f"{'.'.join(keys)!r} would stand below {key!r}, which is an array")
+    if keys[-1] in tree:
+        raise ScanifyError(f"two values would have the name {'.'.join(keys)!r}")
+    tree[keys[-1]] = value
 
 
-def _number(data: bytes) -> int:
-    return data[0] if len(data) == 1 else int.from_bytes(data[1:], "big")
+def _check_others(others: dict[Keys, Any], before: set[Keys], after: set[Keys]) -> None:
+    """Raise ScanifyError if a value that is no array stands among arrays that are now elsewhere."""
+    for keys in others:
+        beside = {name[: len(keys) - 1] for name in before} if len(keys) > 1 else set()
+        left = {name[: len(keys) - 1] for name in after}
+        if keys[:-1] in beside and keys[:-1] not in left:
+            raise ScanifyError(
+                f"{'.'.join(keys)!r} is no array and stands among those of a layer, so it cannot be stacked, or taken "
+                "apart; leave it out of the checkpoint"
+            )
 
 
-def dtype_named(name: str) -> np.dtype[Any]:
-    """The dtype of a name; that of bytes where it is none of NumPy's own."""
+def _write(file: IO[bytes], packer: Any, opened: Any, value: Any) -> None:
+    if isinstance(value, dict):
+        file.write(packer.pack_map_header(len(value)))
+        for key, each in value.items():
+            file.write(packer.pack(key))
+            _write(file, packer, opened, each)
+    elif not isinstance(value, SavedArray):
+        file.write(packer.pack(value))
+    elif value.dtype == EMPTY:
+        file.write(packer.pack(None))
+    else:
+        data = b"".join(opened.bytes_in(value))
+        file.write(packer.pack(_packed(packer, value.dtype, value.shape, data)))
+
+
+def _packed(packer: Any, dtype: str, shape: tuple[int, ...], data: bytes) -> Any:
+    """An array as the values that Flax writes for it."""
+    if len(data) <= LARGEST:
+        library = importlib.import_module("msgpack")
+        return library.ExtType(_ARRAY, library.packb((shape, dtype, data)))
+    width = _dtype_named(dtype).itemsize
+    size = max(1, LARGEST // width) * width
+    pieces = [data[at : at + size] for at in range(0, len(data), size)]
+    chunks = {str(at): _packed(packer, dtype, (len(piece) // width,), piece) for at, piece in enumerate(pieces)}
+    return {_CHUNKED: True, "shape": {str(at): size for at, size in enumerate(shape)}, "chunks": chunks}
+
+
+def _dtype_named(name: str) -> np.dtype[Any]:
+    """The NumPy dtype of this name, or bytes of its width if the name is one of ml_dtypes."""
     try:
         return np.dtype(name)
     except TypeError:
         pass
     try:
-        import ml_dtypes
-
+        ml_dtypes = importlib.import_module("ml_dtypes")
         return np.dtype(f"V{np.dtype(getattr(ml_dtypes, name)).itemsize}")
     except (ImportError, AttributeError, TypeError):
-        raise _Wrong(f"the dtype {name!r} is not known") from None
+        raise _FormatError(f"the dtype {name!r} is not known") from None

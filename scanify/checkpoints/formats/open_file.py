@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from scanify.checkpoints.formats.equinox import EquinoxFile, write_equinox
-from scanify.checkpoints.formats.msgpack import MsgpackFile, is_msgpack
-from scanify.checkpoints.formats.msgpack_write import write_msgpack
+from scanify.checkpoints.formats.msgpack import MsgpackFile, is_msgpack, write_msgpack
 from scanify.checkpoints.formats.npy import MAGIC
 from scanify.checkpoints.formats.npz import NpzFile, write_npz
 from scanify.checkpoints.formats.orbax import METADATA, OrbaxFolder, is_orbax, write_orbax
