@@ -95,6 +95,10 @@ CAST = {
     "by a comparison": ("x = layer(x) > 0", "layer(x) > 0"),
     "wider, and added": ("x = x + layer(x.astype(jnp.float32))", "x.astype(jnp.float32)"),
     "in a tree": ("x = jax.tree.map(lambda a: a.astype(jnp.float16), layer(x))", "a.astype(jnp.float16)"),
+    "in a tree with others": (
+        "x, w = jax.tree.map(lambda a: a.astype(jnp.float16), (layer(x), mask))",
+        "a.astype(jnp.float16)",
+    ),
     "in one branch": ("x = layer(x) if mask is None else x.astype(jnp.float16)", "x.astype(jnp.float16)"),
     "under vmap": ("x = jax.vmap(lambda a: layer(a).astype(jnp.float16))(x)", "layer(a).astype(jnp.float16)"),
 }
@@ -128,6 +132,62 @@ LIKE = {
 @pytest.mark.parametrize("name", LIKE)
 def test_what_keeps_the_shape_and_the_dtype_of_the_carry_is_safe(name: str) -> None:
     assert plan_of(LIKE[name]).safe
+
+
+CARRIES = """\
+class Carry(eqx.Module):
+    h: jax.Array
+    n: jax.Array
+
+
+def helper("""
+HELD = {
+    "in a tuple": ("c = (x, mask)", "c = layer(c[0]).astype(jnp.float16), c[1]", "`c[0]` keeps its dtype"),
+    "in a list": ("c = [x, mask]", "c = [layer(c[0]), c[1].ravel()]", "`c[1]` keeps its shape"),
+    "in a dict": ("c = {'h': x}", "c = {'h': layer(c['h']).astype(jnp.float16)}", "`c['h']` keeps its dtype"),
+    "in a module": ("c = Carry(x, mask)", "c = Carry(layer(c.h).ravel(), c.n)", "`c.h` keeps its shape"),
+    "in a changed module": (
+        "c = Carry(x, mask)",
+        "c = eqx.tree_at(lambda c: c.h, c, layer(c.h).ravel())",
+        "`c.h` keeps its shape",
+    ),
+    "beside": ("t = jnp.zeros(())", "x = layer(x)\n    t = t + x.mean(0)", "`t` keeps its shape, which `x.mean(0)`"),
+    "a largest one": (
+        "t = jnp.zeros(())",
+        "x = layer(x)\n    t = jnp.maximum(t, x)",
+        "`t` has the shape and the dtype of `x`",
+    ),
+    "a count": ("t = jnp.array(0)", "x = layer(x)\n    t = t + x.sum()", "`t` keeps its dtype"),
+    "a halved count": ("t = jnp.array(8)", "x = layer(x)\n    t = t / 2", "`t` keeps its dtype"),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_arrays_in_a_carry_and_beside_it_keep_their_shapes_too(name: str) -> None:
+    before, body, told = HELD[name]
+    text = model(f"for layer in self.layers:\n    {body}", before=before).replace("def helper(", CARRIES)
+    found = only(text)
+    assert isinstance(found, Plan)
+    assert any(each.startswith(told) for each in found.obligations), found.obligations
+
+
+@pytest.mark.parametrize(
+    ("before", "body"),
+    [
+        ("c = (x, mask)", "c = layer(c[0]), c[1] + c[0]"),
+        ("c = {'h': x}", "c = {'h': layer(c['h'])}"),
+        ("c = Carry(x, mask)", "c = Carry(layer(c.h), c.n * 2)"),
+        ("t = jnp.zeros(())", "x = layer(x)\n    t = t + jnp.mean(x**2)"),
+        ("t = jnp.array(0.0)", "x = layer(x)\n    t = jnp.maximum(t, jnp.linalg.norm(x))"),
+        ("t = jnp.array(0)", "x = layer(x) * t\n    t = t * 2 + 1"),
+        ("n = jnp.uint32(7)", "x = layer(x)\n    n = (n * 48271) % 2147483647"),
+    ],
+)
+def test_arrays_in_a_carry_and_beside_it_that_keep_theirs_are_safe(before, body):
+    text = model(f"for layer in self.layers:\n    {body}", before=before).replace("def helper(", CARRIES)
+    found = only(text)
+    assert isinstance(found, Plan)
+    assert found.safe, found.obligations
 
 
 @pytest.mark.parametrize(

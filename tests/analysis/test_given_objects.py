@@ -202,4 +202,4 @@ class Net(eqx.Module):
 @pytest.mark.parametrize("annotation", ["list[Wide]", "list[Wide | Deep]", "tuple[Wide | Deep, ...]"])
 def test_settings_of_any_of_several_classes_are_others_for_each_stage(annotation):
     found = only(CONFIGURED.replace("{annotation}", annotation))
-    assert isinstance(found, Refusal) and found.rule == "SCN203" and "its own `setting`" in found.reason
+    assert isinstance(found, Refusal) and found.rule == "SCN203" and "through `setting`" in found.reason

@@ -9,6 +9,7 @@ from scanify.analysis.loops.judge_effects import Body
 from scanify.analysis.lower.loop import Loop, Problem
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import called, dotted
+from scanify.analysis.values import tables
 from scanify.analysis.values.calls.arrays import WEAK, is_complex
 from scanify.analysis.values.domain import Array, Const, Function, Instance, Number, Partial, Value, options
 from scanify.analysis.values.objects.form import form_of
@@ -27,7 +28,8 @@ def start_obligations(loop: Loop, shape: LoopShape, body: Body, starts: Starts) 
         known = [option for value in values for option in options(value)]
         arrays = [each for each in known if isinstance(each, Array)]
         cast = next((each.cast for each in arrays if each.cast), "")
-        if (dtype := cast.rpartition(".")[2].strip("'\"")) in _NARROW and body.casts.get(name) != dtype:
+        narrow = cast.rpartition(".")[2].strip("'\"") in _NARROW - {body.casts.get(name)}
+        if narrow and name not in body.whole:
             yield f"`{name}` keeps its dtype, though it is cast to `{cast}` before the loop"
         if any(map(_is_number, known)):
             yield f"`{name}` keeps its dtype, though it starts as a Python number"
@@ -141,6 +143,21 @@ def _are_equal_parts(loop: Loop, name: str, other: str) -> bool:
     match given[0][0]:
         case ast.Assign(targets=[ast.Tuple()], value=ast.Call(args=[_, ast.Constant(value=int())]) as call):
             return _last(call) in _EQUAL_PARTS
+        case _:
+            return False
+
+
+def is_scalar(value: ast.expr) -> bool:
+    """Whether an expression is a number, or an array of one without axes: `jnp.zeros(())`, `jnp.array(0.0)`."""
+    match value:
+        case ast.Constant(value=int() | float()):
+            return True
+        case ast.UnaryOp(operand=operand):
+            return is_scalar(operand)
+        case ast.Call(args=[first, *_]) if _last(value) in ("zeros", "ones", "full", "empty"):
+            return isinstance(first, ast.Tuple) and not first.elts
+        case ast.Call(args=[first, *_]) if _last(value) in ("array", "asarray", *tables.DTYPES):
+            return is_scalar(first)
         case _:
             return False
 

@@ -1,12 +1,13 @@
 """What one iteration of a loop does besides computing: its effects, as problems, obligations and notes."""
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.index.meaning import Definition
+from scanify.analysis.loops.beginnings import is_scalar
 from scanify.analysis.loops.carried_sizes import note_sizes, sized
 from scanify.analysis.loops.judge_effects import Body, is_call, judge, matters, order_of
 from scanify.analysis.loops.lists.layer_list import Layers, groups_of
@@ -98,7 +99,8 @@ def body_of(run: Interpreter, loop: Loop, layers: Layers, envs: Sequence[Env], s
                 judge(run, loop, body, effect, clock, ys)
         names = [name for name in carry if name not in shape.last]
         if layers.refusal is None and names and loop.element is None:
-            note_sizes(body, loop, env, *_sized_iteration(run, loop, layers, env, names))
+            scalars = {name for name in names if shape.starts.get(name) and all(map(is_scalar, shape.starts[name]))}
+            note_sizes(body, loop, env, *_sized_iteration(run, loop, layers, env, names, scalars))
     body.oblige_unknown()
     # Which call is run first, and is remembered for others, depends on what else is asked for; the answer must not.
     body.problems.sort(key=lambda problem: order_of(loop, problem[0], problem[2]))
@@ -131,7 +133,7 @@ def _note_ends(run: Interpreter, body: Body, ends: Mapping[str, Value | None], b
 
 
 def _sized_iteration(
-    run: Interpreter, loop: Loop, layers: Layers, env: Env, carry: Sequence[str]
+    run: Interpreter, loop: Loop, layers: Layers, env: Env, carry: Sequence[str], scalars: Collection[str]
 ) -> tuple[Mapping[str, Value], Mapping[str, Value | None]]:
     """What carries are before and after an iteration that begins with arrays of sizes of their own."""
     with run.question(), run.recording(), run.for_effects(), env.revived() as inner:
@@ -141,7 +143,7 @@ def _sized_iteration(
             _begin(run, loop, layers, inner, number)
             for name in carry:
                 start = again(run, env, loop.start) if name == loop.carry and loop.start is not None else None
-                before[name] = sized(start or inner.lookup(name) or Array(), name, number)
+                before[name] = sized(start or inner.lookup(name) or Array(), name, number, scalar=name in scalars)
                 inner.bind(name, before[name])
             execute(run, inner, loop.body, Flow())
         return before, {name: inner.lookup(name) for name in carry}

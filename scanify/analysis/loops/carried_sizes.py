@@ -6,14 +6,14 @@ from scanify.analysis.facts import Place
 from scanify.analysis.loops.judge_effects import Body
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.values import tables
-from scanify.analysis.values.domain import Array, Listed, Unknown, Value, options
+from scanify.analysis.values.domain import Array, Instance, Listed, Mapped, Unknown, Value, options
 from scanify.analysis.values.marks import Mark, Vary
 from scanify.analysis.values.replace import replace
 from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.size import Size
 
 
-def sized(value: Value, name: str, number: int) -> Value:
+def sized(value: Value, name: str, number: int, *, scalar: bool = False) -> Value:
     """A carry with arrays of sizes of their own in the place of those it has, in the iteration of this number."""
     if isinstance(value, Listed) and _is_written_out(value):
         groups = [
@@ -21,8 +21,14 @@ def sized(value: Value, name: str, number: int) -> Value:
             for at, group in enumerate(value.cell.groups)
         ]
         return replace(value, cell=replace(value.cell, groups=groups, grown=list(value.cell.grown)))
+    if isinstance(value, Mapped) and value.cell.whole:
+        entries = {key: sized(each, f"{name}[{key!r}]", number) for key, each in value.cell.entries.items()}
+        return replace(value, cell=replace(value.cell, entries=entries, grown=list(value.cell.grown)))
+    if isinstance(value, Instance) and value.exact:
+        return replace(value, fields={key: sized(each, f"{name}.{key}", number) for key, each in value.fields.items()})
     if all(isinstance(option, Array | Unknown) for option in options(value)):
-        return Array(marks=(Mark(number, Vary.CARRY, name),), size=Size(frozenset({name})))
+        size = Size(frozenset({name}), scalar=scalar, whole=True)
+        return Array(marks=(Mark(number, Vary.CARRY, name),), size=size)
     return value
 
 
@@ -32,12 +38,20 @@ def _is_written_out(value: Listed) -> bool:
 
 def _ends(before: Value | None, after: Value | None, name: str) -> Iterator[tuple[str, Value]]:
     """What each array of a carry becomes, by its name; nothing where the carry becomes another tuple or list."""
-    if isinstance(before, Array) and before.size is not None:
-        yield name, after or Array()
-    elif isinstance(before, Listed) and isinstance(after, Listed):
-        pairs = zip(before.cell.groups, after.cell.groups, strict=False)
-        for at, (mine, theirs) in enumerate(pairs):
-            yield from _ends(mine.element, theirs.element, f"{name}[{at}]")
+    match before, after:
+        case Array(size=Size()), _:
+            yield name, after or Array()
+        case Listed(), Listed():
+            for at, (mine, theirs) in enumerate(zip(before.cell.groups, after.cell.groups, strict=False)):
+                yield from _ends(mine.element, theirs.element, f"{name}[{at}]")
+        case Mapped(), Mapped():
+            for key, each in before.cell.entries.items():
+                yield from _ends(each, after.cell.entries.get(key), f"{name}[{key!r}]")
+        case Instance(), Instance():
+            named = {key.removeprefix("argument ") for key in after.fields}
+            for key, each in before.fields.items():
+                if key in named or key in after.fields:
+                    yield from _ends(each, after.fields.get(key), f"{name}.{key}")
 
 
 def note_sizes(
@@ -59,10 +73,12 @@ def note_sizes(
             reason = f"`{name}` has another shape after each layer, through `{shown.what}`: a scan carries one shape"
             body.problems.append(("SCN216", reason, shown.at))
             continue
+        if known and all(size.whole for size in known):
+            body.whole.add(name)
         for size in known:
-            if not size.kept:
+            if not size.kept and size.what:
                 body.oblige(f"`{name}` keeps its shape, which `{size.what}`{_at(loop, size.at)} is not shown to keep")
-        if len(known) < len(sizes) and not body.unclear:
+        if any(size is None or not (size.kept or size.what) for size in sizes) and not body.unknown:
             body.oblige(f"`{name}` keeps its shape and its dtype, as what it becomes is not shown")
         _note_casts(body, loop, name, env.lookup(name), [size for size in known if size.cast])
 

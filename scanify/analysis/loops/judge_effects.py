@@ -24,7 +24,8 @@ class Body:
     that the element of a comprehension is shown to be an array. `complex` are the carries that a layer makes complex,
     `weak` those that it leaves without a dtype of their own, `swapped` those that take the place of another, `forms`
     the tuples, lists and dicts that it makes of carries, `settings` the static fields of carried modules that it gives
-    another value, `casts` the dtypes of carries after it, where it casts them.
+    another value, `casts` the dtypes of carries after it, where it casts them, `whole` the carries
+    that it makes of themselves and of whole numbers alone.
     """
 
     problems: list[Reason] = field(default_factory=list)
@@ -42,6 +43,7 @@ class Body:
     forms: dict[str, set[Form]] = field(default_factory=dict)
     settings: set[tuple[str, str]] = field(default_factory=set)
     casts: dict[str, str] = field(default_factory=dict)
+    whole: set[str] = field(default_factory=set)
 
     def oblige(self, text: str) -> None:
         """Add an obligation, once."""

@@ -47,7 +47,8 @@ class Size:
     `what` is the first operation that is not shown to keep the shape, as written, at `at`; `cast_by` and `cast_at` are
     those of the dtype. `each` says that it is the size of each of several arrays, which one has been cut into. With
     `fits` parameters say how long the axis of features is: where the next layer is given that, as long as the carry's.
-    `flipped` says that the axes are in the other order, as those of `x.T` are.
+    `flipped` says that the axes are in the other order, as those of `x.T` are, `scalar` that there are none, and
+    `whole` that it is computed of the carry and whole numbers alone, which keep any dtype.
     """
 
     of: frozenset[str]
@@ -58,6 +59,8 @@ class Size:
     each: bool = False
     fits: bool = False
     flipped: bool = False
+    scalar: bool = False
+    whole: bool = False
     cast: str = ""
     cast_by: str = field(default="", compare=False)
     cast_at: Place | None = field(default=None, compare=False)
@@ -90,7 +93,7 @@ class Size:
     def moved(self, space: Change, total: Change, what: str, at: Place | None) -> "Size":
         """The size after an operation that changes it so."""
         whole = after(self.total, total) if not self.fits or total == SAME else None
-        made = replace(self, space=after(self.space, space), total=whole, each=False)
+        made = replace(self, space=after(self.space, space), total=whole, each=False, scalar=False)
         first = (not self.what and not made.alike) or (made.changed and not self.changed)
         return replace(made, what=what, at=at) if first else made
 
@@ -107,14 +110,15 @@ class Size:
         """The size after a product with parameters along the axis of features; of a `vector`, that is its only one."""
         joined = vector and self.space in (NOT_LONGER, NOT_SHORTER)
         if self.each or not (self.space == SAME or joined):
-            return self.moved(SAME, None, what, at)
-        return replace(self, space=SAME, total=SAME, fits=True, what="", at=None)
+            return replace(self.moved(SAME, None, what, at), whole=False)
+        return replace(self, space=SAME, total=SAME, fits=True, whole=False, what="", at=None)
 
     def cast_to(self, dtype: str, asked: Extent | None, by: str, at: Place | None) -> "Size":
         """The size of an array that is cast to a dtype, as written; `asked` is what that has to do with the carry's."""
         if asked is not None and asked.dtype:
             return replace(self, cast="")
-        return replace(self, cast=dtype.rpartition(".")[2].strip("'\""), cast_by=by, cast_at=at) if dtype else self
+        cast = dtype.rpartition(".")[2].strip("'\"")
+        return replace(self, cast=cast, cast_by=by, cast_at=at, whole=False) if cast else self
 
 
 def after(mine: Change, other: Change) -> Change:
@@ -135,6 +139,7 @@ def either(sizes: Sequence[Size | None]) -> Size | None:
     total = _of_all([each.total for each in shown]) if alike else None
     told = next((each for each in shown if each.what), shown[0])
     made = replace(told, of=of, space=space, total=total, fits=any(each.fits for each in shown))
+    made = replace(made, scalar=all(each.scalar for each in shown), whole=all(each.whole for each in shown))
     return _cast_as(made, next((each for each in shown if each.cast), None))
 
 
@@ -149,14 +154,16 @@ def together(sizes: Iterable[Size]) -> Size | None:
     """The size of what an operation makes of arrays that are broadcast to one shape: that of the carry where one of
     them has it and none is longer."""
     known = list(sizes)
-    kept = [each for each in known if each.alike]
+    wide = [each for each in known if not each.scalar] or known
+    kept = [each for each in wide if each.alike]
     turned = len({each.flipped for each in kept}) > 1
-    if not kept or turned or any((each.total or SAME) > SAME or (each.space or SAME) > SAME for each in known):
-        return either(known)
+    if not kept or turned or any((each.total or SAME) > SAME or (each.space or SAME) > SAME for each in wide):
+        return either(wide)
     cast = next((each for each in known if each.cast and each.cast not in _NARROW), None)
     if cast is None and all(each.cast for each in known):
         cast = known[0]
-    return _cast_as(replace(kept[0], of=frozenset().union(*(each.of for each in kept))), cast)
+    whole = all(each.whole for each in known)
+    return _cast_as(replace(kept[0], of=frozenset().union(*(each.of for each in kept)), whole=whole), cast)
 
 
 def _cast_as(size: Size, cast: Size | None) -> Size:

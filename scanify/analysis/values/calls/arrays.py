@@ -126,13 +126,12 @@ def dtype_asked(env: Env, node: ast.AST, last: str, positional: Sequence[Value])
         return env.code(named)
     # `arange(n)` counts: a number that is no literal is a length.
     whole = all(type(value.value) is int if isinstance(value, Const) else len(positional) == 1 for value in positional)
-    if (
-        last in _INTEGERS
-        or (last == "arange" and positional and whole)
-        or last in ("int32", "int64", "float16", "bfloat16")
-    ):
-        return last if last.startswith(("int", "float", "bfloat")) else "int"
-    return ""
+    if last in _INTEGERS or (last == "arange" and positional and whole):
+        return "int"
+    filled = positional[int(last == "full") :][:1] if last in ("array", "asarray", "full") else ()
+    if any(isinstance(value, Const) and isinstance(value.value, int) for value in filled):
+        return "int"
+    return last if last in tables.DTYPES and last != "float32" else ""
 
 
 def dtype_marks(last: str, positional: Sequence[Value], named: Mapping[str, Value]) -> Marks:

@@ -154,7 +154,8 @@ def stacked(env: Env, node: ast.AST, value: Value, arguments: Sequence[Value]) -
     """
     if isinstance(value, Array) and value.size is not None and not (value.size.changed and len(arguments) == 1):
         walked = _walks_all(node) and any(each.space == SAME and not each.each for each in sizes_of(arguments))
-        return value if walked else replace(value, size=value.size.lost(env.code(node), env.place(node)))
+        size = replace(value.size, scalar=False) if walked else value.size.lost(env.code(node), env.place(node))
+        return replace(value, size=size)
     if isinstance(value, Instance):
         return replace(value, exact=False, origin="stacked", taken=None)
     return value

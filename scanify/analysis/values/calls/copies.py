@@ -3,7 +3,7 @@
 """
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from scanify.analysis.values.domain import (
     Array,
@@ -22,13 +22,15 @@ from scanify.analysis.values.marks import Marks, Vary
 from scanify.analysis.values.replace import replace
 from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import Interpreter
+from scanify.analysis.values.size import Size
 
 
 class Copying:
-    """One copy of a value: what is met twice is copied once. `deep` goes into what objects and lists hold."""
+    """One copy of a value: what is met twice is copied once. `deep` goes into what objects and lists hold, `leaf` makes
+    other arrays of those that are made from a carry."""
 
-    def __init__(self, run: Interpreter, deep: bool) -> None:
-        self._run, self._deep = run, deep
+    def __init__(self, run: Interpreter, deep: bool, leaf: Callable[[Array, Size], Value] | None = None) -> None:
+        self._run, self._deep, self._leaf = run, deep, leaf
         self._born = run.tick()
         self._made: dict[int, object] = {}
 
@@ -43,6 +45,8 @@ class Copying:
                 return replace(value, cell=self._list(value.cell))
             case Mapped():
                 return replace(value, cell=self._dict(value.cell))
+            case Array(size=Size() as size) if self._leaf is not None:
+                return self._leaf(value, size)
             case Array():
                 return replace(value, born=self._born)
             case _:
@@ -105,4 +109,11 @@ def tree_mapped(
         given = call(run, env, node, positional[0], [Array() for _ in positional[1:]], {})
     if not all(isinstance(option, Array) for option in options(given)):
         return None
-    return Copying(run, deep=True).of(tree)
+
+    def mapped(array: Array, size: Size) -> Value:
+        if len(positional) > 2:
+            return replace(array, size=size.lost(env.code(node), env.place(node)))
+        with run.recording():
+            return call(run, env, node, positional[0], [array], {})
+
+    return Copying(run, True, mapped).of(tree)

@@ -37,7 +37,7 @@ _BINARY = frozenset(
 )
 _PRODUCTS = frozenset("dot matmul".split())
 _JOINING = frozenset("concatenate concat hstack vstack dstack append stack".split())
-_REDUCING = frozenset("mean sum max min prod median std var logsumexp".split())
+_REDUCING = frozenset("mean sum max min prod median std var logsumexp norm all any".split())
 _RESHAPING = frozenset("ravel flatten transpose swapaxes moveaxis".split())
 _TO_SHAPE = frozenset("reshape broadcast_to resize".split())  # to that of the carry, given whole
 # Layers of equinox.nn that keep the shape.
@@ -74,7 +74,7 @@ def of_product(env: Env, node: ast.AST, left: Value, right: Value) -> Size | Non
     code, at, sizes = env.code(node), env.place(node), sizes_of([left, right])
     if len(sizes) == 1:
         return sizes[0].mixed(code, at)
-    return sizes[0].lost(code, at) if sizes else None
+    return replace(sizes[0].lost(code, at), whole=False) if sizes else None
 
 
 def _is_carried(marks: Marks) -> bool:
@@ -87,6 +87,7 @@ def _is_carried(marks: Marks) -> bool:
 def of_layer(env: Env, node: ast.AST, layer: Instance, positional: Sequence[Value]) -> Size | None:
     """The size of what a layer of `equinox.nn` gives."""
     size, last = combined(positional[:1]), layer.name.rpartition(".")[2]
+    size = replace(size, whole=False) if size is not None else None
     named = _MIXING.get(last)
     if last == "MultiheadAttention" and _field(layer, 4, "output_size") is None:
         return size
@@ -184,10 +185,13 @@ def _numbers(value: Value | None, default: int | None) -> tuple[int, ...] | None
 # -- functions, methods and subscripts of arrays ---------------------------------------------------------------------
 
 
-def of_function(
-    env: Env, node: ast.AST, last: str, positional: Sequence[Value], named: Mapping[str, Value]
-) -> Size | None:
+def of_function(env: Env, node: ast.AST, last: str, positional: Sequence[Value], named: Named) -> Size | None:
     """The size of what a function of a library gives, or a method of the first of its arguments."""
+    size = _of_function(env, node, last, positional, named)
+    return replace(size, whole=False) if size is not None else None
+
+
+def _of_function(env: Env, node: ast.AST, last: str, positional: Sequence[Value], named: Named) -> Size | None:
     values = [*positional, *named.values()]
     of = next((found for each in values if (found := is_shape_of_carry(each)) is not None), None)
     if of is not None and last in _TO_SHAPE:
@@ -201,10 +205,21 @@ def of_function(
         return of_product(env, node, *positional[:2])
     if last == "transpose" and len(values) == 1 and (size := combined(values)) is not None:
         return size.turned(env.code(node), env.place(node))
+    if last in _MOVES:
+        return _resized(env, node, positional[:1], _MOVES[last])
     rule = _FUNCTIONS.get(last)
     made = rule(env, node, positional, named) if rule is not None else None
     known = combined(values) if made is None else None
     return known.lost(env.code(node), env.place(node)) if known is not None else made
+
+
+def of_operator(op: ast.operator, size: Size | None, values: Sequence[Value]) -> Size | None:
+    """The size of what an operator gives: whole numbers keep the dtype of a carry, unless they divide it."""
+    if size is None or isinstance(op, ast.Div | ast.Pow):
+        return replace(size, whole=False) if size is not None else None
+    numbers = (isinstance(each, Const) and isinstance(each.value, int) for each in values)
+    known = (each.size is not None and each.size.whole if isinstance(each, Array) else False for each in values)
+    return replace(size, whole=all(one or other for one, other in zip(numbers, known, strict=True)))
 
 
 def cast(
@@ -265,8 +280,10 @@ def _by_indices(env: Env, node: ast.AST, positional: Sequence[Value], named: Nam
 
 
 def _reduced(env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Size | None:
-    """An array with one axis less."""
-    return _resized(env, node, positional[:1], (None, SHORTER) if "keepdims" not in named else _LOST)
+    """An array with one axis less, or with none."""
+    size = _resized(env, node, positional[:1], (None, SHORTER) if "keepdims" not in named else _LOST)
+    whole = len(positional) == 1 and not {"axis", "keepdims"} & set(named)
+    return replace(size, scalar=True) if size is not None and whole else size
 
 
 def _windowed(env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Size | None:
@@ -290,14 +307,6 @@ def _reshaped_to(env: Env, node: ast.AST, positional: Sequence[Value], named: Na
     shown = [each for each in lengths if extent_of(each) is not None]
     space, _ = asked_for(positional[0] if positional else None, shown)
     return _resized(env, node, positional[:1], (space if space != SAME else None, SAME))
-
-
-def _expanded(env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Size | None:
-    return _resized(env, node, positional[:1], (None, LONGER))
-
-
-def _padded(env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Size | None:
-    return _resized(env, node, positional[:1], (LONGER, LONGER))
 
 
 def _repeated(env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Size | None:
@@ -335,11 +344,6 @@ def _split(env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -
     return replace(size, each=True) if size is not None else None
 
 
-def _thinned(env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Size | None:
-    """`jnp.diff(x)`, and `jnp.delete(x, 0)`."""
-    return _resized(env, node, positional[:1], (None, SHORTER))
-
-
 def _by_pattern(env: Env, node: ast.AST, positional: Sequence[Value], named: Named) -> Size | None:
     """`einops.reduce(x, "c (h 2) (w 2) -> c h w", "mean")`: an axis that only the left side has is gone."""
     pattern = positional[1] if len(positional) > 1 else named.get("pattern")
@@ -349,18 +353,22 @@ def _by_pattern(env: Env, node: ast.AST, positional: Sequence[Value], named: Nam
     return _resized(env, node, positional[:1], (None, SHORTER) if arrow and words[0] > words[1] else _LOST)
 
 
+_MOVES: dict[str, Moves] = {
+    "delete": (None, SHORTER),
+    "diff": (None, SHORTER),
+    "expand_dims": (None, LONGER),
+    "insert": (None, LONGER),
+    "pad": (LONGER, LONGER),
+}
 Rule = Callable[[Env, ast.AST, Sequence[Value], Named], Size | None]
 _FUNCTIONS: dict[str, Rule] = {
     **dict.fromkeys(_JOINING, _joined),
     **dict.fromkeys(_REDUCING, _reduced),
     **dict.fromkeys(_RESHAPING, _reshaped),
     **dict.fromkeys(("split", "array_split", "hsplit", "vsplit", "dsplit"), _split),
-    **dict.fromkeys(("diff", "delete"), _thinned),
-    **dict.fromkeys(("expand_dims", "insert"), _expanded),
     "dynamic_slice": _to_sizes(2, "slice_sizes"),
     "dynamic_slice_in_dim": _of_extent,
     "reduce_window": _windowed,
-    "pad": _padded,
     "repeat": _repeated,
     "reduce": _by_pattern,
     "reshape": _reshaped_to,

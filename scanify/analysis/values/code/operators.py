@@ -7,7 +7,7 @@ from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values.calls.allocate import new_dict, new_list, spread_dict
 from scanify.analysis.values.calls.arrays import MASK, of_arrays
 from scanify.analysis.values.calls.extents import made_of
-from scanify.analysis.values.calls.resizing import of_product
+from scanify.analysis.values.calls.resizing import of_operator, of_product
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -62,7 +62,9 @@ def combine(run: Interpreter, env: Env, node: ast.AST, left: Value, op: ast.oper
         made = replace(of_arrays([left, right], marks), born=run.tick())
         if made.cast == MASK and not isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
             made = replace(made, cast="")
-        return replace(made, size=of_product(env, node, left, right)) if isinstance(op, ast.MatMult) else made
+        product = isinstance(op, ast.MatMult)
+        size = of_product(env, node, left, right) if product else of_operator(op, made.size, (left, right))
+        return replace(made, size=size)
     if isinstance(left, Text) or isinstance(right, Text):
         return Text(marks)
     if isinstance(left, Const) and isinstance(right, Const):
