@@ -78,7 +78,7 @@ def note_sizes(
         for size in known:
             if not size.kept and size.what:
                 body.oblige(f"`{name}` keeps its shape, which `{size.what}`{_at(loop, size.at)} is not shown to keep")
-        if any(size is None or not (size.kept or size.what) for size in sizes) and not body.unknown:
+        if any(size is None or not (size.kept or size.what) for size in sizes) and not (body.unknown or body.unclear):
             body.oblige(f"`{name}` keeps its shape and its dtype, as what it becomes is not shown")
         _note_casts(body, loop, name, env.lookup(name), [size for size in known if size.cast])
 
