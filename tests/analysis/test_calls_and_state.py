@@ -155,7 +155,9 @@ def test_what_was_read_once_is_read_again_where_it_has_changed(name):
     first = f"self.head = Block(width, {read}, keys[0])"
     assert not isinstance(decided("remember", before, first, change, built(read)), Plan)
     found = decided("jnp.cos", before, first, "", built(read))
-    replaced = name.startswith("a file, a field")  # `put` stores into the object: what a constructor gives it is no proof
+    replaced = name.startswith(
+        "a file, a field"
+    )  # `put` stores into the object: what a constructor gives it is no proof
     assert isinstance(found, Plan) and found.safe is not replaced
 
 

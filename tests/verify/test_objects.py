@@ -1,9 +1,11 @@
 """Objects of one project that is loaded twice: which of them are the same, by the closed table of types."""
 
+import functools
 import types
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from scanify.verify.compare.compare import compare_case
@@ -182,26 +184,39 @@ X = jnp.arange(3.0)
 
 def given(text: str) -> Any:
     """A function of an array and an object, whose body is `text`."""
-    space: dict[str, Any] = {"jnp": jnp, "__name__": "project"}
+    space: dict[str, Any] = {"functools": functools, "jnp": jnp, "np": np, "__name__": "project"}
     exec(f"def f(p, x, held):\n    {text}", space)
     return space["f"]
 
 
 SHARED: dict[str, tuple[str, str]] = {
     "a list that is returned twice": ("s = [x]; return s, s", "return [x], [x]"),
-    "a list that is given": ("return p * x, held", "return p * x, list(held)"),
-    "a list in what is given": ("return p * x, held[0]", "return p * x, [*held[0]]"),
-    "a list that is kept and returned": ("s = [x]; held.append(s); return s", "held.append([x]); return [x]"),
+    "a list that is given": ("return p * x, held.a", "return p * x, list(held.a)"),
+    "a list in what is given": ("return p * x, held.a[0]", "return p * x, [*held.a[0]]"),
+    "a list that is kept and returned": ("s = [x]; held.a.append(s); return s", "held.a.append([x]); return [x]"),
     "a list in a closure": ("s = [x]; return s, lambda: s", "s = [x]; t = [x]; return s, lambda: t"),
+    "a view of an array": ("n = np.ones(3); return x, n, n[:2]", "n = np.ones(3); return x, n, n[:2].copy()"),
+    "a view of what is given": ("return x, held.a[1][1:]", "return x, held.a[1][1:].copy()"),
+    "a tuple of a list": ("t = ([x], 1); return t, t", "return ([x], 1), ([x], 1)"),
+    "a partial of a list": (
+        "f = functools.partial(max, [x]); return x, f, f",
+        "return x, functools.partial(max, [x]), functools.partial(max, [x])",
+    ),
     "a dict of two lists": ("s = [x]; return {'a': s, 'b': (s,)}", "return {'a': [x], 'b': ([x],)}"),
 }
+
+
+def test_equal_tuples_need_not_be_one_object() -> None:
+    one, other = given("t = (x, (1, 'a')); return t, t"), given("return (x, (1, 'a')), (x, (1, 'a'))")
+    assert outputs(one, other, X, X, None).status is Status.PROVED
 
 
 @pytest.mark.parametrize("name", SHARED)
 def test_what_stands_in_two_places_is_one_object(name: str) -> None:
     one, again, other = (given(text) for text in (SHARED[name][0], *SHARED[name]))
-    assert outputs(one, again, X, X, [[1.0]]).status is Status.PROVED
-    verdict = outputs(one, other, X, X, [[1.0]])
+    held = types.SimpleNamespace(a=[[1.0], np.ones(3)])
+    assert outputs(one, again, X, X, held).status is Status.PROVED
+    verdict = outputs(one, other, X, X, held)
     assert verdict.status is Status.FAILED and "is the same object as" in verdict.reason
 
 
@@ -252,3 +267,28 @@ def test_a_class_that_builds_the_model_may_name_its_class() -> None:
     how = {"policies": (None,), "requested": None, "abstract": False, "measure": False}
     assert compare_case("case", cases[0], cases[1], **how).parameters.status is Status.PROVED
     assert compare_case("case", cases[0], cases[2], **how).parameters.status is not Status.PROVED
+
+
+SHARING = """
+class Config:
+    def __init__(self): self.names = ["a"]
+class Layer(eqx.Module):
+    w: jax.Array
+    config: object = eqx.field(static=True)
+class M(eqx.Module):
+    layers: object
+    def __call__(self, x): return x * self.layers[1].w, RETURNED
+def case():
+    config = Config()
+    return M([Layer(jnp.ones(3), config) for _ in range(3)]), (jnp.ones(3),)
+"""
+
+
+def test_what_layers_share_may_be_returned_of_any_of_them() -> None:
+    returned = [f"self.layers[{at}].config.names" for at in (0, 1)]
+    first, second, copied = (
+        load(SHARING.replace("RETURNED", each)).case for each in (*returned, f"list({returned[0]})")
+    )
+    how = {"policies": (None,), "requested": None, "abstract": False, "measure": False}
+    assert compare_case("case", first, second, **how).policies[0].outputs.status is Status.PROVED
+    assert compare_case("case", first, copied, **how).policies[0].outputs.status is Status.FAILED

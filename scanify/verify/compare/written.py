@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from scanify.verify.objects.mutable import Contents, containers, contents, put_back
 from scanify.verify.objects.parts import Opaque
-from scanify.verify.objects.places import not_understood, shared
+from scanify.verify.objects.places import memory, not_understood, shared
 from scanify.verify.objects.process_state import ProcessState
 
 
@@ -40,7 +40,9 @@ class Watch:
             if now is not None:
                 found.setdefault(place, now)
         found |= {place: Opaque(f"{text}, which the call may write to,") for place, text in self._opaque.items()}
-        places = {id(container): place for place, container, _ in self._seen}
+        # Where an object stands in a list of layers it stands elsewhere in a stack.
+        named = [("model" if place.startswith("model") else place, held) for place, held, _ in self._seen]
+        places = {id(memory(held)): place for place, held in reversed(named)}
         both = shared({"output": returned, **found}, places)
         return Written(returned, found, both) if found or both else returned
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import copyreg
 import functools
 import inspect
 import types
@@ -43,6 +44,7 @@ def class_parts(kind: type) -> dict[str, Any] | None:
         " (bases)": kind.__bases__,
         ".__annotations__": annotations,
         " (fields)": fields,
+        " (pickled by)": copyreg.dispatch_table.get(kind),
         " (registered with)": sorted(map(qualified, _registered_at(abc.get_cache_token()).get(kind, ()))),
         " (registered)": sorted(_registered_in(kind), key=lambda each: each.__qualname__),
         # Equinox registers a Module by its fields.

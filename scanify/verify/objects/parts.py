@@ -151,7 +151,7 @@ def _member(value: Any) -> Parts:
 def _function(value: types.FunctionType) -> Parts:
     cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
     names = "__defaults__", "__kwdefaults__", "__annotations__", "__dict__"
-    inner = {f".{name}": getattr(value, name) for name in names}
+    inner = {f".{name}": getattr(value, name) or None for name in names}
     # Two functions that share a variable share its cell.
     inner |= {f".{name}": cell for name, cell in cells}
     return Parts((module_of(value), value.__qualname__), {".__code__": Code(value), **inner})

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import sys
+import functools
 import types
 import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import equinox as eqx
+import numpy as np
+
 from scanify.verify.leaves.correspond import one_level
 from scanify.verify.objects.modules import is_users
+from scanify.verify.objects.mutable import unwrapped
 from scanify.verify.objects.parts import kind_in_words, may_be_written, parts
 from scanify.verify.objects.states import behind, state
 from scanify.verify.objects.statics import Code
@@ -22,15 +26,26 @@ def not_understood(roots: Mapping[str, Any]) -> dict[str, str]:
 
 
 def shared(roots: Mapping[str, Any], known: Mapping[int, str]) -> dict[str, str]:
-    """The place where an object stood first, by each other place in `roots`, if it may be written to.
+    """The place where an object stood first, by each other place in `roots`, if something in it may be written to.
 
-    `known` are places of other objects, by their `id`.
+    `known` are places of other objects, by the `id` of the memory that they have.
     """
     first, found = dict(known), dict[str, str]()
     for where, held, _ in _walked(roots, again=True):
-        if may_be_written(held) and first.setdefault(id(held), where) != where:
-            found[where] = first[id(held)]
+        before = first.setdefault(id(memory(held)), where)
+        if before != where and any(may_be_written(each) for _, each, _ in _walked({"": held})):
+            found[where] = before
     return found
+
+
+def memory(value: Any) -> Any:
+    """The object that has the elements which `value` shows: a view of an array of NumPy shares them with another."""
+    while isinstance(value, np.ndarray | memoryview):
+        owner = value.base if isinstance(value, np.ndarray) else value.obj
+        if owner is None:
+            return value
+        value = owner
+    return value
 
 
 def _walked(roots: Mapping[str, Any], *, again: bool = False) -> Iterator[tuple[str, Any, bool]]:
@@ -63,9 +78,10 @@ def _is_watched(value: Any) -> bool:
 
 
 def _is_librarys_function(value: Any) -> bool:
+    """True for a function that a library defines, also if a wrapper like `jax.jit` is around it."""
     if isinstance(value, types.BuiltinMethodType):
         return isinstance(value.__self__, types.ModuleType | types.NoneType)
-    if not callable(value) or isinstance(value, types.MethodType):
+    if isinstance(value, functools.partial | types.MethodType | eqx.Module):
         return False
-    module = sys.modules.get(str(getattr(value, "__module__", None)))
-    return module is not None and not is_users(vars(module))
+    function = unwrapped(value)
+    return function is not None and not is_users(function.__globals__)
