@@ -56,6 +56,7 @@ READERS = {
     "objects of the collector": "import gc\n\n\ndef count():\n    return len(gc.get_objects())\n",
     "its dict, by its name": "def names(x):\n    return [*getattr(Model(x), '__dict__')]\n",
     "its dict, in another file's words": "def names(node):\n    return getattr(node, '__dict__', None)\n",
+    "a field whose name is put together": "def count(x):\n    return len(getattr(Model(x), 'lay' + 'ers'))\n",
     "a digest of its text": "def tell(x):\n    print(hash(repr(Model(x)).encode()))\n",
     "its fields, matched": (
         "def count(x):\n    match Model(x):\n        case Model(layers=list(layers)):\n            return len(layers)\n"

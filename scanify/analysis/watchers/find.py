@@ -41,16 +41,7 @@ from scanify.analysis.watchers.walkers import field_reads
 from scanify.analysis.watchers.watcher import Watcher
 from scanify.source.notebook.text import Cells, is_notebook
 
-_WORD = re.compile(
-    r"\b(?:tree|tree_\w+|leaves|ravel_pytree|flatten_util|default_registry|children|node_data|is_leaf|filter|filter_vmap|filter_pmap|partition|dumps?|num_leaves|num_nodes|"
-    r"vars|__dict__|__dataclass_fields__|fields|asdict|astuple|getattr|setattr|attrgetter|"
-    r"optax|blackjax|distributed_shampoo|evosax|kfac_jax|optax_shampoo|soap_jax|soap|muon|shampoo)\b"
-)
-_WORD_OF_TREES = re.compile(
-    r"\b(?:tree_(?:map|leaves|flatten|reduce|util)|tree\.(?:map|leaves|flatten|reduce)|optax)\b"
-)
 _PACKAGES = ("optax", *PER_LEAF_PACKAGES)
-_OF_PACKAGES = "|".join(map(re.escape, _PACKAGES))
 _ORIGINS = (
     "jax.tree",
     "jax.flatten_util",
@@ -62,18 +53,15 @@ _ORIGINS = (
     "optax",
     *PER_LEAF_PACKAGES,
 )
-# An import inside of a function, of something telling or of something in it.
-_INNER_IMPORT = re.compile(
-    rf"^[ \t]+from[ \t]+(?:jax|equinox|dataclasses|{_OF_PACKAGES})\b[\w.]*[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]+)"
-    r"|^[ \t]+import[ \t]+"
-    rf"((?:jax\.tree_util|jax\.tree|jax\.flatten_util|{_OF_PACKAGES})\b[\w.]*(?:[ \t]+as[ \t]+\w+)?)",
-    re.MULTILINE,
-)
 _TREES = MAPS | LEAVES | FLATTENS | REDUCES | STRUCTURES | PATHS | FILTERS | RAVELS | BYTES | SERIALISES | DESERIALISES
 _MENTIONED = (_TREES - STRUCTURES) | TREE_MODULES | {TREE_AT}
 _NAMES_OF_TREES = {name.rpartition(".")[2] for name in _MENTIONED} | {"default_registry"}
 _LAST = {name.rpartition(".")[2] for name in _TREES | VMAPS}
-_LAST |= frozenset("vars fields asdict astuple getattr setattr attrgetter".split())
+_LAST |= _NAMES_OF_TREES | frozenset("vars fields asdict astuple getattr setattr attrgetter".split())
+_WORDS = _LAST | COUNTS | PARTS | {"__dict__", "__dataclass_fields__", *_PACKAGES}
+# So common that they tell nothing: where they are functions on trees there is a word beside them that does.
+_WORDS -= frozenset("map all structure reduce".split())
+_WORDS_OF_TREES = frozenset("tree_map tree_leaves tree_flatten tree_reduce tree_util tree optax".split())
 
 
 def watchers(index: Index) -> tuple[Watcher, ...]:
@@ -82,12 +70,13 @@ def watchers(index: Index) -> tuple[Watcher, ...]:
     named = _aliases(index)
     for path in index.paths:
         source = index.source(path)
-        if source is None or not (_WORD.search(source.text) or named & index.words(path)):
+        words = index.words(path)
+        if source is None or not words & (_WORDS | named):
             continue
         module = index.module_at(path)
         if module is not None:
             found += _of_module(index, module, named)
-        elif _WORD_OF_TREES.search(source.text):
+        elif words & _WORDS_OF_TREES:
             problem = index.problems[path]
             cell = Cells(source.text).at(problem.line, problem.line) if is_notebook(path) else None
             place = Place(path, Span(0, 0, problem.line, problem.line), cell)
@@ -113,20 +102,19 @@ def _aliases(index: Index) -> set[str]:
         found |= more
 
 
-def _of_module(index: Index, module: Module, named: set[str]) -> Iterator[Watcher]:
-    aliases = {name for name, target in module.imports.items() if target.startswith(_ORIGINS)}
-    aliases |= {name for found in _INNER_IMPORT.finditer(module.text) for name in _names_in(found[1] or found[2])}
-    aliases |= named & index.words(module.path)
-    lines = _lines(module, aliases)
-    seen: set[tuple[int, str]] = set()
-    for statement in module.tree.body:
-        for part in _parts(statement, lines):
-            for node in nodes_in(part):
-                for found in _watching(index, module, node, aliases, named):
-                    key = (found.place.span.line, found.reads)
-                    if key not in seen:
-                        seen.add(key)
-                        yield replace(found, rule=_rule(index, module, node, found), node=node)
+def _of_module(index: Index, module: Module, named: set[str]) -> list[Watcher]:
+    nodes = nodes_in(module.tree)
+    aliases = named & index.words(module.path)
+    for node in nodes:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            bound = module.imported(node).items()
+            aliases |= {name for name, each in bound if each.target.startswith(_ORIGINS)}
+    seen: dict[tuple[int, str], Watcher] = {}
+    for node in nodes:
+        for found in _watching(index, module, node, aliases, named):
+            whole = replace(found, rule=_rule(index, module, node, found), node=node)
+            seen.setdefault((found.place.span.line, found.reads), whole)
+    return sorted(seen.values(), key=lambda each: each.place.span)
 
 
 def watchers_of(index: Index, module: Module, call: ast.Call) -> Iterator[Watcher]:
@@ -156,12 +144,6 @@ def _splits_by_number(index: Index, module: Module, call: ast.Call) -> bool:
             return name == "num_leaves"
         case _:
             return False
-
-
-def _names_in(imported: str) -> set[str]:
-    """The names that `a, b as c` binds."""
-    parts = (part.split(" as ")[-1].strip().partition(".")[0] for part in imported.strip("()").split(","))
-    return {part for part in parts if part.isidentifier()}
 
 
 def _is_telling(node: ast.Call | ast.Attribute, aliases: set[str]) -> bool:
@@ -222,27 +204,6 @@ def _is_followed(module: Module, above: ast.AST | None, named: set[str]) -> bool
             return name in named and not isinstance(around, ast.ClassDef)
         case _:
             return False
-
-
-def _lines(module: Module, aliases: set[str]) -> list[int]:
-    """The lines with a telling word, those of names that an import gave to something telling included."""
-    found = [match.start() for match in _WORD.finditer(module.text)]
-    others = [name for name in aliases if not _WORD.fullmatch(name)]
-    if others:
-        pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, others))})\b")
-        found += [match.start() for match in pattern.finditer(module.text)]
-    return sorted({module.line_of(offset) for offset in found})
-
-
-def _parts(statement: ast.stmt, lines: list[int]) -> Iterator[ast.stmt]:
-    """The statement where it has one of the lines in it; of a class those of its statements that do."""
-    if not any(statement.lineno <= line <= (statement.end_lineno or line) for line in lines):
-        return
-    if isinstance(statement, ast.ClassDef):
-        for inner in statement.body:
-            yield from _parts(inner, lines)
-    elif not isinstance(statement, ast.Import | ast.ImportFrom):
-        yield statement
 
 
 def _watching(index: Index, module: Module, node: ast.AST, aliases: set[str], named: set[str]) -> Iterator[Watcher]:

@@ -180,7 +180,9 @@ class Follower(Expressions):
             return Held(classes=given[0].objects, tree=given[0].tree)
         if name == "builtins.getattr" and isinstance(node, ast.Call) and len(node.args) > 1:
             field = node.args[1].value if isinstance(node.args[1], ast.Constant) else None
-            return self.of_attribute(given[0], field) if isinstance(field, str) else NOTHING
+            if given[0].tree and not isinstance(field, str):
+                self._reads(module, node, "fields by their names", FIELDS)
+            return self.of_attribute(given[0], field) if isinstance(field, str) else given[0].whole
         if name in TELLS | TEXTS or name.startswith(TELLING):
             self._text(module, node, every, told=name not in TEXTS)
             return NOTHING
