@@ -20,7 +20,8 @@ def keep_verdict(root: Path, texts: Mapping[Path, str], result: "Verification") 
     top = cache_folder(root)
     if top is None:
         return
-    cases = [[case.name, _words(case), case.good] for case in result.cases]
+    unshown = "".join(f", {each}" for each in (result.not_shown, result.held_back) if each)
+    cases = [[case.name, f"{_words(case)}{unshown}", case.good] for case in result.cases]
     for path, text in texts.items():
         entry = {"text": _digest(text), "cases": cases}
         write_entry(top / _FOLDER, top, _name(path), json.dumps(entry), _ENTRIES)

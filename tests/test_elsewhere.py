@@ -10,8 +10,10 @@ import pytest
 from scanify.analysis.plan import CallStack, InitStack, Plan
 from scanify.cli import run
 from scanify.commands.verifying.cases import rewrite_for_cases
+from scanify.configuration.config import load_config
 from scanify.errors import Exit
 from scanify.pipeline import Project
+from scanify.pytest_plugin.comparison import Comparison, Nothing
 from scanify.verify.verdict import CaseResult, PolicyResult, Status, Verdict, Verification
 
 MODEL = """\
@@ -308,6 +310,15 @@ def test_verify_of_nothing_but_what_is_held_back_is_no_success(
     assert run(command) == Exit.USAGE and stand.calls == 0
     assert "train.py:5 reads the rank of each leaf" in capsys.readouterr().err
     assert run([*command, "--accept", "elsewhere"]) == Exit.OK and stand.calls == 1
+
+
+def test_a_test_of_a_case_is_of_what_a_rewrite_would_write(stand: Stand, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.scanify]\nstack = "init"\n[tool.scanify.cases]\nf = "cases.py:forward"\n'
+    )
+    compared = Comparison(load_config([tmp_path]), "f", "cases.py:forward", None)
+    with pytest.raises(Nothing, match=r"train.py:5 reads the rank of each leaf"):
+        compared.results(["none"])
 
 
 def test_a_stack_that_other_code_may_need_does_not_become_a_list_by_a_case(

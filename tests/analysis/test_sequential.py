@@ -228,7 +228,7 @@ def test_refused_where_a_part_is_replaced():
     assert refusal(more=more).rule == "SCN214"
 
 
-def test_a_search_for_layers_is_left_to_a_run():
+def test_a_search_for_layers_is_other_code():
     more = "def count(model):\n    is_one = lambda node: isinstance(node, Block)\n"
     more += "    return len(jax.tree.leaves(model, is_leaf=is_one))\n"
     source = Source(Path("model.py"), text(more=more))
@@ -236,6 +236,13 @@ def test_a_search_for_layers_is_left_to_a_run():
     (found,) = with_watchers(decide(source.text), index)
     assert isinstance(found, Plan) and not found.safe
     assert any("each `Block` in a tree" in one for one in found.elsewhere)
+
+
+def test_a_question_for_the_class_is_other_code():
+    more = "def is_stack(part):\n    return isinstance(part, eqx.nn.Sequential)\n"
+    found = plan(more=more)
+    assert len(found.elsewhere) == 1 and "is not asked of this one" in found.elsewhere[0]
+    assert found.obligations == found.elsewhere
 
 
 SERVED = {

@@ -77,6 +77,7 @@ def test_the_name_of_the_class_changes_and_nothing_else(tmp_path: Path) -> None:
     (plan,) = outcome.applied
     assert (plan.rule, plan.container) == ("SCN107", "self.blocks")
     assert [each.split(" ")[0] for each in plan.obligations] == ["nothing", "`Block.init`", "what"]
+    assert plan.elsewhere == plan.obligations[:1]
     assert after == MODEL.replace("BlockSeq", "Stacked")
     assert rewritten(after, tmp_path)[1].analysis.loops == ()
 
