@@ -138,6 +138,20 @@ OTHERS = {
             new.append(c)
         return x, jnp.stack(new)
     """,
+    "an array with a row for each layer": """
+        new = []
+        for layer, c in zip(self.layers, rows):
+            x, c = layer.step(x, c)
+            new.append(c)
+        return x, new
+    """,
+    "what is added up in the end": """
+        total = []
+        for layer, c in zip(self.layers, caches):
+            x, loss = layer.step(x, c)
+            total.append(loss)
+        return x, jnp.stack(total).sum() + sum(total)
+    """,
     "keys, and what is added up": """
         total = []
         for layer, k in zip(self.layers, jax.random.split(key, 3)):
@@ -167,7 +181,9 @@ STEP = "    name: str = eqx.field(static=True, default='')\n\n    def step(self,
 def decided(body: str) -> Plan:
     lines = body.strip("\n").splitlines()
     text = "\n".join(line[8:] for line in lines) + "\n"
-    source = model(loop="", after=text, parameters="x, caches, key=None").replace("    def attend(", STEP, 1)
+    source = model(loop="", after=text, parameters="x, caches, rows: jax.Array, key=None").replace(
+        "    def attend(", STEP, 1
+    )
     found = only(source)
     assert isinstance(found, Plan), indent(source, "    ")
     return found
