@@ -70,7 +70,7 @@ CHECKPOINTS = [
     ),
     BadInput(
         "a checkpoint onto a full disk",
-        "ulimit -f 0; scanify convert old.safetensors new.safetensors --stack layers",
+        "ulimit -f 0; scanify convert old.safetensors new.safetensors --stack layers --axis 0",
         2,
         "new.safetensors",
         {"old.safetensors": tensors(GOOD, bytes(24))},
