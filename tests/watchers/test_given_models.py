@@ -145,3 +145,9 @@ HARMLESS = {
 def test_what_treats_each_number_alike_or_reads_none_is_harmless(tmp_path: Path, name: str) -> None:
     found = plan(tmp_path, "train.py", HEAD + HARMLESS[name])
     assert found.safe, found.elsewhere
+
+
+def test_a_text_of_a_model_that_a_person_sees_is_a_note(tmp_path: Path) -> None:
+    found = plan(tmp_path, "train.py", HEAD + "def main(x):\n    print(Model(x))\n")
+    assert found.safe
+    assert sum("shows has the stack in it" in each for each in found.notes) == 1

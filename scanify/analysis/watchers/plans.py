@@ -8,6 +8,7 @@ from functools import cache
 from scanify.analysis.index import Definition, External, Index
 from scanify.analysis.plan import Called, CallStack, Holds, InitStack, Named, Plan, Refusal
 from scanify.analysis.watchers.find import watchers
+from scanify.analysis.watchers.follow.calls import SHOWN
 from scanify.analysis.watchers.follow.find import given_models
 from scanify.analysis.watchers.held import may_hold, named_by
 from scanify.analysis.watchers.programs import program_readers
@@ -130,9 +131,12 @@ def _watched(one: Plan | Refusal, found: Iterable[Watcher], index: Index) -> Pla
     name = (_NAME.findall(one.container) or [""])[-1]
     named = cache(lambda: named_by(index, places))
     seen = [each for each in found if _sees(each, named, name)]
+    shown = [each for each in seen if each.reads == SHOWN]
+    seen = [each for each in seen if each.reads != SHOWN]
     lines = {(each.place.path, each.place.span.line) for each in seen if not each.given}
     seen = [each for each in seen if not each.given or (each.place.path, each.place.span.line) not in lines]
-    one = replace(one, notes=(*one.notes, checkpoints(one)))
+    texts = [f"the text of the model that {each.place} shows has the stack in it" for each in shown[:1]]
+    one = replace(one, notes=(*one.notes, checkpoints(one), *texts))
     if not seen:
         return one
     return _obliged(one, _first([*map(_said, seen)], "places look at leaves"))

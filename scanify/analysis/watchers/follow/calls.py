@@ -1,4 +1,4 @@
-"""Calls that are given a model: those of the closed list, those of the project, which are followed, and all others."""
+"""Evaluate calls: listed functions, functions of the project, and all others, which read the models given to them."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -43,10 +43,11 @@ from scanify.analysis.watchers.watcher import Watcher
 _OPEN = frozenset("__class__ __call__ __init__ __name__ __doc__ __module__ __qualname__ __eq__ __post_init__".split())
 _SHOWS = frozenset({"__repr__", "__str__", "__format__", "__tree_pp__"})
 _MAX_MADE = 2
+SHOWN = "a text of a model that is shown"
 
 
 class Follower(Expressions):
-    """Follows a model through the project. `found` has what is given it, and is not on the closed list."""
+    """Follows models through a project. `found` has the calls that are given one and are not on the closed list."""
 
     def __init__(self, index: Index, models: Iterable[Definition], lists: Iterable[str]) -> None:
         self.found: dict[tuple[object, ...], Watcher] = {}
@@ -56,7 +57,7 @@ class Follower(Expressions):
         super().__init__(index, models, lists)
 
     def follow(self) -> list[Watcher]:
-        """Return what is given a model and is not shown to treat each number alike."""
+        """Return the calls that are given a model and are not shown to treat each number alike."""
         self.settle()
         self._from_outside()
         self.settle()
@@ -70,8 +71,10 @@ class Follower(Expressions):
         return super().bind(function, given, named, more)
 
     def _from_outside(self) -> None:
-        """Of functions that no code of the project calls, other code gives the arguments: a parameter holds a model if
-        a variable of its name does elsewhere, if it is called as one is, or if it has a list of layers."""
+        """Give parameters to the functions that no code of the project calls: other code calls them.
+
+        A parameter holds a model if a variable of its name does elsewhere, if it is called, or if its list is read.
+        """
         trees = {key[2] for key, held in self._held.items() if key[0] == "name" and held.tree and len(str(key[2])) > 1}
         free: list[tuple[ast.AST, ast.arg]] = []
         for _, node in self.units():
@@ -113,7 +116,7 @@ class Follower(Expressions):
     def _apply(
         self, module: Module, node: ast.expr, function: Held, given: list[Held], named: dict[str, Held], more: Held
     ) -> Held:
-        """What a call gives, by what may be called."""
+        """Return the result of a call, joined over everything that may be called."""
         results = []
         calls = self._with_calls(function)
         for each in calls.functions:
@@ -137,11 +140,11 @@ class Follower(Expressions):
         return join(results)
 
     def _with_calls(self, function: Held) -> Held:
-        """With the methods that make objects of the project callable."""
+        """Add the `__call__` methods of objects of the project."""
         return join([function, *(self.method(each, "__call__", bound=True) for each in function.objects)])
 
     def _constructed(self, owner: Definition, given: list[Held], named: dict[str, Held], more: Held) -> Held:
-        """An object of a class of the project."""
+        """Return an object of a class of the project, its constructor called."""
         every = join([*(each.whole for each in (*given, *named.values())), more])
         constructor = self.method(owner, "__init__", bound=True)
         for each in constructor.functions:
@@ -189,7 +192,7 @@ class Follower(Expressions):
         return self._listed(module, node, name, arguments, every)
 
     def _listed(self, module: Module, node: ast.expr, name: str, arguments: list[Held], every: Held) -> Held:
-        """A function that the closed list has, or one that is not known to treat each number by itself."""
+        """Return the result of a listed function; report an unlisted one that is given a model."""
         gives = gives_tree(name)
         if is_optimizer(name):
             for each in (each for held in arguments for each in held.functions if isinstance(each, Function)):
@@ -212,7 +215,7 @@ class Follower(Expressions):
         return every
 
     def _wrapped(self, name: str, given: list[Held], named: dict[str, Held]) -> Held:
-        """Another form of a function, or what makes one of a function: `jax.jit`, `partial(jax.jit, donate=0)`."""
+        """Return a wrapped function, or the wrapper itself if it has no function yet: `jax.jit(donate_argnums=0)`."""
         if not given:
             return Held(functions=frozenset({Library(name)}))
         if not name.endswith(".partial") and not name.endswith("Partial"):
@@ -231,7 +234,7 @@ class Follower(Expressions):
         return tuple_of([gradients, result.part(1, 2)]) if "aux" in gives else gradients
 
     def _calls(self, kind: str, name: str, given: list[Held], named: dict[str, Held]) -> Held:
-        """What calls a function that it is given."""
+        """Return the result of a function that calls another one, such as `jax.lax.scan`."""
         values = [*given, *named.values()]
         if kind == "scan" and len(values) > 1:
             function, carry, *rest = values
@@ -271,19 +274,19 @@ class Follower(Expressions):
             self.found.setdefault((place, reads), Watcher(place, reads, rule=rule, given=True, node=node))
 
     def _of_fields(self, module: Module, method: ast.Attribute) -> None:
-        """`model.__dict__`, `model.__reduce__()`: what Python keeps of an object."""
+        """Report Python's own attributes of an object: `model.__dict__`, `model.__reduce__()`."""
         if method.attr.startswith("__") and method.attr not in _OPEN:
             self._reads(module, method, "what the fields of an object hold", FIELDS)
 
     def _text(self, module: Module, node: ast.AST, held: Held, *, told: bool = False) -> None:
-        """A text of a model that code goes on with: one that only a person sees is another text, and no more."""
-        if held.tree and self._reports and not told and not is_only_told(Uses(self.index, module), node):
+        """Report a text of a model; one that only a person sees is a note."""
+        if held.tree and self._reports:
             around = (each.name for each in ancestors(module, node) if isinstance(each, ast.FunctionDef))
-            if not _SHOWS.intersection(around):
-                self._reads(module, node, "the text of a model")
+            shown = told or _SHOWS.intersection(around) or is_only_told(Uses(self.index, module), node)
+            self._reads(module, node, SHOWN if shown else "the text of a model")
 
     def matched(self, module: Module, node: ast.Match, held: Held) -> None:
-        """`match model: case Model(layers=[first, *others])`: what the fields of a model are."""
+        """Report patterns that read fields of a model: `case Model(layers=[first, *others])`."""
         parts = nodes_in(*(case.pattern for case in node.cases)) if held.tree else []
         for each in parts:
             lists = isinstance(each, ast.MatchClass) and (each.patterns or self.lists.intersection(each.kwd_attrs))
@@ -301,7 +304,7 @@ class Follower(Expressions):
 
 
 def _formatted(node: ast.expr) -> Iterator[ast.expr]:
-    """What is put into a text: `f"{model}"`, `"%s" % model`, `"{}".format(model)`."""
+    """The expressions that become part of a text: `f"{model}"`, `"%s" % model`, `"{}".format(model)`."""
     match node:
         case ast.FormattedValue(value=value):
             yield value

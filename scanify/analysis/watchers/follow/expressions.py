@@ -1,4 +1,4 @@
-"""What expressions may hold, and what statements give to names, attributes and results."""
+"""Evaluate expressions, and the statements that give values to names, attributes and results."""
 
 import ast
 from dataclasses import replace
@@ -13,7 +13,7 @@ from scanify.analysis.watchers.follow.state import State
 from scanify.analysis.watchers.names import imported, imported_in_place
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_TOLD = (
+_EVALUATED = (
     ast.Assign, ast.AugAssign, ast.NamedExpr, ast.AnnAssign, ast.For, ast.AsyncFor, ast.comprehension, ast.withitem,
     ast.Return, ast.Yield, ast.YieldFrom, ast.Match, *_FUNCTIONS, ast.Import, ast.ImportFrom, ast.ClassDef, ast.Call,
     ast.Lambda, ast.Attribute, ast.FormattedValue, ast.BinOp,
@@ -34,7 +34,7 @@ class Expressions(State):
         if isinstance(node, (*_FUNCTIONS, ast.Lambda)):
             self._parameters(module, node)
         if id(node) not in self._parts:
-            self._parts[id(node)] = [each for each in own_nodes(node) if isinstance(each, _TOLD)]
+            self._parts[id(node)] = [each for each in own_nodes(node) if isinstance(each, _EVALUATED)]
         for each in self._parts[id(node)]:
             self._statement(module, node, each)
 
@@ -47,7 +47,7 @@ class Expressions(State):
     # -- expressions -----------------------------------------------------------------------------------------------
 
     def value(self, module: Module, node: ast.expr) -> Held:
-        """What an expression may hold."""
+        """Return the value of an expression."""
         known = self._memo.get(id(node))
         if known is None:
             self._memo[id(node)] = NOTHING
@@ -115,11 +115,11 @@ class Expressions(State):
                 return whole.whole
 
     def _layers(self, held: Held) -> Held:
-        """The layers of a list; a layer holds no list, unless it has one of its own, which is a field of it."""
+        """Return a layer of a list. It is no model: a list of its own is read from one of its fields."""
         return replace(held.whole, tree=False)
 
     def elements(self, module: Module, node: ast.expr) -> Held:
-        """What the elements of an iterable may hold."""
+        """Return the value of any element of an iterable."""
         match node:
             case ast.Attribute(attr=name) if name in self.lists:
                 return self._layers(self.value(module, node))
@@ -180,7 +180,7 @@ class Expressions(State):
                 self.value(module, node)
 
     def _define(self, module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        """A function by its name; each decorator is a call with it."""
+        """Bind a function to its name; each decorator is a call with it."""
         self.look_at(module, node)
         held = self.of_function(module, node)
         for decorator in reversed(node.decorator_list):
@@ -192,7 +192,7 @@ class Expressions(State):
         raise NotImplementedError
 
     def _parameters(self, module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> None:
-        """What annotations and defaults say of parameters, and what the first one of a method is."""
+        """Give parameters their defaults, objects of their annotations, and `self` to methods."""
         args = node.args
         scope = inner_scope(module, node)
         positional = [*args.posonlyargs, *args.args]
@@ -216,17 +216,17 @@ class Expressions(State):
             self.give(("name", id(node), arg.arg), self.value(module, default))
 
     def annotated(self, module: Module, annotation: ast.expr) -> Held:
-        """What an annotation says: an object of a class of the project, in quotes, or as one of several."""
+        """Return an object of the classes of the project that an annotation names."""
         if isinstance(annotation, ast.BinOp):
             return self.annotated(module, annotation.left) | self.annotated(module, annotation.right)
         if isinstance(annotation, ast.Subscript):
             inner = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
             return join(self.annotated(module, each) for each in [annotation.value, *inner]).whole
-        found = self.class_named(module)(annotation)
+        found = self.class_named(module, annotation)
         return Held(objects=frozenset({found}), tree=found in self.models) if found is not None else NOTHING
 
     def assign(self, module: Module, target: ast.expr, held: Held) -> None:
-        """Let what is assigned to hold something more."""
+        """Add to the value of an assignment's target."""
         match target:
             case ast.Name(id=name):
                 self._bind_name(module, target, name, held)
@@ -242,7 +242,7 @@ class Expressions(State):
                     self.assign(module, each, held.whole if several else held.part(at, len(elements)))
 
     def into(self, module: Module, holder: ast.expr, held: Held) -> None:
-        """Let what an expression stands for hold something more: `models.append(model)`, `kept["best"] = model`."""
+        """Add to the value of a container: `models.append(model)`, `kept["best"] = model`."""
         match holder:
             case ast.Name() | ast.Attribute():
                 self.assign(module, holder, held.whole)

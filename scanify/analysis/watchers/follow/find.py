@@ -1,4 +1,4 @@
-"""What is given the models that have some lists of layers, and no table shows to treat each number alike."""
+"""Find the calls that are given a model and are not known to treat each number alike."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ _WORDS = ("equinox", "eqx", "optax", "jax")
 
 
 def given_models(index: Index, places: Iterable[Place], lists: Iterable[str]) -> list[Watcher]:
-    """Return what is given a model whose list of layers is built, or walked, at one of `places`."""
+    """Return the calls that are given a model whose list is built, or iterated over, at one of `places`."""
     places = list(places)
     owners = [owner for place in places if (owner := _owner(index, place)) is not None]
     models = _models(index, owners)
@@ -33,7 +33,7 @@ def given_models(index: Index, places: Iterable[Place], lists: Iterable[str]) ->
 
 
 def _models(index: Index, owners: Iterable[Definition]) -> set[Definition]:
-    """The classes of the lists, and all that name one of them: they inherit from it, or hold one."""
+    """Return the classes of the lists, and all that name one of them: subclasses, and classes with a field of one."""
     found = set(owners)
     while True:
         names = {each.name for each in found}
@@ -44,7 +44,7 @@ def _models(index: Index, owners: Iterable[Definition]) -> set[Definition]:
 
 
 def _owner(index: Index, place: Place) -> Definition | None:
-    """The class around a place."""
+    """Return the class around a place; None outside of any."""
     module = index.module_at(place.path)
     for name, node in _classes(module) if module is not None else ():
         if module is not None and node.lineno <= place.span.line <= (node.end_lineno or node.lineno):

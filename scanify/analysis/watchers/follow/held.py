@@ -1,4 +1,4 @@
-"""What an expression may hold: a model or a part of one, functions, classes, objects of the project or of a library."""
+"""Abstract values: models and what holds one, functions, classes, objects of the project or of a library."""
 
 import ast
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ class Library:
 
 @dataclass(frozen=True)
 class Held:
-    """What an expression may hold.
+    """The abstract value of an expression.
 
     `tree`: a model, its parameters, gradients or updates, or something that holds one. `functions` and `classes` of the
     project are what it may be, `objects` the classes that it may be an instance of, `made` the functions of libraries
@@ -79,11 +79,11 @@ class Held:
 
     @property
     def whole(self) -> "Held":
-        """The same, where which part holds what is forgotten."""
+        """The value without its parts."""
         return replace(self, parts=None) if self.parts is not None else self
 
     def part(self, at: int, of: int | None = None) -> "Held":
-        """What one of the elements may hold; `of` is how many there must be."""
+        """Return an element of a tuple; the whole value if there are no parts, or not `of` of them."""
         parts = self.parts or ()
         fits = -len(parts) <= at < len(parts) and (of is None or of == len(parts))
         return parts[at] if fits else self.whole
@@ -94,7 +94,7 @@ TREE = Held(tree=True)
 
 
 def join(held: Iterable[Held]) -> Held:
-    """What one of several may hold."""
+    """Return the join of several values."""
     found = NOTHING
     for each in held:
         found |= each
@@ -102,7 +102,7 @@ def join(held: Iterable[Held]) -> Held:
 
 
 def tuple_of(parts: Iterable[Held]) -> Held:
-    """What a tuple of some parts holds: any of them, where there are many or they are nested deeply."""
+    """Return the value of a tuple; without parts if they are many or nested deeply."""
     found = tuple(parts)
     whole = join(each.whole for each in found)
     if len(found) > _MAX_PARTS or any(_depth(each) >= _MAX_DEPTH for each in found):
@@ -115,13 +115,13 @@ def _depth(held: Held) -> int:
 
 
 def transformed(held: Held, gives: str) -> Held:
-    """What `jax.grad` and the like make of functions."""
+    """Return functions under `jax.grad` and the like; see `Function.gives`."""
     functions = frozenset(replace(each, gives=gives) for each in held.functions)
     return replace(held.whole, functions=functions or frozenset({Library("", gives)}), tree=False, classes=frozenset())
 
 
 def bound(held: Held, count: int) -> Held:
-    """What `functools.partial` and methods make of functions: the first parameters have their arguments."""
+    """Return functions whose first parameters have their arguments, as `functools.partial` and methods do."""
     functions = frozenset(
         replace(each, given=min(each.given + count, _MAX_GIVEN)) if isinstance(each, Function) else each
         for each in held.functions

@@ -113,12 +113,12 @@ _MADE_GIVES = frozenset({"init", "update", "trainable", "replace", "_replace"})
 
 
 def is_optimizer(name: str) -> bool:
-    """True for what makes an optimizer, or a part of one; whether it is harmless is asked where it is named."""
+    """True for functions that make an optimizer or a part of one; harmful ones are reported where they are named."""
     return name.startswith(("optax.", "scanify.optim."))
 
 
 def gives_tree(name: str) -> bool | None:
-    """True if a function gives the trees that it is given, False if it gives none; None for one that is not listed."""
+    """True if a function returns trees that it is given, False if it returns none; None for an unlisted function."""
     if name in GIVES_TREES or name in _GIVES or name.startswith(_GIVING):
         return True
     if name in ASKED_ELSEWHERE or name in _TAKES or name.startswith(_TAKING) or name in CALLS:

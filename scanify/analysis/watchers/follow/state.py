@@ -1,4 +1,4 @@
-"""What names, attributes and functions hold, and which code is to be looked at again where that grows."""
+"""The values of names, attributes and results, and the code to evaluate again when one grows."""
 
 import ast
 import re
@@ -20,8 +20,10 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 class State:
-    """What is known so far; it only grows. `models` are the classes whose objects hold the lists, `lists` the names of
-    these lists. `run` is given by `calls.Follower`: it looks at one function, or at the statements of a module."""
+    """A monotone store of values with its worklist.
+
+    `models` are the classes whose objects hold the lists, `lists` the names of these lists.
+    """
 
     def __init__(self, index: Index, models: Iterable[Definition], lists: Iterable[str]) -> None:
         self.index = index
@@ -47,7 +49,7 @@ class State:
         return self._held.get(key, NOTHING)
 
     def give(self, key: Key, held: Held) -> None:
-        """Let a name, an attribute or a result hold something more."""
+        """Add to the value of a name, an attribute or a result."""
         before = self._held.get(key, NOTHING)
         grown = self._grown.get(key, 0)
         after = before | (held.whole if grown > _MAX_GROWN else held)
@@ -58,7 +60,7 @@ class State:
             self._waiting.update(dict.fromkeys(self._readers.get(key, ())))
 
     def learn(self, owner: Definition) -> None:
-        """Let the names of a class's fields be known as such."""
+        """Add the fields of a class to those that are known by name."""
         self.fields.update(fields(owner.node))
         if isinstance(owner.node, ast.ClassDef):
             self.fields.update(stored(owner.node))
@@ -66,13 +68,13 @@ class State:
     # -- what is looked at -----------------------------------------------------------------------------------------
 
     def look_at(self, module: Module, node: ast.AST) -> None:
-        """Let a function, or what a module runs as it is imported, be looked at."""
+        """Put a function, a class body or a module on the worklist, once."""
         if id(node) not in self._units:
             self._units[id(node)] = (module, node)
             self._waiting[id(node)] = None
 
     def settle(self) -> None:
-        """Look at everything until nothing is new."""
+        """Evaluate code until no value grows."""
         runs = 0
         while self._waiting:
             runs += 1
@@ -93,7 +95,7 @@ class State:
     # -- names -----------------------------------------------------------------------------------------------------
 
     def of_name(self, module: Module, node: ast.Name) -> Held:
-        """What a name may hold where it is read."""
+        """Return the value of a name where it is read."""
         for scope in scope_of(module, node).chain():
             if scope.parent is None or node.id in scope.globals:
                 break
@@ -102,7 +104,7 @@ class State:
         return self.of_global(module, node.id)
 
     def of_global(self, module: Module, name: str) -> Held:
-        """What a dotted name of a module may hold."""
+        """Return the value of a dotted name of a module."""
         return self.of_meanings(meanings(self.index, module, name))
 
     def of_meanings(self, several: Iterable[tuple[Meaning | None, str]]) -> Held:
@@ -128,14 +130,14 @@ class State:
         return self.held(("name", id(found.module.tree), found.name))
 
     def of_function(self, module: Module, node: FunctionNode) -> Held:
-        """A function by its definition, its decorators applied."""
+        """Return a function, joined with what its decorators make of it."""
         decorated = self.held(("decorated", id(node)))
         return Held(functions=frozenset({Function(module, node)})) | decorated
 
     # -- attributes ------------------------------------------------------------------------------------------------
 
     def of_attribute(self, base: Held, name: str) -> Held:
-        """What an attribute of something may hold: a field, whatever it is a field of, a method, a part of a tree."""
+        """Return the value of an attribute: of fields by their name alone, of methods by the class if it is known."""
         found = self.held(("attribute", name)).whole
         for library in (each for each in base.functions if isinstance(each, Library) and each.name):
             found |= Held(functions=frozenset({Library(f"{library.name}.{name}")}))
@@ -152,7 +154,7 @@ class State:
         return found
 
     def method(self, owner: Definition, name: str, *, bound: bool) -> Held:
-        """A method of a class or of one that it inherits from, with those of the same name of the classes below it."""
+        """Return a method of a class or a base, joined with all methods of its name, which may override it."""
         found, waiting, seen = NOTHING, [owner], set()
         while waiting:
             each = waiting.pop()
@@ -162,11 +164,12 @@ class State:
             for node in each.node.body:
                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
                     found |= self._as_method(each.module, node, bound)
-            waiting += [base for base in map(self.class_named(each.module), each.node.bases) if base is not None]
+            bases = (self.class_named(each.module, base) for base in each.node.bases)
+            waiting += [base for base in bases if base is not None]
         return found if found == NOTHING else found | self.methods(name)
 
     def methods(self, name: str) -> Held:
-        """The methods of a name that the classes of the project have."""
+        """Return all methods of a name in the project."""
         found = NOTHING
         if not name.startswith("__"):
             for module in self.index.modules_with(name):
@@ -182,23 +185,19 @@ class State:
         given = 1 if "classmethod" in names or (bound and "staticmethod" not in names) else 0
         return Held(functions=frozenset({Function(module, node, given)}))
 
-    def class_named(self, module: Module):  # type: ignore[no-untyped-def]
-        """What gives the class of the project that an expression names; None if it names none."""
-
-        def named(node: ast.expr) -> Definition | None:
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                name: str | None = re.sub(r"\[.*|\|.*", "", node.value, flags=re.DOTALL).strip()
-            else:
-                name = dotted(node.value if isinstance(node, ast.Subscript) else node)
-            found = self.index.resolve(module, name) if name else None
-            return found if isinstance(found, Definition) and isinstance(found.node, ast.ClassDef) else None
-
-        return named
+    def class_named(self, module: Module, node: ast.expr) -> Definition | None:
+        """Return the class of the project that an expression names, in quotes or not; None if it names none."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            name: str | None = re.sub(r"\[.*|\|.*", "", node.value, flags=re.DOTALL).strip()
+        else:
+            name = dotted(node.value if isinstance(node, ast.Subscript) else node)
+        found = self.index.resolve(module, name) if name else None
+        return found if isinstance(found, Definition) and isinstance(found.node, ast.ClassDef) else None
 
     # -- what functions are given ----------------------------------------------------------------------------------
 
     def bind(self, function: Function, given: Iterable[Held], named: dict[str, Held], more: Held = NOTHING) -> Held:
-        """Give a function arguments, `more` to any of its parameters, and return what it may give."""
+        """Give a function arguments, `more` to all of its parameters, and return its result."""
         self.look_at(function.module, function.node)
         args = function.node.args
         names = [each.arg for each in (*args.posonlyargs, *args.args)][function.given :]
@@ -221,7 +220,7 @@ class State:
 
 
 def classes_of(index: Index, names: Iterable[str]) -> Iterator[tuple[Definition, frozenset[str]]]:
-    """The classes at the top level of modules that have one of some words, with the words in their text."""
+    """The top-level classes of modules that contain one of some words, each with the words in its text."""
     for path in dict.fromkeys(path for name in names for path in index.paths_with(name)):
         module = index.module_at(path)
         for name, statements in module.definitions.items() if module is not None else ():
@@ -232,5 +231,5 @@ def classes_of(index: Index, names: Iterable[str]) -> Iterator[tuple[Definition,
 
 
 def functions_in(module: Module) -> Iterator[FunctionNode]:
-    """Every function of a module, the inner ones too."""
+    """All functions of a module, inner ones and lambdas included."""
     yield from (each for each in nodes_in(module.tree) if isinstance(each, _FUNCTIONS))
