@@ -205,6 +205,17 @@ def test_parameters_say_how_many_features_come_out(block):
     assert found.safe
 
 
+def test_what_only_a_flag_asks_for_is_no_carry() -> None:
+    block = "        return (x, self.linear(x)) if twice else x + self.linear(x)\n"
+    text = model().replace(BLOCK, block).replace("x, mask=None, *, key", "x, twice=False, *, key")
+    found = only(text)
+    assert isinstance(found, Plan)
+    assert found.safe, found.obligations
+    asked = only(text.replace("x = layer(x)", "x = layer(x, mask)"))
+    assert isinstance(asked, Plan)
+    assert not asked.safe
+
+
 def test_a_carry_that_is_cast_before_the_loop_as_in_it_keeps_its_dtype() -> None:
     body = "x = layer(x).astype(jnp.bfloat16)"
     assert plan_of(body, before="x = x.astype(jnp.bfloat16)").safe

@@ -48,6 +48,8 @@ BODIES = {
     "an asynchronous comprehension stands in the body": "y = [a async for a in keys]\nx = layer(x)",
     "a nested loop assigns to the model": "for self.q in range(3):\n    pass\nx = layer(x)",
     "a callback is called that remat repeats": "x = layer(jax.experimental.io_callback(mask, x, x))",
+    "a flag is set in a nested loop": "told = False\nfor _ in range(2):\n    if told:\n        print(x)\n    told = True\nx = layer(x)",
+    "a flag is one of the module": "if eqx.told:\n    print(x)\nx = layer(x)",
     "an annotation makes a name of the function local": "mask: jax.Array\nx = layer(x, mask)",
 }
 

@@ -86,7 +86,8 @@ def _is_carried(marks: Marks) -> bool:
 
 def of_layer(env: Env, node: ast.AST, layer: Instance, positional: Sequence[Value]) -> Size | None:
     """The size of what a layer of `equinox.nn` gives."""
-    size, last = combined(positional[:1]), layer.name.rpartition(".")[2]
+    last = layer.name.rpartition(".")[2]
+    size = combined(positional[1:2] if last == "GRUCell" else ()) or combined(positional[:1])
     size = replace(size, whole=False) if size is not None else None
     named = _MIXING.get(last)
     if last == "MultiheadAttention" and _field(layer, 4, "output_size") is None:
@@ -104,6 +105,7 @@ def of_layer(env: Env, node: ast.AST, layer: Instance, positional: Sequence[Valu
 # Layers that multiply by parameters, with the places and the names of how many features go in and come out.
 _MIXING = {
     "Linear": ((0, "in_features"), (1, "out_features")),
+    "GRUCell": ((0, "input_size"), (1, "hidden_size")),
     "MLP": ((0, "in_size"), (1, "out_size")),
     "MultiheadAttention": ((1, "query_size"), (4, "output_size")),
 }

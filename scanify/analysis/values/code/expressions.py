@@ -253,7 +253,7 @@ def _boolean(run: Interpreter, env: Env, node: ast.BoolOp) -> Value:
 def _choice(run: Interpreter, env: Env, node: ast.IfExp) -> Value:
     test = evaluate(run, env, node.test)
     tested(run, env, node.test, test)
-    if (taken := outcome(env, node.test)) is not None:
+    if (taken := outcome(env, node.test, test)) is not None:
         return evaluate(run, env, node.body if taken else node.orelse)
     sides = narrowed(run, env, node.test)
     if sides is None:

@@ -11,20 +11,15 @@ _LISTS = frozenset({"list", "tuple"})
 _KINDS = frozenset("int float str list tuple dict".split())
 
 
-def outcome(env: Env, test: ast.expr) -> bool | None:
-    """What a condition gives that asks a name for None, or is a flag whose value is known; None for all else."""
+def outcome(env: Env, test: ast.expr, value: Value) -> bool | None:
+    """Whether a condition holds that compares a name with None, or is a local flag of this value; None if unknown."""
     match test:
         case ast.Compare(ast.Name(id=name), [ast.Is() | ast.IsNot() as op], [ast.Constant(value=None)]):
-            value = env.lookup(name)
-            known = value is not None and is_none(value) and not value.marks
+            compared = env.lookup(name)
+            known = compared is not None and is_none(compared) and not compared.marks
             return isinstance(op, ast.Is) if known else None
-        case ast.UnaryOp(ast.Not(), inner):
-            found = outcome(env, inner)
-            return not found if found is not None else None
-        case ast.Name(id=name):
-            value = env.names.get(name)
-            known = isinstance(value, Const) and isinstance(value.value, bool) and not value.marks
-            return bool(value.value) if known else None  # type: ignore[union-attr]
+        case ast.Name(id=name) if name in env.names and isinstance(value, Const) and not value.marks:
+            return value.value if isinstance(value.value, bool) else None
         case _:
             return None
 

@@ -208,7 +208,7 @@ def _join_fields(fields: dict[str, Value], made: Sequence[dict[str, Value]], tes
 def _if(run: Interpreter, env: Env, node: ast.If, flow: Flow) -> bool:
     test = evaluate(run, env, node.test)
     tested(run, env, node.test, test)
-    taken = outcome(env, node.test)
+    taken = outcome(env, node.test, test)
     if taken is not None:
         return execute(run, env, node.body if taken else node.orelse, flow)
     return branches(run, env, [node.body, node.orelse], flow, test)
