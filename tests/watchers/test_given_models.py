@@ -45,6 +45,10 @@ READERS = {
     "updates": "def step(x):\n    opt = optax.adam(1e-3)\n    state = opt.init(Model(x))\n    updates, state = opt.update(Model(x), state)\n    return eval('f')(updates)\n",
     "an optimiser that is not shown": "def step(x):\n    opt = eval('opt')\n    return opt.update(Model(x), opt.init(Model(x)))\n",
     "its own transformation": "def update(updates, state, params=None):\n    return eval('f')(updates), state\n\n\nopt = optax.chain(optax.scale(1.0), optax.GradientTransformation(lambda p: (), update))\n",
+    "an optimiser whose rates are state": (
+        "def main(x):\n    opt = optax.inject_hyperparams(optax.lamb)(learning_rate=1e-3)\n"
+        "    return opt.update(eqx.filter_grad(loss)(Model(x), x), opt.init(Model(x)))\n"
+    ),
     "a decorator of a library": "import spy\n\n\n@spy.watch(Model)\ndef step(x):\n    return x\n",
     "members": "import inspect\n\n\ndef step(x):\n    return inspect.getmembers(Model(x))\n",
     "fields of the class": "def names():\n    return [field.name for field in dataclasses.fields(Model)]\n",
@@ -132,6 +136,11 @@ HARMLESS = {
     ),
     "numbers for a library": "import wandb\n\n\ndef main(x):\n    model = Model(x)\n    wandb.log({'loss': loss(model, x), 'out': model(x)})\n",
     "an optimiser of outside": "def step(model, opt, state, x):\n    return opt.update(eqx.filter_grad(loss)(model, x), state)\n",
+    "an optimiser whose rates are state": (
+        "def main(x):\n    opt = optax.inject_hyperparams(optax.adam)(learning_rate=1e-3)\n"
+        "    return opt.update(eqx.filter_grad(loss)(Model(x), x), opt.init(Model(x)))\n"
+    ),
+    "its casts": "import jmp\n\n\ndef main(x):\n    return jmp.get_policy('half').cast_to_compute(Model(x))(x)\n",
     "a function of outside": "def step(x, report):\n    report(Model(x))\n    return x\n",
     "its text, told": "import logging\n\n\ndef main(x):\n    print(f'{Model(x)}')\n    logging.info('%s', Model(x))\n    raise ValueError(f'{Model(x)}')\n",
     "fields of a configuration": "@dataclasses.dataclass\nclass Config:\n    depth: int\n\n\ndef main(x):\n    return dataclasses.asdict(Config(3)), vars(Config(3))\n",

@@ -25,6 +25,7 @@ from scanify.analysis.watchers.follow.listed import (
     GIVES_TREES,
     GRADIENTS,
     OF_MODELS,
+    PACKAGES,
     TELLING,
     TELLS,
     TEXTS,
@@ -131,6 +132,8 @@ class Follower(Expressions):
         if not results and method is not None and _fills(method.attr, given):
             self.into(module, method.value, every)
             results.append(self.value(module, method.value).whole)
+        if not results and function.made and (not every.tree or all(map(is_optimizer, function.made))):
+            results.append(Held(made=function.made))  # `optax.inject_hyperparams(optax.adam)(1e-3)`
         known = results or function.tree or function.outside
         if not known and every.tree and isinstance(node, ast.Call) and not _is_super(method):
             self._reads(module, node, f"parameters with `{_short(module, node.func)}`, which is not shown")
@@ -204,15 +207,14 @@ class Follower(Expressions):
             if every.tree:
                 self._reads(module, node, f"parameters with `{name.replace('builtins.', '')}`, which no table lists")
                 return TREE
-            made = name if name.count("()") < _MAX_MADE else name.rpartition("().")[0]
-            return Held(made=frozenset({made}))
+            return _made(name)
         if not gives:
             return NOTHING
         if name in FILTERS:
             return tuple_of([Held(tree=every.tree)] * 2) if name.endswith("partition") else Held(tree=every.tree)
         if name in MAPS or name in GIVES_TREES:
             return Held(tree=every.tree)
-        return every
+        return every | _made(name) if name.startswith(PACKAGES) else every
 
     def _wrapped(self, name: str, given: list[Held], named: dict[str, Held]) -> Held:
         """Return a wrapped function, or the wrapper itself if it has no function yet: `jax.jit(donate_argnums=0)`."""
@@ -301,6 +303,10 @@ class Follower(Expressions):
             if isinstance(node, ast.Attribute) and self.value(module, node.value).tree:
                 self._of_fields(module, node)
         return held
+
+
+def _made(name: str) -> Held:
+    return Held(made=frozenset({name if name.count("()") < _MAX_MADE else name.rpartition("().")[0]}))
 
 
 def _formatted(node: ast.expr) -> Iterator[ast.expr]:

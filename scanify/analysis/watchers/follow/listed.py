@@ -86,7 +86,9 @@ _GIVES = frozenset(
     builtins.reversed builtins.iter builtins.next builtins.sorted builtins.getattr builtins.max builtins.min
     builtins.super contextlib.nullcontext weakref.ref""".split()
 )
-_GIVING = ("operator.", "itertools.", "equinox.nn.", "scanify.")
+# diffrax takes norms of states alone, or totals over all leaves; jmp casts.
+PACKAGES = ("diffrax.", "jmp.")
+_GIVING = ("operator.", "itertools.", "equinox.nn.", "scanify.", *PACKAGES)
 # What only asks what kind of thing it is given, or raises.
 _TAKES = TYPE_TESTS | EACH_NUMBER | frozenset(
     """builtins.len builtins.issubclass builtins.bool builtins.sum builtins.any builtins.all builtins.setattr
@@ -124,7 +126,7 @@ def gives_tree(name: str) -> bool | None:
     if name in ASKED_ELSEWHERE or name in _TAKES or name.startswith(_TAKING) or name in CALLS:
         return False
     maker, _, method = name.rpartition("().")
-    if maker:
+    if maker and not name.startswith(_GIVING):
         return True if is_optimizer(maker) and method in _MADE_GIVES else None
     if is_optimizer(name):
         return optimizer_reads(name) is None or name[6].isupper()
