@@ -242,15 +242,6 @@ else:
 self.layers = [eqx.nn.Linear(sizes[i], sizes[i + 1], key=key) for i in range(n)]"""
 
 
-def test_a_branch_that_reads_a_name_that_nothing_has_bound_says_nothing():
-    found = only(
-        net(WIDTHS.replace("sizes, count = [4, 8, 16, 32, 64], 5", "sizes = [4, 8, 16, 32, 64]\n    count = 5"))
-    )
-    assert isinstance(found, Refusal) and found.rule == "SCN203", found
-    for runs in (WIDTHS, f"count = n\n{WIDTHS}", WIDTHS.replace("if", "for count in range(n):\n    pass\nif", 1)):
-        assert isinstance(only(net(runs)), Plan)  # a name that is bound in another way may be bound
-
-
 def test_a_name_that_the_iteration_before_may_have_bound():
     again = WIDTHS.replace("sizes, count = [4, 8, 16, 32, 64], 5", "sizes = [4, 8, 16, 32, 64]\n    count = 5")
     again = again.replace("\n", "\n    ").replace("    self", "self").replace("if", "for _ in range(n):\n    if", 1)

@@ -145,6 +145,25 @@ def test_an_argument_may_be_an_object_of_a_class_of_the_project_whose_operators_
     assert safe(preceded(text, fetching.format(method, "other = (other, self)")))
 
 
+def test_a_copy_with_other_fields_runs_the_constructor() -> None:
+    held = "@dataclasses.dataclass\nclass Held:\n    scale: int = 1\n{}"
+    text = FED.replace("import ast,", "import ast, dataclasses,") + held
+    body = layer("x = self.linear(x) * dataclasses.replace(Held(), scale=2).scale")
+    assert safe(text.format("") + body)
+    assert not safe(text.format("\n    def __post_init__(self):\n        self.twice = self.scale * 2\n") + body)
+
+
+def test_a_loop_that_is_reached_in_more_ways_than_are_looked_at_has_an_obligation() -> None:
+    classes = "".join(f"\n\nclass Act{n}:\n    def __call__(self, x):\n        return x * {n}\n" for n in range(9))
+    run = (
+        "\n\ndef run(layers: list[Block], x, act):\n    for layer in layers:\n        x = act(layer(x))\n    return x\n"
+    )
+    calls = "".join(f"        x = run(self.layers, x, Act{n}())\n" for n in range(9))
+    text = f"{model(loop='pass', after='')}{calls}        return x\n{classes}{run}"
+    found = [each for loop in decide(text) if isinstance(loop, Plan) for each in loop.obligations]
+    assert any("more than 6 ways" in each for each in found)
+
+
 PATCHES = {
     "through another name": "for cls in (Block,):\n    cls.__call__ = counted(cls.__call__)",
     "as one of two targets": "cls = Block\ncls.__call__, old = counted(cls.__call__), None",

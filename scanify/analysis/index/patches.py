@@ -37,8 +37,6 @@ def patches_in(texts: Sequence[str]) -> Patches:
     )
 
 
-_STORED = re.compile(r"\.([^\W\d]\w*)\s*=(?!=)")
-_OF_CLASS = re.compile(r"(?:\b[A-Z]\w*|\bcls|\bklass|\btype\([^()]*\))\Z")  # what is assigned to, up to the last name
 _CALLED = re.compile(r"(?:(?<!__)setattr|type\.__setattr__|patch\.object)\([^()]*")
 _BY_PATH = re.compile(r"\bpatch\([ \t\n]*[\"']((?:\w+\.)*)(\w+)[\"']")  # of unittest.mock
 _COMPUTED = re.compile(r"(?:\.([^\W\d]\w*)\s*=\s*|setattr\([^()]*[\"'](\w+)[\"'],\s*)[\w.]*property\(")
@@ -46,12 +44,8 @@ _QUOTED = re.compile(r"(?<=[\"'])[^\W\d]\w*(?=[\"'])")
 
 
 def patched_in(text: str) -> frozenset[str]:
-    """The names that a text stores in what looks like a class, or by `setattr` in anything."""
-    found = {
-        each[1]
-        for each in _STORED.finditer(text)
-        if _OF_CLASS.search(text, text.rfind("\n", 0, each.start()) + 1, each.start())
-    }
+    """The names that a text stores by `setattr` or `mock.patch`; assignments are read off the tree (`stores`)."""
+    found: set[str] = set()
     if "setattr" in text or "patch.object(" in text:
         found.update(name for each in _CALLED.finditer(text) for name in _QUOTED.findall(each[0]))
     if "patch(" in text:

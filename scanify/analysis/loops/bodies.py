@@ -17,8 +17,6 @@ from scanify.analysis.values.objects.likeness import is_layer
 from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import Interpreter
 
-_DEEP = 3  # objects in what is walked that are looked into
-
 
 def bodies_of(
     run: Interpreter,
@@ -131,7 +129,7 @@ def _walks_numbers(run: Interpreter, walk: Walk, envs: Sequence[Env]) -> bool:
     return any(_holds_number(run, element) for element in elements)
 
 
-def _holds_number(run: Interpreter, value: Value, depth: int = 0) -> bool:
+def _holds_number(run: Interpreter, value: Value, seen: frozenset[int] = frozenset()) -> bool:
     """Whether a value is a number or a text, or an object or a tuple with one in it; a module has bodies of its own."""
     for option in options(value):
         if isinstance(option, Number | Text) or (isinstance(option, Const) and option.value is not None):
@@ -140,7 +138,8 @@ def _holds_number(run: Interpreter, value: Value, depth: int = 0) -> bool:
         held = list(option.fields.values()) if plain else []  # type: ignore[union-attr]
         if isinstance(option, Listed):
             held = [group.element for group in option.cell.groups]
-        if depth < _DEEP and any(_holds_number(run, each, depth + 1) for each in held):
+        place = id(getattr(option, "fields", getattr(option, "cell", option)))
+        if place not in seen and any(_holds_number(run, each, seen | {place}) for each in held):
             return True
     return False
 

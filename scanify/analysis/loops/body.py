@@ -46,7 +46,6 @@ from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import CARRIED, Interpreter, holder_of
 from scanify.analysis.values.run.probe import again
 
-_DEEP = 6  # objects and lists in others that are looked into for functions
 _MOST_LAYERS = 32  # kinds of layers that are run one by one
 
 
@@ -79,7 +78,7 @@ def body_of(run: Interpreter, loop: Loop, layers: Layers, envs: Sequence[Env], s
                         _note_ends(run, body, {name: inner.lookup(name) for name in carry}, bound)
                         body.function = body.function or _function_kept(loop, inner, ys)
             if run.exhausted:
-                body.oblige("what the body calls is too long to be followed, and has no side effects")
+                body.oblige(f"what the body calls after {run.steps:,} nodes is not followed, and has no side effects")
         targets = {each.id for each in nodes_in(layers.walk.target) if isinstance(each, ast.Name)}
         effects = [effect for effect in effects if effect.argument is None or effect.argument not in run.passed]
         body.unclear = body.unclear or any(effect.act is Act.UNKNOWN and is_call(effect) for effect in effects)
@@ -101,6 +100,8 @@ def body_of(run: Interpreter, loop: Loop, layers: Layers, envs: Sequence[Env], s
         if layers.refusal is None and names and loop.element is None:
             scalars = {name for name in names if shape.starts.get(name) and all(map(is_scalar, shape.starts[name]))}
             note_sizes(body, loop, env, *_sized_iteration(run, loop, layers, env, names, scalars))
+    if loop.node in run.probes and run.probes[loop.node].lost:
+        body.oblige(f"the loop does nothing else on more than {len(envs)} ways to it")
     body.oblige_unknown()
     # Which call is run first, and is remembered for others, depends on what else is asked for; the answer must not.
     body.problems.sort(key=lambda problem: order_of(loop, problem[0], problem[2]))
@@ -173,19 +174,20 @@ def _function_kept(loop: Loop, env: Env, ys: frozenset[str]) -> ast.expr | None:
     return None
 
 
-def _holds_function(value: Value, depth: int = 0, *, of_object: bool = False) -> bool:
+def _holds_function(value: Value, seen: frozenset[int] = frozenset(), *, of_object: bool = False) -> bool:
     """Whether a value is a function, or a tuple, a list or a dict with one in it, or an object with one that a call has
     made: a function of a file, which all objects have in common, is no matter there."""
-    if depth > _DEEP:
-        return False
     for option in options(value):
+        place = id(getattr(option, "fields", getattr(option, "cell", option)))
+        if place in seen:
+            continue
         if isinstance(option, Function | Partial) and (not of_object or option.fresh):
             return True
         fields = option.fields.values() if isinstance(option, Instance) else ()
-        if any(_holds_function(each, depth + 1, of_object=True) for each in fields):
+        if any(_holds_function(each, seen | {place}, of_object=True) for each in fields):
             return True
         held = groups_of(option.cell) if isinstance(option, Listed | Mapped) else []
-        if any(_holds_function(each.element, depth + 1, of_object=of_object) for each in held):
+        if any(_holds_function(each.element, seen | {place}, of_object=of_object) for each in held):
             return True
     return False
 
@@ -250,7 +252,7 @@ def _tracers(run: Interpreter, layer: Value) -> Iterator[None]:
         each = waiting.pop()
         if isinstance(each, Listed | Mapped):
             waiting += [option for group in groups_of(each.cell) for option in options(group.element)]
-        elif isinstance(each, Instance) and id(each.fields) not in found and len(found) < _MOST_LAYERS:
+        elif isinstance(each, Instance) and id(each.fields) not in found:
             found[id(each.fields)] = each
             waiting += [option for field in each.fields.values() for option in options(field)]
     numpy = any(isinstance(field, Array) and field.numpy for each in found.values() for field in each.fields.values())

@@ -11,10 +11,10 @@ from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.lists.layer_list import Layers, groups_of
 from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import dotted
-from scanify.analysis.values.domain import Instance, Listed, Mapped, Value, options
+from scanify.analysis.values.domain import Instance, Value
+from scanify.analysis.values.objects.held import held
 from scanify.analysis.values.run.interpreter import Interpreter
 
-_DEEP = 4  # objects in objects of a layer that are looked at
 # What makes an object and computes nothing.
 _MAKERS = ("cls", "type", "zip", "dict", "tuple", "list", "__new__", "setattr", "__setattr__", "super", "replace")
 
@@ -30,16 +30,9 @@ def registered_obligations(run: Interpreter, layers: Layers) -> Iterator[str]:
                 yield f"objects of `{cls.name}` ({place.named}) are the same with the arrays of all layers: {why}"
 
 
-def _held(value: Value, depth: int = 0) -> Iterator[Instance]:
+def _held(value: Value) -> Iterator[Instance]:
     """The objects in a layer, at any depth."""
-    for option in options(value) if depth <= _DEEP else ():
-        if isinstance(option, Instance):
-            yield option
-            for field in list(option.fields.values()):
-                yield from _held(field, depth + 1)
-        elif isinstance(option, Listed | Mapped):
-            for group in groups_of(option.cell):
-                yield from _held(group.element, depth + 1)
+    return (each for each, _ in held(value) if isinstance(each, Instance))
 
 
 def _why_not_plain(run: Interpreter, cls: Definition) -> str:

@@ -6,7 +6,6 @@ from scanify.analysis.values.domain import Instance, options
 from scanify.analysis.values.heap import DictCell, Does, ListCell, Use
 from scanify.analysis.values.run.interpreter import Interpreter
 
-_DEEP = 4  # modules in modules of a layer that are looked at
 _WORDS = {
     Does.COMPARE: "compares layers as objects",
     Does.CHANGE: "writes into a layer",
@@ -31,12 +30,12 @@ def may_be_unlike(run: Interpreter, layers: Layers) -> bool:
     return any(use is not None and use.does in (Does.CHANGE, Does.PASS) for use in uses)
 
 
-def _touched(run: Interpreter, value: object, depth: int = 0) -> Use | None:
+def _touched(run: Interpreter, value: object, seen: frozenset[int] = frozenset()) -> Use | None:
     """A use of a layer, or of a module in it, that needs the very object."""
-    if not isinstance(value, Instance) or depth > _DEEP or not run.touched:
+    if not isinstance(value, Instance) or id(value.fields) in seen or not run.touched:
         return None
     use = run.touched.get(id(value.fields)) or (run.touched_at.get(value.node) if value.node is not None else None)
     if use is not None:
         return use
     parts = (option for field in list(value.fields.values()) for option in options(field))
-    return next((use for part in parts if (use := _touched(run, part, depth + 1)) is not None), None)
+    return next((use for part in parts if (use := _touched(run, part, seen | {id(value.fields)})) is not None), None)

@@ -247,6 +247,7 @@ def _elsewhere(run: Interpreter, fact: LoopFact, stack: InitStack | CallStack) -
     """Obligations about other code that uses the list: code that may put layers into it, and functions that name the
     list and are too long to be run to their end, so that they may need a list."""
     layers, name = fact.layers, fact.layers.attribute
+    yield from (f"{text}: code beyond that does nothing to the list or its layers" for text in run.capped)
     if isinstance(stack, CallStack):
         replaced = assigned_elsewhere(run, layers)
         place = changed_at(run, layers) or (replaced and replaced[1])

@@ -34,7 +34,7 @@ from scanify.analysis.values.objects.likeness import is_layer
 from scanify.analysis.values.run.explore import Code, Explorer, model_list
 from scanify.analysis.values.run.interpreter import Interpreter
 
-_ROUNDS = 3  # of following other names of lists, and the callers of functions
+_ROUNDS = 6  # of following other names of lists, and the callers of functions
 _BELOW = frozenset({"equinox", "jax", "jaxtyping"})
 _NOTHING_GAINED = ("SCN202", "SCN203", "SCN215")
 
@@ -53,7 +53,7 @@ def decisions(
     if choices.parameters:
         facts += facts_over_parameters(index, asked, {fact.loop.node for fact in facts}, among)
     decided, final = _heeded(index, [(fact, decide(run, choices, fact)) for fact in facts])
-    for _ in range(_ROUNDS):
+    for _ in facts:
         stays = left_behind(decided, final)
         if not stays:
             break
@@ -195,11 +195,15 @@ def _look_around(run: Interpreter, explorer: Explorer, loops: Sequence[Loop]) ->
     words.discard("")
     if words:
         words.add("tree_at")
+    explored: set[str] = set()
     for _ in range(_ROUNDS):
+        explored |= words
         explorer.run_again_where_guessed()
         explorer.explore(words)
         _look_at_names(run, explorer, loops, fields)
         words = _other_names(run, words) | run.asked_for - {""}
+    if words - explored:
+        run.capped[f"other names of lists are followed {_ROUNDS} times"] = None
     _hand_in(run, explorer, loops)
 
 

@@ -5,7 +5,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from scanify.analysis.index.meaning import Definition, External
 from scanify.analysis.index.project import Index
@@ -56,7 +55,6 @@ class Classes(NamedCode):
         self._special: dict[ast.stmt, frozenset[str]] = {}
         self._fields: dict[ast.stmt, dict[str, Field]] = {}
         self._module: dict[ast.stmt, bool] = {}
-        self._assigned: dict[tuple[Path, str], bool] = {}
 
     def bases(self, definition: Definition) -> tuple[Definition | External | None, ...]:
         """The base classes, None for those that cannot be shown."""
@@ -236,17 +234,6 @@ class Classes(NamedCode):
                     return owner, statement.value
         return None
 
-    def is_assigned(self, definition: Definition, name: str) -> bool:
-        """Whether the file of a class assigns to an attribute of that name, other than of `self`: a counter, say."""
-        key = definition.module.path, name
-        if key not in self._assigned:
-            text = definition.module.text
-            stored = re.compile(rf"\.{re.escape(name)}\s*([-+*/|&]=|=(?!=))")
-            found = any(not text.endswith("self", 0, each.start()) for each in stored.finditer(text))
-            called = rf"setattr\(.*[\"']{re.escape(name)}[\"']"
-            self._assigned[key] = found or (_sets_by_name(text, name) and re.search(called, text) is not None)
-        return self._assigned[key]
-
     def is_replaced(self, cls: object, name: str) -> bool:
         """Whether code outside of the constructor may store into a field of an object of a class; into one of a module
         of Equinox, which is frozen, only past the class."""
@@ -257,7 +244,7 @@ class Classes(NamedCode):
         """Whether reading such an attribute may run what code of the project puts into a class: a property, a
         `__getattr__`."""
         patches = self.index.patches
-        return name in patches.computed or not patches.names.isdisjoint(_INTERCEPTING)
+        return name in patches.computed or any(map(self.is_patched, _INTERCEPTING))
 
     def own_names(self, definition: Definition) -> frozenset[str]:
         """What a class itself defines: methods and constants."""
@@ -356,8 +343,3 @@ def dotted(node: ast.AST | None) -> str | None:
         return None
     parts.append(node.id)
     return ".".join(reversed(parts))
-
-
-def _sets_by_name(text: str, name: str) -> bool:
-    """Whether a text may call `setattr` with a name: looked for before a pattern is."""
-    return "setattr(" in text and (f'"{name}"' in text or f"'{name}'" in text)

@@ -19,12 +19,7 @@ def is_listed(qualname: str) -> bool:
     return name in (PURE_BUILTINS if package == "builtins" else EXPORTS.get(package, ()))
 
 
-# Functions of these packages keep nothing of what they are given, though they may do more than compute.
-KNOWN_PACKAGES = frozenset(
-    "jax equinox numpy math operator functools einops jaxtyping typing typing_extensions dataclasses optax abc "
-    "beartype typeguard contextlib itertools collections copy cmath numbers enum quax chex distrax diffrax lineax "
-    "optimistix ml_dtypes scipy inspect re string types warnings logging".split()
-)
+# What has effects outside of the program.
 IMPURE = (
     "numpy.random.", "random.", "time.", "os.", "sys.", "secrets.", "uuid.", "datetime.", "builtins.print",
     "builtins.input", "builtins.open", "builtins.exec", "builtins.eval", "builtins.compile", "builtins.breakpoint",
@@ -42,8 +37,6 @@ CHANGING = frozenset(
     "operator.isub operator.itruediv operator.ixor numpy.copyto numpy.put numpy.place numpy.putmask "
     "numpy.fill_diagonal numpy.put_along_axis numpy.add.at numpy.subtract.at numpy.multiply.at".split()
 )
-QUEUES = ("queue.", "multiprocessing.Queue", "asyncio.Queue", "io.StringIO", "io.BytesIO")  # asked, they change
-ASKED_OF_QUEUES = frozenset("qsize empty full getvalue readable writable".split())
 LEVELS = frozenset("debug info warning warn error critical exception log".split())
 WRITES = ("builtins.print", "logging.", "warnings.warn")  # what they are given becomes text
 LOGS = ("logging.", "warnings.warn")

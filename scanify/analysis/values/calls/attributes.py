@@ -263,7 +263,7 @@ def of_definition(run: Interpreter, cls: Definition, name: str, bound: Instance 
     constant = run.classes.constant(cls, name)
     if constant is not None:
         owner, value = constant
-        if run.classes.is_assigned(owner, name) or run.classes.is_patched(name):
+        if run.classes.is_patched(name):
             return Unknown(
                 f"`{owner.name}.{name}` changes", owner.module.place(value), run.ambient(f"{owner.name}.{name}")
             )

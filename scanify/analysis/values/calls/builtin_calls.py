@@ -39,6 +39,7 @@ from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import Interpreter, Made
 
 Named = Mapping[str, Value]
+_MAKING = ("__init__", "__post_init__", "__check_init__", "__setattr__")
 Handler = Callable[[Interpreter, Env, ast.AST, Sequence[Value], Named], Value]
 
 
@@ -278,6 +279,8 @@ def _replaced(run: Interpreter, env: Env, node: ast.AST, positional: Sequence[Va
         made = replace(owner, fields=fields, origin="dataclasses.replace", node=node, born=run.tick(), taken=None)
         if not isinstance(owner.cls, Library):
             run.constructed.setdefault(owner.cls.node, []).append(Made(made, env.owner, env.function))
+            if not run.classes.special_methods(owner.cls).isdisjoint(_MAKING) or run.classes.oddity(owner.cls):
+                run.effect(Act.UNKNOWN, env.code(node), node, env)
         return made
     return Unknown("a copy of an object that is not shown", env.place(node))
 

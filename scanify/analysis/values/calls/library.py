@@ -220,9 +220,8 @@ def _other(
         run.effect(Act.DEBUG, code, node, env)
         return NONE
     elif not _computes_alone(name, named):
-        return unknown_call(run, env, node, Library(name), positional, {})
-    listed = tables.is_listed(name) and not _calls_unknown(run, last, positional)
-    if not listed:
+        return unknown_call(run, env, node, Library(name), positional, named)
+    if hidden := _calls_unknown(run, last, positional):
         run.effect(Act.UNKNOWN, code, node, env)
     if name.startswith(_OF_JAX):
         protocols.note_passed(run, values)
@@ -246,7 +245,7 @@ def _other(
         asked_of_shape(run, env, node, positional[tables.SIZED[last] :], named)
     same = positional[0] if positional and last in tables.MAY_BE_SAME else None
     born = same.born if isinstance(same, Array) else run.tick()
-    data = protocols.data_of(run, [*values, *results]) if listed and name.startswith(_GIVING_DATA) else Data.OPEN
+    data = Data.OPEN if hidden or not name.startswith(_GIVING_DATA) else protocols.data_of(run, [*values, *results])
     given = _given(name, root, last, positional, marks, born, data)
     if not isinstance(given, Array):
         return given
@@ -274,8 +273,6 @@ def _of_state(
     if name == "collections.defaultdict":
         factory = positional[0] if positional else NONE
         return Instance(Library(name), {"default_factory": factory}, True, True, node=node, born=run.tick())
-    if name.startswith(tables.QUEUES):
-        return Instance(Library(name), {}, True, True, node=node, born=run.tick())
     if name == "logging.getLogger":
         return Instance(Library("logging.Logger"), {}, True, True, node=node)
     if name.startswith((*tables.LOGS, *tables.IMPURE)):
@@ -292,10 +289,8 @@ def _of_state(
 def _computes_alone(name: str, named: Named) -> bool:
     """Whether a function of a library does nothing but give a value."""
     root, last = name.partition(".")[0], name.rpartition(".")[2]
-    if root == "builtins":
-        return last in tables.PURE_BUILTINS or last.endswith(("Error", "Warning"))
-    into = root == "numpy" and "out" in named
-    return root in tables.KNOWN_PACKAGES and name not in tables.CHANGING and not into
+    known = tables.is_listed(name) or (root == "builtins" and last.endswith(("Error", "Warning")))
+    return known and name not in tables.CHANGING and not (root == "numpy" and "out" in named)
 
 
 def _calls_unknown(run: Interpreter, last: str, positional: Sequence[Value]) -> bool:

@@ -353,10 +353,6 @@ def _of_unknown(
         return Array(marks=marks, cast=env.code(node.args[0]))
     if isinstance(method.owner, Instance) and method.owner.name == "logging.Logger":
         run.effect(Act.TELLS if method.name in tables.LEVELS else Act.WRITE, code, node, env)
-    elif isinstance(method.owner, Instance) and method.owner.name.startswith(tables.QUEUES):
-        if method.name not in tables.ASKED_OF_QUEUES:
-            run.effect(Act.WRITE, code, node, env, born=method.owner.born)
-            marks = merged([marks, run.ambient(code)])
     elif method.name in tables.MUTATORS and not isinstance(method.owner, Walked):
         given_away(run, env, node, values, code)
         act = Act.COLLECT if method.name in tables.GROWERS else Act.WRITE

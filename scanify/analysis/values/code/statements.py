@@ -23,7 +23,6 @@ from scanify.analysis.values.code.operators import METHODS, combine
 from scanify.analysis.values.code.patterns import match_statement
 from scanify.analysis.values.code.stores import as_loaded, note_stores
 from scanify.analysis.values.code.targets import bind_target
-from scanify.analysis.values.code.unbound import raises_at_once
 from scanify.analysis.values.domain import (
     NONE,
     Array,
@@ -178,7 +177,7 @@ def branches(run: Interpreter, env: Env, blocks: Sequence[Sequence[ast.stmt]], f
             fields.clear()
             fields.update(start)
         with run.region():
-            over = raises_at_once(run, env, block) | execute(run, env, block, flow)
+            over = execute(run, env, block, flow)
         if not over:
             ends.append((env.names, dict(fields) if fields is not None else {}))
     env.join([names for names, _ in ends], before)

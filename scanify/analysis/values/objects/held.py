@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from scanify.analysis.values.domain import Function, Instance, Listed, Mapped, Method, Partial, Value, Walked, options
 from scanify.analysis.values.marks import Marks, merged
 
-_DEEP = 4  # objects in objects that are looked into: a mark that is deeper in is one of a layer in a list in a list
 _HOLDING = Instance | Listed | Mapped | Function | Partial | Method | Walked
 
 
@@ -22,22 +21,20 @@ def held(*values: Value) -> list[tuple[Value, Marks]]:
     The elements of a list differ from one another in the loop that made them; the list as a whole does not.
     """
     found: list[tuple[Value, Marks]] = []
-    _look(values, found, set(), frozenset(), 0)
+    _look(values, found, set(), frozenset())
     return found
 
 
-def _look(
-    values: Iterable[Value], found: list[tuple[Value, Marks]], seen: set[int], inside: frozenset[int], depth: int
-) -> None:
+def _look(values: Iterable[Value], found: list[tuple[Value, Marks]], seen: set[int], inside: frozenset[int]) -> None:
     for value in values:
         for one in (value, *(option for option in options(value) if option is not value)):
             found.append((one, tuple(mark for mark in one.marks if mark.loop not in inside) if inside else one.marks))
-            if isinstance(one, _HOLDING) and depth < _DEEP:
+            if isinstance(one, _HOLDING):
                 place, parts = _parts(one)
                 if place not in seen:
                     seen.add(place)
                     for loops, part in parts:
-                        _look([part], found, seen, inside.union(loops), depth + 1)
+                        _look([part], found, seen, inside.union(loops))
 
 
 def _parts(value: Value) -> tuple[int, list[tuple[tuple[int, ...], Value]]]:

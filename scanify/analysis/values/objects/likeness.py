@@ -32,7 +32,6 @@ from scanify.analysis.values.objects.sharing import is_walked
 from scanify.analysis.values.replace import replace
 from scanify.analysis.values.run.interpreter import Interpreter
 
-_MAX_DEPTH = 10
 _SIZES = frozenset(
     "in_features out_features in_size out_size width_size in_channels out_channels kernel_size channels shape "
     "num_embeddings embedding_size input_size hidden_size query_size key_size value_size output_size".split()
@@ -163,7 +162,7 @@ def _of_object(
     run: Interpreter, value: Instance, group: Group, path: str, depth: int, seen: set[int]
 ) -> Iterator[Difference]:
     mark = worst_mark(value.marks, group)
-    if id(value.fields) in seen or depth > _MAX_DEPTH:
+    if id(value.fields) in seen:
         return
     seen.add(id(value.fields))
     start = _entered(run, group)
@@ -299,17 +298,16 @@ def distinct(found: Sequence[Instance]) -> list[Instance]:
     return kept
 
 
-def stateful(run: Interpreter, value: Value, depth: int = 0, seen: set[int] | None = None) -> str | None:
+def stateful(run: Interpreter, value: Value, seen: set[int] | None = None) -> str | None:
     """The class of equinox in a layer that keeps state outside of it, whose index differs in each."""
     seen = set() if seen is None else seen
-    if depth > _MAX_DEPTH:
-        return None
     for option in options(value):
         parts: list[Value] = []
+        place = id(getattr(option, "fields", getattr(option, "cell", option)))
+        if place in seen:
+            continue
+        seen.add(place)
         if isinstance(option, Instance):
-            if id(option.fields) in seen:
-                continue
-            seen.add(id(option.fields))
             last = option.name.rpartition(".")[2]
             library = isinstance(option.cls, Library) and not nnx_module(option.name)  # where layers hold their state
             if library and last in tables.STATEFUL_TYPES:
@@ -320,7 +318,7 @@ def stateful(run: Interpreter, value: Value, depth: int = 0, seen: set[int] | No
         elif isinstance(option, Mapped):
             parts = [*option.cell.entries.values(), *(group.element for group in option.cell.groups)]
         for part in parts:
-            if (held := stateful(run, part, depth + 1, seen)) is not None:
+            if (held := stateful(run, part, seen)) is not None:
                 return held
     return None
 

@@ -25,6 +25,7 @@ from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import Interpreter
 from scanify.analysis.values.run.probe import Probe
 
+_INNER = 8  # functions that functions make that functions make
 CONSTRUCTORS = frozenset({"__init__", "__post_init__", "__check_init__"})
 
 
@@ -186,7 +187,7 @@ class Explorer:
     def _left_over(self, before: int) -> None:
         """Run the functions that were made on the way and not called."""
         run = self.run
-        for _ in range(4):
+        for _ in range(_INNER + 1):
             waiting = [each for each in run.closures[before:] if each.node not in run.executed]
             if not waiting:
                 break
@@ -197,6 +198,8 @@ class Explorer:
                 with run.question(), run.recording():
                     named = {each.arg: argument_of(run, function.env, each, args) for each in parameters}
                     call_function(run, function.env, function.node, function, [], named)
+        else:
+            run.capped[f"functions in functions are run {_INNER} deep"] = None
         del run.closures[before:]
 
     def _top_level(self, module: Module, pattern: re.Pattern[str]) -> None:

@@ -123,7 +123,8 @@ class Interpreter:
         self.guesses: dict[str, Value] = {}
         self.unguessed: dict[str, set[Place]] = {}  # where an attribute was asked for before there was a guess at it
         self.executed: set[ast.AST] = set()
-        self.passed: set[object] = set()  # arguments that code passes to functions of arrays: they are arrays
+        self.capped: dict[str, None] = {}  # what is followed so far and no further
+        self.passed: set[object] = set()  # arguments that code passes to functions of arrays
         self.constructed: dict[ast.AST, list[Made]] = {}
         self.typed: set[object] = set()  # classes of which objects were asked for theirs, which code may call
         self.handed: dict[tuple[ast.AST, str], Handed] = {}  # by the class and the name of a field that callers give
@@ -157,7 +158,6 @@ class Interpreter:
         self.loop_lengths: dict[int, Marks] = {}  # how the number of its iterations differs between those of others
 
     # -- the clock and the budget ------------------------------------------------------------------------------------
-
     def tick(self) -> int:
         """The next moment."""
         self.clock += 1

@@ -17,11 +17,12 @@ _DEEP = 3  # lists in lists that are looked into
 class Probe:
     """What the names stand for wherever a node is reached: of many ways to it a few, of different kinds if there are.
 
-    `missed` says that there are more.
+    `missed` says that there are more, `lost` that some of these are of other kinds than those that are kept.
     """
 
     envs: list[Env]
     missed: bool = False
+    lost: bool = False
 
     def note(self, env: Env) -> None:
         """Note the names as they are now; of many ways one that shows something new, in place of one that does not."""
@@ -31,8 +32,10 @@ class Probe:
         self.missed = True
         kinds = [_kinds(each) for each in self.envs]
         again = [at for at, kind in enumerate(kinds) if kind in kinds[:at]]
-        if again and _kinds(env) not in kinds:
-            self.envs[again[-1]] = env.snapshot()
+        if _kinds(env) not in kinds:
+            self.lost = self.lost or not again
+            if again:
+                self.envs[again[-1]] = env.snapshot()
 
 
 def _kinds(env: Env) -> dict[str, object]:
