@@ -246,6 +246,26 @@ def test_a_function_that_a_model_holds_is_compared_by_its_code(held: str) -> Non
     assert compare_case("case", cases[0], cases[2], **how).parameters.status is Status.NOT_RUN
 
 
+STRUCTURES = """
+def hook(m): return SIGN m
+class M(eqx.Module):
+    NAME: list
+    hook: object = eqx.field(static=True)
+    def __call__(self, x): return self.NAME[0] * x
+def case(): return M([jnp.ones(3)], hook), (jnp.ones(3),)
+"""
+
+
+def test_a_function_is_compared_in_models_of_other_structures_too() -> None:
+    cases = [
+        load(STRUCTURES.replace("NAME", name).replace("SIGN", sign)).case
+        for name, sign in (("layers", "+"), ("stack", "+"), ("stack", "-"))
+    ]
+    how = {"policies": (None,), "requested": None, "abstract": False, "measure": False}
+    assert compare_case("case", cases[0], cases[1], **how).parameters.status is Status.PROVED
+    assert compare_case("case", cases[0], cases[2], **how).parameters.status is Status.NOT_RUN
+
+
 CONFIGURED = """
 @dataclasses.dataclass(frozen=True)
 class Config:

@@ -15,7 +15,7 @@ from scanify.jaxpr.reading.calls import children, opened
 from scanify.jaxpr.reading.primitives import is_own
 
 _JAX = f"{Path(jax.__file__).parent}/"
-# Where jax calls functions of which somebody wrote the transpose, or the whole derivative in reverse.
+# Files of jax whose functions take a transpose or a reverse derivative that somebody wrote.
 _WRITTEN_TRANSPOSES = frozenset({"custom_derivatives.py", "custom_transpose.py", "solves.py", "hijax.py"})
 # The parameter that holds a rule, by the primitive.
 _RULES = {"custom_jvp_call": "jvp_jaxpr_fun", "custom_vjp_call": "fwd_jaxpr_thunk", "custom_vjp_call_jaxpr": "fwd"}

@@ -22,7 +22,7 @@ def outputs(subject: Subject, traced: Traced, policy: Policy) -> Verdict:
 
 
 def different_outputs(before: Traced, after: Traced) -> str | None:
-    """How the outputs differ in pytree, shape, dtype or weak type, or in what is no array; None where they do not."""
+    """How the outputs differ in pytree, shape, dtype, weak type or objects other than arrays; None if they do not."""
     wrote = differently_written(before.outputs.tree, after.outputs.tree)
     if wrote is not None:
         return wrote

@@ -1,6 +1,6 @@
-"""What a call writes to the objects that it is given: a cache whose elements it replaces is another result.
+"""Record the writes of a call to its arguments, as a part of its result: a cache may be all that it is called for.
 
-After a call everything is put back, as the next one must find the same: a call is traced several times.
+Everything is put back after a call, because it is traced several times and each trace must find the same.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from scanify.verify.objects.process_state import ProcessState
 
 
 class Written(NamedTuple):
-    """What a call returned, and what it wrote: the contents of each container that it changed, by its place.
+    """The result of a call and its writes: the contents of each container that it changed, by its place.
 
-    `shared` are the places in what it returned and wrote where an object stands that has another place, too.
+    `shared` gives the first place of an object, by each other place that it has in the result and the writes.
     """
 
     result: Any
@@ -25,7 +25,7 @@ class Written(NamedTuple):
 
 
 class Watch:
-    """Looks at what can be written to in a model and the arguments of its call, to say later what was written."""
+    """Keeps the contents of all containers in a model and the arguments of its call, to find what a call writes."""
 
     def __init__(self, model: Any, args: Any, kwargs: Any) -> None:
         self._seen = containers({"model": model, "args": args, "kwargs": kwargs})
@@ -33,21 +33,21 @@ class Watch:
         self._process = ProcessState()
 
     def result(self, returned: Any) -> Any:
-        """What the call returned; `Written` where it wrote, too."""
+        """Return the result of the call, as a `Written` if the call wrote or returned shared objects."""
         found: dict[str, Any] = dict(self._process.changed())
         for place, container, old in self._seen:
             now = _changed(container, old)
             if now is not None:
                 found.setdefault(place, now)
         found |= {place: Opaque(f"{text}, which the call may write to,") for place, text in self._opaque.items()}
-        # Where an object stands in a list of layers it stands elsewhere in a stack.
+        # A list of layers and a stack have an object at different places.
         named = [("model" if place.startswith("model") else place, held) for place, held, _ in self._seen]
         places = {id(memory(held)): place for place, held in reversed(named)}
         both = shared({"output": returned, **found}, places)
         return Written(returned, found, both) if found or both else returned
 
     def undo(self) -> None:
-        """Put back what was there before."""
+        """Restore the contents from before the call."""
         self._process.put_back()
         for _, container, old in self._seen:
             if _changed(container, old) is not None:
@@ -55,7 +55,7 @@ class Watch:
 
 
 def differently_written(before: Any, after: Any) -> str | None:
-    """How what two calls wrote to differs, in words; None where it does not. What they wrote there is not compared."""
+    """How the places differ that two calls wrote to or share, in words; None if they do not. Contents may differ."""
     written = [result if isinstance(result, Written) else Written(result, {}, {}) for result in (before, after)]
     places = [set(each.written) for each in written]
     odd = sorted(places[0] ^ places[1])
@@ -77,9 +77,9 @@ def _differently_shared(before: dict[str, str], after: dict[str, str]) -> str | 
 
 
 def _changed(container: Any, old: Contents) -> Any:
-    """What the container holds now that it did not hold before, as a pytree; None where that is the same.
+    """The new contents of a container, as a pytree; None if they are the same as before.
 
-    Of an object these are the attributes that it got or that are others; one that is gone is said to be gone.
+    For an object these are the attributes that were added, replaced or deleted.
     """
     now = contents(container)
     if isinstance(now, dict) and isinstance(old, dict):

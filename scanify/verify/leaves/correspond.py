@@ -8,6 +8,7 @@ them that are kept together. So both versions become functions of the same leave
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence
@@ -205,6 +206,13 @@ def walked(first: Any, second: Any, *, classes: bool = False) -> Correspondence 
     )
 
 
+def unseen_in_common(before: Any, after: Any) -> tuple[Mismatch, ...]:
+    """What two pytrees of other structures hold at common paths and is not seen to be the same, as functions."""
+    walk = _Walk(before, common=True)
+    walk.visit(slotted(before), slotted(after), _Here())
+    return tuple(each for each in walk.statics if not each.certain)
+
+
 @dataclass(frozen=True)
 class _Here:
     """Where the walk is: key path, and index of the layer.
@@ -233,8 +241,8 @@ class _Parted(Exception):
 class _Walk:
     """Collects what corresponds while both pytrees are walked."""
 
-    def __init__(self, first: Any, *, classes: bool) -> None:
-        self.classes = classes
+    def __init__(self, first: Any, *, classes: bool = False, common: bool = False) -> None:
+        self.classes, self.common = classes, common
         self.traced: frozenset[Any] | None = None if classes else frozenset(_classes(first))
         self.names: dict[int, str] = {}
         self.layers: dict[int, int | None] = {}
@@ -244,6 +252,10 @@ class _Walk:
         self.stacks: list[int] = []
 
     def visit(self, before: Any, after: Any, here: _Here) -> None:
+        with contextlib.suppress(*((_Parted,) if self.common else ())):
+            self._visit(before, after, here)
+
+    def _visit(self, before: Any, after: Any, here: _Here) -> None:
         if is_stack(after) and type(before) is not type(after):
             self._stack(before, after, here)
         elif isinstance(before, Slot) or isinstance(after, Slot):
@@ -296,11 +308,11 @@ class _Walk:
         if isinstance(after, ArrayStacked):
             self.stacks.append(after.num_layers)
         fields = [{f.name: f for f in dataclasses.fields(m) if hasattr(m, f.name)} for m in (before, after)]
-        if fields[0].keys() != fields[1].keys():
+        if fields[0].keys() != fields[1].keys() and not self.common:
             odd = sorted(fields[0].keys() ^ fields[1].keys())
             where = "the original" if odd[0] in fields[0] else "the rewritten version"
             raise _Parted(here, f"the field `{odd[0]}` is only in {where}")
-        for name, field in fields[0].items():
+        for name, field in ((name, field) for name, field in fields[0].items() if name in fields[1]):
             values = getattr(before, name), getattr(after, name)
             if field.metadata.get("static", False):
                 self._static(*values, here.at(f".{name}", before))

@@ -1,4 +1,4 @@
-"""What a class consists of, when it is compared whole."""
+"""Take classes apart, to compare them whole."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jax._src import tree_util
 
 from scanify.verify.objects.statics import qualified
 
-# Places in files, and what `class_parts` spells in another way.
+# Places in files, and entries that `class_parts` gives under other names.
 _SPELLED_ELSEWHERE = frozenset(
     "__dict__ __weakref__ __module__ __firstlineno__ __static_attributes__ _abc_impl __annotations__ __annotate__ "
     "__annotate_func__ __annotations_cache__ __dataclass_fields__".split()

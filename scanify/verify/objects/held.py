@@ -1,8 +1,7 @@
-"""Arrays inside of what is no pytree, as pytrees: in a function that is returned, in an object with attributes.
+"""Open returned objects that hold arrays and are no pytrees, such as closures and objects with attributes.
 
-A call may return a closure over what it computed, or a dataclass that jax does not know. Both are opened here, so that
-what they hold is compared as any other output is. So is what a node of a pytree has beside what it says of itself to
-jax, which whoever calls the model can read.
+The arrays inside are then compared like any other output. So are the attributes of a pytree node that its flattening
+leaves out, because callers of the model can read them.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from scanify.verify.values.arrays import is_traced
 @jax.tree_util.register_pytree_with_keys_class
 @dataclass(frozen=True, eq=False)
 class Held:
-    """What a function or an object of this type holds, by name."""
+    """The parts of a function or an object of this type, by name."""
 
     kind: str
     parts: dict[str, Any]
@@ -63,7 +62,7 @@ def _opened(value: Any, seen: dict[int, Any]) -> Any:
 
 
 def _beside(value: Any) -> dict[str, Any] | None:
-    """The parts of a node of a pytree that has attributes which are not in its pytree; None where it has none."""
+    """The parts of a pytree node with attributes that its flattening leaves out; None if it has no such attributes."""
     kept = None if isinstance(value, dict | list | tuple) else attributes(value)
     node = one_level(value) if kept else None
     if not kept or node is None:

@@ -40,7 +40,7 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Opaque:
-    """Stands for an object that is not understood, `text` in words."""
+    """A placeholder for an object that is not understood; `text` names it."""
 
     text: str
 
@@ -51,13 +51,13 @@ _PARTS_OF_CODE = (
     *("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_flags", "co_exceptiontable"),
     *("co_argcount", "co_kwonlyargcount", "co_posonlyargcount"),
 )
-# Classes of extensions come from these; those of them that are written in Python have functions of it.
+# Packages with extensions, whose classes that are written in Python have Python functions or slots.
 _EXTENSIONS = frozenset({*sys.stdlib_module_names, "numpy", "jaxlib", "ml_dtypes"})
 _LRU: type = functools._lru_cache_wrapper
 
 
 def parts(value: Any) -> Parts | None:
-    """What an object consists of; None if its type is not understood.
+    """Take an object apart; None if its type is not understood.
 
     An object whose class derives from a type of the table consists of attributes besides. An object whose class and
     bases are all written in Python consists of its attributes.
@@ -175,7 +175,7 @@ def _kept(value: Any) -> Parts | None:
 
 
 def _jitted(value: Any) -> Parts | None:
-    """What `jax.jit` is given: the function, and all options but the place in the source."""
+    """The arguments of `jax.jit`: the function, and all options except the place in the source."""
     options = getattr(getattr(value, "_jit_info", None), "_asdict", None)
     if options is None:
         return None
@@ -259,7 +259,7 @@ ROWS: dict[type, Row] = {
     types.ModuleType: lambda value: None,
     object: lambda value: None,
 }
-# Classes that libraries derive from a type of the table, and that hold no more than it.
+# Libraries whose subclasses of a type in the table hold no more than that type.
 _WHOLE: dict[type, tuple[str, ...]] = {
     **dict.fromkeys((np.generic, np.dtype, np.random.BitGenerator), ("numpy", "ml_dtypes")),
     **dict.fromkeys((jax.Array, jax.sharding.Sharding), ("jax", "jaxlib")),

@@ -1,4 +1,4 @@
-"""Where objects stand in what a call is given and returns: whoever appends to a list finds it wherever it stands."""
+"""Find the places of objects in arguments and results: an append to a list shows at each of its places."""
 
 from __future__ import annotations
 

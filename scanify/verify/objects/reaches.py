@@ -1,4 +1,4 @@
-"""Does code read what it does not name? Then its text, and what it finds under its names, do not say what it does."""
+"""Find the names that code reads, and code that may read values without naming them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import types
 
 from scanify.verify.objects.modules import codes, is_users
 
-# What gives all names of a place, or runs text, or looks at what called.
+# Functions that give all names of a place, run text, or look at the caller.
 _ALL_NAMES = frozenset({"globals", "locals", "vars", "dir", "eval", "exec", "__import__", "import_module"})
 _PLACES = frozenset({"__globals__", "__builtins__", "f_globals", "f_locals", "f_back", "_getframe", "currentframe"})
 _OF_PROCESS = frozenset({"get_objects", "get_referrers", "get_referents", "__subclasses__"})
@@ -45,14 +45,14 @@ def chains(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
 
 
 def reads_unnamed(code: types.CodeType) -> bool:
-    """Whether code may read anything of the process, or a module of the user's that it imports itself."""
+    """True if code may read any value of the process, or imports a module of the user's itself."""
     named = {name for each in codes(code) for name in each.co_names}
     owned = any(owner in named and name in named for owner, name in _WITH_OWNER)
     return owned or not named.isdisjoint(_EVERYTHING) or any(map(_imports_users, codes(code)))
 
 
 def _imports_users(code: types.CodeType) -> bool:
-    """Whether one of the imports in a function is not that of a library: which module it finds is not known here."""
+    """True if a function imports a module that is no library's; which version's module it finds is not known here."""
     before: list[dis.Instruction] = []
     for instruction in dis.get_instructions(code):
         if instruction.opname == "IMPORT_NAME":

@@ -1,8 +1,8 @@
-"""Are two objects the same that come from one project, loaded twice?
+"""Compare objects that come from one project, loaded twice.
 
-Objects are compared part by part, by the closed table in `parts`; what stands in two places of one must stand in the
-same two of the other. Functions are the same if their code is, and so is all that the code finds by name. Classes of
-the project are compared whole. Nothing that the user wrote is called.
+Objects are compared part by part, by the closed table in `parts`. An object with two places in one version has the same
+two places in the other. Functions are the same if their code is, and all values that the code finds by name are.
+Classes of the project are compared whole. No code of the user is called.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MISSING = object()
 
 @dataclass(frozen=True)
 class Difference:
-    """Where two objects part, in words. `certain`: what they hold differs; otherwise it is not seen to be the same."""
+    """Path and words of a difference. `certain` is false if the objects are only not seen to be the same."""
 
     path: str
     text: str
@@ -51,7 +51,7 @@ def same_code_and_names(before: types.FunctionType, after: types.FunctionType) -
 
 
 class _Walk:
-    """Pairs that are being compared count as the same, so that objects may hold each other."""
+    """One comparison. Pairs that it has begun count as the same, because objects may hold each other."""
 
     def __init__(self, traced: frozenset[Any] | None) -> None:
         self.sentinels, self.traced = traced is not None, traced or frozenset()
@@ -135,13 +135,13 @@ class _Walk:
         return None if None in methods else self._texts(first[".__annotations__"], methods[0], methods[1], where)
 
     def _names(self, a: types.FunctionType, b: types.FunctionType, path: str) -> Difference | None:
-        """Compare the values that code finds by its names; of modules, those that it takes from them."""
+        """Compare the values that code finds by its names, and the attributes that it takes from modules."""
         if reads_unnamed(a.__code__):
             return Difference(path, f"the function {a.__qualname__} may read what it does not name", certain=False)
         return self._named(chains(a.__code__), a, b, path) or self._texts(a.__annotations__, a, b, path)
 
     def _texts(self, annotations: dict[str, Any], a: Any, b: Any, path: str) -> Difference | None:
-        """Compare the values that the code of annotations finds, which are texts, where these two functions are."""
+        """Compare the values that annotations find that are texts, in the modules of these two functions."""
         for text in annotations.values():
             try:
                 named = chains(compile(text, "", "eval")) if isinstance(text, str) else ()
@@ -178,7 +178,7 @@ class _Walk:
 
 
 def _method(kind: type) -> types.FunctionType | None:
-    """A function of a class that finds names where the class was defined."""
+    """A function of a class whose global names are those of the class's module; None if it has none."""
     functions = (each for each in vars(kind).values() if isinstance(each, types.FunctionType))
     return next((each for each in functions if each.__module__ == kind.__module__), None)
 

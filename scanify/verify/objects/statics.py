@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Code:
-    """A function without what it closes over. Whether two are the same is another question (`same`)."""
+    """A function without its closure and defaults (`same.difference` compares it)."""
 
     function: types.FunctionType
 

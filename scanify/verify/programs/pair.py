@@ -14,7 +14,7 @@ from scanify.errors import ScanifyError
 from scanify.verify.cases.build import Built
 from scanify.verify.cases.mapping import given_recipes
 from scanify.verify.leaves.apart import apart, turned
-from scanify.verify.leaves.correspond import Correspondence, Mismatch, Recipe, correspond
+from scanify.verify.leaves.correspond import Correspondence, Mismatch, Recipe, correspond, unseen_in_common
 from scanify.verify.leaves.infer import infer
 from scanify.verify.linen.match import matched
 from scanify.verify.linen.model import LinenModel
@@ -88,7 +88,10 @@ def _matched(before: Built, after: Built) -> Correspondence | Mismatch:
             return Mismatch(found.path, f"{found.text}; leaf by leaf, {model}" if found.text else model)
         model = by_hand
     rest = correspond((None, *before.tree[1:]), (None, *after.tree[1:]))
-    return rest if isinstance(rest, Mismatch) else _joined(model, rest)
+    if isinstance(rest, Mismatch):
+        return rest
+    joined = _joined(model, rest)
+    return dataclasses.replace(joined, statics=(*unseen_in_common(before.tree[:1], after.tree[:1]), *joined.statics))
 
 
 def _joined(model: Correspondence, rest: Correspondence) -> Correspondence:
