@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from scanify.errors import ScanifyError
-from scanify.jaxpr.reading.user_rules import has_batching_rules, has_derivative_rules
+from scanify.jaxpr.reading.user_rules import has_derivative_rules
 from scanify.verify.cases.build import Built
 from scanify.verify.compare.batched import batched
 from scanify.verify.compare.gradients import gradients, second_derivatives
@@ -131,10 +131,10 @@ def _checked(subject: Subject, traced: Traced, up_to: int) -> tuple[list[tuple[s
     checks, notes = [("outputs", values)], []
     differ = "the outputs differ already" if values.status is Status.FAILED else ""
     programs = (subject.original.forward, traced.forward)
-    derivatives, batching = (any(map(asks, programs)) for asks in (has_derivative_rules, has_batching_rules))
+    derivatives = any(map(has_derivative_rules, programs))
     asked: list[tuple[str, Callable[[], Once]]] = [
         ("use of random keys", lambda: keys(subject, traced)),
-        ("under vmap", lambda: batched(subject, differ, batching)),
+        ("under vmap", lambda: batched(subject, differ, traced)),
     ]
     if up_to >= 1:
         asked.append(("gradients", lambda: _gradients(subject, traced, values)))

@@ -8,8 +8,9 @@ import pytest
 from scanify.verify.cases.build import build
 from scanify.verify.programs.pair import pair
 from scanify.verify.programs.trace import trace
-from scanify.verify.values.derivatives import compare_gradients, compare_tangents
-from scanify.verify.values.numeric import Comparison, compare_batched, compare_outputs
+from scanify.verify.programs.vmap import Batch, Nest
+from scanify.verify.values.derivatives import compare_batched, compare_gradients, compare_tangents
+from scanify.verify.values.numeric import Comparison, compare_outputs
 
 
 class Model(eqx.Module):
@@ -152,7 +153,7 @@ def test_a_model_that_vmap_does_not_support_is_told():
     def unbatched(w, x):
         return jax.pure_callback(lambda v: v, jax.ShapeDtypeStruct(w.shape, w.dtype), w * x)
 
-    outcome = compare_batched(comparison(unbatched, unbatched), (1,))
+    outcome = compare_batched(comparison(unbatched, unbatched), Nest((Batch((1,)),)))
     assert not outcome.ran
     assert "vmap: nothing was compared, as the original raised NotImplementedError" in outcome.text
 
@@ -195,7 +196,7 @@ def test_what_differs_under_vmap_alone_fails():
     same.def_vmap(lambda size, batched, x: (x * (1 + 1e-7), True))
     case = comparison(plain, lambda w, x: plain(w, same(x)))
     assert compare_outputs(case).agree
-    outcome = compare_batched(case, (1,))
+    outcome = compare_batched(case, Nest((Batch((1,)),)))
     assert not outcome.agree
     assert outcome.text.startswith("vmap: float64, tolerance 1e-12")
 

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from scanify.jaxpr.reading.calls import callee, children, opened
 from scanify.jaxpr.reading.scan import read_scan
-from scanify.jaxpr.reading.user_rules import is_rule, reads_zeros
+from scanify.jaxpr.reading.user_rules import has_batching_rules, is_rule, reads_zeros
 
 # Of more patterns than this for one function not all are listed.
 MOST = 64
@@ -47,6 +47,14 @@ class Site:
         """What the rule is told under a choice."""
         return self.rule, _pattern(self.inputs, choice.leaves), _pattern(self.outputs, choice.outputs)
 
+    def seen_by(self, leaves: frozenset[int]) -> tuple[int, Pattern]:
+        """What a batching rule is told if these leaves are batched."""
+        return self.rule, _pattern(self.inputs, leaves)
+
+    def choices_of_inputs(self) -> tuple[list[frozenset[int]], bool]:
+        """As `choices`, of the leaves alone."""
+        return _closed(self.inputs)
+
     def choices(self) -> tuple[list[Choice], bool]:
         """A choice for each of the patterns that the rule may see; and whether there are more than are listed."""
         found, more = zip(*(_closed(each) for each in (self.inputs, self.outputs)), strict=True)
@@ -59,7 +67,7 @@ def _pattern(groups: Sequence[frozenset[int]], chosen: frozenset[int]) -> Patter
 
 def _closed(groups: Sequence[frozenset[int]]) -> tuple[list[frozenset[int]], bool]:
     """For each pattern that some choice gives, the largest choice that does."""
-    members = frozenset().union(*groups)
+    members: frozenset[int] = frozenset().union(*groups)
     seen = {_pattern(groups, frozenset([each])) for each in members}
     waiting, singles = list(seen), list(seen)
     while waiting and len(seen) <= MOST:
@@ -77,13 +85,15 @@ def _closed(groups: Sequence[frozenset[int]]) -> tuple[list[frozenset[int]], boo
     return largest[:MOST], len(seen) > MOST
 
 
-def sites(program: Any, groups: Sequence[int | None]) -> list[Site]:
+def sites(program: Any, groups: Sequence[int | None], *, batching: bool = False) -> list[Site]:
     """The calls in a `ClosedJaxpr` of functions whose rules read zeros. `groups`: the group of each input that may be
     differentiated, None for others. The outputs are numbered in their order.
+
+    With `batching`, calls whose batching rule somebody wrote: it reads which of its inputs are batched.
     """
-    if not reads_zeros(program):
+    if not (has_batching_rules if batching else reads_zeros)(program):
         return []
-    graph = _Graph()
+    graph = _Graph(batching)
     jaxpr, _ = opened(program)
     inputs = [graph.new(var) if group is not None else None for var, group in zip(jaxpr.invars, groups, strict=True)]
     outputs = graph.walk(jaxpr, inputs)
@@ -120,6 +130,7 @@ def _reached(edges: Sequence[tuple[int, int]], starts: Sequence[tuple[int, int]]
 class _Graph:
     """The values of a program that may be differentiated, as numbers, and which is computed from which."""
 
+    batching: bool = False
     edges: list[tuple[int, int]] = field(default_factory=list)
     sites: list[tuple[int, list[int | None], list[int | None]]] = field(default_factory=list)
     count: int = 0
@@ -127,7 +138,7 @@ class _Graph:
     def new(self, var: Any) -> int | None:
         """A number for a value; None for integers, truth values and keys, which have no derivative."""
         dtype = getattr(var.aval, "dtype", None)
-        if dtype is None or not jnp.issubdtype(dtype, jnp.inexact):
+        if dtype is None or not (self.batching or jnp.issubdtype(dtype, jnp.inexact)):
             return None
         self.count += 1
         return self.count
@@ -146,16 +157,18 @@ class _Graph:
     def equation(self, equation: Any, given: list[int | None]) -> list[int | None]:
         name = equation.primitive.name
         made = [self.new(var) for var in equation.outvars]
-        if is_rule(equation):
-            if reads_zeros(equation):
+        if has_batching_rules(equation) if self.batching else is_rule(equation):
+            if self.batching or reads_zeros(equation):
                 self.sites.append((id(equation), given, made))
-        elif name in _FLAT:
+        elif name in _FLAT and not self.batching:
             return made
         elif (called := callee(equation)) is not None:
             return self.walk(called[0], given)
         elif children(equation):
             for inner, operands, loops in _inside(equation, given):
                 self.inner(inner, operands, loops, made)
+            # What a choice or a trip count that is batched gives is batched.
+            self.join(given if self.batching and name in ("cond", "while") else [], made)
             return made
         self.join(given, made)
         return made

@@ -43,9 +43,23 @@ def reads_zeros(part: Any) -> bool:
     return _any(part, reads_zeros)
 
 
-def has_batching_rules(program: Any) -> bool:
-    """Whether somebody wrote what a function in a `ClosedJaxpr` is under vmap."""
-    return _any(program, lambda equation: equation.primitive.name.startswith("custom_vmap"))
+def has_batching_rules(part: Any) -> bool:
+    """True if somebody wrote what a function in a `ClosedJaxpr`, or that of an equation, is under vmap."""
+    if hasattr(part, "primitive"):
+        return bool(part.primitive.name.startswith("custom_vmap"))
+    return _any(part, has_batching_rules)
+
+
+def foreign(program: Any) -> set[int]:
+    """The primitives in a `ClosedJaxpr` that are not of jax. What one is under vmap is the same in every program."""
+    found: set[int] = set()
+
+    def note(equation: Any) -> bool:
+        found.update([] if is_own(equation.primitive) else [id(equation.primitive)])
+        return False
+
+    _any(program, note)
+    return found
 
 
 class Enclosing:
@@ -94,7 +108,7 @@ def _any(program: Any, asked: Any) -> bool:
             continue
         seen.add(id(inner))
         for equation in inner.eqns:
-            if asked(equation) or not is_own(equation.primitive):
+            if asked(equation):
                 return True
             waiting += children(equation)
     return False

@@ -1,75 +1,184 @@
 """Are the outputs the same under `jax.vmap` over the arguments of the call? Once for all policies.
 
-A rule of `jax.custom_batching.custom_vmap` takes part only there.
+A rule of `jax.custom_batching.custom_vmap` takes part only there. If a program holds one, more is compared: every
+choice of arguments that the rule tells apart, batches of 2, 3 and 8, gradients of batches, gradients of each example if
+one is in a derivative, and maps within maps where what a rule gives holds rules itself.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import jax
+from jax.extend.core import ClosedJaxpr
 
+from scanify.jaxpr.reading.perturbed import Site, sites
+from scanify.jaxpr.reading.user_rules import foreign, has_batching_rules
+from scanify.verify.compare.directions import grouped
 from scanify.verify.compare.judge import Once, Subject, judge
 from scanify.verify.compare.weakest import weakest
 from scanify.verify.programs.programs import Job
-from scanify.verify.programs.vmap import SIZE
-from scanify.verify.values.numeric import compare_batched
+from scanify.verify.programs.trace import Traced
+from scanify.verify.programs.vmap import INSIDE, OUTSIDE, SIZE, Batch, Nest
+from scanify.verify.values.derivatives import compare_batched
 from scanify.verify.verdict import Status, Verdict
 
+# The sizes of batches beside `SIZE`, how many maps are nested, and how many programs are compared at most.
+SIZES, DEPTH, MOST = (3, 8), 3, 80
 
-def batched(subject: Subject, untested: str, rules: bool = False) -> Once:
+Programs = tuple[ClosedJaxpr, ClosedJaxpr]
+_FORMS = {"": "", INSIDE: "gradients of each example ", OUTSIDE: "gradients of the batch "}
+
+
+def batched(subject: Subject, untested: str, rewritten: Traced | None = None) -> Once:
     """The verdict on the outputs where every array among the arguments of the call has a batch axis.
 
-    With `rules`, as where somebody wrote what a function is under vmap, also where one of them alone has it, or the
-    parameters alone, and for another size of the axis. Random keys have it, too, unless the original does not support
-    that. `untested` says why the outputs should not be tested where there is no proof, "" where they should.
+    `rewritten` is the version whose rules are looked at, None if those of neither are. Random keys have the axis, too,
+    unless the original does not support that. `untested` says why the outputs should not be tested if there is no
+    proof, "" if they should.
     """
     avals = subject.both.avals
     keys = [i for i in subject.both.inputs if jax.dtypes.issubdtype(avals[i].dtype, jax.dtypes.prng_key)]
     others = [i for i in subject.both.inputs if i not in keys]
     if not others:
         return Once(None, "not compared under vmap: the call has no array to batch")
-    said = ""
+    nests = _Nests(subject, untested)
     for inputs in [subject.both.inputs, others] if keys else [others]:
-        found = _judged(subject, tuple(inputs), SIZE, untested)
+        found = nests.judged(Nest((Batch(tuple(inputs)),)), "")
         if not isinstance(found, str):
             break
-        said = found
     else:
-        return Once(None, f"not compared under vmap, as the original raises {said}")
-    verdicts = [("", found)]
-    for words, only, size in _more(subject, tuple(inputs)) if rules else ():
-        one = _judged(subject, only, size, untested)
-        if not isinstance(one, str):
-            verdicts.append((f"{words}: ", one))
-    return Once(weakest(verdicts))
+        return Once(None, f"not compared under vmap, as the original raises {found}")
+    if rewritten is not None:
+        nests.all(rewritten, tuple(inputs))
+    verdict = weakest(nests.verdicts)
+    plain = verdict.status is Status.PROVED and not verdict.reason
+    return Once(Verdict(Status.PROVED, nests.words) if plain else verdict)
 
 
-def _more(subject: Subject, inputs: tuple[int, ...]) -> Iterator[tuple[str, tuple[int, ...], int]]:
-    names = subject.both.found.names
-    yield f"in batches of {SIZE + 1}", inputs, SIZE + 1
-    for i in inputs if len(inputs) > 1 else ():
-        yield f"over {names[i]} alone", (i,), SIZE
-    held = tuple(i for i in range(len(names)) if i not in set(subject.both.inputs))
-    if held:
-        yield "over the parameters alone", held, SIZE
-        yield "over parameters and inputs", (*held, *inputs), SIZE
+@dataclass(eq=False)
+class _Nests:
+    """The maps that are compared of two versions, with the verdict on each."""
 
+    subject: Subject
+    untested: str
+    verdicts: list[tuple[str, Verdict]] = field(default_factory=list)
+    compared: dict[Nest, Programs] = field(default_factory=dict)
+    left_out: str = ""
 
-def _judged(subject: Subject, inputs: tuple[int, ...], size: int, untested: str) -> Verdict | str:
-    """The verdict, or what the original raises."""
-    job = Job("vmap", leaves=inputs, size=size)
-    try:
-        before = subject.original_program(job)
-    except Exception as error:  # user code may raise anything
-        return subject.said(error)
-    try:
-        after = subject.rewritten_program(job)
-    except Exception as error:
-        text = f"the rewritten version cannot be traced under vmap: {subject.said(error)}"
-        return Verdict(Status.FAILED, text)
-    test = functools.partial(compare_batched, inputs=inputs, size=size)
-    names = ", ".join(subject.both.found.names[i] for i in inputs)
-    what = f"outputs under vmap over {names if len(names) < 80 else f'{len(inputs)} arrays'}, {size} at a time"
-    return judge(subject, before, after, test, untested=untested, what=what)
+    @property
+    def words(self) -> str:
+        """What is proved beside the one map that is always compared; "" if nothing is."""
+        more = list(self.compared)[1:]
+        if not more:
+            return ""
+        sizes = ", ".join(str(size) for size in sorted({batch.size for nest in more for batch in nest.batches}))
+        forms = (
+            ("vmap of vmap", any(len(nest.batches) > 1 for nest in more)),
+            ("vmap of gradients", any(nest.gradients == INSIDE for nest in more)),
+            ("gradients of vmap", any(nest.gradients == OUTSIDE for nest in more)),
+        )
+        said = "".join(f", {form}" for form, held in forms if held)
+        return f"over all that batching rules tell apart, {len(more)} maps in batches of {sizes}{said}"
+
+    def all(self, rewritten: Traced, inputs: tuple[int, ...]) -> None:
+        """Compare all that batching rules in the calls, and in their gradients, tell apart."""
+        original = self.subject.original
+        calls = original.forward, rewritten.forward
+        if any(map(has_batching_rules, calls)) or foreign(calls[0]) != foreign(calls[1]):
+            self.mapped(calls, (), "", inputs)
+            for leaves in self.choices(calls, inputs):
+                self.add(Nest((Batch(leaves),), OUTSIDE))
+        if original.training is not None and rewritten.training is not None:
+            pulled = original.training, rewritten.training
+            if any(map(has_batching_rules, pulled)):
+                cotangents = tuple(range(len(self.subject.both.avals), len(pulled[0].in_avals)))
+                self.mapped(pulled, (), INSIDE, (*inputs, *cotangents))
+        if self.left_out:
+            self.verdicts.append(("", Verdict(Status.TESTED, f"proved for {len(self.verdicts)} maps; {self.left_out}")))
+
+    def mapped(self, programs: Programs, around: tuple[Batch, ...], gradients: str, inputs: tuple[int, ...]) -> None:
+        """Compare maps of two programs, and maps of what these give while rules are left in it."""
+        if len(around) == DEPTH:
+            self.left_out = f"batching rules that give functions with rules are compared {DEPTH} maps deep"
+            return
+        for leaves in self.choices(programs, inputs):
+            for size in (SIZE, *SIZES):
+                made = self.add(Nest((*around, Batch(leaves, size)), gradients))
+                if made is not None and size == SIZE and self.gave_rules(programs, made, leaves):
+                    self.mapped(made, (*around, Batch(leaves, size)), gradients, inputs)
+
+    def gave_rules(self, programs: Programs, made: Programs, leaves: tuple[int, ...]) -> bool:
+        """True if rules that a map over these inputs ran left calls with rules: more than those that it did not run."""
+        groups, _ = self.groups(len(programs[0].in_avals))
+        batched = frozenset(number for number, group in enumerate(groups) if not set(leaves).isdisjoint(group))
+        pairs = [(self.sites(one), self.sites(other)) for one, other in zip(programs, made, strict=True)]
+        return any(len(now) > sum(not any(site.seen_by(batched)[1]) for site in was) for was, now in pairs)
+
+    def groups(self, count: int) -> tuple[list[tuple[int, ...]], list[int]]:
+        """The inputs that a version holds in one array together, and the number of the group of each input."""
+        groups = grouped(self.subject, range(count))
+        at = {leaf: number for number, group in enumerate(groups) for leaf in group}
+        return groups, [at[i] for i in range(count)]
+
+    def sites(self, program: ClosedJaxpr) -> list[Site]:
+        return sites(program, self.groups(len(program.in_avals))[1], batching=True)
+
+    def choices(self, programs: Programs, inputs: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        """The inputs together, each alone, the parameters, and one choice for each that a rule tells apart."""
+        groups, at = self.groups(len(programs[0].in_avals))
+        held = tuple(i for i in range(len(self.subject.both.avals)) if i not in set(self.subject.both.inputs))
+        known = [inputs, *((i,) for i in inputs), held, tuple(sorted((*held, *inputs)))]
+        yield from dict.fromkeys(each for each in known if each)
+        found = [site for each in programs for site in self.sites(each)]
+        seen = {site.seen_by(frozenset(at[i] for i in each)) for site in found for each in known}
+        for site in found:
+            listed, more = site.choices_of_inputs()
+            self.left_out = "a batching rule tells more choices of arguments apart" if more else self.left_out
+            for choice in listed:
+                new = {each.seen_by(choice) for each in found} - seen
+                seen |= new
+                if new:
+                    yield tuple(sorted(leaf for number in choice for leaf in groups[number]))
+
+    def add(self, nest: Nest) -> Programs | None:
+        """Compare a nest, unless there are too many; the programs, None if there are none to look further into."""
+        if nest in self.compared:
+            return self.compared[nest]
+        if len(self.compared) >= MOST:
+            self.left_out = "more maps are told apart by batching rules"
+            return None
+        found = self.judged(nest, f"{_FORMS[nest.gradients]}{' of '.join(map(self.named, reversed(nest.batches)))}: ")
+        return None if isinstance(found, str) else found
+
+    def named(self, batch: Batch) -> str:
+        names = [*self.subject.both.found.names, *self.cotangents()]
+        some = [names[i] for i in batch.leaves]
+        what = " and ".join(some) if len(some) < 3 else f"{some[0]} and {len(some) - 1} more"
+        return f"vmap over {what} by {batch.size}"
+
+    def cotangents(self) -> list[str]:
+        return [f"cotangent of {self.subject.comparison.outputs[i]}" for i in self.subject.comparison.inexact]
+
+    def judged(self, nest: Nest, words: str) -> Programs | str | None:
+        """Add the verdict on a nest: both programs, None if one cannot be traced; or what the original raises."""
+        subject, job = self.subject, Job("vmap", nest=nest)
+        try:
+            before = subject.original_program(job)
+        except Exception as error:  # user code may raise anything
+            return subject.said(error)
+        try:
+            after = subject.rewritten_program(job)
+        except Exception as error:
+            text = f"the rewritten version cannot be traced under vmap: {subject.said(error)}"
+            self.verdicts.append((words, Verdict(Status.FAILED, text)))
+            return None
+        more: Sequence[str] = self.cotangents() if nest.gradients else ()
+        test = functools.partial(compare_batched, nest=nest)
+        what = f"outputs under {words.rstrip(': ') or self.named(nest.batches[0])}"
+        found = judge(subject, before, after, test, more=more, cotangents=len(more), untested=self.untested, what=what)
+        self.verdicts.append((words, found))
+        self.compared[nest] = before, after
+        return before, after

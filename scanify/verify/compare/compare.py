@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from scanify.errors import ScanifyError
-from scanify.jaxpr.reading.user_rules import has_batching_rules, has_derivative_rules
+from scanify.jaxpr.reading.user_rules import has_derivative_rules
 from scanify.verify.cases.build import Built, Case, build
 from scanify.verify.cases.iterations import Iterations
 from scanify.verify.certificate.write import Certificate
@@ -289,10 +289,10 @@ class _Case:
         differ = different_outputs(subject.original, written) or any(r.outputs.status is Status.FAILED for r in results)
         untested = "the outputs differ already" if differ else ""
         programs = (subject.original.forward, written.forward)
-        derivatives, batching = (any(map(asks, programs)) for asks in (has_derivative_rules, has_batching_rules))
+        derivatives = any(map(has_derivative_rules, programs))
         return (
             tangents(subject, untested, written.forward if derivatives else None),
-            batched(subject, untested, batching),
+            batched(subject, untested, written),
             keys(subject, written),
             updates(subject, untested),
         )

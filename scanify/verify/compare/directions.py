@@ -7,7 +7,7 @@ apart.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from jax.extend.core import ClosedJaxpr
@@ -55,7 +55,7 @@ def directions(subject: Subject, rewritten: ClosedJaxpr) -> tuple[list[Direction
 
 
 def _found(subject: Subject, rewritten: ClosedJaxpr) -> tuple[list[Direction], bool]:
-    groups = grouped(subject)
+    groups = grouped(subject, differentiated(subject.both.avals))
     at = {leaf: number for number, group in enumerate(groups) for leaf in group}
     numbers = [at.get(leaf) for leaf in range(len(subject.both.avals))]
     found = [site for program in (subject.original.forward, rewritten) for site in sites(program, numbers)]
@@ -79,9 +79,9 @@ def _found(subject: Subject, rewritten: ClosedJaxpr) -> tuple[list[Direction], b
     return [_direction(subject, groups, choice) for choice in chosen], left_out
 
 
-def grouped(subject: Subject) -> list[tuple[int, ...]]:
-    """The leaves that can be differentiated, together where one version holds them in one array."""
-    group = {leaf: leaf for leaf in differentiated(subject.both.avals)}
+def grouped(subject: Subject, leaves: Iterable[int]) -> list[tuple[int, ...]]:
+    """These leaves, together where one version holds them in one array."""
+    group = {leaf: leaf for leaf in leaves}
     for version in (subject.both.before, subject.both.after):
         for recipe in version.recipes:
             held = {group[leaf] for leaf in recipe.sources if leaf in group}

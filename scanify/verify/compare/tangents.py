@@ -13,7 +13,7 @@ from jax.extend.core import ClosedJaxpr
 from scanify.jaxpr.reading.calls import children, opened
 from scanify.verify.compare.directions import Direction, directions, parts
 from scanify.verify.compare.judge import Once, Subject, judge
-from scanify.verify.compare.weakest import along
+from scanify.verify.compare.weakest import along, first_unless_failed
 from scanify.verify.programs.programs import Job
 from scanify.verify.programs.trace import differentiated
 from scanify.verify.values.derivatives import compare_tangents
@@ -55,7 +55,12 @@ def tangents(subject: Subject, untested: str, ruled: ClosedJaxpr | None = None) 
         what = f"forward derivatives {words}".strip()
         verdict = judge(subject, before, after, test, more=names, tangents=len(names), untested=untested, what=what)
         found.append((f"{words}: " if words else "", verdict))
-    return Once(along("along all leaves", found))
+    # A scan has zeros for the tangents of what does not move, and a loop has none: along parts there may be no proof.
+    verdict, note = first_unless_failed(found)
+    if not note:
+        return Once(along("along all leaves", found))
+    plain = verdict.status is Status.PROVED and not verdict.reason
+    return Once(Verdict(Status.PROVED, "along all leaves") if plain else verdict, note)
 
 
 def _usable(traced: ClosedJaxpr) -> ClosedJaxpr:

@@ -19,8 +19,9 @@ def first_unless_failed(found: Sequence[tuple[str, Verdict]]) -> tuple[Verdict, 
     failed = [each for each in found if each[1].status is Status.FAILED]
     if failed:
         return weakest(failed), ""
-    open_ = [words.rstrip(": ") for words, each in found[1:] if each.status is not Status.PROVED]
-    return found[0][1], f"not proved, only tested: {', '.join(open_)}" if open_ else ""
+    left = {words.rstrip(": "): each.status for words, each in found[1:] if each.status is not Status.PROVED}
+    tested = ", only tested" if set(left.values()) == {Status.TESTED} else ""
+    return found[0][1], f"not proved{tested}: {', '.join(left)}" if left else ""
 
 
 def along(whole: str, found: Sequence[tuple[str, Verdict]]) -> Verdict:

@@ -13,7 +13,7 @@ from scanify.jaxpr.reading.neutral import digest
 from scanify.verify.programs.flat import flat_outputs
 from scanify.verify.programs.jvp import jvp, second
 from scanify.verify.programs.trace import Traced, Version, differentiated, gradients, trace, under
-from scanify.verify.programs.vmap import SIZE, batch
+from scanify.verify.programs.vmap import Nest
 from scanify.verify.values.arrays import is_inexact
 
 
@@ -22,15 +22,15 @@ class Job:
     """One program: its kind, the remat policy it is traced under, and which leaves it is of.
 
     Kinds: "call" (outputs and gradients), "gradient" (of these leaves, with cotangents of the outputs `used`, or of
-    all), "second" (Hessian-vector products), "jvp" (along these leaves), "vmap" (over these leaves, in batches of
-    `size`), "step" (of training, which updates these).
+    all), "second" (Hessian-vector products), "jvp" (along these leaves), "vmap" (a `nest` of
+    maps), "step" (of training, which updates these).
     """
 
     kind: str
     policy: str | bool | None = None
     leaves: tuple[int, ...] = ()
-    size: int = SIZE
     used: tuple[int, ...] | None = None
+    nest: Nest | None = None
 
 
 def call_digest(traced: Traced) -> str:
@@ -81,12 +81,8 @@ def _jvp(program: Version, avals: Sequence[Any], job: Job) -> ClosedJaxpr:
 
 
 def _vmap(program: Version, avals: Sequence[Any], job: Job) -> ClosedJaxpr:
-    axes = [0 if i in set(job.leaves) else None for i in range(len(avals))]
-    given = [
-        aval if axis is None else jax.ShapeDtypeStruct((job.size, *aval.shape), aval.dtype, weak_type=aval.weak_type)
-        for aval, axis in zip(avals, axes, strict=True)
-    ]
-    return jax.make_jaxpr(lambda leaves: batch(program, leaves, axes, job.size))(given)
+    assert job.nest is not None
+    return jax.make_jaxpr(job.nest.function(program, len(avals)))(job.nest.inputs(program, avals))
 
 
 def _step(program: Version, avals: Sequence[Any], job: Job) -> ClosedJaxpr:

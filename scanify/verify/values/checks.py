@@ -13,7 +13,7 @@ import numpy as np
 from scanify.verify.programs.flat import flat_outputs
 from scanify.verify.programs.jvp import jvp, second
 from scanify.verify.programs.trace import Version, differentiated, gradients
-from scanify.verify.programs.vmap import batch
+from scanify.verify.programs.vmap import OUTSIDE, Nest
 from scanify.verify.values.arrays import is_inexact, is_key
 from scanify.verify.values.figures import Distance, distance
 from scanify.verify.values.limited import Limited
@@ -65,15 +65,15 @@ def values(program: Version, leaves: _Arrays, rng: np.random.Generator) -> Funct
     return lambda given: _listed(function(list(given)))
 
 
-def vmapped(inputs: Sequence[int], size: int, program: Version, leaves: _Arrays, rng: np.random.Generator) -> Function:
-    """The outputs under vmap over these leaves, in batches of `size`."""
-    axes = [0 if i in set(inputs) else None for i in range(len(leaves))]
-    function = Limited(lambda xs: batch(program, xs, axes, size))
+def vmapped(nest: Nest, program: Version, leaves: _Arrays, rng: np.random.Generator) -> Function:
+    """What a nest of maps gives."""
+    function = Limited(nest.function(program, len(leaves)))
+    cotangents = [noise(rng, each) for each in nest.cotangents(program, leaves)]
 
     def run(given: _Arrays) -> list[Any]:
-        return _listed(
-            function([x if axis is None else _several(x, size) for x, axis in zip(given, axes, strict=True)])
-        )
+        if nest.gradients == OUTSIDE:
+            return _listed(function([*nest.batched(given, _several), *cotangents]))
+        return _listed(function(nest.batched([*given, *cotangents], _several)))
 
     return run
 

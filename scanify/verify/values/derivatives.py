@@ -1,4 +1,4 @@
-"""Derivatives of both versions, compared by their values."""
+"""Derivatives of both versions and what they give under `jax.vmap`, compared by their values."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 from collections.abc import Sequence
 
 from scanify.verify.programs.trace import differentiated
+from scanify.verify.programs.vmap import Nest
 from scanify.verify.values import checks
 from scanify.verify.values.checks import Check
 from scanify.verify.values.numeric import Comparison, Outcome, about_leaves, compare
@@ -49,6 +50,15 @@ def compare_tangents(case: Comparison, only: Sequence[int] | None = None) -> Out
     names = (*moved, *_on_the_way(case))
     check = Check("jvp", make, names, native=False, far=False, first=len(moved), about=about_leaves(only))
     return compare(case, check)
+
+
+def compare_batched(case: Comparison, nest: Nest) -> Outcome:
+    """A nest of maps: values, or gradients and the values on the way."""
+    grads = [f"the gradient of {case.names[i]}" for i in differentiated(case.leaves)] if nest.gradients else []
+    names = (*grads, *(_on_the_way(case) if grads else case.outputs))
+    make = functools.partial(checks.vmapped, nest)
+    first = len(grads) if grads else None
+    return compare(case, Check("vmap", make, names, native=False, far=False, first=first, about=repr(nest)))
 
 
 def _on_the_way(case: Comparison) -> tuple[str, ...]:

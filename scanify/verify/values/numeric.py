@@ -7,7 +7,6 @@ so 1e-12 of the size of an array is both wide enough and narrow.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +18,6 @@ import numpy as np
 
 from scanify.verify.programs.precision import full_precision
 from scanify.verify.programs.trace import Policy, Version, trace, under
-from scanify.verify.programs.vmap import SIZE
 from scanify.verify.values import checks
 from scanify.verify.values.arrays import is_inexact, struct
 from scanify.verify.values.checks import Check
@@ -83,14 +81,6 @@ def compare_outputs(case: Comparison) -> Outcome:
 
 def _outputs(case: Comparison) -> Check:
     return Check("values", checks.values, case.outputs)
-
-
-def compare_batched(case: Comparison, inputs: Sequence[int], size: int = SIZE) -> Outcome:
-    """Values under vmap over these leaves."""
-    make = functools.partial(checks.vmapped, inputs, size)
-    return compare(
-        case, Check("vmap", make, case.outputs, native=False, far=False, about=f"{about_leaves(inputs)} by {size}")
-    )
 
 
 def about_leaves(leaves: Sequence[int] | None) -> str:
