@@ -122,6 +122,7 @@ class TestDepth:
         text, said = (tmp_path / "model.py").read_text(), capsys.readouterr().err
         assert "for layer in self.layers" not in text.partition("def reversed")[0] and "for layer in self.tail" in text
         assert "a case runs one iteration of this loop, which shows nothing of a scan" in said
+        assert "another loop over its list" not in said
         assert "give a case whose model has two layers or more" in said and "held back" in said.splitlines()[-1]
 
     def test_where_all_run_once_nothing_is_written(

@@ -40,7 +40,7 @@ def render(outcome: Outcome, folder: Path, *, written: bool, verified: bool = Fa
         short = outcome.short.get(plan.place, "")
         why = short or "the fix is unsafe"
         lines.append(f"{_where(plan, folder)} the loop over {plan.container} can be rewritten, but {why}")
-        lines += [f"    unsafe: {shorten(each, folder)}" for each in plan.obligations]
+        lines += [f"    unsafe: {shorten(each, folder)}" for each in (() if short else plan.obligations)]
         lines.append(f"    help: {_DEEPER if short else _advice(plan, outcome, verified=verified)}")
     for plan, files in outcome.beyond:
         others = listed(shown(path, folder) for path in files)

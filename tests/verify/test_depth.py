@@ -9,6 +9,7 @@ from scanify.report.verification.junit import verification_junit
 from scanify.report.verification.markdown import verification_markdown
 from scanify.report.verification.summary import about
 from scanify.report.verification.text import verification_text
+from scanify.verify import depth
 from scanify.verify.cases.case import parse_case
 from scanify.verify.depth import short_loops, with_depth
 from scanify.verify.run import verify
@@ -53,6 +54,11 @@ def test_it_is_not_run(result: CaseResult, words: str) -> None:
 )
 def test_two_layers_are_enough(result: CaseResult) -> None:
     assert with_depth([result]) == (result,)
+
+
+def test_without_the_least_number_one_layer_would_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(depth, "FEWEST", 1)
+    assert all(each.good for each in with_depth([case(1), case(4, 1)]))
 
 
 def test_where_another_case_shows_the_loop_it_is_a_note() -> None:
@@ -145,10 +151,12 @@ def model(module, depth=DEPTH, method="__call__"):
 """
 
 
-def verified(folder: Path, depth: int, cases: str = CASES, original: str = ORIGINAL, scan: str = ONE_KEY) -> CaseResult:
+def verified(
+    folder: Path, layers: int, cases: str = CASES, original: str = ORIGINAL, scan: str = ONE_KEY
+) -> CaseResult:
     model = folder / "model.py"
     model.write_text(original)
-    (folder / "cases.py").write_text(cases.replace("DEPTH", str(depth)))
+    (folder / "cases.py").write_text(cases.replace("DEPTH", str(layers)))
     done = verify(
         {model: (original.encode(), original.replace(LOOP, scan).encode())},
         [parse_case("cases.py:model", folder)],
@@ -159,19 +167,19 @@ def verified(folder: Path, depth: int, cases: str = CASES, original: str = ORIGI
     return done.cases[0]
 
 
-@pytest.mark.parametrize("depth", [3, 1, 0])
+@pytest.mark.parametrize("layers", [3, 1, 0])
 def test_one_key_for_all_layers_is_not_proved_by_a_model_of_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, depth: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layers: int
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    found = verified(tmp_path, depth)
+    found = verified(tmp_path, layers)
     assert found.error is None and not found.good
     outputs = found.policies[0].outputs.status
-    if depth == 3:
+    if layers == 3:
         assert outputs is Status.FAILED and found.layers == 3 and found.depth is None
         return
     assert outputs is Status.PROVED and found.depth is not None and found.depth.status is Status.NOT_RUN
-    assert ("model.py:23" if depth else "no loop that is rewritten runs") in found.depth.reason
+    assert ("model.py:23" if layers else "no loop that is rewritten runs") in found.depth.reason
 
 
 def test_a_method_that_runs_no_layer_shows_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
