@@ -12,6 +12,7 @@ import pytest
 from scanify.verify.compare import execute
 from scanify.verify.compare.compare import compare_case
 from scanify.verify.measure import measure
+from scanify.verify.values.limited import allowing
 from scanify.verify.verdict import CaseResult, Status
 
 X = jnp.arange(3.0) + 0.5
@@ -223,3 +224,16 @@ def test_what_rounding_alone_may_do_shows_nothing(monkeypatch: pytest.MonkeyPatc
     miscompiled(monkeypatch, with_noise(0.5))
     found = compared(execute=True, model=in_bfloat16)
     assert statuses(found) == {(Status.NOT_RUN, Status.PROVED)} and "rounding" in found.policies[0].outputs.reason
+
+
+def test_a_loop_that_does_not_end_at_the_values_of_the_case_is_not_executed() -> None:
+    class Endless(eqx.Module):
+        w: jax.Array
+
+        def __call__(self, x: jax.Array) -> jax.Array:
+            return jax.lax.while_loop(lambda y: jnp.sum(y) < 9, lambda y: y * self.w, 0 * x)
+
+    with allowing(1.0):
+        found = compared(execute=True, model=Endless)
+    assert {each for each, _ in statuses(found)} == {Status.NOT_RUN}
+    assert "did not end within 1 s" in found.policies[0].outputs.reason

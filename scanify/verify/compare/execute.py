@@ -19,9 +19,11 @@ from scanify.verify.measure.measure import Compiled, Executables
 from scanify.verify.programs.policy import policy_of
 from scanify.verify.programs.precision import full_precision
 from scanify.verify.programs.trace import Policy, Traced, differentiated, shared_gradients
+from scanify.verify.values import checks
 from scanify.verify.values.arrays import plain
 from scanify.verify.values.checks import noise
 from scanify.verify.values.figures import distances
+from scanify.verify.values.limited import may_not_end
 from scanify.verify.values.numeric import LOOSEST, WORSE, tells
 from scanify.verify.values.points import near, shaken
 from scanify.verify.values.tolerances import COARSE, dtypes_of, rounding_size, tolerance
@@ -68,8 +70,13 @@ def _original(subject: Subject, executables: Executables) -> tuple[list[Any], li
     program = executables.of(both.before, both.avals, subject.original, None)
     cotangents = [noise(rng, each) for each in program.cotangents]
     own = program.program.own
-    point, _ = near(both.leaves, lambda leaves: _run(program, own(_arrays(leaves)), cotangents)[0])
-    leaves = _arrays(point.leaves)
+    if may_not_end(subject.original.forward.jaxpr):
+        limited = checks.values(both.before, both.leaves, rng)  # the executable itself cannot be ended
+        leaves = _arrays(near(both.leaves, limited)[0].leaves)
+        limited(leaves)
+    else:
+        point, _ = near(both.leaves, lambda leaves: _run(program, own(_arrays(leaves)), cotangents)[0])
+        leaves = _arrays(point.leaves)
     return leaves, cotangents, _run(program, own(leaves), cotangents)
 
 

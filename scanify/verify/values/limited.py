@@ -74,7 +74,7 @@ class Limited:
 
         jitted = jax.jit(unkeyed)
         traced = jitted.trace(*raw).jaxpr  # closed or not, by the release of jax
-        if not _may_not_end(getattr(traced, "jaxpr", traced)):
+        if not may_not_end(getattr(traced, "jaxpr", traced)):
             return jitted, None
         try:
             exported = jax.export.export(jax.jit(lambda *given: [_raw(each) for each in unkeyed(*given)]))(*raw)
@@ -88,8 +88,9 @@ def _raw(value: Any) -> Any:
     return jax.random.key_data(value) if jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key) else value
 
 
-def _may_not_end(jaxpr: Any) -> bool:
+def may_not_end(jaxpr: Any) -> bool:
+    """True if a program has a loop whose length depends on values."""
     return any(
-        equation.primitive.name == "while" or any(map(_may_not_end, jaxprs_in_params(equation.params)))
+        equation.primitive.name == "while" or any(map(may_not_end, jaxprs_in_params(equation.params)))
         for equation in jaxpr.eqns
     )
