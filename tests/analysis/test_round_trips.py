@@ -99,6 +99,27 @@ TRIPS = {
             new.append(c)
         return x, tuple(new)
     """,
+    "from token to token": """
+        caches = [jnp.zeros_like(x) for _ in self.layers]
+        for _ in range(8):
+            new = []
+            for layer, c in zip(self.layers, caches):
+                x, c = layer.step(x, c)
+                new.append(c)
+            caches = new
+        return x
+    """,
+    "the carry of another scan": """
+        def token(carry, at):
+            y, rows = carry
+            new = []
+            for layer, c in zip(self.layers, rows):
+                y, c = layer.step(y, c)
+                new.append(c)
+            return (y, new), y
+
+        return jax.lax.scan(token, (x, caches), None, 8)
+    """,
     "read by a function, which gives a part": """
         new = []
         for i, layer in enumerate(self.layers):

@@ -14,7 +14,7 @@ from scanify.analysis.flow.shape import LoopShape
 from scanify.analysis.flow.statements import assignments, bound_by, statements_in, value_given
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.nodes import mentions, names_in, nodes_in
-from scanify.analysis.lower.scope import parent_of
+from scanify.analysis.lower.scope import ancestors, parameters, parent_of
 
 _ARRAYS = ("jax.numpy.", "jax.random.", "jax.lax.", "jax.nn.", "numpy.", "einops.")
 _LISTS = ("numpy.split", "array_split", "hsplit", "vsplit", "dsplit", "unstack", "meshgrid", "broadcast_arrays")
@@ -28,7 +28,7 @@ def round_trips(shape: LoopShape) -> Iterator[str]:
     walks = [
         walk
         for xs, walk in zip(shape.xs[first:], shape.beside, strict=True)
-        if _is_passed(shape, walk.source) and not (xs.array and not _takes_apart(loop, walk.source))
+        if _is_passed(shape, walk.source) and not (xs.array and _is_declared(loop, walk.source))
     ]
     parts: list[ast.AST] = [*loop.body, *([loop.element] if loop.element is not None else [])]
     gathers = [node for node in nodes_in(*parts) if _gathers(shape, node)]
@@ -58,7 +58,7 @@ def _collected(shape: LoopShape) -> Iterator[tuple[str | None, Sequence[ast.expr
     yield from shape.collected.values.items()
 
 
-def _replaces(loop: Loop, sources: Sequence[ast.expr]) -> bool:
+def _replaces(loop: Loop, sources: Sequence[ast.AST]) -> bool:
     """True if what an expression gives takes the place of what was walked: `caches = [... for c in caches]`."""
     given = parent_of(loop.module, loop.node)
     targets = given.targets if isinstance(given, ast.Assign) else [getattr(given, "target", loop.node)]
@@ -68,7 +68,7 @@ def _replaces(loop: Loop, sources: Sequence[ast.expr]) -> bool:
 
 
 def _is_passed(shape: LoopShape, node: ast.AST | None, seen: frozenset[str] = frozenset()) -> bool:
-    """True if an expression may hold values that a caller passed one by one to the function around the loop."""
+    """True if an expression may hold values that came one by one, from a caller or from the step before."""
     match node:
         case ast.Name(id=name):
             return _is_passed_name(shape, name, seen)
@@ -84,6 +84,8 @@ def _is_passed(shape: LoopShape, node: ast.AST | None, seen: frozenset[str] = fr
 
 def _is_passed_name(shape: LoopShape, name: str, seen: frozenset[str]) -> bool:
     loop = shape.loop
+    if name in shape.ys and any(isinstance(each, ast.For | ast.While) for each in ancestors(loop.module, loop.node)):
+        return True  # what one step of a loop around gives is what the next one takes
     holder = loop.scope.binding(name)
     if holder is None or holder.parent is None:
         return False
@@ -94,8 +96,7 @@ def _is_passed_name(shape: LoopShape, name: str, seen: frozenset[str]) -> bool:
     if name in seen:
         return False
     for statement in assignments(getattr(holder.node, "body", ()), name):
-        values = value_given(statement, name) or [getattr(statement, "value", None)]
-        if any(_is_passed(shape, value, seen | {name}) for value in values):
+        if any(_is_passed(shape, value, seen | {name}) for value in _given(statement, name)):
             return True
     return False
 
@@ -157,13 +158,28 @@ def _gives_one(loop: Loop, call: ast.Call) -> bool:
     return (name.startswith(_ARRAYS) and not name.endswith(_LISTS)) or loop.scope.builtin(call) in _NUMBERS
 
 
-def _takes_apart(loop: Loop, node: ast.expr) -> bool:
-    """True if an expression, or what its name stands for, is a call that gives the parts of an array."""
-    named = assignments(getattr(loop.scope.function.node, "body", ()), getattr(node, "id", ""))
-    values = [node, *(getattr(each, "value", None) for each in named)]
-    return any(
-        isinstance(each, ast.Call) and (loop.scope.qualified(each.func) or "").endswith(_LISTS) for each in values
-    )
+def _is_declared(loop: Loop, node: ast.AST | None, seen: Set[str] = frozenset()) -> bool:
+    """True if an expression is read from a parameter that is annotated: what its type says of it holds.
+
+    A parameter without annotation may get a list where a library calls the function, such as the carry of a scan.
+    """
+    match node:
+        case ast.Attribute(value=value) | ast.Subscript(value=value):
+            return _is_declared(loop, value, seen)
+        case ast.Name(id=name) if name not in seen:
+            holder = loop.scope.function.node
+            bound = assignments(getattr(holder, "body", ()), name)
+            if not bound:
+                return any(each.arg == name and each.annotation is not None for each in parameters(holder))
+            given = [value for statement in bound for value in _given(statement, name)]
+            return all(_is_declared(loop, each, {*seen, name}) for each in given)
+        case _:
+            return False
+
+
+def _given(statement: ast.AST, name: str) -> Sequence[ast.expr | None]:
+    """The values that an assignment may give to a name; what it takes apart as a whole."""
+    return value_given(statement, name) or [getattr(statement, "value", None)]
 
 
 def _is_put_into(loop: Loop, name: str, ys: Sequence[str]) -> bool:
