@@ -120,6 +120,13 @@ TRIPS = {
 
         return jax.lax.scan(token, (x, caches), None, 8)
     """,
+    "a scan in the layer that takes the cache along": """
+        new = []
+        for layer, c in zip(self.layers, caches):
+            x, c = layer.step(*jax.lax.scan(lambda h, t: (h + t, c), x, x))
+            new.append(c)
+        return x, new
+    """,
     "read by a function, which gives a part": """
         new = []
         for i, layer in enumerate(self.layers):
@@ -164,6 +171,20 @@ OTHERS = {
         for layer, c in zip(self.layers, rows):
             x, c = layer.step(x, c)
             new.append(c)
+        return x, new
+    """,
+    "states that scans over time begin with": """
+        new = []
+        for i, layer in enumerate(self.layers):
+            last, x = jax.lax.scan(layer.step, caches[i], x)
+            new.append(last)
+        return x, new
+    """,
+    "pairs of such states, zipped": """
+        new = []
+        for layer, (h, c) in zip(self.layers, caches):
+            last, x = jax.lax.scan(layer.step, init=(h, c), xs=x)
+            new.append(last)
         return x, new
     """,
     "what is added up in the end": """

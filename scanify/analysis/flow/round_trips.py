@@ -6,7 +6,7 @@ what a caller passed, and what comes of it is put back one by one.
 """
 
 import ast
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 from scanify.analysis.flow.around import path_to
 from scanify.analysis.flow.names import flow, target_names
@@ -30,8 +30,10 @@ def round_trips(shape: LoopShape) -> Iterator[str]:
         for xs, walk in zip(shape.xs[first:], shape.beside, strict=True)
         if _is_passed(shape, walk.source) and not (xs.array and _is_declared(loop, walk.source))
     ]
-    parts: list[ast.AST] = [*loop.body, *([loop.element] if loop.element is not None else [])]
-    gathers = [node for node in nodes_in(*parts) if _gathers(shape, node)]
+    parts = nodes_in(*loop.body, *([loop.element] if loop.element is not None else []))
+    begins = _begins_scans(loop, parts)
+    walks = [each for each in walks if not _is_only_in(target_names(each.target), parts, begins)]
+    gathers = [node for node in parts if node not in begins and _gathers(shape, node)]
     sources = [*(walk.source for walk in walks), *gathers]
     if not sources:
         return
@@ -49,6 +51,22 @@ def round_trips(shape: LoopShape) -> Iterator[str]:
                 "and pass and return the stack (`scan_via` with `in_axes`), or leave the loop"
             )
             return
+
+
+def _begins_scans(loop: Loop, nodes: Sequence[ast.AST]) -> set[ast.AST]:
+    """The expressions that scans in the loop's body begin with, such as the state of a recurrent layer.
+
+    To copy such a value costs about what one of the steps costs that the scan runs with it.
+    """
+    calls = [each for each in nodes if isinstance(each, ast.Call) and loop.scope.qualified(each.func) == "jax.lax.scan"]
+    given = [arg for call in calls for arg in (*call.args[1:2], *(k.value for k in call.keywords if k.arg == "init"))]
+    return set(nodes_in(*given))
+
+
+def _is_only_in(names: Iterable[str], nodes: Sequence[ast.AST], within: Set[ast.AST]) -> bool:
+    """True if every place of some names is one of these."""
+    places = [each for each in nodes if isinstance(each, ast.Name) and each.id in {*names}]
+    return bool(places) and all(each in within for each in places)
 
 
 def _collected(shape: LoopShape) -> Iterator[tuple[str | None, Sequence[ast.expr]]]:
