@@ -20,6 +20,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import unshown
 
 
 def plain(*args, **named):
@@ -33,6 +34,24 @@ class Counted:
 
 
 SEEN = []
+
+
+@unshown.decorate
+class Decorated:
+    def __call__(self, x):
+        return x
+
+
+class Made(metaclass=unshown.Meta):
+    def __call__(self, x):
+        return x
+
+
+class Described:
+    value = unshown.Descriptor()
+
+
+DESCRIBED = Described()
 """
 LAYER = """
 
@@ -105,6 +124,13 @@ FEEDS = {
     "a decorator that a partial gives": "@functools.partial(plain, 1)\ndef f(x):\n    return x\nx = f(x)",
     "a function that calls itself": "def f(n, g):\n    return g(n) if n else f(n, print)\nx = x + f(1, jnp.sin)",
     "lists deep in lists": "x = x + jnp.sum(jnp.asarray([[[[self.feed]]]]))",
+    "it as an argument of an array's method": "x = x.at[0].set(self.feed)",
+    "it in a set": "h = {1}\nh.update(self.feed)",
+    "it as a class that is asked for": "x = x + 1 if isinstance(x, self.feed) else x",
+    "an object of a decorated class": "x = Decorated()(x)",
+    "an object of a class with a metaclass": "x = Made()(x)",
+    "a descriptor of a library": "y = DESCRIBED.value",
+    "a function of a library that is unpacked": "a, b = unshown.make()\nx = x + a",
     "a text that it becomes": "y = f'{self.feed}'",
     "one of many values": "y = 0\n" + "\n".join(f"if x.ndim == {n}:\n    y = [{n}].copy" for n in range(9)) + "\ny()",
 }

@@ -44,10 +44,10 @@ def _stores(node: ast.AST, own: str, building: frozenset[str]) -> Iterator[tuple
             if called in _SETTERS and not _is_own(owner, own):
                 yield name, True
         case ast.Subscript(value=holder, slice=ast.Constant(str(name)), ctx=ast.Store() | ast.Del()):
-            if (owner := _holder(holder)) is not None and not _is_own(owner, own):
+            if _holds_fields(holder, own):
                 yield name, True
         case ast.Call(func=ast.Attribute(value=holder, attr="update"), args=args, keywords=keywords):
-            if (owner := _holder(holder)) is not None and not _is_own(owner, own):
+            if _holds_fields(holder, own):
                 given = (each.value for each in nodes_in(*args) if isinstance(each, ast.Constant))
                 names = [*(each.arg for each in keywords), *given]
                 yield from ((name, True) for name in names if isinstance(name, str))
@@ -59,13 +59,13 @@ def _is_own(owner: ast.expr, own: str) -> bool:
     return isinstance(owner, ast.Name) and owner.id == own != ""
 
 
-def _holder(node: ast.expr) -> ast.expr | None:
-    """The object whose fields `vars(x)` or `x.__dict__` holds."""
+def _holds_fields(node: ast.expr, own: str) -> bool:
+    """Whether `vars(x)` or `x.__dict__` holds the fields of an object other than the one that is being made."""
     match node:
         case ast.Attribute(value=owner, attr="__dict__") | ast.Call(func=ast.Name(id="vars"), args=[owner]):
-            return owner
+            return not _is_own(owner, own)
         case _:
-            return None
+            return False
 
 
 def _building(cls: ast.ClassDef) -> frozenset[str]:

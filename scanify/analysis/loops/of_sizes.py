@@ -8,8 +8,9 @@ from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.lists.layer_list import Layers
 from scanify.analysis.lower.loop import Loop
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.values.classes import FunctionNode, dotted
+from scanify.analysis.values.classes import dotted
 from scanify.analysis.values.domain import Const, Instance, Number, Text, options
+from scanify.analysis.values.named_code import FunctionNode
 from scanify.analysis.values.run.interpreter import Interpreter
 
 _NUMBERS = ("int", "float", "bool", "str")

@@ -8,7 +8,7 @@ import ast
 from collections.abc import Iterator
 
 from scanify.analysis.lower.nodes import nodes_in
-from scanify.analysis.values.classes import FunctionNode
+from scanify.analysis.values.named_code import FunctionNode
 
 _CLASS_OF = frozenset({"type", "__class__"})
 _NAMELESS = frozenset({"cls", "type", "__class__", "replace", "locals", "vars"})

@@ -9,7 +9,8 @@ from functools import cached_property
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.index.module import Module
 from scanify.analysis.index.project import Index
-from scanify.analysis.values.classes import Classes, functions_in
+from scanify.analysis.values.classes import Classes
+from scanify.analysis.values.named_code import functions_in
 
 # The fields and methods of the classes of equinox.nn (0.13), by `dataclasses.fields` and `vars` of each.
 _LIBRARY = frozenset(

@@ -169,6 +169,8 @@ def _of_instance(run: Interpreter, env: Env, node: ast.AST, owner: Instance, nam
         return Class(owner.cls)
     value = of_definition(run, owner.cls, name, owner)
     if value is not None:
+        if run.classes.oddity(owner.cls) is not None:  # which may put something else in its place
+            run.effect(Act.UNKNOWN, f"{owner.name}.{name}", node, env)
         value = read_of_class(run, env, node, value, owner)
         heirs = [] if owner.exact else _of_heirs(run, owner, name, value)
         # Of objects that differ each may have the method of another class.

@@ -4,6 +4,7 @@ import ast
 from dataclasses import dataclass, field
 
 from scanify.analysis.values.calls.resizing import of_each
+from scanify.analysis.values.data import Data
 from scanify.analysis.values.domain import (
     Array,
     Const,
@@ -158,7 +159,9 @@ def iterate(run: Interpreter, env: Env, value: Value, loop: int, node: ast.AST, 
             walked = [option for option in options(value) if option is not value and not _cannot_be_walked(option)]
             pairs = [iterate(run, env, option, loop, node, via) for option in walked]
             counts = {count for _, count in pairs}
-            element = join(one for one, _ in pairs) if pairs else Unknown("the elements of a value are not shown")
+            data = Data.ARRAYS if isinstance(value, Number) else Data.OPEN  # of a shape they are numbers
+            hidden = Unknown("the elements of a value are not shown", data=data)
+            element = join(one for one, _ in pairs) if pairs else hidden
             if (number := _as_number(element, loop)) is not None:
                 return marked(number, (Mark(loop, Vary.NUMBER, via),)), None
             mark = (Mark(loop, Vary.OTHER, via),) if isinstance(element, Unknown) else ()

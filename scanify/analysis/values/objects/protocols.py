@@ -11,6 +11,7 @@ from scanify.analysis.index.meaning import Definition
 from scanify.analysis.values import tables
 from scanify.analysis.values.data import Data
 from scanify.analysis.values.domain import (
+    Array,
     Class,
     Const,
     Instance,
@@ -150,6 +151,7 @@ def class_asked(run: Interpreter, env: Env, node: ast.AST, classes: Value) -> No
     """Run what `isinstance(x, classes)` asks of a class, or of those in a tuple: its metaclass may say anything."""
     from scanify.analysis.values.calls.functions.descriptors import of_metaclass
 
+    note_operation(run, env, node, [classes], ("__instancecheck__",))
     for option in options(classes):
         if isinstance(option, Class):
             for name in ("__instancecheck__", "__subclasscheck__"):
@@ -177,12 +179,16 @@ def given(run: Interpreter, env: Env, node: ast.AST, values: Iterable[Value], na
 
 
 def given_method(run: Interpreter, env: Env, node: ast.AST, owner: Value, name: str, values: Sequence[Value]) -> None:
-    """Run what a method of a list, a dict or a text asks of the objects that it is given."""
+    """Run what a method of a list, a dict, an array or a text asks of the objects that it is given."""
     for option in options(owner):
         if isinstance(option, Mapped):
             asked(run, env, node, values[:1], KEY)
         elif isinstance(option, Listed) and name in ("index", "count", "remove"):
             asked(run, env, node, values[:1], ("__eq__",))
+        elif isinstance(option, Listed) and name not in ("append", "insert", "add", "discard"):
+            note_operation(run, env, node, values, WALKED)
+        elif isinstance(option, Array):
+            asked(run, env, node, values, _ARRAYS)
         elif isinstance(option, Text | Const):
             asked(run, env, node, values, TEXT)
 

@@ -16,11 +16,11 @@ from scanify.analysis.index.module import Module
 from scanify.analysis.values.calls.attributes import class_env
 from scanify.analysis.values.calls.calls import call_function
 from scanify.analysis.values.calls.construct import any_instance, argument_of
-from scanify.analysis.values.classes import FunctionNode, functions_in
 from scanify.analysis.values.code.flow import Flow
 from scanify.analysis.values.code.statements import execute
 from scanify.analysis.values.domain import Class, Function, Instance, Unknown, Value
 from scanify.analysis.values.mentions import mentioned_in
+from scanify.analysis.values.named_code import FunctionNode, functions_in
 from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import Interpreter
 from scanify.analysis.values.run.probe import Probe

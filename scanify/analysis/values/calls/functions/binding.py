@@ -53,12 +53,12 @@ def bind_parameters(
         cell.given = f"the arguments `*{args.vararg.arg}`" if not cell.groups else ""
         cell.data = min(data_of(run, [named["*"]]) if "*" in named else Data.ARRAYS, Data.ARGUMENT)
         if cell.groups and not cell.whole:
-            hidden = Unknown("the number of arguments is not shown", env.place(args.vararg), data=cell.data)
-            cell.groups.append(Group(hidden, args.vararg, env.module, (), None, True))
+            rest = Unknown("the number of arguments is not shown", env.place(args.vararg), data=cell.data)
+            cell.groups.append(Group(rest, args.vararg, env.module, (), None, True))
         env.bind(args.vararg.arg, Listed(cell))
     if args.kwarg is not None:
         text = f"the keyword arguments `**{args.kwarg.arg}`"
         names = {each.arg for each in (*plain, *args.kwonlyargs)}
-        rest = data_of(run, [value for name, value in named.items() if name not in names])
-        made = Unknown(text, born=run.tick(), data=min(rest, Data.ARGUMENT), argument=args.kwarg)
+        known = data_of(run, [value for name, value in named.items() if name not in names])
+        made = Unknown(text, born=run.tick(), data=min(known, Data.ARGUMENT), argument=args.kwarg)
         env.bind(args.kwarg.arg, made)  # a dict of its own for each call

@@ -19,6 +19,7 @@ from scanify.analysis.values.domain import (
     join,
     options,
 )
+from scanify.analysis.values.objects.protocols import note_operation
 from scanify.analysis.values.run.before import made_once
 from scanify.analysis.values.run.effects import Act
 from scanify.analysis.values.run.environment import Env
@@ -59,6 +60,7 @@ def _read(run: Interpreter, env: Env, node: ast.AST, value: Value, owner: Instan
         return _decorated(run, env, node, value, owner)
     if isinstance(value, Partial) and value.through in PROPERTIES and isinstance(owner, Instance):
         return call(run, env, node, value.function, [owner], {})
+    note_operation(run, env, node, [value], ("__get__",))
     getter = _getter(run, value)
     if getter is None:
         return value
