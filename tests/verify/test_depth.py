@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from scanify.pytest_plugin.failure import wrong_as_a_whole
+from scanify.report.verification.html import verification_html
 from scanify.report.verification.json import verification_json
 from scanify.report.verification.junit import verification_junit
 from scanify.report.verification.markdown import verification_markdown
@@ -97,6 +99,8 @@ def test_every_report_says_so() -> None:
     done = Verification(with_depth([case(1, layers=1)]))
     for text in (verification_text(done), verification_markdown(done), verification_junit(done)):
         assert "runs one iteration" in " ".join(text.split())
+    assert "runs one iteration" in verification_html(done)
+    assert "depth NOT RUN" in str(wrong_as_a_whole(done.cases[0]))
     (found,) = verification_json(done)["cases"]
     assert found["depth"]["status"] == "NOT RUN" and found["loops"][0]["iterations"] == 1 and not found["good"]
 
