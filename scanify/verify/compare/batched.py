@@ -26,7 +26,7 @@ from scanify.verify.values.derivatives import compare_batched
 from scanify.verify.verdict import Status, Verdict
 
 # The sizes of batches beside `SIZE`, how many maps are nested, and how many programs are compared at most.
-SIZES, DEPTH, MOST = (3, 8), 3, 80
+SIZES, DEPTH, MOST = (3, 8), 3, 100
 
 Programs = tuple[ClosedJaxpr, ClosedJaxpr]
 _FORMS = {"": "", INSIDE: "gradients of each example ", OUTSIDE: "gradients of the batch "}
@@ -105,7 +105,7 @@ class _Nests:
             self.left_out = f"batching rules that give functions with rules are compared {DEPTH} maps deep"
             return
         for leaves in self.choices(programs, inputs):
-            for size in (SIZE, *SIZES):
+            for size in (SIZE, *SIZES) if not around or leaves == inputs else (SIZE,):
                 made = self.add(Nest((*around, Batch(leaves, size)), gradients))
                 if made is not None and size == SIZE and self.gave_rules(programs, made, leaves):
                     self.mapped(made, (*around, Batch(leaves, size)), gradients, inputs)

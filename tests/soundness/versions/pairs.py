@@ -4,6 +4,7 @@ import random
 import textwrap
 from dataclasses import dataclass
 
+from tests.soundness.versions import rules  # noqa: F401  (its features are registered)
 from tests.soundness.versions.features import FEATURES, Parts
 
 TEMPLATE = """\
