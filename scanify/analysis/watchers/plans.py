@@ -30,7 +30,7 @@ def with_watchers(loops: Sequence[Plan | Refusal], index: Index) -> tuple[Plan |
     if not any(isinstance(one, Plan) for one in loops):
         return tuple(loops)
     found = watchers(index) if any(map(_may_be_watched, loops)) else ()
-    found = (*found, *_given(loops, index))
+    found = (*found, *_given(loops, index, found))
     readers = program_readers(index)
     return _of_shared_lists([_read(_watched(_kept(one, found), found, index), readers) for one in loops])
 
@@ -66,14 +66,23 @@ def _obliged(one: Plan | Refusal, said: Iterable[str]) -> Plan | Refusal:
     return replace(one, obligations=obligations, elsewhere=tuple(dict.fromkeys((*one.elsewhere, *said))))
 
 
-def _given(loops: Sequence[Plan | Refusal], index: Index) -> list[Watcher]:
-    """What is given the models of plans that change them."""
+def _given(loops: Sequence[Plan | Refusal], index: Index, found: Sequence[Watcher]) -> list[Watcher]:
+    """The calls that are given the models of plans that change them, if nothing else makes these plans unsafe."""
     plans = [one for one in loops if isinstance(one, Plan) and isinstance(one.stack, InitStack)]
+    plans = [one for one in plans if not _seen(one, found, index)]
     if not plans:
         return []
     places = [place for one in plans for place in (one.place, *(site.place for site in one.stack.sites))]  # type: ignore[union-attr]
-    names = {(_NAME.findall(one.container) or [""])[-1] for one in plans}
-    return given_models(index, places, names)
+    return given_models(index, places, {(_NAME.findall(one.container) or [""])[-1] for one in plans})
+
+
+def _seen(one: Plan, found: Iterable[Watcher], index: Index) -> list[Watcher]:
+    """The watchers that may look at the layers of a plan."""
+    assert isinstance(one.stack, InitStack)
+    places = [site.place for site in one.stack.sites]
+    name = (_NAME.findall(one.container) or [""])[-1]
+    named = cache(lambda: named_by(index, places))
+    return [each for each in found if _sees(each, named, name)]
 
 
 def _read(one: Plan | Refusal, readers: Sequence[Watcher]) -> Plan | Refusal:
@@ -127,10 +136,7 @@ def checkpoints(plan: Plan) -> str:
 def _watched(one: Plan | Refusal, found: Iterable[Watcher], index: Index) -> Plan | Refusal:
     if isinstance(one, Refusal) or not isinstance(one.stack, InitStack):
         return one
-    places = [site.place for site in one.stack.sites]
-    name = (_NAME.findall(one.container) or [""])[-1]
-    named = cache(lambda: named_by(index, places))
-    seen = [each for each in found if _sees(each, named, name)]
+    seen = _seen(one, found, index)
     shown = [each for each in seen if each.reads == SHOWN]
     seen = [each for each in seen if each.reads != SHOWN]
     lines = {(each.place.path, each.place.span.line) for each in seen if not each.given}

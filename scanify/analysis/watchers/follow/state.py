@@ -14,7 +14,7 @@ from scanify.analysis.watchers.stacks import fields, stored
 
 Key = tuple[object, ...]
 Unit = tuple[Module, ast.AST]
-_MAX_RUNS = 30_000
+_MAX_RUNS = 10_000
 _MAX_GROWN = 12
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
