@@ -145,6 +145,7 @@ HELD = {
     "in a tuple": ("c = (x, mask)", "c = layer(c[0]).astype(jnp.float16), c[1]", "`c[0]` keeps its dtype"),
     "in a list": ("c = [x, mask]", "c = [layer(c[0]), c[1].ravel()]", "`c[1]` keeps its shape"),
     "in a dict": ("c = {'h': x}", "c = {'h': layer(c['h']).astype(jnp.float16)}", "`c['h']` keeps its dtype"),
+    "in a dict that grows": ("c = {'h': x}", "c = {**c, 'y': layer(c['h'])}", "`c` keeps its shape"),
     "in a module": ("c = Carry(x, mask)", "c = Carry(layer(c.h).ravel(), c.n)", "`c.h` keeps its shape"),
     "in a changed module": (
         "c = Carry(x, mask)",
@@ -219,6 +220,8 @@ def test_what_only_a_flag_asks_for_is_no_carry() -> None:
 def test_a_carry_that_is_cast_before_the_loop_as_in_it_keeps_its_dtype() -> None:
     body = "x = layer(x).astype(jnp.bfloat16)"
     assert plan_of(body, before="x = x.astype(jnp.bfloat16)").safe
+    named = plan_of("x = layer(x).astype(layer.dtype)", before="x = x.astype(self.dtype)")
+    assert any("keeps its dtype" in each for each in named.obligations)
     found = only(model(f"for layer in self.layers:\n    {body}", before="x = x.astype(jnp.float32)"))
     assert isinstance(found, Refusal)
     assert (found.rule, "another dtype" in found.reason) == ("SCN216", True)

@@ -44,6 +44,8 @@ def _ends(before: Value | None, after: Value | None, name: str) -> Iterator[tupl
         case Listed(), Listed():
             for at, (mine, theirs) in enumerate(zip(before.cell.groups, after.cell.groups, strict=False)):
                 yield from _ends(mine.element, theirs.element, f"{name}[{at}]")
+        case Mapped(), Mapped() if set(before.cell.entries) != set(after.cell.entries):
+            yield name, after
         case Mapped(), Mapped():
             for key, each in before.cell.entries.items():
                 yield from _ends(each, after.cell.entries.get(key), f"{name}[{key!r}]")
@@ -87,7 +89,7 @@ def _note_casts(body: Body, loop: Loop, name: str, before: Value | None, cast: S
     starts = set(_dtypes(before))
     for size in cast:
         body.casts[name] = size.cast
-        if starts == {size.cast}:
+        if starts == {size.cast} <= tables.DTYPES:  # by a name, `self.dtype`, they may be two
             continue
         if len(starts) == 1 and starts | {size.cast} <= tables.DTYPES:
             reason = (
