@@ -163,12 +163,14 @@ class _Case:
             scan = build(after, abstract=True)
             proof = same_parameters(loop, scan, both.found, both.inputs, self.files, self.certificate)
             found = proof if proof.good else found
-        if not found.good:
+        if found.status is Status.FAILED or (not found.good and self.abstract):
             return found
         models = first.tree[0], second.tree[0]
         other = from_any_key(
             before, after, both, models, abstract=self.abstract, files=self.files, streams=first.streams
         )
+        if not found.good:  # an object that the models hold is not understood
+            return other if other is not None and other.status is Status.FAILED else found
         return other or (replace(found, reason=SAME_START) if first.proviso else found)
 
     def changed(self, both: Pair, original: Traced, result: CaseResult) -> str | None:
