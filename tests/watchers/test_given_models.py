@@ -74,6 +74,14 @@ READERS = {
         "    return inner\n\n\n@unit\ndef twice(g):\n    return 2 * g\n\n\n"
         "def step(model, x):\n    return jax.tree.map(twice, eqx.filter_grad(loss)(model, x))\n"
     ),
+    "a map that a function puts into a global": (
+        "tmap = None\n\n\ndef setup():\n    global tmap\n    tmap = jax.tree.map\n\n\n"
+        "def step(model, x):\n    return tmap(lambda g: g / jnp.linalg.norm(g), eqx.filter_grad(loss)(model, x))\n"
+    ),
+    "a map that takes the place of another": (
+        "tmap = jax.tree_util.tree_leaves_with_path\n\n\ndef setup(over):\n    global tmap\n    tmap = over\n\n\n"
+        "def step(model, x):\n    setup(jax.tree.leaves)\n    return tmap(eqx.filter_grad(loss)(model, x))[0]\n"
+    ),
     "its text, counted": "def count(x):\n    return repr(Model(x)).count('Block(')\n",
     "its text in another": "def count(x):\n    return len(f'{Model(x)}')\n",
     "its text by a library": "def count(x):\n    return eqx.tree_pformat(Model(x)).count('f32')\n",

@@ -20,17 +20,21 @@ class Import:
 
 @dataclass
 class Bindings:
-    """The names that a module binds at its top level, in source order."""
+    """The names that a module binds at its top level, in source order.
+
+    A `global` statement in a function binds its names, too, to what is not shown.
+    """
 
     imports: dict[str, list[Import]] = field(default_factory=dict)
     stars: list[Import] = field(default_factory=list)
     definitions: dict[str, list[ast.stmt]] = field(default_factory=dict)
 
 
-def bindings(tree: ast.Module, package: str, *, walrus: bool) -> Bindings:
-    """Collect what `tree` binds. `package` is what relative imports start from; `walrus` that the text holds a `:=`."""
+def bindings(tree: ast.Module, package: str, *, text: str) -> Bindings:
+    """Collect what `tree`, the syntax tree of `text`, binds. `package` is what relative imports start from."""
     found = Bindings()
     scripts = {part for each in tree.body if _runs_as_script(each) for part in each.body}
+    walrus = ":=" in text
     for statement, checking in _top_level(tree.body, False):
         if isinstance(statement, ast.Import | ast.ImportFrom):
             for local, imported in imported_names(statement, package, checking=checking):
@@ -43,6 +47,9 @@ def bindings(tree: ast.Module, package: str, *, walrus: bool) -> Bindings:
             continue
         for name in dict.fromkeys(_bound(statement, walrus)):
             found.definitions.setdefault(name, []).append(statement)
+    for node in ast.walk(tree) if "global " in text else ():
+        for name in node.names if isinstance(node, ast.Global) else ():
+            found.definitions.setdefault(name, []).append(node)
     return found
 
 

@@ -51,7 +51,7 @@ class Module:
 
     @cached_property
     def bindings(self) -> Bindings:
-        return bindings(self.tree, self.package, walrus=":=" in self.text)
+        return bindings(self.tree, self.package, text=self.text)
 
     @cached_property
     def imports(self) -> Mapping[str, str]:

@@ -20,6 +20,7 @@ from scanify.analysis.watchers.follow.held import (
     tuple_of,
 )
 from scanify.analysis.watchers.follow.listed import (
+    ASKED_ELSEWHERE,
     CALLS,
     CONTAINERS,
     GIVES_TREES,
@@ -34,6 +35,7 @@ from scanify.analysis.watchers.follow.listed import (
     gives_tree,
     is_optimizer,
 )
+from scanify.analysis.watchers.names import callee
 from scanify.analysis.watchers.rules import FIELDS, LIST
 from scanify.analysis.watchers.stacks import fields
 from scanify.analysis.watchers.tables import FILTERS, MAPS
@@ -170,6 +172,10 @@ class Follower(Expressions):
         every = join(each.whole for each in arguments)
         if function.gives:
             return self._gradients(function.gives, NOTHING, arguments)
+        if name in ASKED_ELSEWHERE and every.tree and isinstance(node, ast.Call):
+            # Calls of these are read by the names that they are called by, if those show the function, too.
+            if callee(self.index, module, node.func) not in ASKED_ELSEWHERE:
+                self._reads(module, node, f"parameters with `{name}`, by another name")
         if name in WRAPPERS:
             return self._wrapped(name, given, named)
         if name in GRADIENTS | VALUES_AND_GRADIENTS:
