@@ -148,6 +148,10 @@ ARGUMENTS = {
     "x = layer(x) + feed.rate": False,
     "with feed:\n    x = layer(x)": False,
     "x = layer(x) + feed()": False,
+    "x = layer(x)\nfor _, y in zip(range(1), feed):\n    x = x + y": False,
+    "x = layer(x)\nfor y in feed:\n    x = x + y": False,
+    "x = layer(x) + jnp.sin(feed)\nfor y in feed:\n    x = x + y": True,
+    "a, b = feed\nx = layer(x) + a * len(b)": True,
     "x = layer(x) + feed": True,
     "x = layer(x) + feed[0] * feed.shape[0]": True,
     "x = layer(x) + jnp.sin(feed) + feed.mean()": True,
@@ -161,6 +165,24 @@ def test_an_argument_is_an_array_where_a_function_of_arrays_is_given_it(body: st
     assert bool(safe(model(f"for layer in self.layers:\n    {lines}", parameters="x, feed"))) is ARGUMENTS[body]
     declared = safe(model(f"for layer in self.layers:\n    {lines}", parameters="x, feed: 'queue.Queue'"))
     assert not declared
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for layer, y in zip(self.layers, {}):\n    x = layer(x) + y",
+        "for i, layer in enumerate(self.layers):\n    x = layer(x) + {}[i]",
+        "for layer, y in zip(self.layers, reversed({})):\n    x = layer(x) + y",
+    ],
+)
+def test_what_is_walked_beside_the_layers_is_an_argument_or_an_obligation(loop: str) -> None:
+    text = model(loop.format("feed"), parameters="x, feed").replace("norm: eqx", "feed: 'Any'\n    norm: eqx")
+    text = text.replace("def __init__(self, depth, *", "def __init__(self, depth, feed, *")
+    text = text.replace("self.layers = [", "self.feed = feed\n        self.layers = [")
+    assert safe(text)
+    for part in ("feed[i]", "self.layers, feed)", "reversed(feed)"):
+        text = text.replace(part, part.replace("feed", "self.feed"))
+    assert not safe(text)
 
 
 @pytest.mark.parametrize("method", ["__add__", "__radd__", "__getitem__"])

@@ -29,6 +29,7 @@ from scanify.analysis.values.domain import (
     Partial,
     Unknown,
     Value,
+    Walked,
     join,
     marked,
     options,
@@ -40,7 +41,7 @@ from scanify.analysis.values.objects.form import form_of
 from scanify.analysis.values.objects.identity import kind_of
 from scanify.analysis.values.objects.key_order import dicts_in
 from scanify.analysis.values.objects.likeness import is_static
-from scanify.analysis.values.objects.protocols import note_passed
+from scanify.analysis.values.objects.protocols import note_operation, note_passed
 from scanify.analysis.values.run.effects import Act, Effect
 from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import CARRIED, Interpreter, holder_of
@@ -268,4 +269,10 @@ def _tracers(run: Interpreter, layer: Value) -> Iterator[None]:
 
 def _beside(run: Interpreter, walk: Walk, env: Env, number: int) -> Value:
     source = walk.base if walk.order is Order.NUMBERED else walk.source
-    return iterate(run, env, evaluate(run, env, source), number, source, ast.unparse(walk.target))[0]
+    with run.recording() as recorded:
+        value = evaluate(run, env, source)
+        element = iterate(run, env, value, number, source, ast.unparse(walk.target))[0]
+    # What is walked beside the layers is walked once, by a scan too; what it is has to be known.
+    run.effects.extend(effect for effect in recorded if effect.act is not Act.UNKNOWN)
+    note_operation(run, env, source, value.parts if isinstance(value, Walked) else [value], ("__getitem__",))
+    return element

@@ -150,7 +150,8 @@ def iterate(run: Interpreter, env: Env, value: Value, loop: int, node: ast.AST, 
                 return iterate(run, env, inner, loop, node, via)
             return Unknown(f"an element of a `{value.name}`", marks=(Mark(loop, Vary.OTHER, via),)), None
         case Unknown():
-            protocols.note_operation(run, env, node, [value], protocols.WALKED)
+            unpacked = isinstance(node, ast.Tuple | ast.List)
+            protocols.note_operation(run, env, node, [value], ("__len__",) if unpacked else protocols.WALKED)
             marks = (*value.marks, Mark(loop, Vary.OTHER, via))
             data, argument = protocols.data_of(run, [value]), value.part_at("each")
             known = Unknown(value.why, value.at, marks, given=value.given, data=data, argument=argument)

@@ -41,9 +41,10 @@ _BUILTINS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("str", "repr", "format", "print", "ascii"), TEXT),
     **dict.fromkeys(("any", "all", "filter"), (*WALKED, *_TRUTH)),
     **dict.fromkeys(("sorted", "min", "max"), (*WALKED, *_ORDER)),
-    **dict.fromkeys(("list", "tuple", "enumerate", "zip", "map", "iter", "next", "reversed", "len"), WALKED),
+    **dict.fromkeys(("list", "tuple", "enumerate", "zip", "map", "iter", "next", "reversed"), WALKED),
     **dict.fromkeys(("set", "frozenset", "dict"), (*WALKED, *KEY)),
     **dict.fromkeys(("bytes", "bytearray", "memoryview"), ("__bytes__", "__index__", *WALKED)),
+    "len": ("__len__",),
     "dir": ("__dir__",),
     "sum": (*WALKED, "__add__", "__radd__"),
     "hash": ("__hash__",),
@@ -109,11 +110,12 @@ def note_operation(run: Interpreter, env: Env, node: ast.AST, values: Iterable[V
     """
     for option in (option for value in values for option in options(value)):
         data = data_of(run, [option]) if isinstance(option, Unknown) else Data.ARRAYS
+        walked = data is Data.ARGUMENT and "__iter__" in names  # it may be an iterator, which is used up
         if isinstance(option, Key) and not option.split:
             data = Data.ARGUMENT
         elif isinstance(option, Instance) and isinstance(option.cls, Definition):
             data = Data.ARRAYS if run.classes.known_bases(option.cls) else Data.OPEN
-        if data is Data.OPEN or (data is Data.ARGUMENT and any(map(run.classes.acts, names))):
+        if data is Data.OPEN or walked or (data is Data.ARGUMENT and any(map(run.classes.acts, names))):
             argument = getattr(option, "argument", None)
             run.effect(Act.UNKNOWN, env.code(node), node, env, owner=option, argument=argument)
 
