@@ -51,6 +51,7 @@ def test_a_key_that_both_versions_use_twice_is_a_note(compare):
     source = SOURCE.replace("x = x * self.norm", "x = x * self.norm + jax.random.normal(key, x.shape)")
     result = compare(REWRITE, source=source, policies=("none",))
     assert result.keys.status is Status.PROVED
+    assert "equally often, and some more than once" in result.keys.reason
     assert "the random key key is used 2 times in both versions (random_split key<fry>[3], " in result.notes[0]
     assert result.good
 

@@ -46,7 +46,8 @@ def keys(subject: Subject, traced: Traced) -> Once:
         key = show.key(after.uses[new[0]])
         what = f"the rewritten version uses a key that the original does not use in the same way, {key}"
         return Once(Verdict(Status.TESTED, f"{what}; it uses none twice that the original does not"), note)
-    return Once(_doubt(show, after) or Verdict(Status.PROVED), note)
+    often = "both versions use each random key equally often, and some more than once" if note else ""
+    return Once(_doubt(show, after) or Verdict(Status.PROVED, often), note)
 
 
 def _doubt(show: _Show, after: KeyUses) -> Verdict | None:
