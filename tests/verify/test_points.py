@@ -35,6 +35,20 @@ def test_what_only_zeros_reach_fails():
     assert not outcome.agree and outcome.text.startswith("vjp: with inputs of zeros: float64")
 
 
+def test_a_division_by_zero_that_only_parameters_of_zeros_reach_fails():
+    def normed(w, x):
+        hidden = w * jnp.cos(x)
+        return hidden / jnp.sum(jnp.abs(hidden))
+
+    def guarded(w, x):
+        hidden = w * jnp.cos(x)
+        total = jnp.sum(jnp.abs(hidden))
+        return hidden / jnp.where(total == 0, 1.0, total)
+
+    outcome = compare_outputs(comparison(normed, guarded))
+    assert not outcome.agree and "with inputs and parameters of zeros" in outcome.text
+
+
 def test_what_only_large_parameters_reach_fails_where_no_input_is_a_float():
     outcome = compare_outputs(comparison(looked_up, lambda w, ids: looked_up(jnp.minimum(w, 5.0), ids), x=IDS))
     assert not outcome.agree and "with parameters 8 times as large" in outcome.text
@@ -57,8 +71,8 @@ def test_without_points_far_away_nothing_of_it_is_seen(monkeypatch):
 def test_what_both_are_equal_at_is_told():
     text = compare_outputs(comparison(looked_up, looked_up, x=IDS)).text
     assert text.endswith(
-        "; with other integers and with parameters 8 times as large and with integers a little larger and with integers "
-        "beyond those of the case and with zeros for integers, too"
+        "; with other integers and with parameters 8 times as large and with inputs and parameters of zeros "
+        "and with integers a little larger and with integers beyond those of the case and with zeros for integers, too"
     )
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from scanify.analysis.plan import CallStack
 from tests.watchers.test_plans import plan
 
 HEAD = """\
@@ -65,10 +66,6 @@ READERS = {
     "its fields, matched": (
         "def count(x):\n    match Model(x):\n        case Model(layers=list(layers)):\n            return len(layers)\n"
     ),
-    "its list, replaced in a function of an optimiser": (
-        "def flags(layers):\n    return [p.ndim > 1 for p in layers]\n\n\n"
-        "opt = optax.adamw(1e-3, mask=lambda p: eqx.tree_at(lambda m: m.layers, p, replace_fn=flags))\n"
-    ),
     "a decorator that makes another function of what a map applies": (
         "def unit(f):\n    @functools.wraps(f)\n    def inner(g):\n        return f(g) / jnp.linalg.norm(g)\n\n"
         "    return inner\n\n\n@unit\ndef twice(g):\n    return 2 * g\n\n\n"
@@ -92,6 +89,13 @@ READERS = {
 def test_what_is_given_a_model_and_is_on_no_list_reads_it(tmp_path: Path, name: str) -> None:
     found = plan(tmp_path, "train.py", HEAD + READERS[name])
     assert not found.safe and any("train.py" in each for each in found.elsewhere)
+
+
+def test_a_list_that_a_function_of_an_optimiser_replaces_stays_a_list(tmp_path: Path) -> None:
+    flags = "def flags(layers):\n    return [p.ndim > 1 for p in layers]\n\n\n"
+    mask = "lambda p: eqx.tree_at(lambda m: m.layers, p, replace_fn=flags)"
+    found = plan(tmp_path, "train.py", f"{HEAD}{flags}opt = optax.adamw(1e-3, mask={mask})\n")
+    assert isinstance(found.stack, CallStack) and found.stack.rule == "SCN316"
 
 
 TRAINING = """\

@@ -48,8 +48,9 @@ def bindings(tree: ast.Module, package: str, *, text: str) -> Bindings:
         for name in dict.fromkeys(_bound(statement, walrus)):
             found.definitions.setdefault(name, []).append(statement)
     for node in ast.walk(tree) if "global " in text else ():
-        for name in node.names if isinstance(node, ast.Global) else ():
-            found.definitions.setdefault(name, []).append(node)
+        if isinstance(node, ast.Global):
+            for name in node.names:
+                found.definitions.setdefault(name, []).append(node)
     return found
 
 

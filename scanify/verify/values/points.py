@@ -53,8 +53,8 @@ def near(leaves: Sequence[Any], call: Callable[[Sequence[Any]], Sequence[Any]], 
 def far(leaves: Sequence[Any], inputs: Sequence[int]) -> tuple[Point, ...]:
     """Other integers within the range that each array of the call's arguments (`inputs`) has, and beyond it; larger
     inputs and larger parameters, which reach other thresholds; inputs of zeros, as padding is, where two that are
-    compared may be equal (the gradient of `max(x, 0)` at 0 is that of a tie, that of `relu` is not); truth values the
-    other way round.
+    compared may be equal (the gradient of `max(x, 0)` at 0 is that of a tie, that of `relu` is not), and zeros for all
+    floats; truth values the other way round.
 
     Where all integers of an array are the same, as a position is, some are the next one.
     """
@@ -67,6 +67,8 @@ def far(leaves: Sequence[Any], inputs: Sequence[int]) -> tuple[Point, ...]:
         larger = {i: _computed(leaves[i], lambda x, factor=factor: x * factor) for i in scaled}  # type: ignore[misc]
         found.append((f"{what} {factor:.0f} times as large", larger))
     found.append(("inputs of zeros", {i: leaves[i] * 0 for i in inputs if is_inexact(leaves[i])}))
+    if not set(floats) <= set(inputs):  # where a norm that is divided by is zero, however deep in the model
+        found.append(("inputs and parameters of zeros", {i: leaves[i] * 0 for i in floats}))
     flags = [i for i in inputs if jnp.issubdtype(leaves[i].dtype, jnp.bool_)]
     found += [("truth values the other way round", {i: _not(leaves[i])}) for i in flags[:FLAGS]]
     whole = [i for i in inputs if _is_integer(leaves[i])]

@@ -172,10 +172,9 @@ class Follower(Expressions):
         every = join(each.whole for each in arguments)
         if function.gives:
             return self._gradients(function.gives, NOTHING, arguments)
-        if name in ASKED_ELSEWHERE and every.tree and isinstance(node, ast.Call):
-            # Calls of these are read by the names that they are called by, if those show the function, too.
-            if callee(self.index, module, node.func) not in ASKED_ELSEWHERE:
-                self._reads(module, node, f"parameters with `{name}`, by another name")
+        hidden = isinstance(node, ast.Call) and callee(self.index, module, node.func) not in ASKED_ELSEWHERE
+        if name in ASKED_ELSEWHERE and every.tree and hidden:  # calls of these are read where their name shows them
+            self._reads(module, node, f"parameters with `{name}`, by another name")
         if name in WRAPPERS:
             return self._wrapped(name, given, named)
         if name in GRADIENTS | VALUES_AND_GRADIENTS:
