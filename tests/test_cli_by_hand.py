@@ -90,7 +90,7 @@ class TestTwoFiles:
             (["--before", "loop.py", "--after", "scan.py", "--against", "HEAD"], "give one of them"),
             (
                 ["--before", "loop.py", "--after", "scan.py", "--stack", "init"],
-                "--stack, --target and --target-version are how",
+                "--stack, --accept, --target and --target-version are how",
             ),
             ([], "expected a FILE to rewrite and verify, or --before A.py --after B.py, or --against REV"),
         ],

@@ -70,7 +70,7 @@ def test_what_was_proved_is_replayed_without_the_model(written: Path, tmp_path: 
         "outputs under full",
         "gradients under full",
         "forward derivatives",
-        "outputs under vmap over x, 2 at a time",
+        "outputs under vmap over x by 2",
         "outputs",
         "gradients",
     ]

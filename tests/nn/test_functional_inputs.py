@@ -155,7 +155,10 @@ def test_a_mistake_is_named(run: Callable[..., Any], error: type[Exception], mes
 
 def test_a_stack_after_tree_surgery_is_refused() -> None:
     stack = eqx.tree_at(lambda s: s.stacked.weight, ArrayStacked.of(cells(3)), jnp.ones((FEATURES, FEATURES)))
-    with pytest.raises(ValueError, match="expected every array of the stack to have its 3 layers along axis 0"):
+    with pytest.raises(
+        ValueError,
+        match="expected arrays of a stack to have the shapes in which they were built, with the layers along axis 0",
+    ):
         snn.fold(lambda x, layer: layer(x))(jnp.ones(FEATURES), stack)
 
 

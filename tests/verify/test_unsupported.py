@@ -62,9 +62,11 @@ def test_a_policy_that_was_asked_for_fails(policies: tuple[str, ...], requested:
 
 def test_what_the_version_cannot_do_as_it_is_written_fails() -> None:
     """Where no policy works there is no limit of jax to blame."""
+    from scanify.verify.cases.iterations import Iterations
     from scanify.verify.compare.compare import _Case
 
-    case = _Case("c", REMATS, None, False, False, None, None, None, False, "decoding")
+    none = Iterations({})
+    case = _Case("c", REMATS, None, False, False, None, None, None, False, "decoding", none, none)
     gone = SimpleNamespace(gradient=None, raised="it raised")
     subject = SimpleNamespace(original=SimpleNamespace(gradient=object()))
     assert case.unsupported(subject, "dots", {case.key("dots"): gone, case.key(None): gone}) == ""  # type: ignore[arg-type, dict-item]

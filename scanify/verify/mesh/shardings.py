@@ -97,7 +97,7 @@ def lifted(
         lead: list[Any] = [None for _ in recipe.lead]
         if lead and pipeline is not None:
             lead[0] = _stage(pipeline, recipe, first, names[recipe.sources[0]], mesh)
-        own = [*first, *[None] * (max(recipe.axes, default=0) + 1 - len(lead) - len(first))]
+        own = [*first, *[None] * (max(recipe.axes, default=-1) + 1 - len(lead) - len(first))]
         made.append(NamedSharding(mesh, PartitionSpec(*recipe.with_lead(own, lead))))
     return made
 

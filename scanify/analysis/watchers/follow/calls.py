@@ -20,6 +20,7 @@ from scanify.analysis.watchers.follow.held import (
     tuple_of,
 )
 from scanify.analysis.watchers.follow.listed import (
+    ARRAY,
     ASKED_ELSEWHERE,
     CALLS,
     CONTAINERS,
@@ -34,6 +35,7 @@ from scanify.analysis.watchers.follow.listed import (
     WRAPPERS,
     gives_tree,
     is_optimizer,
+    makes_array,
 )
 from scanify.analysis.watchers.names import callee
 from scanify.analysis.watchers.rules import FIELDS, LIST
@@ -185,6 +187,8 @@ class Follower(Expressions):
             return transformed(inner, gives) if given else Held(functions=frozenset({replace(function, gives="")}))
         if name in CALLS:
             return self._calls(CALLS[name], name, given, named)
+        if name == "functools.reduce" and isinstance(node, ast.Call) and len(node.args) > 1:
+            return self._folded(given, self.elements(module, node.args[1]))
         if name.startswith("gc.get_"):
             self._reads(module, node, "whatever objects there are")
         if name == "builtins.type" and len(given) == 1:
@@ -214,7 +218,7 @@ class Follower(Expressions):
                 return TREE
             return _made(name)
         if not gives:
-            return NOTHING
+            return _made(ARRAY) if makes_array(name) else NOTHING
         if name in FILTERS:
             return tuple_of([Held(tree=every.tree)] * 2) if name.endswith("partition") else Held(tree=every.tree)
         if name in MAPS or name in GIVES_TREES:
@@ -265,6 +269,12 @@ class Follower(Expressions):
             pulled = Held(functions=frozenset({Library("", "model_grad")}))
             return tuple_of([result, pulled if any(each.tree for each in values[1:]) else NOTHING])
         return result
+
+    def _folded(self, given: list[Held], element: Held) -> Held:
+        """Return the result of `functools.reduce(function, elements, first)`."""
+        carry = given[2] if len(given) > 2 else element
+        carry |= self._each(given[0], [carry, element])
+        return carry | self._each(given[0], [carry, element])
 
     def _each(self, function: Held, given: list[Held]) -> Held:
         found = NOTHING

@@ -71,7 +71,6 @@ CALLS = {
     "equinox.filter_vjp": "call",
     "jax.linearize": "call",
     "jax.lax.associative_scan": "map",
-    "functools.reduce": "map",
 }
 # The same tree, or one that holds it.
 _GIVES = frozenset(
@@ -99,6 +98,9 @@ _TAKING = (
     "jax.numpy.", "jax.nn.", "jax.random.", "jax.lax.", "jax.scipy.", "jax.ops.", "jax.sharding.", "numpy.testing.",
     "jax.dtypes.", "jax.experimental.mesh_utils.", "math.", "time.", "pytest.", "orbax.", "chex.assert_",
 )  # fmt: skip
+_OF_ARRAYS = ("jax.numpy.", "jax.nn.", "jax.lax.", "jax.random.", "jax.scipy.")
+ARRAY = "jax.numpy.array"
+"""Stands for every function that makes an array; a method of an array gives another one."""
 # What makes a text for people.
 TELLS = frozenset("builtins.print warnings.warn jax.debug.print equinox.tree_pprint pprint.pprint rich.print".split())
 TELLING = ("logging.", "loguru.", "absl.logging.", "rich.")
@@ -114,6 +116,11 @@ CONTAINERS = frozenset(
 _MADE_GIVES = frozenset({"init", "update", "trainable", "replace", "_replace"})
 
 
+def makes_array(name: str) -> bool:
+    """True for functions and methods that give arrays, made of numbers alone."""
+    return name.startswith(_OF_ARRAYS)
+
+
 def is_optimizer(name: str) -> bool:
     """True for functions that make an optimizer or a part of one; harmful ones are reported where they are named."""
     return name.startswith(("optax.", "scanify.optim."))
@@ -126,6 +133,8 @@ def gives_tree(name: str) -> bool | None:
     if name in ASKED_ELSEWHERE or name in _TAKES or name.startswith(_TAKING) or name in CALLS:
         return False
     maker, _, method = name.rpartition("().")
+    if maker.endswith(ARRAY):
+        return False
     if maker and not name.startswith(_GIVING):
         return True if is_optimizer(maker) and method in _MADE_GIVES else None
     if is_optimizer(name):
