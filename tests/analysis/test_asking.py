@@ -78,11 +78,15 @@ def test_a_function_that_asks_what_is_batched_or_differentiated_is_told_somethin
             "@eqx.filter_custom_vjp\ndef centre(x):\n    return x\n\n\n@centre.def_fwd\ndef forward(perturbed, x):\n"
             "    return x, None\n\n\n@centre.def_bwd\ndef backward(kept, g, perturbed, x):\n    return g\n"
         ),
-        "def centre(x):\n    return x\n",
     ],
 )
-def test_others_ask_nothing(centre: str) -> None:
-    assert obligations(centre) == ()
+def test_rules_of_derivatives_may_do_anything(centre: str) -> None:
+    """They run as often as there are layers, and once under a scan."""
+    assert obligations(centre) == ("calling `the derivative rules of centre` has no side effects",)
+
+
+def test_a_function_without_rules_asks_nothing() -> None:
+    assert obligations("def centre(x):\n    return x\n") == ()
 
 
 @pytest.mark.parametrize(

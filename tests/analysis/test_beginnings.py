@@ -249,3 +249,64 @@ def test_a_carry_has_one_form(start: str, gives: str, said: str) -> None:
 def test_one_that_keeps_its_form_is_no_matter(start: str, gives: str) -> None:
     loop = f"for layer in self.layers:\n    h = {gives}"
     assert not any("before the loop, as it is" in each for each in obligations(loop, f"h = {start}", "return h"))
+
+
+STATE = """\
+class State(NamedTuple):
+    h: jax.Array
+    t: object
+
+
+class Step(eqx.Module):
+    w: jax.Array
+
+    def __call__(self, s):
+        return {gives}
+
+
+class Net(eqx.Module):
+    layers: list
+
+    def __init__(self, depth, *, key):
+        self.layers = [Step(jr.normal(k, (4, 4))) for k in jr.split(key, depth)]
+
+    def __call__(self, x):
+        s = {start}
+        for layer in self.layers:
+            s = layer(s)
+        return s
+"""
+HELD = "`s` holds arrays alone before the loop, as a scan gives them back, and not "
+
+
+def held(start: str, gives: str) -> list[str]:
+    head = PRELUDE.partition("class Block")[0].replace("import eq", "from typing import NamedTuple\n\nimport eq")
+    found = only(head + STATE.replace("{start}", start).replace("{gives}", gives))
+    assert isinstance(found, Plan), found
+    return [each.removeprefix(HELD) for each in found.obligations if each.startswith(HELD)]
+
+
+@pytest.mark.parametrize(
+    ("start", "gives", "said"),
+    [
+        ("State(x, 0)", "State(self.w @ s.h, s.t + 1)", "`0`"),
+        ("(x, 0)", "(self.w @ s[0], s[1] + 1)", "`0`"),
+        ("{'h': x, 't': 1.0}", "{'h': self.w @ s['h'], 't': s['t'] * 2}", "`1.0`"),
+        ("State(x, None)", "State(self.w @ s.h, s.h)", "`None`"),
+        ("State(x, [])", "State(self.w @ s.h, s.t + [s.h])", "an empty container"),
+        ("(x, ('', x))", "(self.w @ s[0], (s[1][0] + 'a', s[1][1]))", "`''`"),
+    ],
+)
+def test_what_a_carried_container_holds_beside_arrays_becomes_one(start: str, gives: str, said: str) -> None:
+    assert held(start, gives) == [said]
+
+
+@pytest.mark.parametrize(
+    ("start", "gives"),
+    [
+        ("State(x, jnp.zeros(()))", "State(self.w @ s.h, s.t + 1)"),
+        ("(x, (x, x))", "(self.w @ s[0], (s[1][1], s[1][0]))"),
+    ],
+)
+def test_containers_of_arrays_are_as_they_were(start: str, gives: str) -> None:
+    assert held(start, gives) == []

@@ -11,8 +11,21 @@ from scanify.analysis.lower.nodes import nodes_in
 from scanify.analysis.lower.text import called, dotted
 from scanify.analysis.values import tables
 from scanify.analysis.values.calls.arrays import WEAK, is_complex
-from scanify.analysis.values.domain import Array, Const, Function, Instance, Number, Partial, Value, options
+from scanify.analysis.values.domain import (
+    Array,
+    Const,
+    Function,
+    Instance,
+    Listed,
+    Mapped,
+    Number,
+    Partial,
+    Text,
+    Value,
+    options,
+)
 from scanify.analysis.values.objects.form import form_of
+from scanify.analysis.values.objects.held import held
 from scanify.analysis.values.run.interpreter import Interpreter
 
 _NARROW = frozenset("bfloat16 float16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 int bool bool_".split())
@@ -37,6 +50,8 @@ def start_obligations(loop: Loop, shape: LoopShape, body: Body, starts: Starts) 
             yield f"`{name}` keeps its dtype, though it is made of a Python number, which raises no other dtype"
         if any(each.rows == 1 for each in arrays) or any(map(_is_row, shape.starts.get(name, ()))):
             yield f"`{name}` keeps its shape, though it has a single row before the loop, which broadcasts"
+        if (what := _beside_arrays(known)) is not None:
+            yield f"`{name}` holds arrays alone before the loop, as a scan gives them back, and not {what}"
         complex_before = bool(known) and all(map(is_complex, known))
         if name in body.complex and not complex_before:
             yield f"`{name}` is complex before the loop, as it is after each layer"
@@ -97,6 +112,19 @@ def _given_in(loop: Loop, name: str) -> Iterator[ast.expr]:
 
 def _is_number(value: Value) -> bool:
     return isinstance(value, Number) or (isinstance(value, Const) and isinstance(value.value, complex | float | int))
+
+
+def _beside_arrays(values: Sequence[Value]) -> str | None:
+    """A Python value in a container, in words: None, a number, a text or an empty container; None if there is none."""
+    for value in values:
+        for part, _ in held(value) if isinstance(value, Instance | Listed | Mapped) else ():
+            if isinstance(part, Const):
+                return f"`{part.value!r}`"
+            if isinstance(part, Number | Text):
+                return "a Python number" if isinstance(part, Number) else "a text"
+            if isinstance(part, Listed | Mapped) and part is not value and len(held(part)) == 1:
+                return "an empty container"
+    return None
 
 
 def _is_read_for_others(loop: Loop, name: str) -> bool:

@@ -25,6 +25,7 @@ from scanify.analysis.values.run.environment import Env
 from scanify.analysis.values.run.interpreter import MAX_DEPTH, Interpreter
 
 Named = Mapping[str, Value]
+_WITH_RULES = ("custom_jvp", "custom_vjp", "filter_custom_jvp", "filter_custom_vjp")
 _CACHES = ("lru_cache", "cache")
 
 
@@ -76,9 +77,14 @@ def through_decorators(
 
 
 def note_asked(run: Interpreter, env: Env, node: ast.AST, function: Function, transform: str) -> None:
-    """Note what a function asks jax of its operands, whose transformation `transform` is."""
+    """Note what a function asks jax of its operands, whose transformation `transform` is.
+
+    The rules that stand in for its derivatives are not followed: jax runs them once for a scan.
+    """
     if asks(function, transform):
         run.effect(Act.ASKS, function.name, node, env)
+    elif transform.rpartition(".")[2] in _WITH_RULES:
+        run.effect(Act.UNKNOWN, f"the derivative rules of {function.name}", node, env)
 
 
 def note_kept(run: Interpreter, env: Env, node: ast.AST, function: Function, value: Value) -> None:
