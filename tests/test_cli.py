@@ -148,7 +148,8 @@ class TestRewrite:
         assert err == (
             f"model.py:{LINE}: SCN101 rewrote the loop over self.layers as a fold; the list is built stacked\n"
             "    note: each parameter of the layers becomes one array with a new first axis, so checkpoints saved before do "
-            "not load: `scanify convert OLD NEW --stack '*layers'` makes new ones (Equinox's with --like)\n"
+            "not load: `scanify convert OLD NEW --stack '*layers' --axis 0` makes new ones (--axis 1 in an ensemble, "
+            "--like for Equinox's)\n"
             "1 loop rewritten in 1 file.\n"
         )
 

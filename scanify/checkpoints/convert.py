@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from scanify.checkpoints.formats.open_file import EQUINOX, OPEN, ORBAX, WRITE, format_of, open_file
-from scanify.checkpoints.names import Prefix, demand_axis, joined, layers_under, stacks_under, taken_apart
+from scanify.checkpoints.names import Prefix, demand_axis, demand_order, joined, layers_under, stacks_under, taken_apart
 from scanify.checkpoints.saved_array import SavedArray
 from scanify.errors import ScanifyError
 
@@ -38,7 +38,7 @@ def convert_names(
 ) -> Counts:
     """Convert a file whose arrays have names. `steps` are taken in turn: a prefix, and whether it is to be stacked.
 
-    `axis`: the axis of the stacks that has the layers; None for the first, if nothing can stand in front of it.
+    `axis`: the axis of the stacks that has the layers; None for the first, if there is no other.
     `nested`: stacks have two axes there, chunks and layers of a chunk, as those of `flax.linen.remat_scan`.
 
     Raises ScanifyError where the file does not fit, with the names; then nothing is written.
@@ -51,8 +51,10 @@ def convert_names(
 
     def plan(opened: Any) -> _Plan:
         arrays, done = list(opened.arrays), []
+        last: dict[str, tuple[bool, str]] = {}
         for stacks, prefix in steps:
             groups = (layers_under if stacks else stacks_under)(arrays, prefix, axis or 0, nested=nested)
+            demand_order(groups, last, prefix, stacks=stacks)
             if axis is None:
                 demand_axis(arrays, groups, prefix, stacks=stacks)
             arrays = (joined if stacks else taken_apart)(arrays, groups)

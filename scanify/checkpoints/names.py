@@ -97,12 +97,16 @@ def _boundary(text: str) -> str:
 
 @dataclass(frozen=True)
 class Group:
-    """The name of a stacked array and the names of its layers' arrays, which lie along `axes` of sizes `counts`."""
+    """The name of a stacked array and the names of its layers' arrays, which lie along `axes` of sizes `counts`.
+
+    `rest`: what follows the number of the layer.
+    """
 
     whole: str
     layers: tuple[str, ...]
     axes: tuple[int, ...]
     counts: tuple[int, ...]
+    rest: str
 
 
 def stack_names(
@@ -151,7 +155,7 @@ def stacks_under(arrays: Sequence[SavedArray], prefix: Prefix, axis: int = 0, *,
         axes, counts = _count(base, [array for array, _, _ in members], numbered, axis, nested=nested)
         for array, before, rest in members:
             names = [prefix.layer_named(before, index, rest) for index in range(prod(counts))]
-            groups.append(Group(array.name, tuple(names), axes, counts))
+            groups.append(Group(array.name, tuple(names), axes, counts, rest))
     return groups
 
 
@@ -187,20 +191,37 @@ def taken_apart(arrays: Sequence[SavedArray], groups: Sequence[Group]) -> list[S
 
 
 def demand_axis(arrays: Sequence[SavedArray], groups: Sequence[Group], prefix: Prefix, *, stacks: bool) -> None:
-    """Raise ScanifyError if axis 0 may not be the layer axis: if all arrays of a layer begin with an axis of one size,
-    which the members of an ensemble may have."""
+    """Raise ScanifyError unless axis 0 alone can be that of the layers: unless the arrays of a layer have no axes but
+    those that an earlier step stacked."""
     named = {array.name: array for array in arrays}
     used = [named[name] for group in groups for name in (group.layers if stacks else [group.whole])]
-    used = [array for array in used if array.dtype != EMPTY]
     behind = 0 if stacks else len(groups[0].axes)
-    begins = {array.shape[behind] if len(array.shape) > behind else None for array in used}
-    if len(begins) == 1 and None not in begins and not any(array.known for array in used):
+    open_ones = [each for each in used if not each.known and each.dtype != EMPTY and len(each.shape) > behind]
+    if open_ones:
         raise ScanifyError(
-            f"every array of a layer under {str(prefix)!r} begins with an axis of {begins.pop()}, which may be that of "
-            "the members of an ensemble (a constructor mapped by `equinox.filter_vmap`), behind which a stack has its "
-            "layers; names do not tell. Give the axis of the layers in the stack: --axis 0 if there is no ensemble, "
-            "--axis 1 if there is"
+            f"{open_ones[0].name!r} under {str(prefix)!r} is {open_ones[0].kind}: it may have an axis of the members "
+            "of an ensemble (a constructor mapped by `equinox.filter_vmap`), behind which a stack has its layers; "
+            "names do not tell. Give the axis of the layers in the stack: --axis 0 if there is no ensemble, --axis 1 "
+            "if there is"
         )
+
+
+def demand_order(groups: Sequence[Group], last: dict[str, tuple[bool, str]], prefix: Prefix, *, stacks: bool) -> None:
+    """Raise ScanifyError if an earlier step leaves the layers of a group behind another axis of layers.
+
+    `last`: for the name of each array that a step has made, whether it was stacked, and what follows the number of the
+    layer; those of this step are put in.
+    """
+    for group in groups:
+        for name in group.layers if stacks else (group.whole,):
+            stacked, rest = last.pop(name, (stacks, None))
+            if rest is not None and (stacked != stacks or (len(group.rest) > len(rest)) != stacks):
+                raise ScanifyError(
+                    f"{name!r} under {str(prefix)!r} is what an earlier option made, and the axes of its layers would "
+                    "be mistaken for one another. Of lists in one another, name the inner one first with --stack, the "
+                    "outer one first with --unstack; --stack and --unstack take a command each, --unstack first"
+                )
+        last.update(dict.fromkeys((group.whole,) if stacks else group.layers, (stacks, group.rest)))
 
 
 @dataclass
@@ -239,6 +260,7 @@ class _List:
                 tuple(column[number].name for number in range(count)),
                 axes,
                 counts,
+                rest,
             )
             for rest, column in self.layers.items()
         ]

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     "--axis",
     type=click.IntRange(min=0),
     help="With --stack or --unstack: the axis of the stacked arrays along which the layers lie, 0 unless axes stand in "
-    "front of it, as that of the members of an ensemble. It is needed where names and shapes leave it open.",
+    "front of it, as that of the members of an ensemble. It is needed unless all arrays of a layer are scalars.",
 )
 @click.option(
     "--nested",
@@ -78,7 +78,7 @@ def command(
     flax.serialization.to_bytes (.msgpack) write.
     Arrays are copied byte for byte, a few at a time, whatever their dtype. Where a part is missing or does not fit,
     nothing is written. The new file is read and converted back before it has its name. All of a training state is
-    converted where it is in the file: `--stack '*layers'` finds the moments of an optimiser too.
+    converted where it is in the file: `--stack '*layers' --axis 0` finds the moments of an optimiser too.
     """
     _check(
         old,

@@ -96,10 +96,10 @@ def _renamed(layers: RenamedLayers) -> str:
     loop = layers.loop.replace("{}", f"{{{layers.first}}}") if layers.first else layers.loop
     # A number alone is the name of much else, as of the parts of an optimiser's state.
     anywhere = "params." if loop.startswith("{") else "*"
-    axes = " --nested" if layers.nested else ""
+    nested = " --nested" if layers.nested else ""
     return (
         "checkpoints from before do not load: `scanify convert OLD NEW --stack "
-        f"'{anywhere}{loop}={anywhere}{layers.scan}'{axes}` makes new ones"
+        f"'{anywhere}{loop}={anywhere}{layers.scan}'{nested} --axis 0` makes new ones (--axis 1 in an ensemble)"
     )
 
 

@@ -10,7 +10,8 @@ from scanify.unrolling.project import Unrolling
 
 _LAYOUT = (
     "    note: where a list is built again, each layer has its own parameters, so checkpoints of the stack do not "
-    "load: `scanify convert OLD NEW --unstack PATTERN` makes new ones"
+    "load: `scanify convert OLD NEW --unstack PATTERN --axis 0` makes new ones (--axis 1 in an "
+    "ensemble)"
 )
 
 

@@ -77,10 +77,10 @@ class TestFilesWithNames:
         )
         save(tool.folder / f"old.{ending}", old)
         save(tool.folder / f"new.{ending}", new)
-        done = tool("convert", f"old.{ending}", f"made.{ending}", "--stack", "layers")
+        done = tool("convert", f"old.{ending}", f"made.{ending}", "--stack", "layers", "--axis", "0")
         assert done.code == 0
         assert f"wrote made.{ending}: 20 arrays became 8 (0.0 MiB, byte for byte)" in done.err
-        assert tool("convert", f"made.{ending}", f"back.{ending}", "--unstack", "layers").code == 0
+        assert tool("convert", f"made.{ending}", f"back.{ending}", "--unstack", "layers", "--axis", "0").code == 0
         for found, expected in (("made", "new"), ("back", "old")):
             self.same(tool.folder / f"{found}.{ending}", tool.folder / f"{expected}.{ending}")
 
@@ -98,7 +98,7 @@ class TestFilesWithNames:
 
     def test_what_the_rewritten_model_loads(self, tool: Tool) -> None:
         np.savez(tool.folder / "old.npz", **numpy_names(listed(seed=1), stacked=False))
-        assert tool("convert", "old.npz", "new.npz", "--stack", "layers").code == 0
+        assert tool("convert", "old.npz", "new.npz", "--stack", "layers", "--axis", "0").code == 0
         with np.load(tool.folder / "new.npz") as file:
             arrays = {name: jnp.asarray(x.view(jnp.bfloat16) if x.dtype == "V2" else x) for name, x in file.items()}
         loaded = from_state_dict(with_layers(listed(), ArrayStacked.of), arrays, stacked=True)

@@ -85,11 +85,44 @@ def test_names_leave_the_axis_open(tool: Tool) -> None:
     assert (done.code, "--axis and --nested go with --stack or --unstack" in done.err) == (2, True)
 
 
-def test_sizes_that_no_member_can_have_leave_nothing_open(tool: Tool) -> None:
-    arrays = {f"l.{at}.{name}": np.ones(size) for at in range(2) for name, size in (("w", (2, 3)), ("b", 3))}
+@pytest.mark.parametrize("shapes", [[(2, 3), (5,)], [(2, 3), ()], [(2,)], [(2, 3), (3,)]])
+def test_sizes_leave_the_axis_open(tool: Tool, shapes: list[tuple[int, ...]]) -> None:
+    """Members may share an array, whatever its size, a scalar too."""
+    ones = {f"a{at}": np.ones(shape) for at, shape in enumerate(shapes)}
+    np.savez(tool.folder / "old.npz", **{f"l.{at}.{name}": one for at in range(2) for name, one in ones.items()})
+    np.savez(tool.folder / "new.npz", **{f"l.{name}": np.stack([one, one]) for name, one in ones.items()})
+    for file, option in (("old.npz", "--stack"), ("new.npz", "--unstack")):
+        done = tool("convert", file, f"made_{file}", option, "l")
+        assert (done.code, "--axis 0 if there is no ensemble" in done.err) == (2, True)
+        assert tool("convert", file, f"made_{file}", option, "l", "--axis", "0").code == 0
+
+
+def test_scalars_leave_nothing_open(tool: Tool) -> None:
+    np.savez(tool.folder / "old.npz", **{f"l.{i}.m.{j}.s": np.array(3 * i + j) for i in range(2) for j in range(3)})
+    assert tool("convert", "old.npz", "new.npz", "--stack", "*m", "--stack", "l").code == 0
+    with np.load(tool.folder / "new.npz") as file:
+        assert file["l.m.s"].tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_lists_in_one_another_are_taken_in_their_order(tool: Tool) -> None:
+    arrays = {f"l.{i}.m.{j}.w": np.array([i, j]) for i in range(2) for j in range(2)}
     np.savez(tool.folder / "old.npz", **arrays)
-    assert tool("convert", "old.npz", "new.npz", "--stack", "l").code == 0
-    assert tool("convert", "new.npz", "back.npz", "--unstack", "l").code == 0
+    np.savez(tool.folder / "half.npz", **{f"l.m.{j}.w": np.array([[0, j], [1, j]]) for j in range(2)})
+    inner, outer = ("--stack", "*m"), ("--stack", "l")
+    assert tool("convert", "old.npz", "new.npz", *inner, *outer, "--axis", "0").code == 0
+    with np.load(tool.folder / "new.npz") as file:
+        assert file["l.m.w"].tolist() == [[[0, 0], [0, 1]], [[1, 0], [1, 1]]]
+    inward, outward = ("--unstack", "*m"), ("--unstack", "l")
+    for file_name, *options in (
+        ("old.npz", *outer, *inner),
+        ("new.npz", *inward, *outward),
+        ("half.npz", *inner, *outward),
+    ):
+        done = tool("convert", file_name, "bad.npz", *options, "--axis", "0")
+        assert (done.code, "name the inner one first with --stack" in done.err) == (2, True)
+    assert tool("convert", "new.npz", "back.npz", *outward, *inward, "--axis", "0").code == 0
+    with np.load(tool.folder / "back.npz") as file:
+        assert {name: file[name].tolist() for name in file} == {name: each.tolist() for name, each in arrays.items()}
 
 
 def test_a_file_that_is_read_back_as_another_is_not_written(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,8 +66,8 @@ def test_arrays_with_names(tool: Tool, text: str, stack: str) -> None:
     said = tool("rewrite", "model.py").err
     (named,) = re.findall(r"`scanify (convert OLD NEW [^`]*)` makes new ones", said)
     arguments = shlex.split(named.replace("OLD", "old.npz").replace("NEW", "new.npz").replace("PREFIX", "net"))
-    assert arguments[-2:] == ["--stack", stack]
-    assert tool(*arguments, "--axis", "0").code == 0
+    assert arguments[-4:] == ["--stack", stack, "--axis", "0"]
+    assert tool(*arguments).code == 0
     with np.load(tool.folder / "new.npz") as file:
         loaded = from_state_dict(model_of(path, 0), {name: jnp.asarray(x) for name, x in file.items()}, stacked=True)
     assert jnp.array_equal(loaded(jnp.ones(3)), old(jnp.ones(3)))
@@ -109,9 +109,9 @@ def test_modules_of_linen(tool: Tool, name: str, stack: str, names: list[str]) -
     said = tool("rewrite", "model.py", "--target", "linen", "--unsafe").err
     (named,) = re.findall(r"`scanify (convert OLD NEW [^`]*)` makes new ones", said)
     arguments = shlex.split(named.replace("OLD", "old.npz").replace("NEW", "new.npz"))
-    assert arguments[-2:] == ["--stack", stack]
+    assert arguments[-4:] == ["--stack", stack, "--axis", "0"]
     np.savez(tool.folder / "old.npz", **{each: np.full((4, 4), at) for at, each in enumerate(names)})
-    assert tool(*arguments, "--axis", "0").code == 0
+    assert tool(*arguments).code == 0
     with np.load(tool.folder / "new.npz") as file:
         assert [file[each].shape for each in file] == [(2, 4, 4)]
         assert list(file) == [f"params.{stack.rpartition('=')[2].lstrip('*').removeprefix('params.')}.kernel"]

@@ -59,7 +59,7 @@ def test_code_anywhere_in_the_project_that_looks_at_leaves_makes_the_fix_unsafe(
         "scanify.optim has weight_decay_mask, a mask by the rank in a layer, and per_layer for optimizers"
     )
     assert found.obligations == found.elsewhere
-    assert sum("`scanify convert OLD NEW --stack '*layers'`" in note for note in found.notes) == 1
+    assert sum("`scanify convert OLD NEW --stack '*layers' --axis 0`" in note for note in found.notes) == 1
     inside = plan(tmp_path, stack="call")
     assert isinstance(inside.stack, CallStack) and inside.safe and inside.elsewhere == ()
 

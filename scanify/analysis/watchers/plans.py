@@ -129,7 +129,8 @@ def checkpoints(plan: Plan) -> str:
         )
     return (
         "each parameter of the layers becomes one array with a new first axis, so checkpoints saved before do not "
-        f"load: `scanify convert OLD NEW --stack {prefix}` makes new ones (Equinox's with --like)"
+        f"load: `scanify convert OLD NEW --stack {prefix} --axis 0` makes new ones (--axis 1 in an "
+        "ensemble, --like for Equinox's)"
     )
 
 
