@@ -61,6 +61,27 @@ def test_what_only_other_integers_reach_fails():
     assert not outcome.agree and outcome.text.startswith("values: with other integers: float64")
 
 
+@pytest.mark.parametrize(
+    ("wrong", "x"),
+    [
+        (lambda ids: ids != -1, IDS),
+        (lambda ids: ids >= -99, IDS),
+        (lambda ids: ids != -1, jnp.array([[2, 1]], jnp.int8)),
+        (lambda ids: ids >= -1, jnp.int32(3)),
+    ],
+    ids=["all but one", "all but another", "two", "a single one"],
+)
+def test_what_only_integers_below_zero_reach_fails(wrong, x):
+    """The original leaves out all ids below zero."""
+    summed = lambda kept: lambda w, ids: w * jnp.sum(jnp.where(kept(ids), ids, 0))  # noqa: E731
+    outcome = compare_outputs(comparison(summed(lambda ids: ids >= 0), summed(wrong), x=x))
+    assert not outcome.agree and "with integers below zero" in outcome.text
+
+
+def test_integers_without_a_sign_are_not_taken_below_zero():
+    assert all(point.about != "integers below zero" for point in far([jnp.array([1, 2], jnp.uint8)], [0]))
+
+
 def test_without_points_far_away_nothing_of_it_is_seen(monkeypatch):
     monkeypatch.setattr(numeric, "far", lambda leaves, inputs: ())
     assert compare_outputs(comparison(lambda w, x: w * x, lambda w, x: w * jnp.clip(x, -100, 100))).agree
@@ -72,7 +93,8 @@ def test_what_both_are_equal_at_is_told():
     text = compare_outputs(comparison(looked_up, looked_up, x=IDS)).text
     assert text.endswith(
         "; with other integers and with parameters 8 times as large and with inputs and parameters of zeros "
-        "and with integers a little larger and with integers beyond those of the case and with zeros for integers, too"
+        "and with integers a little larger and with integers beyond those of the case and with zeros for integers "
+        "and with integers below zero, too"
     )
 
 
@@ -178,13 +200,15 @@ def test_what_the_rewritten_version_raises_far_away_fails():
 @pytest.mark.parametrize("dtype", [jnp.int32, jnp.uint8, jnp.int8])
 def test_integers_stay_within_their_range_and_floats_beside_them_as_they_are(dtype):
     ids, x = jnp.array([[3, 7], [5, 5]], dtype), jnp.ones(2)
-    integers, larger, nothing, little, beyond, zeros = far([x, ids], [0, 1])
+    integers, larger, nothing, little, beyond, zeros, *below = far([x, ids], [0, 1])
     assert integers.leaves[1].dtype == dtype and not np.array_equal(integers.leaves[1], ids)
     assert int(integers.leaves[1].min()) >= 3 and int(integers.leaves[1].max()) <= 7
     assert integers.leaves[0] is x and larger.leaves[1] is ids and larger.leaves[0][0] == 1000
     assert nothing.leaves[1] is ids and nothing.leaves[0].tolist() == [0, 0]
     assert little.leaves[1].tolist() == [[9, 17], [13, 13]] and little.leaves[1].dtype == dtype
     assert beyond.leaves[1].dtype == dtype and int(beyond.leaves[1].max()) > 7 and not zeros.leaves[1].any()
+    negative = [] if dtype == jnp.uint8 else [(-100, -1, dtype)]
+    assert [(int(ids.min()), int(ids[ids < 0].max()), ids.dtype) for _, ids in (p.leaves for p in below)] == negative
 
 
 def test_what_has_no_range_is_not_drawn_anew():

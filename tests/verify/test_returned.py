@@ -216,3 +216,15 @@ def test_the_order_of_the_fields_of_a_tuple_is_part_of_it() -> None:
     one, other = (collections.namedtuple("Two", names) for names in ("a b", "b a"))
     found = compared(lambda p, x: one(a=p, b=x), lambda p, x: other(a=p, b=x), W, X)
     assert verdicts(found)["outputs"] is Status.FAILED
+
+
+def test_shapes_that_a_call_returns_are_compared_as_objects():
+    def gives(shape):
+        return lambda p, x: {"shape": shape, "y": p * x}
+
+    shape = jax.ShapeDtypeStruct((4,), jnp.float32)
+    assert proved(compared(gives(shape), gives(jax.ShapeDtypeStruct((4,), jnp.float32)), W, X))
+    weak = jax.ShapeDtypeStruct((4,), jnp.float32, weak_type=True)
+    for other in (jax.ShapeDtypeStruct((5,), jnp.float32), jax.ShapeDtypeStruct((4,), jnp.int32), weak, None, 4):
+        assert verdicts(compared(gives(shape), gives(other), W, X))["outputs"] is Status.FAILED
+    assert verdicts(compared(gives(shape), lambda p, x: {"shape": x, "y": p * x}, W, X))["outputs"] is Status.FAILED

@@ -122,7 +122,10 @@ class _Writer:
         said = messages(function)
         if said is not None:  # what it keeps beside them is the stack of this trace
             return f"raises {said}"
-        cells = [_contents(cell) for cell in function.__closure__ or ()]
+        held = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        # What jax remembers of the calls of a rule depends on what ran before.
+        remembers = function.__qualname__ == "_memoize.<locals>.memoized" and function.__module__.startswith("jax.")
+        cells = [_contents(cell) for name, cell in held if not (remembers and name == "cells")]
         given = self.text([function.__defaults__, function.__kwdefaults__, cells], depth)
         found = [] if depth > 4 else [f"{name}={self.text(held, depth + 3)}" for name, held in _found(function)]
         return f"{function.__module__}.{function.__qualname__} {self._code(function.__code__, depth)} {given} {found}"

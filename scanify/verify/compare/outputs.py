@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scanify.verify.compare.judge import Subject, judge
 from scanify.verify.compare.written import differently_written
-from scanify.verify.leaves.correspond import Correspondence, Mismatch, correspond
+from scanify.verify.leaves.correspond import Correspondence, Mismatch, walked
 from scanify.verify.programs.trace import Policy, Traced
 from scanify.verify.values.numeric import compare_outputs
 from scanify.verify.verdict import Status, Verdict
@@ -50,7 +50,7 @@ def different_objects(before: Traced, after: Traced, *, certain: bool) -> str | 
 
 
 def _corresponding(before: Traced, after: Traced) -> Correspondence | Mismatch:
-    return correspond(before.outputs.tree, after.outputs.tree, classes=True)
+    return walked(before.outputs.tree, after.outputs.tree, classes=True)
 
 
 def _sub(path: str) -> str:

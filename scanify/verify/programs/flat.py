@@ -11,17 +11,20 @@ import jax
 
 from scanify.verify.leaves.correspond import Slot
 from scanify.verify.objects.held import opened
-from scanify.verify.values.arrays import is_traced, struct
+from scanify.verify.values.arrays import struct
 
 Rank = tuple[tuple[int, int | str], ...]
 
 
 def flat_outputs(result: Any) -> tuple[list[Any], Any]:
-    """The arrays that a call returned, and its pytree with slots for them; NumPy's own are compared as they are."""
+    """The arrays that a call returned, and its pytree with slots for them.
+
+    NumPy's own and `jax.ShapeDtypeStruct`, which has no values, are compared as they are.
+    """
     result = opened(result)
     leaves, treedef = jax.tree.flatten(result)
     ranks = _ranks(result)
-    order = sorted((at for at, leaf in enumerate(leaves) if is_traced(leaf)), key=ranks.__getitem__)
+    order = sorted((at for at, leaf in enumerate(leaves) if isinstance(leaf, jax.Array)), key=ranks.__getitem__)
     slots = list(leaves)
     for index, at in enumerate(order):
         slots[at] = Slot(index, struct(leaves[at]))

@@ -1,11 +1,12 @@
-"""Forward derivatives of a version."""
+"""Forward derivatives of a version, and derivatives of a program that is traced already."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from scanify.verify.programs.flat import flat_outputs
 from scanify.verify.programs.trace import Version, differentiated, gradients
@@ -40,6 +41,32 @@ def second(program: Version, leaves: Sequence[Any], cotangents: Sequence[Any], t
 
     given = [leaves[i] for i in at], list(cotangents)
     return list(jax.jvp(inner, given, (list(tangents[: len(at)]), list(tangents[len(at) :])))[1])
+
+
+def derivatives(program: ClosedJaxpr) -> Iterator[ClosedJaxpr]:
+    """The tangents and the gradients of all inexact inputs of a program, each if it has any."""
+    given = [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in program.in_avals]
+    at, call = differentiated(given), jaxpr_as_fun(program)
+    inputs = [given[i] for i in at]
+    pulled = [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in program.out_avals if is_inexact(each)]
+
+    def of(leaves: Sequence[Any]) -> tuple[Any, list[Any]]:
+        inner = lambda *moved: [y for y in call(*_with(leaves, at, moved)) if is_inexact(y)]  # noqa: E731
+        return inner, [leaves[i] for i in at]
+
+    def pushed(leaves: Sequence[Any], moves: Sequence[Any]) -> Any:
+        inner, moved = of(leaves)
+        return jax.jvp(inner, moved, list(moves))
+
+    def back(leaves: Sequence[Any], cotangents: Sequence[Any]) -> Any:
+        inner, moved = of(leaves)
+        return jax.vjp(inner, *moved)[1](list(cotangents))
+
+    for derivative, beside in ((pushed, inputs), (back, pulled)):
+        try:
+            yield jax.make_jaxpr(derivative)(given, beside)
+        except Exception:  # it has no such derivative, and rules of users raise anything
+            continue
 
 
 def _with(leaves: Sequence[Any], at: Sequence[int], moved: Sequence[Any]) -> list[Any]:

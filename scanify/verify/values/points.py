@@ -54,7 +54,7 @@ def far(leaves: Sequence[Any], inputs: Sequence[int]) -> tuple[Point, ...]:
     """Other integers within the range that each array of the call's arguments (`inputs`) has, and beyond it; larger
     inputs and larger parameters, which reach other thresholds; inputs of zeros, as padding is, where two that are
     compared may be equal (the gradient of `max(x, 0)` at 0 is that of a tie, that of `relu` is not), and zeros for all
-    floats; truth values the other way round.
+    floats; truth values the other way round; integers below zero, as padding and ids that are ignored are.
 
     Where all integers of an array are the same, as a position is, some are the next one.
     """
@@ -75,6 +75,7 @@ def far(leaves: Sequence[Any], inputs: Sequence[int]) -> tuple[Point, ...]:
     found.append(("integers a little larger", {i: _larger(leaves[i]) for i in whole}))
     found.append(("integers beyond those of the case", {i: _beyond(rng, leaves[i]) for i in whole}))
     found.append(("zeros for integers", {i: leaves[i] * 0 for i in whole}))
+    found.append(("integers below zero", {i: _below(rng, leaves[i]) for i in whole if leaves[i].dtype.kind == "i"}))
     return tuple(Point([new.get(i, x) for i, x in enumerate(leaves)], about) for about, new in found if new)
 
 
@@ -127,6 +128,15 @@ def _beyond(rng: np.random.Generator, x: Any) -> Any:
     chosen = np.asarray(rng.random(held.shape) < 0.5)
     chosen.flat[rng.integers(held.size)] = True
     return jnp.asarray(np.where(chosen, rng.choice(choices, held.shape), held))
+
+
+def _below(rng: np.random.Generator, x: Any) -> Any:
+    """Some of the integers -1 and some -100, as far as there are so many. A single one is -1."""
+    if not x.ndim:
+        return x * 0 - 1
+    held, chosen = np.array(x), rng.permutation(x.size)[: max(2, x.size // 2)]
+    held.flat[chosen] = np.where(np.arange(len(chosen)) % 2, -100, -1)
+    return jnp.asarray(held)
 
 
 def _larger(x: Any) -> Any:
