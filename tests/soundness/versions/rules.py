@@ -68,7 +68,7 @@ def reads_frozen(value: int, spelling: int) -> Parts:
 @feature("a derivative that reads which outputs are used", seen=False)
 def reads_outputs(value: int, spelling: int) -> Parts:
     when = "False", "not read[1]", "not read[0]"
-    return Parts(top=UNREAD.format(when[value]), end="one, other = unread(x0, out)", out="(one, other)")
+    return Parts(top=UNREAD.format(when[value]), end="one, other = unread(x0, out)", out="(one, other + out)")
 
 
 @feature("a batching rule that reads what is batched", 4, seen=False)
