@@ -14,6 +14,7 @@ from scanify.nn.arguments.axes import InAxes, parameter_names, split_arguments
 from scanify.nn.arguments.constructor_arguments import constructor_arguments
 from scanify.nn.arguments.layer_inputs import Ref, rows_of
 from scanify.nn.checks.named_layer import named_layer
+from scanify.nn.layer_axis import Shapes, layer_axes, layers_first, moved, shapes_of
 from scanify.nn.layer_sequence import LayerSequence
 from scanify.nn.list_manners import position_of
 from scanify.nn.programs.build_rows import build_rows
@@ -34,7 +35,6 @@ from scanify.nn.stacking import (
 from scanify.nn.trees.as_jax import as_jax
 from scanify.nn.trees.boxed import unboxed
 from scanify.nn.trees.key_order import KeyOrder
-from scanify.nn.trees.layer_axis import Shapes, layer_axes, layers_first, moved, shapes_of
 from scanify.nn.trees.leaves import has_aval, is_array, is_numpy
 from scanify.nn.trees.own_numbers import OwnNumbers, own
 from scanify.nn.trees.rows import rows

@@ -11,6 +11,7 @@ from scanify.nn.arguments.axes import InAxes, parameter_names
 from scanify.nn.arguments.layer_inputs import Ref
 from scanify.nn.covers.cover import cheapest_cover
 from scanify.nn.covers.describe import describe
+from scanify.nn.layer_axis import Shapes, layer_axes, layers_first, moved, shapes_of
 from scanify.nn.layer_sequence import LayerSequence
 from scanify.nn.layer_store import Places, Store, check_stacks, entries, fill, restack, store
 from scanify.nn.list_manners import L, position_of
@@ -20,7 +21,6 @@ from scanify.nn.programs.layer_programs import Kinds
 from scanify.nn.scans.checkpoint import RematPolicy, ScanCheckpointPolicy, effective_policy
 from scanify.nn.scans.loop import Unroll
 from scanify.nn.trees.boxed import unboxed
-from scanify.nn.trees.layer_axis import Shapes, layer_axes, layers_first, moved, shapes_of
 
 B = TypeVar("B")
 

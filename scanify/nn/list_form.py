@@ -9,8 +9,8 @@ import numpy as np
 
 from scanify.nn.array_stacked import ArrayStacked
 from scanify.nn.block_seq import BlockSeq
+from scanify.nn.layer_axis import Shapes, layer_axes, shapes_of
 from scanify.nn.layer_store import fill
-from scanify.nn.trees.layer_axis import Shapes, layer_axes, shapes_of
 from scanify.nn.trees.leaves import aval_text, has_aval, is_number
 from scanify.nn.trees.own_numbers import OwnNumbers, own
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from scanify.nn.array_stacked import ArrayStacked
 from scanify.nn.block_seq import BlockSeq
-from scanify.nn.trees.layer_axis import layer_axes
+from scanify.nn.layer_axis import layer_axes
 from scanify.nn.trees.leaves import aval, aval_text, has_aval, is_numpy
 from scanify.nn.trees.own_numbers import own
 

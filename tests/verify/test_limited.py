@@ -104,4 +104,6 @@ def test_integers_at_which_neither_ends_are_left_out() -> None:
         return lambda n: jax.lax.while_loop(lambda c: c < 90, step, n)
 
     found = scanify.prove_equal(count(lambda c: c * 2), count(lambda c: c + c), jnp.int32(3), up_to=0)
-    assert "zeros for integers and with integers below zero neither version ended" in dict(found.checks)["outputs"].reason
+    assert (
+        "zeros for integers and with integers below zero neither version ended" in dict(found.checks)["outputs"].reason
+    )

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from scanify.analysis.facts import Place
+from scanify.analysis.framework import framework, in_call_alone, of_shared_objects
 from scanify.analysis.index.meaning import Definition
 from scanify.analysis.loops.fact import LoopFact
-from scanify.analysis.loops.framework import framework, in_call_alone, of_shared_objects
 from scanify.analysis.loops.lists.layer_list import Layers, groups_of
 from scanify.analysis.loops.of_sizes import made_of_sizes
 from scanify.analysis.loops.stack import (

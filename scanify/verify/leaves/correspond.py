@@ -20,7 +20,7 @@ import jax
 import numpy as np
 
 from scanify.nn import ArrayStacked, BlockSeq
-from scanify.nn.trees.layer_axis import layer_axes
+from scanify.nn.layer_axis import layer_axes
 from scanify.nn.trees.own_numbers import own
 from scanify.verify.objects.mutable import unwrapped
 from scanify.verify.objects.same import difference
