@@ -106,7 +106,7 @@ class _Nests:
             self.left_out = f"a batching rule in a derivative rule: {more}"
         if self.left_out:
             some = "one map" if len(self.verdicts) == 1 else f"{len(self.verdicts)} maps"
-            self.verdicts.append(("", Verdict(Status.TESTED, f"proved for {some}; {self.left_out}")))
+            self.verdicts.append(("", Verdict(Status.NOT_RUN, f"proved for {some}; {self.left_out}")))
 
     def mapped(self, programs: Programs, around: tuple[Batch, ...], gradients: str, inputs: tuple[int, ...]) -> None:
         """Compare maps of two programs, and maps of what these give while rules are left in it."""
